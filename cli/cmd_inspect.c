@@ -221,7 +221,7 @@ static void put_errors(const posenc_fact *w, int64_t context)
 {
     int64_t      pair, half_pair;
     const double single = worst_angle(w, context, to_f32, &pair),
-                 half   = worst_angle(w, context, pe_round_bf16, &half_pair);
+                 half   = worst_angle(w, context, pe_uniqueness_round_bf16, &half_pair);
     printf("  angles in float32 would be off by up to %.2g rad at %lld positions (pair %lld), in bf16 by "
            "%.2g (pair %lld)\n",
            single, (long long)context, (long long)pair, half, (long long)half_pair);

@@ -190,7 +190,7 @@ static int check_place(const cli_args *args, request *r)
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
-    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_biases_is_map(r->subject.p.e))
         return cli_usage(
             "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
@@ -271,7 +271,7 @@ static int read_choices(const cli_args *args, request *r)
     static const char *const thetas[] = {"one", "many", "both", NULL}, *const beside[] = {"binary", NULL},
                              *const contents[] = {"ones", "uniform", "normal", NULL};
     static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
-                     one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
+                     one[] = {1}, content_worth[] = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
     if (read_words(args, "theta", thetas, theta_worth, &r->data.thetas) ||
         read_words(args, "content", contents, content_worth, &r->data.contents) ||
         read_words(args, "beside", beside, one, &r->data.beside_binary))
@@ -451,7 +451,7 @@ static int check_path(const cli_args *args, request *r)
 {
     posenc_error err;
     r->path = cli_value(args, "output");
-    return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
+    return r->path && pe_gnuplot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
 }
 
 static int draw(const cli_args *args, request *r)
@@ -462,10 +462,10 @@ static int draw(const cli_args *args, request *r)
     if (status)
         return cli_error(&err);
     if (r->path)
-        status = pe_plot_file(pe_picture_figure(picture), r->path, &err);
+        status = pe_gnuplot_file(pe_picture_figure(picture), r->path, &err);
     else
-        status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(),
-                                  cli_colour(STDOUT_FILENO), &err);
+        status = pe_terminal_print(pe_picture_figure(picture), stdout, terminal_columns(),
+                                   cli_colour(STDOUT_FILENO), &err);
     pe_picture_free(picture);
     if (status)
         return cli_error(&err);

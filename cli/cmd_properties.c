@@ -54,13 +54,13 @@ typedef struct subject {
 static posenc_status measure(subject *s, const char *settings, const pe_survey *survey)
 {
     posenc_encoding *e;
-    posenc_status    status = pe_measure_encoding(&e, s->name, settings, &s->err);
+    posenc_status    status = pe_survey_encoding(&e, s->name, settings, &s->err);
     if (status)
         return status;
     snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
     s->coordinates = posenc_coordinates(e);
     s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
-    status         = pe_measure_all(e, survey, &s->findings, &s->err);
+    status         = pe_survey_run(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;
 }
@@ -106,12 +106,12 @@ static int print_one(const subject *s, const pe_survey *survey)
         char              value[TEXT], spread[TEXT];
         number_text(value, row->value);
         number_text(spread, row->spread);
-        const char *const cells[] = {pe_measure_property(row->measure),
-                                     pe_measure_title(row->measure),
+        const char *const cells[] = {pe_findings_property(row->measure),
+                                     pe_findings_title(row->measure),
                                      row->detail,
                                      value,
                                      isnan(row->spread) ? "" : spread,
-                                     pe_measure_unit(row->measure),
+                                     pe_findings_unit(row->measure),
                                      row->verdict ? row->verdict : ""};
         for (int k = 0; made && k < 7; k++)
             made = pe_table_set(&table, i, k, "%s", cells[k]);
@@ -142,16 +142,18 @@ static const pe_finding *first_of(const pe_findings *f, pe_measure m)
 }
 
 /* ORDER the columns of print_summary */
-static const pe_measure summary[SUMMARY_SIZE] = {PE_NEAREST,   PE_SHIFT, PE_SCORES,    PE_BOTH_WAYS,
-                                                 PE_DIRECTION, PE_TREND, PE_PARAMETERS};
+static const pe_measure summary[SUMMARY_SIZE] = {PE_MEASURE_NEAREST,   PE_MEASURE_SHIFT,
+                                                 PE_MEASURE_SCORES,    PE_MEASURE_BOTH_WAYS,
+                                                 PE_MEASURE_DIRECTION, PE_MEASURE_TREND,
+                                                 PE_MEASURE_PARAMETERS};
 
 static reason why_missing(const subject *s, pe_measure m)
 {
-    if ((m == PE_NEAREST || m == PE_SHIFT) && !s->has_input)
+    if ((m == PE_MEASURE_NEAREST || m == PE_MEASURE_SHIFT) && !s->has_input)
         return NO_VECTORS;
     if (s->coordinates > 1)
         return NOT_ON_A_LINE;
-    return s->findings.causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
+    return s->findings.causal_only && m != PE_MEASURE_TREND ? CAUSAL_ALONE : NO_POSITION;
 }
 
 static int set_summary(pe_table *table, int row, const subject *s)
@@ -224,10 +226,10 @@ static json_t *json_findings(const pe_findings *f)
         const pe_finding *row = &f->rows[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_measure_property(row->measure),
-                      "measure", pe_measure_title(row->measure), "of", cli_json_text(row->detail), "value",
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_findings_property(row->measure),
+                      "measure", pe_findings_title(row->measure), "of", cli_json_text(row->detail), "value",
                       cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
-                      cli_json_text(pe_measure_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
+                      cli_json_text(pe_findings_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
     }
     return list;
 }

@@ -19,10 +19,10 @@ static const int64_t shifts[SHIFTS] = {1, 7, 64};
 
 /* What is measured of one value. */
 typedef struct point {
-    char    value[VALUE];
-    pe_pair nearest;
-    double  r[SHIFTS], tau;
-    int64_t idle;
+    char        value[VALUE];
+    pe_row_pair nearest;
+    double      r[SHIFTS], tau;
+    int64_t     idle;
 } point;
 
 /* One --sweep. */
@@ -52,11 +52,11 @@ static int read_sweep(sweep *to, const char *text)
 
 static posenc_status measure_table(point *p, const double *table, int64_t N, int64_t d, posenc_error *err)
 {
-    p->nearest           = pe_nearest_pair(table, N, d);
-    p->idle              = pe_idle_channels(table, N, d);
-    posenc_status status = pe_offset_share(&p->tau, table, N, d, err);
+    p->nearest           = pe_uniqueness_nearest_pair(table, N, d);
+    p->idle              = pe_relativity_idle_channels(table, N, d);
+    posenc_status status = pe_relativity_offset_share(&p->tau, table, N, d, err);
     for (int k = 0; !status && k < SHIFTS; k++)
-        status = pe_shift_residual(&p->r[k], table, N, d, shifts[k], err);
+        status = pe_relativity_shift_residual(&p->r[k], table, N, d, shifts[k], err);
     return status;
 }
 
@@ -87,7 +87,7 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     if (!all)
         return cli_failed("properties: there is no memory for the settings");
     snprintf(all, room, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
-    const posenc_status status = pe_measure_encoding(&e, spec, all, &err);
+    const posenc_status status = pe_survey_encoding(&e, spec, all, &err);
     free(all);
     if (status)
         return cli_error(&err);
@@ -115,8 +115,8 @@ static int set_row(pe_table *table, int row, const sweep *s, const pe_subject_si
     share_text(shares[SHIFTS], p->tau);
     int made = pe_table_set(table, row, 0, "%s=%s", s->name, p->value) &&
                pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
-               pe_table_set(table, row, 2, "%s", pe_word(PE_NEAREST, p->nearest.distance)) &&
-               pe_table_set(table, row, 7, "%s", pe_word(PE_SHIFT, p->r[0])) &&
+               pe_table_set(table, row, 2, "%s", pe_findings_word(PE_MEASURE_NEAREST, p->nearest.distance)) &&
+               pe_table_set(table, row, 7, "%s", pe_findings_word(PE_MEASURE_SHIFT, p->r[0])) &&
                pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)sizes->width);
     for (int k = 0; made && k <= SHIFTS; k++)
         made = pe_table_set(table, row, k + 3, "%s", shares[k]);
@@ -145,13 +145,13 @@ static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
         const point *p = &s->points[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
-                                        "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                                        pe_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
-                                        cli_json_real(p->r[0]), cli_json_real(p->r[1]),
-                                        cli_json_real(p->r[2]), "shift_verdict", pe_word(PE_SHIFT, p->r[0]),
-                                        "tau", cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name, "value",
+                            p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                            pe_findings_word(PE_MEASURE_NEAREST, p->nearest.distance), "shift_residuals",
+                            cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
+                            "shift_verdict", pe_findings_word(PE_MEASURE_SHIFT, p->r[0]), "tau",
+                            cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }
 

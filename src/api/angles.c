@@ -62,10 +62,11 @@ static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos
 {
     const int64_t        any[3] = {-1, -1, plan->turn.heads * plan->turn.M};
     const posenc_tensor *first  = angle->data ? angle : temperature;
-    posenc_status status = angle->data ? pe_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
+    posenc_status        status =
+        angle->data ? pe_tensor_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
     if (!status && temperature->data)
-        status =
-            pe_check_output(temperature, "angles: temperature", 2, angle->data ? angle->shape : any, err);
+        status = pe_tensor_check_output(temperature, "angles: temperature", 2,
+                                        angle->data ? angle->shape : any, err);
     if (!status && (!first->data || (angle->data && angle->dtype != POSENC_F64) ||
                     (temperature->data && temperature->dtype != POSENC_F64)))
         status = pe_fail(err, POSENC_DTYPE, "angles: angle or temperature must have data, and both be F64");
@@ -88,7 +89,7 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
     const posenc_tensor none = {0};
     if (!plan || !caller)
         return pe_fail(err, POSENC_ARGUMENT, "angles: plan and pos must not be NULL");
-    posenc_positions pos    = pe_plain_positions(caller);
+    posenc_positions pos    = pe_positions_with_defaults(caller);
     posenc_status    status = pe_rotary_start(plan, "angles", err);
     angle                   = angle ? angle : &none;
     temperature             = temperature ? temperature : &none;
@@ -102,7 +103,7 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
                             workspace, &arena, err);
     if (status)
         return status;
-    double *row = pe_take_doubles(&arena, plan->dims.D);
+    double *row = pe_arena_doubles(&arena, plan->dims.D);
     for (int64_t e = 0; e < B * L; e++) {
         double at[PE_MAX_AXES];
         pe_turn_place(run.queries, &pos, e / L, e % L, at);

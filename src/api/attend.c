@@ -49,10 +49,10 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const vo
 static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
                                 posenc_error *err)
 {
-    posenc_status status = pe_check_tensor(t, who, 4, shape, err);
-    if (!status && !pe_is_float(t->dtype))
+    posenc_status status = pe_tensor_check(t, who, 4, shape, err);
+    if (!status && !pe_tensor_is_float(t->dtype))
         status = pe_fail(err, POSENC_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
-                         pe_dtype_name(t->dtype));
+                         pe_tensor_dtype_name(t->dtype));
     if (!status && t->stride[3] != 1)
         status = pe_fail(err, POSENC_SHAPE,
                          "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
@@ -64,7 +64,7 @@ static posenc_status check_output_rows(const posenc_tensor *t, const char *who, 
                                        posenc_error *err)
 {
     const posenc_status status = check_rows(t, who, shape, err);
-    return status ? status : pe_check_output(t, who, 4, shape, err);
+    return status ? status : pe_tensor_check_output(t, who, 4, shape, err);
 }
 
 static posenc_status check_limit(const char *what, int64_t size, int64_t most, posenc_error *err)
@@ -97,7 +97,7 @@ static posenc_status check_segments(const pe_attention *a, const posenc_tensor *
     const int64_t shape[2] = {-1, L};
     if (!t->data && !(a->mask & POSENC_MASK_SEGMENTS))
         return POSENC_OK;
-    const posenc_status status = pe_check_tensor(t, who, 2, shape, err);
+    const posenc_status status = pe_tensor_check(t, who, 2, shape, err);
     if (status)
         return status;
     if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) || (t->dtype != POSENC_I64 && t->dtype != POSENC_U8))
@@ -113,7 +113,7 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     posenc_status     status = POSENC_OK;
     if (a->mask & POSENC_MASK_KEY_PADDING) {
         const posenc_tensor *t = &in->key_allowed;
-        status                 = pe_check_tensor(t, "attend: key_allowed", 2, key, err);
+        status                 = pe_tensor_check(t, "attend: key_allowed", 2, key, err);
         if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
             status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items",
                              (long long)p->B);
@@ -124,7 +124,7 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
         status = check_segments(a, &in->k_segments, "attend: k_segments", p->Lk, err);
     if (!status && (a->mask & POSENC_MASK_EXPLICIT)) {
         const posenc_tensor *t = &in->allowed;
-        status                 = pe_check_tensor(t, "attend: allowed", 4, all, err);
+        status                 = pe_tensor_check(t, "attend: allowed", 4, all, err);
         if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B) ||
                         (t->shape[1] != 1 && t->shape[1] != p->H)))
             status =
@@ -157,13 +157,13 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
 {
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
-    const int64_t       batches = pe_position_pairs(&a->q_pos, &a->k_pos, p->B);
+    const int64_t       batches = pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B);
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
         for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
              b++) {
-            const pe_extent q          = pe_position_extent(&a->q_pos, b, p->Lq),
-                            k          = pe_position_extent(&a->k_pos, b, p->Lk);
+            const pe_extent q          = pe_positions_extent(&a->q_pos, b, p->Lq),
+                            k          = pe_positions_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
                                           .q_high = q.high,
                                           .k_low  = k.low,
@@ -189,9 +189,9 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
         (status = pe_rotary_positions(plan, &a->k_turn, "attend: k_pos", p->B, p->Lk, err)) ||
         (status = count_tokens(plan, a, err)))
         return status;
-    a->reach = pe_reach_of(a->mask, plan->options.window);
-    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
-                      a->unmasked ? pe_reach_of(POSENC_MASK_NONE, 0) : a->reach);
+    a->reach = pe_positions_reach(a->mask, plan->options.window);
+    pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
+                           a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach);
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
     if (!a->distances.whole)
@@ -225,8 +225,8 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     a->q           = in->q;
     a->k           = in->k;
     a->v           = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos       = pe_plain_positions(&in->q_pos);
-    a->k_pos       = pe_plain_positions(&in->k_pos);
+    a->q_pos       = pe_positions_with_defaults(&in->q_pos);
+    a->k_pos       = pe_positions_with_defaults(&in->k_pos);
     a->key_allowed = in->key_allowed;
     a->allowed     = in->allowed;
     a->q_segments  = in->q_segments;
@@ -238,10 +238,10 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
 static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
 {
     const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
-    posenc_status status   = pe_check_output(lse, "attend: lse", 3, shape, err);
+    posenc_status status   = pe_tensor_check_output(lse, "attend: lse", 3, shape, err);
     if (!status && lse->dtype != POSENC_F32 && lse->dtype != POSENC_F64)
-        status =
-            pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s", pe_dtype_name(lse->dtype));
+        status = pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s",
+                         pe_tensor_dtype_name(lse->dtype));
     return status;
 }
 
@@ -288,14 +288,14 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_attend_in 
                                 const posenc_tensor *bias, pe_attention *a, posenc_error *err)
 {
     const int64_t shape[3] = {plan->dims.H, -1, -1};
-    posenc_status status   = pe_check_output(bias, "bias", 3, shape, err);
+    posenc_status status   = pe_tensor_check_output(bias, "bias", 3, shape, err);
     if (status)
         return status;
     a->sizes.B  = 1;
     a->sizes.Lq = bias->shape[1];
     a->sizes.Lk = bias->shape[2];
-    a->q_pos    = pe_plain_positions(&in->q_pos);
-    a->k_pos    = pe_plain_positions(&in->k_pos);
+    a->q_pos    = pe_positions_with_defaults(&in->q_pos);
+    a->k_pos    = pe_positions_with_defaults(&in->k_pos);
     if ((status = check_limit("the number of queries", a->sizes.Lq, plan->dims.Lq, err)) ||
         (status = check_limit("the number of keys", a->sizes.Lk, plan->dims.Lk, err)))
         return status;
@@ -447,7 +447,7 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     if ((status = check_in(plan, in, &a, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
-    status                 = pe_check_output(S, "scores: S", 4, shape, err);
+    status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
     return status ? status : finish(plan, in, NULL, &a, POSENC_SCORES, S, workspace, err);
 }
 

@@ -43,7 +43,7 @@ static int distance(const char *typed, const char *name)
     const size_t n = strlen(typed);
     if (!strcmp(typed, name))
         return 0;
-    return n >= 3 && !strncmp(typed, name, n) ? 1 : 2 * pe_edit_distance(typed, name);
+    return n >= 3 && !strncmp(typed, name, n) ? 1 : 2 * pe_settings_edit_distance(typed, name);
 }
 
 const char *posenc_encoding_nearest(const char *name)
@@ -105,13 +105,13 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
     const char       *at     = future ? room->model_both : room->model ? room->model : "";
     size_t            used   = 0;
     buf[0]                   = '\0';
-    for (pe_setting_pair pair; pe_next_setting(&pair, &at, " ");) {
-        const int                  own = pe_setting_index(room->info.settings, pair.name, pair.name_length);
+    for (pe_setting_pair pair; pe_settings_next(&pair, &at, " ");) {
+        const int                  own = pe_settings_index(room->info.settings, pair.name, pair.name_length);
         const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : pe_common_settings;
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
         snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);
-        const posenc_status status = pe_setting_resolve(&value, row, text, &full, name, err);
+        const posenc_status status = pe_settings_resolve(&value, row, text, &full, name, err);
         if (status)
             return status;
         const int is_number = !strcmp(row->type, "integer") || !strcmp(row->type, "real");

@@ -13,7 +13,7 @@ void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
 {
     const posenc_encoding_info *info = &part->room->info;
     for (int i = 0; i < info->setting_count; i++)
-        pe_setting_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
+        pe_settings_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
 }
 
 int posenc_coordinates(const posenc_encoding *e)
@@ -50,8 +50,8 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     *r                               = (pe_resolved){.room = part->room};
     for (int i = 0; i < info->setting_count; i++) {
         const pe_scope      scope  = {full, info->settings, r->set, i};
-        const posenc_status status = pe_setting_resolve_in(&r->set[i], &info->settings[i], part->text[i].text,
-                                                           &scope, info->name, err);
+        const posenc_status status = pe_settings_resolve_in(&r->set[i], &info->settings[i],
+                                                            part->text[i].text, &scope, info->name, err);
         if (status)
             return status;
     }
@@ -128,15 +128,15 @@ typedef struct shape_names {
 static int shape_lookup(void *context, const char *name, size_t length, double *value)
 {
     const shape_names *s = context;
-    if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
+    if (pe_settings_number(s->r->room->info.settings, s->r->set, name, length, value))
         return isfinite(*value);
-    return pe_size_by_name(s->full, name, length, value);
+    return pe_settings_size(s->full, name, length, value);
 }
 
 double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text)
 {
     double value = 0;
-    pe_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
+    pe_expression_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
     return value;
 }
 
@@ -147,7 +147,7 @@ static int has_axis(const pe_resolved *r, char *piece)
     if (!condition)
         return 1;
     const char *flag  = condition + strlen(" if ");
-    const int   index = pe_setting_index(r->room->info.settings, flag, strlen(flag));
+    const int   index = pe_settings_index(r->room->info.settings, flag, strlen(flag));
     *condition        = '\0';
     return index >= 0 && r->set[index].integer == 1;
 }
@@ -175,7 +175,8 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         at += n + (at[n] == ',');
         if (!has_axis(&r, piece))
             continue;
-        if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
+        if (!pe_expression_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) ||
+            (total *= size) > 0x1p40)
             return pe_fail(err, POSENC_SHAPE,
                            "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
@@ -199,8 +200,8 @@ static void choose_start(char *text, size_t n, const char *init, const pe_resolv
     if (!other)
         return;
     const posenc_setting_info *table = r->room->info.settings;
-    const int                  index = pe_setting_index(table, other + 2, (size_t)(word - other) - 3);
-    if (r->set[index].integer == pe_word_index(table[index].range, word, strcspn(word, ":")))
+    const int                  index = pe_settings_index(table, other + 2, (size_t)(word - other) - 3);
+    if (r->set[index].integer == pe_settings_word_index(table[index].range, word, strcspn(word, ":")))
         snprintf(text, n, "%s", strstr(word, ": ") + 2);
 }
 
@@ -215,22 +216,22 @@ static start read_start(const char *init, shape_names *names)
     else if (sscanf(text, "uniform(%63[^,], %63[^\n]", low, high) == 2) {
         s.kind                 = UNIFORM;
         high[strlen(high) - 1] = '\0'; /* the bracket */
-        pe_evaluate(low, shape_lookup, names, &s.low);
+        pe_expression_evaluate(low, shape_lookup, names, &s.low);
     } else
         sscanf(text, "%63[^\n]", high);
     s.high = !strcmp(high, "ones");
-    pe_evaluate(high, shape_lookup, names, &s.high);
+    pe_expression_evaluate(high, shape_lookup, names, &s.high);
     return s;
 }
 
 static double draw(const start *s, pe_random *rng)
 {
     if (s->kind == NORMAL)
-        return s->high * pe_normal(rng);
+        return s->high * pe_random_normal(rng);
     if (s->kind == NUMBER)
         return s->high;
-    return s->low == -s->high ? s->high * (2 * pe_uniform(rng) - 1)
-                              : s->low + (s->high - s->low) * pe_uniform(rng);
+    return s->low == -s->high ? s->high * (2 * pe_random_uniform(rng) - 1)
+                              : s->low + (s->high - s->low) * pe_random_uniform(rng);
 }
 
 static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
@@ -249,9 +250,9 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
     snprintf(stream, sizeof stream, "%s.%s", part->room->info.name, part->room->info.params[local].name);
     pe_random    rng  = pe_random_stream(seed, stream);
     const size_t item = posenc_dtype_size(to->dtype);
-    for (int64_t i = 0; i < pe_element_count(to); i++) {
+    for (int64_t i = 0; i < pe_tensor_elements(to); i++) {
         const double x = part->room->init ? part->room->init(&r.problem, local, &rng, i) : draw(&first, &rng);
-        pe_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
+        pe_tensor_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
     }
     return POSENC_OK;
 }
@@ -267,8 +268,8 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         int64_t       shape[POSENC_MAX_DIMS];
         posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
         if (!status)
-            status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
-        if (!status && (!pe_is_contiguous(&params[i]) ||
+            status = pe_tensor_check(&params[i], e->names[i], ndim, shape, err);
+        if (!status && (!pe_tensor_is_contiguous(&params[i]) ||
                         (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
             status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
         if (status)

@@ -61,8 +61,8 @@ static posenc_status read_texts(const posenc_setting_info *table, const char *ma
                                 pe_setting_text texts[], posenc_error *err)
 {
     pe_setting_pair pair;
-    while (settings && pe_next_setting(&pair, &settings, " ,")) {
-        const int    row = pair.value ? pe_setting_index(table, pair.name, pair.name_length) : -1;
+    while (settings && pe_settings_next(&pair, &settings, " ,")) {
+        const int    row = pair.value ? pe_settings_index(table, pair.name, pair.name_length) : -1;
         const size_t n   = pair.value_length;
         if (row < 0)
             return pe_fail(err, POSENC_SETTING, "index map %s has no setting '%.*s'", map,
@@ -82,7 +82,7 @@ static posenc_status run_map(int m, const char *settings, const int64_t *rel, in
     pe_setting_text   texts[PE_MAX_SETTINGS] = {{{0}}};
     posenc_status     status = read_texts(maps[m].settings, maps[m].name, settings, texts, err);
     for (int i = 0; !status && maps[m].settings[i].name; i++)
-        status = pe_setting_resolve(&set[i], &maps[m].settings[i], texts[i].text, &none, maps[m].name, err);
+        status = pe_settings_resolve(&set[i], &maps[m].settings[i], texts[i].text, &none, maps[m].name, err);
     if (!status)
         status = maps[m].check(set, err);
     for (int64_t i = 0; !status && i < n; i++)

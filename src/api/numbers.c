@@ -20,8 +20,8 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, 
     posenc_status status = posenc_param_shape(plan->e, &plan->dims, index, &ndim, shape, err);
     snprintf(name, sizeof name, "%s: %s", who, plan->e->names[index]);
     if (!status)
-        status = pe_check_tensor(t, name, ndim, shape, err);
-    if (!status && ((t->dtype != POSENC_F32 && t->dtype != POSENC_F64) || !pe_is_contiguous(t)))
+        status = pe_tensor_check(t, name, ndim, shape, err);
+    if (!status && ((t->dtype != POSENC_F32 && t->dtype != POSENC_F64) || !pe_tensor_is_contiguous(t)))
         status = pe_fail(err, POSENC_DTYPE, "%s must be contiguous F32 or F64", name);
     return status;
 }
@@ -73,7 +73,7 @@ static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place pl
         return;
     const int     count = part->room->info.param_count;
     const int64_t size  = plan->sizes[place][count];
-    double       *made = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
+    double       *made = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
     if (!arena->memory)
         return;
     part->room->derive(&part->problem, n->par[place], made);
@@ -98,12 +98,12 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
             continue;
         }
         const int64_t size = plan->sizes[at.place][at.local];
-        double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
+        double       *wide = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
         if (!arena->memory)
             continue;
         n->par[at.place][at.local] = params[i].dtype == POSENC_F64 ? params[i].data : wide;
         if (params[i].dtype != POSENC_F64)
-            pe_load_double(wide, params[i].data, params[i].dtype, 1, size);
+            pe_tensor_load_double(wide, params[i].data, params[i].dtype, 1, size);
         if (dparams && dparams[i].data) {
             memset(sum, 0, (size_t)size * sizeof *sum);
             n->dpar[at.place][at.local] = sum;

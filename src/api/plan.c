@@ -195,7 +195,7 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
-    status = pe_setting_resolve(&scale, pe_common_settings, plan->e->scale.text, &plan->dims, "scale", err);
+    status = pe_settings_resolve(&scale, pe_common_settings, plan->e->scale.text, &plan->dims, "scale", err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
     for (int place = 0; place < POSENC_PLACES; place++)
@@ -239,7 +239,7 @@ static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
     const int64_t      M       = w && k && width > 0 ? input->room->waves(&input->problem, w, &form) : 0;
     const pe_columns   columns = {M, width, form.cosine, form.sine, form.step};
     for (int64_t m = 0; m < M; m++)
-        k[m] = pe_frequency_of(w[m]);
+        k[m] = pe_angle_frequency(w[m]);
     pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, k, 1, 1, plan->kernels) : NULL;
     *blank            = form.blank;
     free(w);
@@ -333,7 +333,7 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     made->options   = plain;
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
-    made->threads = pe_thread_count(made->options.threads);
+    made->threads = pe_parallel_threads(made->options.threads);
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
     const posenc_status status = prepare(made, &memory, err);

@@ -30,10 +30,10 @@ static void reroute_element(void *context, int64_t index, int thread)
     pe_turn_place(w->to, &w->to_pos, b, s, to_at);
     for (int64_t g = 0; g < k->shape[1]; g++) {
         pe_turn own_from, own_to;
-        pe_load_double(row, pe_row(k, b, g, s), k->dtype, 1, D);
+        pe_tensor_load_double(row, pe_tensor_row(k, b, g, s), k->dtype, 1, D);
         pe_turn_again(row + D, row, D, pe_turn_of_head(&own_from, w->from, g), from_at,
                       pe_turn_of_head(&own_to, w->to, g), to_at);
-        pe_store_double(pe_row(to, b, g, s), to->dtype, 1, row + D, D);
+        pe_tensor_store_double(pe_tensor_row(to, b, g, s), to->dtype, 1, row + D, D);
     }
 }
 
@@ -83,8 +83,8 @@ posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *
                        "reroute: from, to and io must not be NULL, and k must have data");
     reroute       w      = {.to_plan  = to,
                             .io       = io,
-                            .from_pos = pe_plain_positions(&io->from_pos),
-                            .to_pos   = pe_plain_positions(&io->to_pos)};
+                            .from_pos = pe_positions_with_defaults(&io->from_pos),
+                            .to_pos   = pe_positions_with_defaults(&io->to_pos)};
     posenc_status status = check_reroute(from, to, &w, err);
     if (status)
         return status;
@@ -99,7 +99,7 @@ posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *
         return status;
     w.from = old.keys;
     w.to   = now.keys;
-    w.rows = pe_take_doubles(&arena, to->threads * 2 * to->dims.D);
+    w.rows = pe_arena_doubles(&arena, to->threads * 2 * to->dims.D);
     pe_parallel_for(io->k.shape[0] * L, to->threads, reroute_element, &w);
     return pe_done(err);
 }

@@ -54,9 +54,9 @@ static int64_t block_of(int64_t positions)
 static void lay_out(job *j, pe_arena *arena)
 {
     const int64_t threads = j->plan->threads, D = j->plan->dims.D;
-    j->tables = pe_take_floats(arena, threads * table_size(j->plan));
-    j->rows   = pe_take_floats(arena, threads * (D + PE_LANES));
-    j->wide   = pe_take_doubles(arena, threads * D);
+    j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
+    j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
+    j->wide   = pe_arena_doubles(arena, threads * D);
 }
 
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
@@ -99,7 +99,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
-        pe_take_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_reroute */
+        pe_arena_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_reroute */
     return arena.used;
 }
 
@@ -108,23 +108,23 @@ static void turn_wide(const job *j, const pe_turn *turn, int64_t b, int64_t h, i
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
     pe_turn_place(turn, j->pos, b, s, at);
-    pe_load_double(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_tensor_load_double(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
     pe_turn_row(row, D, turn, at, j->x.sign);
-    pe_store_double(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
+    pe_tensor_store_double(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
 static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
 {
     const int64_t D = j->plan->dims.D;
-    pe_load_float(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_tensor_load_float(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
     pe_turn_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
-    pe_store_float(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
+    pe_tensor_store_float(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
 /* Element s of item b in the caller's table. */
 static const float *given_row(const job *j, int64_t b, int64_t s)
 {
-    return pe_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
+    return pe_tensor_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
 }
 
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
@@ -175,12 +175,12 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
                                    posenc_error *err)
 {
     const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
-    posenc_status status   = pe_check_tensor(from, names[0], 4, shape, err);
+    posenc_status status   = pe_tensor_check(from, names[0], 4, shape, err);
     if (!status && to)
-        status = pe_check_output(to, names[1], 4, from->shape, err);
-    if (!status && (!pe_is_float(from->dtype) || from->stride[3] != 1))
+        status = pe_tensor_check_output(to, names[1], 4, from->shape, err);
+    if (!status && (!pe_tensor_is_float(from->dtype) || from->stride[3] != 1))
         status = pe_fail(err, POSENC_SHAPE, "%s must be real numbers whose last axis has stride 1", names[0]);
-    if (!status && to && (!pe_is_float(to->dtype) || to->stride[3] != 1))
+    if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
         status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1",
                          names[0], names[1]);
     return status;
@@ -210,7 +210,7 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
 {
     const int64_t shape[3] = {table->ndim == 3 && table->shape[0] == 1 ? 1 : x->shape[0], x->shape[2],
                               posenc_rotary_width(plan, side)};
-    posenc_status status   = pe_check_tensor(table, who, 3, shape, err);
+    posenc_status status   = pe_tensor_check(table, who, 3, shape, err);
     if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
         status = pe_fail(err, POSENC_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
@@ -271,7 +271,7 @@ static posenc_status check_side(const posenc_plan *plan, side *s, int has_output
         status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
     if (status || (s->table && has_outputs))
         return status;
-    s->pos = pe_plain_positions(s->given);
+    s->pos = pe_positions_with_defaults(s->given);
     return pe_rotary_positions(plan, &s->pos, s->names[2], s->from->shape[0], s->from->shape[2], err);
 }
 
@@ -313,7 +313,7 @@ posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *param
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
-    const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
+    const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
     job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan        = plan;
@@ -396,8 +396,8 @@ static void fill_rows(void *context, int64_t index, int thread)
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
     const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread,
-              t->stream);
+    make_rows(&t->j, t->j.turn, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS,
+              thread, t->stream);
 }
 
 static void make_table(const posenc_plan *plan, const pe_turn *turn, const posenc_positions *pos,
@@ -423,10 +423,10 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if (!plan || !caller || !table)
         return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = pe_plain_positions(caller);
+    posenc_positions pos      = pe_positions_with_defaults(caller);
     posenc_status    status;
     if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
-        (status = pe_check_output(table, "table: table", 3, shape, err)))
+        (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
         return status;
     if (table->dtype != POSENC_F32 || table->stride[2] != 1)
         return pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
@@ -450,7 +450,7 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
             continue;
         status = pe_rotary_check_rows(plan, s->dto, s->dx, s->heads, s->names + 4, err);
         if (!status)
-            status = pe_check_tensor(s->dx, s->names[5], 4, s->from->shape, err);
+            status = pe_tensor_check(s->dx, s->names[5], 4, s->from->shape, err);
     }
     /* a side that takes no part in the run needs no gradient either */
     return status ? status

@@ -11,8 +11,8 @@ static pe_extent extent_of(const pe_rows_run *r)
 {
     const double first = r->pos.array.data ? 0 : r->first; /* a whole number */
     pe_extent    all   = {INFINITY, -INFINITY, 1};
-    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++) {
-        const pe_extent e = pe_position_extent(&r->pos, b, r->L);
+    for (int64_t b = 0; b < pe_positions_batches(&r->pos); b++) {
+        const pe_extent e = pe_positions_extent(&r->pos, b, r->L);
         all.low           = fmin(all.low, e.low + first);
         all.high          = fmax(all.high, e.high + first);
         all.whole         = all.whole && e.whole;
@@ -36,9 +36,9 @@ static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, po
 {
     const pe_resolved *part = &plan->parts[POSENC_INPUT];
     const int64_t      ids  = plan->row_ids;
-    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
+    for (int64_t b = 0; b < pe_positions_batches(&r->pos); b++)
         for (int64_t s = 0; s < r->L; s++) {
-            const double id = pe_position(&r->pos, b, s);
+            const double id = pe_positions_at(&r->pos, b, s);
             if (!(id >= 0 && id < (double)ids && id == floor(id)))
                 return pe_fail(err, POSENC_RANGE,
                                "rows: pos[%lld,%lld] has the id %g; the words of %s run from 0 to %lld",
@@ -109,7 +109,7 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
         return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
     *r                   = make_run(plan);
     const int64_t any[3] = {-1, -1, r->width};
-    posenc_status status = pe_check_output(main, name, 3, any, err);
+    posenc_status status = pe_tensor_check_output(main, name, 3, any, err);
     if (status)
         return status;
     r->B   = main->shape[0];
@@ -145,11 +145,11 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and y must not be NULL");
     if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
-        (in->x.data && (status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err))))
+        (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))))
         return status;
-    if (in->x.data && !pe_is_float(in->x.dtype))
+    if (in->x.data && !pe_tensor_is_float(in->x.dtype))
         return pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
-                       pe_dtype_name(in->x.dtype));
+                       pe_tensor_dtype_name(in->x.dtype));
     if ((status = pe_check_workspace(workspace, "rows", err)))
         return status;
     pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, NULL, &arena);
@@ -170,7 +170,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     if (!plan || !in || !grad)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and grad must not be NULL");
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
-        (grad->dx.data && (status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
+        (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = check_gradient(plan, grad->dparams, err)) ||
         (status = pe_check_workspace(workspace, "rows", err)))
         return status;

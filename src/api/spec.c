@@ -20,7 +20,8 @@ static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
     const char *best = pe_common_settings->name;
     for (int i = 0; i < room->info.setting_count; i++)
-        if (pe_edit_distance(name, room->info.settings[i].name) < pe_edit_distance(name, best))
+        if (pe_settings_edit_distance(name, room->info.settings[i].name) <
+            pe_settings_edit_distance(name, best))
             best = room->info.settings[i].name;
     return best;
 }
@@ -29,13 +30,13 @@ static const char *nearest_setting(const pe_encoding *room, const char *name)
 static pe_setting_text *find_slot(posenc_encoding *e, pe_chosen *part, const char *name, size_t length,
                                   const posenc_setting_info **row)
 {
-    const int own = pe_setting_index(part->room->info.settings, name, length);
+    const int own = pe_settings_index(part->room->info.settings, name, length);
     if (own >= 0) {
         *row = &part->room->info.settings[own];
         return &part->text[own];
     }
     *row = pe_common_settings;
-    return pe_setting_index(*row, name, length) == 0 ? &e->scale : NULL;
+    return pe_settings_index(*row, name, length) == 0 ? &e->scale : NULL;
 }
 
 static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *name, size_t length,
@@ -56,7 +57,7 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
                        row->name, (int)sizeof slot->text - 1);
     memcpy(slot->text, value, value_length);
     slot->text[value_length] = '\0';
-    return pe_setting_resolve(&unused, row, slot->text, NULL, who, err);
+    return pe_settings_resolve(&unused, row, slot->text, NULL, who, err);
 }
 
 static int is_separator(char c)
@@ -94,7 +95,7 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
             continue;
         const size_t n = strlen(part->room->info.name);
         if (dot ? (size_t)(dot - *name) == n && !strncmp(*name, part->room->info.name, n)
-                : pe_setting_index(part->room->info.settings, *name, *length) >= 0) {
+                : pe_settings_index(part->room->info.settings, *name, *length) >= 0) {
             if (dot) {
                 *length -= n + 1;
                 *name = dot + 1;
@@ -112,14 +113,14 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
 static size_t map_length(const pe_chosen *part, const char *name, size_t name_length, const char *text,
                          size_t n, size_t rest)
 {
-    const int index = pe_setting_index(part->room->info.settings, name, name_length);
+    const int index = pe_settings_index(part->room->info.settings, name, name_length);
     if (index < 0 || strcmp(part->room->info.settings[index].type, "map"))
         return n;
     while (n < rest && text[n] == ':') {
         const size_t more  = pair_length(text + n + 1, rest - n - 1);
         const char  *equal = memchr(text + n + 1, '=', more);
-        if (!equal || pe_word_index(part->room->info.settings[index].range, text + n + 1,
-                                    (size_t)(equal - text) - n - 1) < 0)
+        if (!equal || pe_settings_word_index(part->room->info.settings[index].range, text + n + 1,
+                                             (size_t)(equal - text) - n - 1) < 0)
             break;
         n += 1 + more;
     }

@@ -72,8 +72,8 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
 {
-    for (int64_t b = 0; L > 0 && b < pe_position_batches(pos); b++)
-        length = fmax(length, pe_position_extent(pos, b, L).high + 1);
+    for (int64_t b = 0; L > 0 && b < pe_positions_batches(pos); b++)
+        length = fmax(length, pe_positions_extent(pos, b, L).high + 1);
     return length;
 }
 
@@ -137,8 +137,8 @@ static void sum_elements(void *context, int64_t index, int thread)
         double        at[PE_MAX_AXES];
         pe_turn_place(side->turn, side->pos, b, s, at);
         for (int64_t h = 0; h < x->shape[1]; h++) {
-            pe_load_double(row, pe_row(x, b, h, s), x->dtype, 1, D);
-            pe_load_double(row + D, pe_row(dx, b, h, s), dx->dtype, 1, D);
+            pe_tensor_load_double(row, pe_tensor_row(x, b, h, s), x->dtype, 1, D);
+            pe_tensor_load_double(row + D, pe_tensor_row(dx, b, h, s), dx->dtype, 1, D);
             pe_turn_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
                            row + D);
         }
@@ -154,9 +154,9 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
     slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan, NULL))
         return;
-    double *total = pe_take_doubles(arena, w.count);
-    w.sums        = pe_take_doubles(arena, SUMS * w.count);
-    w.rows        = pe_take_doubles(arena, plan->threads * 2 * plan->dims.D);
+    double *total = pe_arena_doubles(arena, w.count);
+    w.sums        = pe_arena_doubles(arena, SUMS * w.count);
+    w.rows        = pe_arena_doubles(arena, plan->threads * 2 * plan->dims.D);
     int wanted    = 0;
     for (int i = 0; i < rotary->room->info.param_count; i++)
         wanted |= n->dpar[POSENC_ROTARY][i] != NULL;

@@ -11,7 +11,7 @@
 #define TWO_OVER_PI_HI 0x1.45f306dc9c883p-1
 #define TWO_OVER_PI_LO (-0x1.6b01ec5417056p-55)
 
-pe_frequency pe_frequency_of(double w)
+pe_frequency pe_angle_frequency(double w)
 {
     pe_frequency k;
     k.k_hi = w * TWO_OVER_PI_HI;
@@ -19,12 +19,13 @@ pe_frequency pe_frequency_of(double w)
     return k;
 }
 
-void pe_cos_sin(double position, pe_frequency k, double *cosine, double *sine)
+void pe_angle_cos_sin(double position, pe_frequency k, double *cosine, double *sine)
 {
-    pe_turned(position, k.k_hi, k.k_lo, cosine, sine);
+    pe_quarter_cos_sin(position, k.k_hi, k.k_lo, cosine, sine);
 }
 
-void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine, double *sine)
+void pe_angle_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine,
+                          double *sine)
 {
     double whole = 0, high = 0, low = 0;
     for (int i = 0; i < n; i++) {
@@ -42,7 +43,7 @@ void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], doub
 
 /* ---- waves into channels, and cotangents of channels into one sum ---- */
 
-double pe_wave_frequency(double base, double k, double N)
+double pe_angle_base_frequency(double base, double k, double N)
 {
     if (k == 0 || !(N > 0))
         return k == 0 ? 1.0 : pow(base, -k / N);
@@ -59,14 +60,14 @@ static int is_channel(const pe_waves *x, int64_t channel)
     return channel >= 0 && channel < x->width;
 }
 
-void pe_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[])
+void pe_angle_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[])
 {
-    const pe_frequency turns = pe_frequency_of(w);
+    const pe_frequency turns = pe_angle_frequency(w);
     for (int64_t s = 0; s < x->n; s++) {
         double c, v, *row = out + s * x->width;
         if (is_blank(x, x->pos[s * x->step]))
             continue;
-        pe_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        pe_angle_cos_sin(x->pos[s * x->step], turns, &c, &v);
         if (is_channel(x, sine))
             row[sine] = size * v;
         if (is_channel(x, cosine))
@@ -74,16 +75,16 @@ void pe_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, dou
     }
 }
 
-double pe_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[])
+double pe_angle_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[])
 {
-    const pe_frequency turns = pe_frequency_of(w);
+    const pe_frequency turns = pe_angle_frequency(w);
     double             sum   = 0;
     for (int64_t s = 0; s < x->n; s++) {
         double        c, v;
         const double *row = dout + s * x->width;
         if (is_blank(x, x->pos[s * x->step]))
             continue;
-        pe_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        pe_angle_cos_sin(x->pos[s * x->step], turns, &c, &v);
         sum += (is_channel(x, sine) ? row[sine] * v : 0) + (is_channel(x, cosine) ? row[cosine] * c : 0);
     }
     return sum;

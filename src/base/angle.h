@@ -22,13 +22,14 @@ typedef struct pe_frequency {
     double k_hi, k_lo; /* w in quarter turns */
 } pe_frequency;
 
-pe_frequency pe_frequency_of(double w);
-void         pe_cos_sin(double position, pe_frequency k, double *cosine, double *sine);
+pe_frequency pe_angle_frequency(double w);
+void         pe_angle_cos_sin(double position, pe_frequency k, double *cosine, double *sine);
 
 /* Of the exact sum of n products position[i] * k[i]: a place of several coordinates, or the way from one
    angle to another. What is left of each product after its whole quarter turns is summed as a
    double-double. */
-void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine, double *sine);
+void pe_angle_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine,
+                          double *sine);
 
 /*
  * Waves: sines and cosines of one coordinate as channels of rows
@@ -55,13 +56,13 @@ typedef struct pe_wave_form {
 
 /* base^(-k/N), rounded once: a far position multiplies its error. The first frequency is 1 whatever N is: a
    denominator of 0 leaves that one, and 0 for all others. */
-double pe_wave_frequency(double base, double k, double N);
+double pe_angle_base_frequency(double base, double k, double N);
 
 /* out[s*width + sine] = size * sin(pos*w) and out[s*width + cosine] = size * cos(pos*w). A channel below 0,
    or at or beyond width, is left out. */
-void pe_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[]);
+void pe_angle_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[]);
 
 /* The sum over all rows of dout * wave in these channels: the gradient of `size`. */
-double pe_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[]);
+double pe_angle_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[]);
 
 #endif

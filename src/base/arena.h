@@ -20,27 +20,27 @@ typedef struct pe_arena {
 } pe_arena;
 
 /* `bytes` (rounded up to 64) from the arena; NULL while counting. */
-static inline void *pe_take(pe_arena *arena, size_t bytes)
+static inline void *pe_arena_take(pe_arena *arena, size_t bytes)
 {
     void *piece = arena->memory ? arena->memory + arena->used : NULL;
     arena->used += (bytes + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN;
     return piece;
 }
 
-static inline double *pe_take_doubles(pe_arena *arena, int64_t n)
+static inline double *pe_arena_doubles(pe_arena *arena, int64_t n)
 {
-    return (double *)pe_take(arena, (size_t)n * sizeof(double));
+    return (double *)pe_arena_take(arena, (size_t)n * sizeof(double));
 }
 
-static inline float *pe_take_floats(pe_arena *arena, int64_t n)
+static inline float *pe_arena_floats(pe_arena *arena, int64_t n)
 {
-    return (float *)pe_take(arena, (size_t)n * sizeof(float));
+    return (float *)pe_arena_take(arena, (size_t)n * sizeof(float));
 }
 
 /* The same, all 0. */
-static inline double *pe_take_zeros(pe_arena *arena, int64_t n)
+static inline double *pe_arena_zeros(pe_arena *arena, int64_t n)
 {
-    double *x = pe_take_doubles(arena, n);
+    double *x = pe_arena_doubles(arena, n);
     return x ? memset(x, 0, (size_t)n * sizeof *x) : NULL;
 }
 

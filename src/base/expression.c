@@ -10,10 +10,10 @@
 enum { MAX_DEPTH = 32 }; /* of parentheses: the text may come from a stranger */
 
 typedef struct reader {
-    const char *at;
-    pe_lookup  *lookup;
-    void       *context;
-    int         depth, failed;
+    const char           *at;
+    pe_expression_lookup *lookup;
+    void                 *context;
+    int                   depth, failed;
 } reader;
 
 static double sum(reader *r);
@@ -150,7 +150,7 @@ static double sum(reader *r)
     }
 }
 
-int pe_evaluate(const char *text, pe_lookup *lookup, void *context, double *value)
+int pe_expression_evaluate(const char *text, pe_expression_lookup *lookup, void *context, double *value)
 {
     reader r     = {text, lookup, context, 0, 0};
     double found = sum(&r);

@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 /* Value of the name text[0..length-1]: returns 1 and sets *value, or 0 if there is no such name. */
-typedef int pe_lookup(void *context, const char *name, size_t length, double *value);
+typedef int pe_expression_lookup(void *context, const char *name, size_t length, double *value);
 
 /* 1 and *value, or 0 if text is no expression or holds an unknown name. `text` ends at a NUL. */
-int pe_evaluate(const char *text, pe_lookup *lookup, void *context, double *value);
+int pe_expression_evaluate(const char *text, pe_expression_lookup *lookup, void *context, double *value);
 
 #endif

@@ -11,76 +11,77 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float pe_bits_to_float(uint32_t bits)
+static inline float pe_half_bits_to_float(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline uint32_t pe_float_to_bits(float x)
+static inline uint32_t pe_half_float_to_bits(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float pe_bf16_to_float(uint16_t h)
+static inline float pe_half_bf16_to_float(uint16_t h)
 {
-    return pe_bits_to_float((uint32_t)h << 16);
+    return pe_half_bits_to_float((uint32_t)h << 16);
 }
 
-static inline uint16_t pe_float_to_bf16(float x)
+static inline uint16_t pe_half_float_to_bf16(float x)
 {
-    const uint32_t bits = pe_float_to_bits(x);
+    const uint32_t bits = pe_half_float_to_bits(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) /* NaN: keep it quiet, rounding could make it infinite */
         return (uint16_t)((bits >> 16) | 0x40u);
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-static inline float pe_f16_to_float(uint16_t h)
+static inline float pe_half_f16_to_float(uint16_t h)
 {
     /* Exponent and fraction moved to where float has them, and the exponent raised by a product that is
        exact: so subnormal numbers need no branch, and loops become vectors. */
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7fffu) << 13;
-    const uint32_t size = pe_float_to_bits(pe_bits_to_float(rest) * 0x1p112f);
-    return pe_bits_to_float(sign | size | (rest >= 0x0f800000u ? 0x7f800000u : 0));
+    const uint32_t size = pe_half_float_to_bits(pe_half_bits_to_float(rest) * 0x1p112f);
+    return pe_half_bits_to_float(sign | size | (rest >= 0x0f800000u ? 0x7f800000u : 0));
 }
 
-static inline uint16_t pe_float_to_f16(float x)
+static inline uint16_t pe_half_float_to_f16(float x)
 {
-    const uint32_t bits = pe_float_to_bits(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    const uint32_t bits = pe_half_float_to_bits(x), sign = (bits >> 16) & 0x8000u,
+                   magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u);
     if (magnitude >= 0x477ff000u) /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7c00u);
     if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded subnormal in the low bits */
-        const float shifted = pe_bits_to_float(magnitude) + 0.5f;
-        return (uint16_t)(sign | (pe_float_to_bits(shifted) - 0x3f000000u));
+        const float shifted = pe_half_bits_to_float(magnitude) + 0.5f;
+        return (uint16_t)(sign | (pe_half_float_to_bits(shifted) - 0x3f000000u));
     }
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 
 /* x to float so that rounding on to 16 bits is as if there had been none: what is cut off sets the last bit
    ("round to odd"), so that no tie comes about. */
-static inline float pe_double_to_odd(double x)
+static inline float pe_half_round_to_odd(double x)
 {
     const float  near = (float)x;
     const double back = (double)near;
-    if (back == x || x != x || pe_float_to_bits(near) & 1)
+    if (back == x || x != x || pe_half_float_to_bits(near) & 1)
         return near;
     const int away = (back < x) == (x > 0); /* the odd neighbour on x's side */
-    return pe_bits_to_float(pe_float_to_bits(near) + (away ? 1u : -1u));
+    return pe_half_bits_to_float(pe_half_float_to_bits(near) + (away ? 1u : -1u));
 }
 
-static inline double pe_rounded_to_bf16(double x)
+static inline double pe_half_round_to_bf16(double x)
 {
-    return (double)pe_bf16_to_float(pe_float_to_bf16(pe_double_to_odd(x)));
+    return (double)pe_half_bf16_to_float(pe_half_float_to_bf16(pe_half_round_to_odd(x)));
 }
 
-static inline double pe_rounded_to_f16(double x)
+static inline double pe_half_round_to_f16(double x)
 {
-    return (double)pe_f16_to_float(pe_float_to_f16(pe_double_to_odd(x)));
+    return (double)pe_half_f16_to_float(pe_half_float_to_f16(pe_half_round_to_odd(x)));
 }
 
 #endif

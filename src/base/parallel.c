@@ -18,13 +18,13 @@ void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *conte
         task(context, index, omp_get_thread_num());
 }
 
-int pe_thread_count(int requested)
+int pe_parallel_threads(int requested)
 {
     const int threads = requested > 0 ? requested : omp_get_max_threads();
     return threads < 1 ? 1 : threads;
 }
 
-int pe_processors(void)
+int pe_parallel_processors(void)
 {
     return omp_get_num_procs();
 }

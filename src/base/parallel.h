@@ -17,10 +17,10 @@ typedef void pe_parallel_task(void *context, int64_t index, int thread);
 void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *context);
 
 /* What a request means here: 0 = OpenMP's default, else the request itself; at least 1. */
-int pe_thread_count(int requested);
+int pe_parallel_threads(int requested);
 
 /* Processors that this process may run on: fewer than the machine's where taskset or a batch system binds it;
    at least 1. */
-int pe_processors(void);
+int pe_parallel_processors(void);
 
 #endif

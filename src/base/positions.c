@@ -27,7 +27,7 @@ posenc_positions pe_positions_view(const posenc_positions *p, int64_t N)
     return view;
 }
 
-posenc_positions pe_plain_positions(const posenc_positions *p)
+posenc_positions pe_positions_with_defaults(const posenc_positions *p)
 {
     return p->array.data ? *p : posenc_positions_range(p->start, p->step);
 }
@@ -57,7 +57,7 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     if (!a->data) {
         if (!isfinite(p->start) || !isfinite(p->step))
             return pe_fail(err, POSENC_ARGUMENT, "%s: start and step must be finite", who);
-        const double first = pe_position(p, 0, 0), last = pe_position(p, 0, L - 1);
+        const double first = pe_positions_at(p, 0, 0), last = pe_positions_at(p, 0, L - 1);
         if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
             return pe_fail(err, POSENC_RANGE, "%s runs from %g to %g; positions must stay below 2^53", who,
                            first, last);
@@ -65,44 +65,44 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     }
     if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)
         return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who,
-                       pe_dtype_name(a->dtype));
+                       pe_tensor_dtype_name(a->dtype));
     const posenc_status status = check_shape(p, who, B, L, N, err);
     if (status)
         return status;
-    for (int64_t b = 0; b < pe_position_batches(p); b++)
+    for (int64_t b = 0; b < pe_positions_batches(p); b++)
         for (int64_t i = 0; i < L * N; i++)
-            if (!(fabs(pe_coordinate(p, b, i / N, i % N)) <= 0x1p53))
+            if (!(fabs(pe_positions_coordinate(p, b, i / N, i % N)) <= 0x1p53))
                 return pe_fail(err, POSENC_RANGE, "%s[%lld,%lld] is not a finite number below 2^53", who,
                                (long long)b, (long long)(i / N));
     return POSENC_OK;
 }
 
-double pe_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c)
+double pe_positions_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c)
 {
     const posenc_tensor *a = &p->array;
     if (!a->data)
         return p->start + (double)s * (p->step == 0 ? 1 : p->step);
     const int64_t row = a->ndim == 1 || a->shape[0] == 1 ? 0 : b * a->stride[0];
     const int64_t in  = a->ndim == 3 ? c * a->stride[2] : 0;
-    return pe_real_at(a, row + s * a->stride[a->ndim == 1 ? 0 : 1] + in);
+    return pe_tensor_real_at(a, row + s * a->stride[a->ndim == 1 ? 0 : 1] + in);
 }
 
-double pe_position(const posenc_positions *p, int64_t b, int64_t s)
+double pe_positions_at(const posenc_positions *p, int64_t b, int64_t s)
 {
-    return pe_coordinate(p, b, s, 0);
+    return pe_positions_coordinate(p, b, s, 0);
 }
 
-int64_t pe_position_batches(const posenc_positions *p)
+int64_t pe_positions_batches(const posenc_positions *p)
 {
     return p->array.data && p->array.ndim > 1 ? p->array.shape[0] : 1;
 }
 
-int64_t pe_position_pairs(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B)
+int64_t pe_positions_pair_batches(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B)
 {
-    return pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+    return pe_positions_batches(q_pos) > 1 || pe_positions_batches(k_pos) > 1 ? B : 1;
 }
 
-pe_reach pe_reach_of(int mask, int64_t window)
+pe_reach pe_positions_reach(int mask, int64_t window)
 {
     pe_reach reach = {INT64_MIN / 4, INT64_MAX / 4};
     if (mask & POSENC_MASK_WINDOW) {
@@ -118,28 +118,28 @@ pe_reach pe_reach_of(int mask, int64_t window)
 static int is_arithmetic(const posenc_positions *p, int64_t b, int64_t L, double start, double step)
 {
     for (int64_t s = 0; s < L; s++)
-        if (pe_position(p, b, s) != start + (double)s * step)
+        if (pe_positions_at(p, b, s) != start + (double)s * step)
             return 0;
     return 1;
 }
 
 static double step_of(const posenc_positions *p, int64_t L)
 {
-    return L > 1 ? pe_position(p, 0, 1) - pe_position(p, 0, 0) : 0;
+    return L > 1 ? pe_positions_at(p, 0, 1) - pe_positions_at(p, 0, 0) : 0;
 }
 
 static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B, int64_t Lq,
                      int64_t Lk, double *t00, double *step)
 {
-    const double sq = step_of(q_pos, Lq), sk = step_of(k_pos, Lk), q0 = pe_position(q_pos, 0, 0),
-                 k0 = pe_position(k_pos, 0, 0);
+    const double sq = step_of(q_pos, Lq), sk = step_of(k_pos, Lk), q0 = pe_positions_at(q_pos, 0, 0),
+                 k0 = pe_positions_at(k_pos, 0, 0);
     *step           = Lk > 1 ? sk : Lq > 1 ? sq : 1; /* one query or one key fits any step of the other */
     *t00            = q0 - k0;
     if ((Lq > 1 && sq != *step) || (Lk > 1 && sk != *step) || *step == 0)
         return 0;
-    const int64_t batches = pe_position_pairs(q_pos, k_pos, B);
+    const int64_t batches = pe_positions_pair_batches(q_pos, k_pos, B);
     for (int64_t b = 0; b < batches; b++) {
-        const double qb = pe_position(q_pos, b, 0), kb = pe_position(k_pos, b, 0);
+        const double qb = pe_positions_at(q_pos, b, 0), kb = pe_positions_at(k_pos, b, 0);
         if (qb - kb != *t00)
             return 0;
         if ((q_pos->array.data && !is_arithmetic(q_pos, b, Lq, qb, *step)) ||
@@ -149,13 +149,13 @@ static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_po
     return 1;
 }
 
-pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L)
+pe_extent pe_positions_extent(const posenc_positions *p, int64_t b, int64_t L)
 {
     pe_extent     e    = {INFINITY, -INFINITY, 1};
     const int64_t N    = coordinates_of(p);
     const int64_t step = p->array.data || L < 2 ? 1 : L - 1; /* a range: its two ends */
     for (int64_t i = 0; i < L * N; i += step) {
-        const double x = pe_coordinate(p, b, i / N, i % N);
+        const double x = pe_positions_coordinate(p, b, i / N, i % N);
         e.low          = fmin(e.low, x);
         e.high         = fmax(e.high, x);
         e.whole        = e.whole && x == floor(x);
@@ -165,14 +165,14 @@ pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L)
     return e;
 }
 
-void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
-                       int64_t B, int64_t Lq, int64_t Lk, pe_reach reach)
+void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
+                            int64_t B, int64_t Lq, int64_t Lk, pe_reach reach)
 {
     double        t00, step, low = INFINITY, high = -INFINITY;
-    const int64_t batches = pe_position_pairs(q_pos, k_pos, B);
+    const int64_t batches = pe_positions_pair_batches(q_pos, k_pos, B);
     *d                    = (pe_distances){.reach = reach, .whole = 1};
     for (int64_t b = 0; b < batches; b++) {
-        const pe_extent q = pe_position_extent(q_pos, b, Lq), k = pe_position_extent(k_pos, b, Lk);
+        const pe_extent q = pe_positions_extent(q_pos, b, Lq), k = pe_positions_extent(k_pos, b, Lk);
         low      = fmin(low, q.low - k.high);
         high     = fmax(high, q.high - k.low);
         d->whole = d->whole && q.whole && k.whole;
@@ -193,9 +193,9 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
                                 posenc_error *err)
 {
     const int64_t any[2] = {-1, -1};
-    posenc_status status = pe_check_tensor(from, name, 2, any, err);
+    posenc_status status = pe_tensor_check(from, name, 2, any, err);
     if (!status)
-        status = pe_check_tensor(pos, "positions: pos", 2, from->shape, err);
+        status = pe_tensor_check(pos, "positions: pos", 2, from->shape, err);
     if (!status && (pos->dtype != POSENC_I64 || (from->dtype != POSENC_I64 && from->dtype != POSENC_U8)))
         status = pe_fail(err, POSENC_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
     return status;
@@ -209,7 +209,8 @@ static void number_rows(const posenc_tensor *from, int64_t not_counted, const in
     for (int64_t b = 0; b < from->shape[0]; b++) {
         int64_t seen = 0;
         for (int64_t s = 0; s < from->shape[1]; s++) {
-            const int counts = pe_integer_at(from, b * from->stride[0] + s * from->stride[1]) != not_counted;
+            const int counts =
+                pe_tensor_integer_at(from, b * from->stride[0] + s * from->stride[1]) != not_counted;
             seen += counts;
             ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] =
                 padding_idx ? (counts ? seen : 0) + *padding_idx
@@ -246,7 +247,7 @@ posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tenso
 
 #define TWO_PI 6.283185307179586
 
-double pe_detr_coordinate(double count, double last, int normalize, double eps)
+double pe_positions_detr_coordinate(double count, double last, int normalize, double eps)
 {
     return normalize ? count / (last + eps) * TWO_PI : count;
 }
@@ -259,10 +260,10 @@ static void count_line(const posenc_tensor *valid, int axis, int64_t from, doubl
     const int64_t n    = valid->shape[axis];
     int64_t       seen = 0, last = 0;
     for (int64_t i = 0; i < n; i++)
-        last += pe_integer_at(valid, from + i * valid->stride[axis]) != 0;
+        last += pe_tensor_integer_at(valid, from + i * valid->stride[axis]) != 0;
     for (int64_t i = 0; i < n; i++) {
-        seen += pe_integer_at(valid, from + i * valid->stride[axis]) != 0;
-        pos[i * step] = pe_detr_coordinate((double)seen, (double)last, normalize, eps);
+        seen += pe_tensor_integer_at(valid, from + i * valid->stride[axis]) != 0;
+        pos[i * step] = pe_positions_detr_coordinate((double)seen, (double)last, normalize, eps);
     }
 }
 
@@ -270,15 +271,15 @@ static posenc_status check_detr(const posenc_tensor *valid, double eps, const po
                                 posenc_error *err)
 {
     const int64_t any[3] = {-1, -1, -1};
-    posenc_status status = pe_check_tensor(valid, "positions: valid", 3, any, err);
+    posenc_status status = pe_tensor_check(valid, "positions: valid", 3, any, err);
     if (status)
         return status;
     const int64_t shape[3] = {valid->shape[0], valid->shape[1] * valid->shape[2], 2};
-    status                 = pe_check_tensor(pos, "positions: pos", 3, shape, err);
+    status                 = pe_tensor_check(pos, "positions: pos", 3, shape, err);
     if (!status && valid->dtype != POSENC_U8 && valid->dtype != POSENC_I64)
         status = pe_fail(err, POSENC_DTYPE, "positions: valid is %s; it must be U8 or I64",
-                         pe_dtype_name(valid->dtype));
-    if (!status && (pos->dtype != POSENC_F64 || !pe_is_contiguous(pos)))
+                         pe_tensor_dtype_name(valid->dtype));
+    if (!status && (pos->dtype != POSENC_F64 || !pe_tensor_is_contiguous(pos)))
         status = pe_fail(err, POSENC_DTYPE, "positions: pos must be contiguous F64");
     if (!status && !(eps > 0 && isfinite(eps)))
         status = pe_fail(err, POSENC_ARGUMENT, "positions: eps is %g; it must be a number above 0", eps);

@@ -20,17 +20,17 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
 posenc_positions pe_positions_view(const posenc_positions *p, int64_t N);
 
 /* A range means start 0 and step 1 where nothing is set. */
-posenc_positions pe_plain_positions(const posenc_positions *p);
+posenc_positions pe_positions_with_defaults(const posenc_positions *p);
 
 /* Coordinate c, and the first one, of element s of batch item b. */
-double pe_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c);
-double pe_position(const posenc_positions *p, int64_t b, int64_t s);
+double pe_positions_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c);
+double pe_positions_at(const posenc_positions *p, int64_t b, int64_t s);
 
 /* Batch items that differ: 1 for a range or an array [1,L]. */
-int64_t pe_position_batches(const posenc_positions *p);
+int64_t pe_positions_batches(const posenc_positions *p);
 
 /* Batch items in which queries or keys stand differently: 1, or B. */
-int64_t pe_position_pairs(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B);
+int64_t pe_positions_pair_batches(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B);
 
 /* Where the L elements of item b begin and end, all coordinates together; a range is not walked. `whole`: all
    are whole numbers. */
@@ -39,14 +39,14 @@ typedef struct pe_extent {
     int    whole;
 } pe_extent;
 
-pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L);
+pe_extent pe_positions_extent(const posenc_positions *p, int64_t b, int64_t L);
 
 /* What the masks by distance let through: t in [low, high]. */
 typedef struct pe_reach {
     int64_t low, high;
 } pe_reach;
 
-pe_reach pe_reach_of(int mask, int64_t window);
+pe_reach pe_positions_reach(int mask, int64_t window);
 
 /* The distances of one run. */
 typedef struct pe_distances {
@@ -57,12 +57,12 @@ typedef struct pe_distances {
     pe_reach reach;
 } pe_distances;
 
-void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
-                       int64_t B, int64_t Lq, int64_t Lk, pe_reach reach);
+void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
+                            int64_t B, int64_t Lq, int64_t Lk, pe_reach reach);
 
 /* Coordinate of a pixel by DETR's rule, which counts the pixels that are there (posenc_positions_detr), with
    `count` valid ones up to it, itself counted, in a line that has `last` of them: `normalize` makes it a
    share of 2 pi; `eps` keeps a line without any at 0. */
-double pe_detr_coordinate(double count, double last, int normalize, double eps);
+double pe_positions_detr_coordinate(double count, double last, int normalize, double eps);
 
 #endif

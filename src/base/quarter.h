@@ -13,7 +13,7 @@
 
 /* sin(pi/2 r)/r and cos(pi/2 r) as polynomials in r^2: Taylor coefficients (pi/2)^n/n!, correctly rounded.
    |r| <= 1/2: the first term left out is below 2e-18 in both. */
-static inline double pe_sine_of_quarter(double r)
+static inline double pe_quarter_sine(double r)
 {
     const double s = r * r;
     double       sum =
@@ -29,7 +29,7 @@ static inline double pe_sine_of_quarter(double r)
     return lead + fma(r, 0x1.921fb54442d18p+0, -lead) + r * (s * sum + 0x1.1a62633145c07p-54);
 }
 
-static inline double pe_cosine_of_quarter(double r)
+static inline double pe_quarter_cosine(double r)
 {
     const double s   = r * r;
     double       sum = 0x1.20c62c2f2d7f5p-34;
@@ -46,7 +46,7 @@ static inline double pe_cosine_of_quarter(double r)
 /* Cosine and sine of n + r quarter turns, n whole. */
 static inline void pe_quarter_turns(double n, double r, double *cosine, double *sine)
 {
-    const double c = pe_cosine_of_quarter(r), s = pe_sine_of_quarter(r);
+    const double c = pe_quarter_cosine(r), s = pe_quarter_sine(r);
     const double q      = n - 4.0 * floor(n * 0.25); /* quadrant 0..3, exact */
     const int    is_odd = q == 1 || q == 3, is_left = q == 1 || q == 2, is_low = q >= 2;
     const double x = is_odd ? s : c, y = is_odd ? c : s;
@@ -55,7 +55,7 @@ static inline void pe_quarter_turns(double n, double r, double *cosine, double *
 }
 
 /* Of position * (k_hi + k_lo) quarter turns. */
-static inline void pe_turned(double position, double k_hi, double k_lo, double *cosine, double *sine)
+static inline void pe_quarter_cos_sin(double position, double k_hi, double k_lo, double *cosine, double *sine)
 {
     const double h = position * k_hi;
     const double e = fma(position, k_hi, -h) + position * k_lo;

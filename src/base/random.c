@@ -5,7 +5,7 @@
 #include <math.h>
 #include <posenc/posenc.h>
 
-void pe_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+void pe_random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
@@ -46,41 +46,41 @@ static void two_uniforms(uint64_t key, uint64_t index, double u[2])
     const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), 0, 0};
     const uint32_t words[2]   = {(uint32_t)key, (uint32_t)(key >> 32)};
     uint32_t       x[4];
-    pe_philox(counter, words, x);
+    pe_random_philox(counter, words, x);
     for (int i = 0; i < 2; i++)
         u[i] = (double)((((uint64_t)x[2 * i] << 32) | x[2 * i + 1]) >> 11) * 0x1p-53;
 }
 
-double pe_uniform_at(uint64_t key, uint64_t index)
+double pe_random_uniform_at(uint64_t key, uint64_t index)
 {
     double u[2];
     two_uniforms(key, index, u);
     return u[0];
 }
 
-double pe_normal_at(uint64_t key, uint64_t index)
+double pe_random_normal_at(uint64_t key, uint64_t index)
 {
     double u[2];
     two_uniforms(key, index, u);
     return sqrt(-2.0 * log1p(-u[0])) * cos(6.283185307179586477 * u[1]); /* 1 - u0 is never 0 */
 }
 
-double pe_uniform(pe_random *r)
+double pe_random_uniform(pe_random *r)
 {
-    return pe_uniform_at(r->key, r->next++);
+    return pe_random_uniform_at(r->key, r->next++);
 }
 
-double pe_normal(pe_random *r)
+double pe_random_normal(pe_random *r)
 {
-    return pe_normal_at(r->key, r->next++);
+    return pe_random_normal_at(r->key, r->next++);
 }
 
 double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index)
 {
-    return pe_uniform_at(pe_random_key(seed, name), index);
+    return pe_random_uniform_at(pe_random_key(seed, name), index);
 }
 
 double posenc_random_normal(uint64_t seed, const char *name, uint64_t index)
 {
-    return pe_normal_at(pe_random_key(seed, name), index);
+    return pe_random_normal_at(pe_random_key(seed, name), index);
 }

@@ -18,15 +18,15 @@ typedef struct pe_random {
 } pe_random;
 
 /* Ten rounds of Philox on a 128-bit counter with a 64-bit key. */
-void pe_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+void pe_random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 uint64_t  pe_random_key(uint64_t seed, const char *name);
 pe_random pe_random_stream(uint64_t seed, const char *name);
 
-double pe_uniform_at(uint64_t key, uint64_t index); /* [0,1) with 53 bits */
-double pe_normal_at(uint64_t key, uint64_t index);  /* Box-Muller on the block of `index` */
+double pe_random_uniform_at(uint64_t key, uint64_t index); /* [0,1) with 53 bits */
+double pe_random_normal_at(uint64_t key, uint64_t index);  /* Box-Muller on the block of `index` */
 
-double pe_uniform(pe_random *r);
-double pe_normal(pe_random *r);
+double pe_random_uniform(pe_random *r);
+double pe_random_normal(pe_random *r);
 
 #endif

@@ -281,10 +281,10 @@ static posenc_status check_pos(const posenc_segment *segments, int64_t count, in
         return pe_fail(err, POSENC_ARGUMENT,
                        "positions: rules is %d; it must be POSENC_SEGMENTS_... joined by |", rules);
     const int64_t width  = pos->ndim == 2 && pos->shape[1] == 4 ? 4 : 3;
-    posenc_status status = pe_check_tensor(pos, "positions: pos", 2, (const int64_t[2]){tokens, width}, err);
+    posenc_status status = pe_tensor_check(pos, "positions: pos", 2, (const int64_t[2]){tokens, width}, err);
     if (!status && pos->dtype != POSENC_I64)
-        status =
-            pe_fail(err, POSENC_DTYPE, "positions: pos is %s; it must be I64", pe_dtype_name(pos->dtype));
+        status = pe_fail(err, POSENC_DTYPE, "positions: pos is %s; it must be I64",
+                         pe_tensor_dtype_name(pos->dtype));
     return status ? status : check_kinds(segments, count, pos, err);
 }
 

@@ -10,7 +10,7 @@
 #include "base/expression.h"
 #include "base/status.h"
 
-int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length)
+int pe_settings_index(const posenc_setting_info *table, const char *name, size_t length)
 {
     for (int i = 0; table && table[i].name; i++)
         if (strlen(table[i].name) == length && !strncmp(table[i].name, name, length))
@@ -18,7 +18,7 @@ int pe_setting_index(const posenc_setting_info *table, const char *name, size_t 
     return -1;
 }
 
-int pe_next_setting(pe_setting_pair *pair, const char **at, const char *separators)
+int pe_settings_next(pe_setting_pair *pair, const char **at, const char *separators)
 {
     const size_t n = strcspn(*at, separators), name = strcspn(*at, "=");
     if (!**at)
@@ -29,7 +29,7 @@ int pe_next_setting(pe_setting_pair *pair, const char **at, const char *separato
     return 1;
 }
 
-int pe_word_index(const char *range, const char *word, size_t length)
+int pe_settings_word_index(const char *range, const char *word, size_t length)
 {
     for (int index = 0;; index++) {
         const size_t span = strcspn(range, "|");
@@ -41,7 +41,7 @@ int pe_word_index(const char *range, const char *word, size_t length)
     }
 }
 
-int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, double *value)
+int pe_settings_size(const posenc_dims *sizes, const char *name, size_t length, double *value)
 {
     const struct {
         const char *name;
@@ -58,17 +58,17 @@ int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, d
     return 0;
 }
 
-int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
+int pe_settings_number(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value)
 {
-    const int own = pe_setting_index(table, name, length);
+    const int own = pe_settings_index(table, name, length);
     if (own >= 0) {
         const double number = strchr("wf", *table[own].type) ? (double)set[own].integer : set[own].real;
         *value              = set[own].given ? number : INFINITY;
         return 1;
     }
     const int item = length > 1 ? name[length - 1] - '1' : -1,
-              list = pe_setting_index(table, name, length - 1);
+              list = pe_settings_index(table, name, length - 1);
     if (list < 0 || item < 0 || item >= set[list].count)
         return 0;
     *value = (double)set[list].items[item];
@@ -79,12 +79,12 @@ static int scope_lookup(void *context, const char *name, size_t length, double *
 {
     const pe_scope   *scope = context;
     const posenc_dims any   = {0};
-    if (scope->known && pe_setting_by_name(scope->table, scope->set, name, length, value))
+    if (scope->known && pe_settings_number(scope->table, scope->set, name, length, value))
         return 1;
     if (scope->sizes)
-        return pe_size_by_name(scope->sizes, name, length, value);
+        return pe_settings_size(scope->sizes, name, length, value);
     *value = NAN; /* a size not known yet: the number is checked when it is */
-    return pe_size_by_name(&any, name, length, &(double){0});
+    return pe_settings_size(&any, name, length, &(double){0});
 }
 
 /* "2..", "0..1", "..5": both ends belong to it. A trailing '<' after the dots' left side excludes it:
@@ -122,7 +122,7 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
 {
     const int whole = strcmp(row->type, "real") != 0;
     double    x;
-    if (!pe_evaluate(text, scope_lookup, (void *)(uintptr_t)scope, &x))
+    if (!pe_expression_evaluate(text, scope_lookup, (void *)(uintptr_t)scope, &x))
         return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name,
                        text, row->name, whole ? "an integer" : "a real number", row->range);
     if (isnan(x) && !scope->sizes)
@@ -164,7 +164,7 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
                             const pe_scope *scope, const char *who, posenc_error *err)
 {
     const size_t n = strcspn(text, ":"), named = strcspn(text, "=");
-    const int    index = named < n ? pe_word_index(row->range, text, named) : -1;
+    const int    index = named < n ? pe_settings_word_index(row->range, text, named) : -1;
     char         number[PE_MAX_TEXT];
     pe_value     item = {0};
     if (index < 0 || index >= PE_MAX_ITEMS || n - named - 1 >= sizeof number) {
@@ -197,14 +197,14 @@ static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row
     return POSENC_OK;
 }
 
-posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
-                                 const posenc_dims *sizes, const char *who, posenc_error *err)
+posenc_status pe_settings_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
+                                  const posenc_dims *sizes, const char *who, posenc_error *err)
 {
-    return pe_setting_resolve_in(value, row, text, &(pe_scope){.sizes = sizes}, who, err);
+    return pe_settings_resolve_in(value, row, text, &(pe_scope){.sizes = sizes}, who, err);
 }
 
-posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
-                                    const pe_scope *scope, const char *who, posenc_error *err)
+posenc_status pe_settings_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
+                                     const pe_scope *scope, const char *who, posenc_error *err)
 {
     const char *chosen = *text ? text : row->standard;
     *value             = (pe_value){0};
@@ -218,7 +218,7 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
     if (!strcmp(row->type, "map"))
         return resolve_map(value, row, chosen, scope, who, err);
     const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
-    const int   index = pe_word_index(range, chosen, strlen(chosen));
+    const int   index = pe_settings_word_index(range, chosen, strlen(chosen));
     if (index < 0)
         return pe_fail(err, POSENC_SETTING, "%s: %s=%s is unknown; it must be one of %s", who, row->name,
                        chosen, range);
@@ -226,7 +226,7 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
     return POSENC_OK;
 }
 
-int pe_edit_distance(const char *a, const char *b)
+int pe_settings_edit_distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
     const size_t na = strlen(a), nb = strlen(b);

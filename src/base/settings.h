@@ -32,7 +32,7 @@ typedef struct pe_setting_text {
     char text[PE_MAX_TEXT];
 } pe_setting_text;
 
-int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
+int pe_settings_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
 
 /* The next "name=value" of a text, up to one of the separators or the end; *at moves behind it and the
    separators that follow. Returns 0 at the end. Without "=" there is no value, and all is the name. */
@@ -41,15 +41,15 @@ typedef struct pe_setting_pair {
     size_t      name_length, value_length;
 } pe_setting_pair;
 
-int pe_next_setting(pe_setting_pair *pair, const char **at, const char *separators);
+int pe_settings_next(pe_setting_pair *pair, const char **at, const char *separators);
 
 /* Index of word in "a|b|c", or -1. */
-int pe_word_index(const char *range, const char *word, size_t length);
+int pe_settings_word_index(const char *range, const char *word, size_t length);
 
 /* Value of the text for a row, or of its standard if text is "". Sizes may be NULL: then expressions over
    sizes are accepted unseen. `who` is the encoding's name for the sentence. */
-posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
-                                 const posenc_dims *sizes, const char *who, posenc_error *err);
+posenc_status pe_settings_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
+                                  const posenc_dims *sizes, const char *who, posenc_error *err);
 
 /* What names in a setting's text may mean: sizes (NULL: not known yet), and the settings 0 .. known-1 of a
    table. */
@@ -62,16 +62,16 @@ typedef struct pe_scope {
 
 /* A setting of the table as a number, a word as its place in the range, absent ones infinite; "window1" is
    the first number of the list `window`. */
-int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
+int pe_settings_number(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value);
 
-posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
-                                    const pe_scope *scope, const char *who, posenc_error *err);
+posenc_status pe_settings_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
+                                     const pe_scope *scope, const char *who, posenc_error *err);
 
 /* B H G Lq Lk D Dv d_model L of a problem by name, for expressions. */
-int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, double *value);
+int pe_settings_size(const posenc_dims *sizes, const char *name, size_t length, double *value);
 
 /* Distance in single edits (insert, delete, replace, swap of neighbours) for "did you mean". */
-int pe_edit_distance(const char *a, const char *b);
+int pe_settings_edit_distance(const char *a, const char *b);
 
 #endif

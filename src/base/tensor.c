@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "base/status.h"
 
-void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 {
     const int64_t index[3] = {i0, i1, i2};
     int64_t       offset   = 0;
@@ -17,38 +17,39 @@ void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
     return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
 }
 
-void *pe_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+void *pe_tensor_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 {
     const int64_t offset = i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
     return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
 }
 
-double pe_real_at(const posenc_tensor *t, int64_t offset)
+double pe_tensor_real_at(const posenc_tensor *t, int64_t offset)
 {
     double x = 0;
-    pe_load_double(&x, (const char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype), t->dtype, 1, 1);
+    pe_tensor_load_double(&x, (const char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype), t->dtype,
+                          1, 1);
     return x;
 }
 
-int64_t pe_integer_at(const posenc_tensor *t, int64_t offset)
+int64_t pe_tensor_integer_at(const posenc_tensor *t, int64_t offset)
 {
     switch (t->dtype) {
     case POSENC_I64: return ((const int64_t *)t->data)[offset];
     case POSENC_U8: return ((const uint8_t *)t->data)[offset];
-    default: return (int64_t)pe_real_at(t, offset);
+    default: return (int64_t)pe_tensor_real_at(t, offset);
     }
 }
 
-void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
+void pe_tensor_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
 {
     if (dtype == POSENC_F32 && stride == 1) {
         memcpy(to, row, (size_t)n * sizeof *to);
         return;
     }
     for (int64_t i = 0; stride == 1 && dtype == POSENC_BF16 && i < n; i++)
-        to[i] = pe_bf16_to_float(((const uint16_t *)row)[i]);
+        to[i] = pe_half_bf16_to_float(((const uint16_t *)row)[i]);
     for (int64_t i = 0; stride == 1 && dtype == POSENC_F16 && i < n; i++)
-        to[i] = pe_f16_to_float(((const uint16_t *)row)[i]);
+        to[i] = pe_half_f16_to_float(((const uint16_t *)row)[i]);
     if (stride == 1 && (dtype == POSENC_BF16 || dtype == POSENC_F16))
         return;
     for (int64_t i = 0; i < n; i++) {
@@ -56,15 +57,15 @@ void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t strid
         switch (dtype) {
         case POSENC_F32: to[i] = ((const float *)row)[s]; break;
         case POSENC_F64: to[i] = (float)((const double *)row)[s]; break;
-        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_F16: to[i] = pe_half_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_BF16: to[i] = pe_half_bf16_to_float(((const uint16_t *)row)[s]); break;
         case POSENC_I64: to[i] = (float)((const int64_t *)row)[s]; break;
         case POSENC_U8: to[i] = (float)((const uint8_t *)row)[s]; break;
         }
     }
 }
 
-void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
+void pe_tensor_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
 {
     if (dtype == POSENC_F32 && stride == 1) {
         for (int64_t i = 0; i < n; i++)
@@ -76,15 +77,15 @@ void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t str
         switch (dtype) {
         case POSENC_F32: to[i] = ((const float *)row)[s]; break;
         case POSENC_F64: to[i] = ((const double *)row)[s]; break;
-        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_F16: to[i] = pe_half_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_BF16: to[i] = pe_half_bf16_to_float(((const uint16_t *)row)[s]); break;
         case POSENC_I64: to[i] = (double)((const int64_t *)row)[s]; break;
         case POSENC_U8: to[i] = ((const uint8_t *)row)[s]; break;
         }
     }
 }
 
-void pe_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *from, int64_t n)
+void pe_tensor_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *from, int64_t n)
 {
     if (dtype == POSENC_F32 && stride == 1) {
         memcpy(row, from, (size_t)n * sizeof *from);
@@ -95,15 +96,15 @@ void pe_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *
         switch (dtype) {
         case POSENC_F32: ((float *)row)[s] = from[i]; break;
         case POSENC_F64: ((double *)row)[s] = from[i]; break;
-        case POSENC_F16: ((uint16_t *)row)[s] = pe_float_to_f16(from[i]); break;
-        case POSENC_BF16: ((uint16_t *)row)[s] = pe_float_to_bf16(from[i]); break;
+        case POSENC_F16: ((uint16_t *)row)[s] = pe_half_float_to_f16(from[i]); break;
+        case POSENC_BF16: ((uint16_t *)row)[s] = pe_half_float_to_bf16(from[i]); break;
         case POSENC_I64:
         case POSENC_U8: break; /* never an output of real numbers: refused by the checks of the door */
         }
     }
 }
 
-void pe_store_double(void *row, posenc_dtype dtype, int64_t stride, const double *from, int64_t n)
+void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const double *from, int64_t n)
 {
     if (dtype == POSENC_F32 && stride == 1) {
         for (int64_t i = 0; i < n; i++)
@@ -115,11 +116,12 @@ void pe_store_double(void *row, posenc_dtype dtype, int64_t stride, const double
         if (dtype == POSENC_F64)
             ((double *)row)[i * stride] = from[i];
         else
-            pe_store_float((char *)row + i * stride * (int64_t)posenc_dtype_size(dtype), dtype, 1, &x, 1);
+            pe_tensor_store_float((char *)row + i * stride * (int64_t)posenc_dtype_size(dtype), dtype, 1, &x,
+                                  1);
     }
 }
 
-int64_t pe_element_count(const posenc_tensor *t)
+int64_t pe_tensor_elements(const posenc_tensor *t)
 {
     int64_t n = 1;
     for (int a = 0; a < t->ndim; a++)
@@ -127,7 +129,7 @@ int64_t pe_element_count(const posenc_tensor *t)
     return n;
 }
 
-int pe_is_contiguous(const posenc_tensor *t)
+int pe_tensor_is_contiguous(const posenc_tensor *t)
 {
     int64_t step = 1;
     for (int a = t->ndim - 1; a >= 0; a--) {
@@ -138,7 +140,7 @@ int pe_is_contiguous(const posenc_tensor *t)
     return 1;
 }
 
-const char *pe_dtype_name(posenc_dtype dtype)
+const char *pe_tensor_dtype_name(posenc_dtype dtype)
 {
     static const char *const names[] = {"F32", "F64", "F16", "BF16", "I64", "U8"};
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
@@ -185,7 +187,7 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
     return pe_fail(err, POSENC_SHAPE, "%s has shape %s; it must be %s", who, is, must);
 }
 
-posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err)
 {
     if (t->data && (size_t)t->dtype <= POSENC_U8 && same_shape(t, ndim, shape))
@@ -193,15 +195,15 @@ posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim,
     return bad_tensor(t, who, ndim, shape, err);
 }
 
-posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
-                              posenc_error *err)
+posenc_status pe_tensor_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                                     posenc_error *err)
 {
-    const posenc_status status = pe_check_tensor(t, who, ndim, shape, err);
+    const posenc_status status = pe_tensor_check(t, who, ndim, shape, err);
     if (status)
         return status;
-    if (!pe_is_float(t->dtype))
+    if (!pe_tensor_is_float(t->dtype))
         return pe_fail(err, POSENC_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
-                       pe_dtype_name(t->dtype));
+                       pe_tensor_dtype_name(t->dtype));
     for (int a = 0; a < ndim; a++)
         if (t->shape[a] > 1 && t->stride[a] == 0)
             return pe_fail(err, POSENC_SHAPE,

@@ -29,7 +29,7 @@ pe_wide pe_wide_exp(pe_wide x)
     if (!(fabs(x.hi) < 740)) /* no normal number, or none at all */
         return pe_wide_of(exp(x.hi));
     const double  doublings = rint(x.hi / LN2.hi), part = ldexp(1, -HALVINGS);
-    const pe_wide left = pe_wide_less(x, pe_wide_product(pe_wide_of(doublings), LN2));
+    const pe_wide left = pe_wide_difference(x, pe_wide_product(pe_wide_of(doublings), LN2));
     pe_wide       e    = series((pe_wide){left.hi * part, left.lo * part});
     for (int i = 0; i < HALVINGS; i++)
         e = pe_wide_product(e, e);
@@ -40,7 +40,7 @@ pe_wide pe_wide_exp(pe_wide x)
 pe_wide pe_wide_log(pe_wide x)
 {
     const double  y = log(x.hi);
-    const pe_wide t = pe_wide_less(pe_wide_product(x, pe_wide_exp(pe_wide_of(-y))), pe_wide_of(1));
+    const pe_wide t = pe_wide_difference(pe_wide_product(x, pe_wide_exp(pe_wide_of(-y))), pe_wide_of(1));
     return pe_wide_sum(pe_wide_of(y), pe_wide_joined(t.hi, t.lo - t.hi * t.hi / 2));
 }
 

@@ -39,7 +39,7 @@ static inline pe_wide pe_wide_sum(pe_wide a, pe_wide b)
     return pe_wide_joined(sum, (a.hi - (sum - back)) + (b.hi - back) + (a.lo + b.lo));
 }
 
-static inline pe_wide pe_wide_less(pe_wide a, pe_wide b)
+static inline pe_wide pe_wide_difference(pe_wide a, pe_wide b)
 {
     return pe_wide_sum(a, (pe_wide){-b.hi, -b.lo});
 }

@@ -497,7 +497,7 @@ static int refuse(char *reason, size_t size, const pe_bench_case *c, int is_long
     if (c->isa && !pe_runs_here(c->isa))
         return snprintf(reason, size,
                         "no instruction set %s: this processor lacks it, or this build its kernels", c->isa);
-    if (c->processors > pe_processors())
+    if (c->processors > pe_parallel_processors())
         return snprintf(reason, size, "needs %d processors", c->processors);
     return 0;
 }

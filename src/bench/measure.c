@@ -299,7 +299,7 @@ posenc_status pe_measure_in_flight(const pe_bench_case *c, const pe_bench_effort
                                  .L     = s->Lq,
                                  .H     = s->H,
                                  .D     = s->D,
-                                 .far   = pe_rotation_ahead(sizeof *table, r.bytes)};
+                                 .far   = pe_kernels_prefetch_distance(sizeof *table, r.bytes)};
         const pe_timed flight = {pe_problem_go, &r, 2.0 * (double)r.bytes, 1},
                        tables = {run_tabled, &t, 2.0 * (double)r.bytes, 1};
         pe_compare(figure, &flight, &tables, PE_SPEED_RATIO, effort);

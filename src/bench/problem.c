@@ -57,9 +57,9 @@ static uint64_t next_of(uint64_t *state)
 static void put(void *to, int64_t i, posenc_dtype dtype, float x)
 {
     if (dtype == POSENC_BF16)
-        ((uint16_t *)to)[i] = pe_float_to_bf16(x);
+        ((uint16_t *)to)[i] = pe_half_float_to_bf16(x);
     else if (dtype == POSENC_F16)
-        ((uint16_t *)to)[i] = pe_float_to_f16(x);
+        ((uint16_t *)to)[i] = pe_half_float_to_f16(x);
     else
         ((float *)to)[i] = x;
 }

@@ -72,10 +72,10 @@ void pe_basis_lay_out(pe_tiles *T, pe_arena *arena)
     const pe_by_distance *m = &T->a->terms->A;
     if (!m->waves || m->ranks > MOST_RANKS)
         return;
-    T->basis         = pe_take_floats(arena, HALF * m->ranks);
-    T->basis_scratch = pe_take_floats(arena, T->a->threads * scratch_size(T));
-    T->W             = pe_take_floats(arena, m->ranks * T->a->sizes.H * T->a->sizes.D);
-    T->frequencies   = pe_take(arena, (size_t)(m->ranks / 2) * sizeof *T->frequencies);
+    T->basis         = pe_arena_floats(arena, HALF * m->ranks);
+    T->basis_scratch = pe_arena_floats(arena, T->a->threads * scratch_size(T));
+    T->W             = pe_arena_floats(arena, m->ranks * T->a->sizes.H * T->a->sizes.D);
+    T->frequencies   = pe_arena_take(arena, (size_t)(m->ranks / 2) * sizeof *T->frequencies);
 }
 
 /* Cosines and sines of all waves at a distance, `step` floats from one to the next. */

@@ -77,9 +77,9 @@ static void lay_out_pair(const road *x, pair *to, pe_arena *arena)
 {
     const int64_t keys = x->key_tiles * KEYS;
     pair          y;
-    y.K   = pe_take(arena, (size_t)(keys * x->Dp) * sizeof *y.K);
-    y.V   = pe_take(arena, (size_t)(keys / 2 * x->Dvp) * sizeof *y.V);
-    y.key = pe_take_floats(arena, keys);
+    y.K   = pe_arena_take(arena, (size_t)(keys * x->Dp) * sizeof *y.K);
+    y.V   = pe_arena_take(arena, (size_t)(keys / 2 * x->Dvp) * sizeof *y.V);
+    y.key = pe_arena_floats(arena, keys);
     if (arena->memory)
         *to = y;
 }
@@ -88,17 +88,17 @@ static void lay_out_bench(const road *x, bench *to, pe_arena *arena)
 {
     const int64_t wide = x->Dp > x->Dvp ? x->Dp : x->Dvp;
     bench         y;
-    y.Q       = pe_take(arena, (size_t)(x->Dp / 2 * QUERIES) * sizeof *y.Q);
-    y.P       = pe_take(arena, (size_t)(KEYS / 2 * QUERIES) * sizeof *y.P);
-    y.S       = pe_take_floats(arena, KEYS * QUERIES);
-    y.O       = pe_take_floats(arena, x->Dvp * QUERIES);
-    y.m       = pe_take_floats(arena, QUERIES);
-    y.l       = pe_take_floats(arena, QUERIES);
-    y.rounded = pe_take_floats(arena, QUERIES);
-    y.factor  = pe_take_floats(arena, QUERIES);
-    y.most    = pe_take_floats(arena, QUERIES);
-    y.rows    = pe_take_floats(arena, QUERIES * wide);
-    y.narrow  = pe_take(arena, (size_t)(QUERIES * wide) * sizeof *y.narrow);
+    y.Q       = pe_arena_take(arena, (size_t)(x->Dp / 2 * QUERIES) * sizeof *y.Q);
+    y.P       = pe_arena_take(arena, (size_t)(KEYS / 2 * QUERIES) * sizeof *y.P);
+    y.S       = pe_arena_floats(arena, KEYS * QUERIES);
+    y.O       = pe_arena_floats(arena, x->Dvp * QUERIES);
+    y.m       = pe_arena_floats(arena, QUERIES);
+    y.l       = pe_arena_floats(arena, QUERIES);
+    y.rounded = pe_arena_floats(arena, QUERIES);
+    y.factor  = pe_arena_floats(arena, QUERIES);
+    y.most    = pe_arena_floats(arena, QUERIES);
+    y.rows    = pe_arena_floats(arena, QUERIES * wide);
+    y.narrow  = pe_arena_take(arena, (size_t)(QUERIES * wide) * sizeof *y.narrow);
     if (arena->memory)
         *to = y;
 }
@@ -115,9 +115,9 @@ static road lay_out(const pe_attention *a, pe_arena *arena)
     x.query_tiles = (p->Lq + QUERIES - 1) / QUERIES;
     x.wave        = pe_smaller(pairs, a->threads);
     x.bias_stride = pe_padded(p->Lq + x.key_tiles * KEYS) + 3 * QUERIES;
-    x.bias        = pe_take_floats(arena, pe_has(a->terms, PE_BIAS) ? p->H * x.bias_stride : 0);
-    x.pairs       = pe_take(arena, (size_t)x.wave * sizeof *x.pairs);
-    x.benches     = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
+    x.bias        = pe_arena_floats(arena, pe_has(a->terms, PE_BIAS) ? p->H * x.bias_stride : 0);
+    x.pairs       = pe_arena_take(arena, (size_t)x.wave * sizeof *x.pairs);
+    x.benches     = pe_arena_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int64_t i = 0; i < x.wave; i++)
         lay_out_pair(&x, arena->memory ? x.pairs + i : NULL, arena);
     for (int i = 0; i < a->threads; i++)
@@ -164,7 +164,7 @@ static void load_rows(const road *x, bench *z, uint16_t *to, pe_side side, int64
     const double        *u = side == PE_QUERIES ? pe_head_vector(a, a->terms->u, h) : NULL;
     if (!a->turn && !u) {
         for (int64_t s = 0; s < n; s++) {
-            memcpy(to + s * x->Dp, pe_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
+            memcpy(to + s * x->Dp, pe_tensor_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
             memset(to + s * x->Dp + a->sizes.D, 0, (size_t)(x->Dp - a->sizes.D) * sizeof *to);
         }
         return;
@@ -190,9 +190,10 @@ static void pack_values(const road *x, pair *to, int64_t b, int64_t g)
     const int64_t        Lk = x->a->sizes.Lk, Dv = x->a->sizes.Dv;
     memset(to->V, 0, (size_t)(x->key_tiles * KEYS / 2 * x->Dvp) * sizeof *to->V);
     for (int64_t j = 0; j + 1 < Lk; j += 2)
-        x->kernels->pair_rows(to->V + j / 2 * x->Dvp, pe_row(v, b, g, j), pe_row(v, b, g, j + 1), Dv);
+        x->kernels->pair_rows(to->V + j / 2 * x->Dvp, pe_tensor_row(v, b, g, j),
+                              pe_tensor_row(v, b, g, j + 1), Dv);
     for (int64_t d = 0; Lk % 2 && d < Dv; d++)
-        to->V[Lk / 2 * x->Dvp + d] = ((const uint16_t *)pe_row(v, b, g, Lk - 1))[d];
+        to->V[Lk / 2 * x->Dvp + d] = ((const uint16_t *)pe_tensor_row(v, b, g, Lk - 1))[d];
 }
 
 static void pack_pair(void *context, int64_t index, int thread)
@@ -258,9 +259,9 @@ static void finish(const road *x, bench *z, int64_t b, int64_t h, int64_t i0, in
         const float  lse     = l != 0 ? (float)(LN_2 * (double)z->m[r] + log(l) + center) : -INFINITY;
         for (int64_t d = 0; d < Dv; d++)
             z->rows[d] = z->O[d * QUERIES + r] * inverse;
-        pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);
+        pe_tensor_store_float(pe_tensor_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);
         if (a->lse.data)
-            pe_store_float(pe_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
+            pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
     }
 }
 

@@ -131,13 +131,13 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
     const pe_tiles *T      = &x->T;
     const int64_t   scores = x->rows * PIECE > SCORES ? x->rows * PIECE : SCORES;
     bench           y;
-    y.S      = pe_take_floats(arena, scores);
-    y.P      = pe_take(arena, (size_t)scores * sizeof *y.P);
-    y.extra  = pe_take_floats(arena, PIECE);
-    y.key    = pe_take_floats(arena, PIECE);
-    y.factor = pe_take_floats(arena, x->rows);
-    y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
-    y.table  = pe_take_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
+    y.S      = pe_arena_floats(arena, scores);
+    y.P      = pe_arena_take(arena, (size_t)scores * sizeof *y.P);
+    y.extra  = pe_arena_floats(arena, PIECE);
+    y.key    = pe_arena_floats(arena, PIECE);
+    y.factor = pe_arena_floats(arena, x->rows);
+    y.few    = pe_arena_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
+    y.table  = pe_arena_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
     y.rung   = pe_rung_lay_out(has_ladder(x) ? 2 * x->a->turn_keys->M : 0, arena);
     if (arena->memory)
         *to = y;
@@ -173,16 +173,16 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
-    x.Q       = pe_take_floats(arena, queries * x.T.Dp);
-    x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
+    x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
     x.keys    = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
     x.values  = arena->memory && are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.m       = pe_take_floats(arena, parts);
-    x.l       = pe_take_floats(arena, parts);
-    x.rounded = x.values || !arena->memory ? pe_take_floats(arena, parts) : x.l;
-    x.O       = pe_take_floats(arena, parts * x.T.Dvp);
+    x.m       = pe_arena_floats(arena, parts);
+    x.l       = pe_arena_floats(arena, parts);
+    x.rounded = x.values || !arena->memory ? pe_arena_floats(arena, parts) : x.l;
+    x.O       = pe_arena_floats(arena, parts * x.T.Dvp);
     x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->turn_keys->M : 0, arena);
-    x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
+    x.benches = pe_arena_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int i = 0; i < a->threads; i++)
         lay_out_bench(&x, x.benches ? x.benches + i : NULL, arena);
     return x;
@@ -209,7 +209,7 @@ static void load_queries(const decoder *x)
         for (int64_t h = 0; h < p->H; h++) {
             float *q = x->Q + (b * p->H + h) * p->Lq * T->Dp;
             for (int64_t i = 0; x->keys && i < p->Lq; i++)
-                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_row(&a->q, b, h, i),
+                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_tensor_row(&a->q, b, h, i),
                        (size_t)p->D * sizeof *x->Q16);
             pe_load_turned(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
             pe_scale_queries(T, q, NULL, h, p->Lq);
@@ -230,11 +230,11 @@ static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
 static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const some_keys *n, int64_t g)
 {
-    cache->rows   = pe_row(t, n->b, g, n->j0);
+    cache->rows   = pe_tensor_row(t, n->b, g, n->j0);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
-    cache->found  = !pe_asking_helps();
+    cache->found  = !pe_kernels_prefetch_helps();
     return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }
@@ -254,7 +254,7 @@ static void ask_for(const decoder *x, const posenc_tensor *t, const some_keys *n
     const int64_t        size = (int64_t)posenc_dtype_size(from->dtype);
     if (at >= n->C)
         return;
-    const char *row = pe_row(from, n->b, g, n->j0 + at);
+    const char *row = pe_tensor_row(from, n->b, g, n->j0 + at);
     for (int64_t i = 0; i < from->shape[3] * size; i += LINE)
         __builtin_prefetch(row + i);
 }
@@ -282,7 +282,7 @@ static void decode_keys(const decoder *x, bench *z, const float *Q, const some_k
     const pe_attention *a     = x->a;
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
-        set_next(&cache, &a->v, pe_row(&a->v, n->b, g, n->j0));
+        set_next(&cache, &a->v, pe_tensor_row(&a->v, n->b, g, n->j0));
         if (x->keys)
             x->keys->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows,
                                   (float)a->terms->scale);
@@ -329,7 +329,7 @@ static int fill_extra(const decoder *x, bench *z, const some_keys *n, int64_t h,
     const double slope = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
     memset(z->extra, 0, PIECE * sizeof *z->extra);
     for (int64_t c = 0; c < n->C; c++) {
-        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
+        const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
             z->extra[c] = -INFINITY;
         else if (looked_up && pe_is_sloped(a))
@@ -379,7 +379,7 @@ static void gate_row(const decoder *x, float *s, const some_keys *n, int64_t h, 
         return;
     }
     for (int64_t c = 0; c < n->C; c++) {
-        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
+        const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (s[c] != 0) /* hidden: its distance may have no row */
             s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
     }
@@ -389,8 +389,8 @@ static void load_mask(const decoder *x, bench *z, const some_keys *n)
 {
     const posenc_tensor *t = &x->a->key_allowed;
     for (int64_t c = 0; (x->a->mask & POSENC_MASK_KEY_PADDING) && c < PIECE; c++)
-        z->key[c] = c >= n->C || !pe_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
-                                                       (n->j0 + c) * t->stride[1])
+        z->key[c] = c >= n->C || !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
+                                                              (n->j0 + c) * t->stride[1])
                         ? -INFINITY
                         : 0;
 }
@@ -450,9 +450,9 @@ static const void *next_keys(const decoder *x, const some_keys *n, int64_t g, in
 {
     const posenc_tensor *k   = &x->a->k;
     const int64_t        end = n->j0 + n->C;
-    return g + 1 < g1           ? pe_row(k, n->b, g + 1, n->j0)
-           : end < x->to        ? pe_row(k, n->b, g0, end)
-           : g1 < x->a->sizes.G ? pe_row(k, n->b, g1, x->from)
+    return g + 1 < g1           ? pe_tensor_row(k, n->b, g + 1, n->j0)
+           : end < x->to        ? pe_tensor_row(k, n->b, g0, end)
+           : g1 < x->a->sizes.G ? pe_tensor_row(k, n->b, g1, x->from)
                                 : NULL;
 }
 
@@ -538,13 +538,13 @@ static void join_row(void *context, int64_t index, int thread)
             for (int64_t d = 0; factor != 0 && d < width; d++)
                 sum[d] += factor * O[d];
         }
-        char *row = pe_row(&a->o, b, h, i);
-        pe_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
+        char *row = pe_tensor_row(&a->o, b, h, i);
+        pe_tensor_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
     }
     const float lse =
         y.l != 0 ? (float)((double)y.m + log((double)y.l) + pe_bias_taken(&x->T, h)) : -INFINITY;
     if (a->lse.data)
-        pe_store_float(pe_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
+        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
 }
 
 void pe_decode_forward(const pe_attention *a, pe_arena *arena)

@@ -45,12 +45,12 @@ static void fill_row(const pe_tiles *T, double distance, float to[])
 /* The position of the middle of a tile. */
 static double query_center(const pe_tiles *T, int64_t b, int64_t i0)
 {
-    return pe_position(&T->a->q_pos, b, i0 + pe_smaller(T->Br, T->a->sizes.Lq - i0) / 2);
+    return pe_positions_at(&T->a->q_pos, b, i0 + pe_smaller(T->Br, T->a->sizes.Lq - i0) / 2);
 }
 
 static double key_center(const pe_tiles *T, int64_t b, int64_t j0)
 {
-    return pe_position(&T->a->k_pos, b, j0 + pe_smaller(T->Bc, T->a->sizes.Lk - j0) / 2);
+    return pe_positions_at(&T->a->k_pos, b, j0 + pe_smaller(T->Bc, T->a->sizes.Lk - j0) / 2);
 }
 
 /* The factors of the keys of one tile of one item. */
@@ -61,7 +61,7 @@ static void grow_tile(void *context, int64_t index, int thread)
                   C     = pe_smaller(T->Bc, Lk - j0);
     const double center = key_center(T, b, j0);
     for (int64_t j = j0; j < j0 + C; j++)
-        fill_row(T, center - pe_position(&T->a->k_pos, b, j), T->k_grown + (b * Lk + j) * T->Dp);
+        fill_row(T, center - pe_positions_at(&T->a->k_pos, b, j), T->k_grown + (b * Lk + j) * T->Dp);
 }
 
 /* Once per call, for all heads: an exponential costs more than what it is multiplied with. */
@@ -70,16 +70,16 @@ void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
     const pe_problem *p = &T->a->sizes;
     if (!T->a->grown)
         return;
-    T->growth  = pe_take_doubles(arena, p->D);
-    T->q_grown = pe_take_floats(arena, T->q_batches * p->Lq * T->Dp);
-    T->k_grown = pe_take_floats(arena, T->k_batches * p->Lk * T->Dp);
+    T->growth  = pe_arena_doubles(arena, p->D);
+    T->q_grown = pe_arena_floats(arena, T->q_batches * p->Lq * T->Dp);
+    T->k_grown = pe_arena_floats(arena, T->k_batches * p->Lk * T->Dp);
     if (!arena->memory)
         return;
     pe_channel_growth(T->a->grown, p->D, T->growth);
     pe_parallel_for(T->k_batches * T->key_tiles, T->a->threads, grow_tile, T);
     for (int64_t b = 0; T->skewed && b < T->q_batches; b++)
         for (int64_t i = 0; i < p->Lq; i++)
-            fill_row(T, pe_position(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),
+            fill_row(T, pe_positions_at(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),
                      T->q_grown + (b * p->Lq + i) * T->Dp);
 }
 
@@ -89,7 +89,7 @@ static void fill_factors(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R)
     const double center = key_center(T, b, z->j0);
     if (!T->skewed) {
         for (int64_t r = 0; r < R; r++)
-            fill_row(T, pe_position(&T->a->q_pos, b, z->i0 + r) - center, z->grow + r * T->Dp);
+            fill_row(T, pe_positions_at(&T->a->q_pos, b, z->i0 + r) - center, z->grow + r * T->Dp);
         return;
     }
     const float *own = T->q_grown + ((T->q_batches > 1 ? b : 0) * T->a->sizes.Lq + z->i0) * T->Dp;

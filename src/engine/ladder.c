@@ -15,23 +15,23 @@ enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 {
     pe_ladder ladder = {.padded = pe_padded(width)};
-    ladder.fine      = pe_take_doubles(arena, 3 * ladder.padded);
-    ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
-    ladder.row       = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
+    ladder.fine      = pe_arena_doubles(arena, 3 * ladder.padded);
+    ladder.middle    = pe_arena_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
+    ladder.row       = pe_arena_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return ladder;
 }
 
 pe_rung pe_rung_lay_out(int64_t width, pe_arena *arena)
 {
     pe_rung rung = {.coarse_at = NOWHERE};
-    rung.coarse  = pe_take_doubles(arena, 2 * pe_padded(width));
-    rung.row     = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
+    rung.coarse  = pe_arena_doubles(arena, 2 * pe_padded(width));
+    rung.row     = pe_arena_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return rung;
 }
 
 pe_rung *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena)
 {
-    pe_rung *rungs = pe_take(arena, (size_t)threads * sizeof *rungs);
+    pe_rung *rungs = pe_arena_take(arena, (size_t)threads * sizeof *rungs);
     for (int i = 0; i < threads; i++) {
         const pe_rung rung = pe_rung_lay_out(width, arena);
         if (arena->memory)
@@ -156,14 +156,14 @@ pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, do
 {
     const size_t bytes = (size_t)columns->M * sizeof *k;
     pe_arena     arena = {0};
-    pe_take(&arena, sizeof(pe_ladder));
-    pe_take(&arena, bytes);
+    pe_arena_take(&arena, sizeof(pe_ladder));
+    pe_arena_take(&arena, bytes);
     pe_ladder_lay_out(columns->width, &arena);
     arena = (pe_arena){aligned_alloc(PE_ALIGN, (arena.used + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN), 0};
     if (!arena.memory)
         return NULL;
-    pe_ladder    *ladder = pe_take(&arena, sizeof *ladder);
-    pe_frequency *own    = pe_take(&arena, bytes);
+    pe_ladder    *ladder = pe_arena_take(&arena, sizeof *ladder);
+    pe_frequency *own    = pe_arena_take(&arena, bytes);
     *ladder              = pe_ladder_lay_out(columns->width, &arena);
     memcpy(own, k, bytes);
     pe_ladder_make(ladder, columns, own, factor, sense, kernels);

@@ -74,7 +74,8 @@ void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width,
         read_rows(part, m, width, h, t0 + i, n - i < TOGETHER ? n - i : TOGETHER, rows + i * width);
     const posenc_tensor *tensor = m->row ? part->left[m->param] : NULL;
     for (int64_t i = 0; tensor && i < n; i++)
-        pe_load_double(rows + i * width, left_row(part, tensor, m, width, t0 + i), tensor->dtype, 1, width);
+        pe_tensor_load_double(rows + i * width, left_row(part, tensor, m, width, t0 + i), tensor->dtype, 1,
+                              width);
 }
 
 static void add_row(void *to, posenc_dtype dtype, const double *row, int64_t width)
@@ -124,7 +125,7 @@ static char *pair_at(const pe_attention *a, const posenc_tensor *tensor, int64_t
 void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[])
 {
     const posenc_tensor *tensor = a->parts[PE_SCORE].left[a->terms->pairs.param];
-    pe_load_double(to, pair_at(a, tensor, h, i, j0), tensor->dtype, 1, n);
+    pe_tensor_load_double(to, pair_at(a, tensor, h, i, j0), tensor->dtype, 1, n);
 }
 
 void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
@@ -153,15 +154,16 @@ static int mask_byte(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2,
 
 int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s)
 {
-    return segments->data ? pe_integer_at(segments, (segments->shape[0] == 1 ? 0 : b) * segments->stride[0] +
-                                                        s * segments->stride[1])
-                          : 0;
+    return segments->data
+               ? pe_tensor_integer_at(segments, (segments->shape[0] == 1 ? 0 : b) * segments->stride[0] +
+                                                    s * segments->stride[1])
+               : 0;
 }
 
 int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     if (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) {
-        const double t = pe_position(&a->q_pos, b, i) - pe_position(&a->k_pos, b, j);
+        const double t = pe_positions_at(&a->q_pos, b, i) - pe_positions_at(&a->k_pos, b, j);
         if (t < (double)a->reach.low || t > (double)a->reach.high)
             return 0;
     }

@@ -47,29 +47,29 @@ pe_reference_head pe_reference_lay_out(const pe_attention *a, pe_arena *arena, i
 {
     const pe_problem *p = &a->sizes;
     pe_reference_head x = {.a = a};
-    x.growth            = pe_take_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
+    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
     if (a->grown && arena->memory)
         pe_channel_growth(a->grown, p->D, x.growth);
-    x.raw   = pe_take_doubles(arena, raw_size(a));
-    x.Q     = pe_take_doubles(arena, p->Lq * pe_query_width(a));
-    x.K     = pe_take_doubles(arena, p->Lk * p->D);
-    x.V     = pe_take_doubles(arena, p->Lk * p->Dv);
-    x.q_pos = pe_take_doubles(arena, p->Lq);
-    x.k_pos = pe_take_doubles(arena, p->Lk);
+    x.raw   = pe_arena_doubles(arena, raw_size(a));
+    x.Q     = pe_arena_doubles(arena, p->Lq * pe_query_width(a));
+    x.K     = pe_arena_doubles(arena, p->Lk * p->D);
+    x.V     = pe_arena_doubles(arena, p->Lk * p->Dv);
+    x.q_pos = pe_arena_doubles(arena, p->Lq);
+    x.k_pos = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
-    x.rows  = pe_take_doubles(arena, PE_REFERENCE_ROWS * a->threads * longest_row(p));
-    x.state = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
+        x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
+    x.rows  = pe_arena_doubles(arena, PE_REFERENCE_ROWS * a->threads * longest_row(p));
+    x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
-        x.draw = pe_take_doubles(arena, raw_size(a));
-        x.dQ   = pe_take_doubles(arena, p->Lq * pe_query_width(a));
-        x.dK   = pe_take_doubles(arena, p->Lk * p->D);
-        x.dV   = pe_take_doubles(arena, p->Lk * p->Dv);
+        x.draw = pe_arena_doubles(arena, raw_size(a));
+        x.dQ   = pe_arena_doubles(arena, p->Lq * pe_query_width(a));
+        x.dK   = pe_arena_doubles(arena, p->Lk * p->D);
+        x.dV   = pe_arena_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             x.dby[kind] = kind == PE_B && pe_tables_shared(a->terms)
                               ? x.dby[PE_A]
-                              : pe_take_doubles(arena, table_size(a, kind));
-        x.dout = pe_take_doubles(arena, p->Dv);
+                              : pe_arena_doubles(arena, table_size(a, kind));
+        x.dout = pe_arena_doubles(arena, p->Dv);
     }
     return x;
 }
@@ -78,7 +78,7 @@ void pe_reference_load_rows(double *to, const posenc_tensor *t, int64_t b, int64
                             int64_t width)
 {
     for (int64_t s = 0; s < L; s++)
-        pe_load_double(to + s * width, pe_row(t, b, h, s), t->dtype, t->stride[3], width);
+        pe_tensor_load_double(to + s * width, pe_tensor_row(t, b, h, s), t->dtype, t->stride[3], width);
 }
 
 static void reference_tables(const pe_reference_head *x, int64_t h)
@@ -105,9 +105,9 @@ static void reference_positions(pe_reference_head *x, int64_t b)
 {
     const pe_attention *a = x->a;
     for (int64_t i = 0; i < a->sizes.Lq; i++)
-        x->q_pos[i] = pe_position(&a->q_pos, b, i);
+        x->q_pos[i] = pe_positions_at(&a->q_pos, b, i);
     for (int64_t j = 0; j < a->sizes.Lk; j++)
-        x->k_pos[j] = pe_position(&a->k_pos, b, j);
+        x->k_pos[j] = pe_positions_at(&a->k_pos, b, j);
 }
 
 static void reference_prepare(const pe_reference_head *x, pe_side side, int64_t h)
@@ -313,9 +313,9 @@ static void forward_row(void *context, int64_t i, int thread)
         o[d] /= sum;
     if (m > -INFINITY)
         lse = m + log(sum);
-    pe_store_double(pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
+    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
-        pe_store_double(pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
+        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
 }
 
 static void scores_row(void *context, int64_t i, int thread)
@@ -323,7 +323,8 @@ static void scores_row(void *context, int64_t i, int thread)
     const pe_reference_head *x = context;
     double                  *s = pe_reference_row(x, thread, PE_ROW_SCORES);
     pe_reference_score_row(x, i, s, thread);
-    pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
+    pe_tensor_store_double(pe_tensor_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s,
+                           x->a->sizes.Lk);
 }
 
 static void each_head(const pe_attention *a, const posenc_tensor *S, pe_arena *arena, pe_parallel_task *row)
@@ -366,8 +367,8 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         reference_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             pe_reference_score_row(&x, i, pe_reference_row(&x, 0, PE_ROW_SCORES), 0);
-            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2],
-                            pe_reference_row(&x, 0, PE_ROW_SCORES), p->Lk);
+            pe_tensor_store_double(pe_tensor_row(bias, h, i, 0), bias->dtype, bias->stride[2],
+                                   pe_reference_row(&x, 0, PE_ROW_SCORES), p->Lk);
         }
     }
 }

@@ -139,11 +139,11 @@ static void backward_row(pe_reference_head *x, int64_t i)
     const pe_problem   *p = &a->sizes;
     double             *s = pe_reference_row(x, 0, PE_ROW_SCORES), *o = pe_reference_row(x, 0, PE_ROW_OUTPUT),
            *dproducts = pe_reference_row(x, 0, PE_ROW_DPRODUCTS), lse;
-    pe_load_double(&lse, pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
+    pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
     if (lse == -INFINITY)
         return;
-    pe_load_double(o, pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
-    pe_load_double(x->dout, pe_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
+    pe_tensor_load_double(o, pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
+    pe_tensor_load_double(x->dout, pe_tensor_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
     const double delta = pe_reference_dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
     pe_reference_score_row(x, i, s, 0);
     for (int64_t j = 0; j < p->Lk; j++) {
@@ -162,7 +162,7 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
                        int64_t width)
 {
     for (int64_t s = 0; t->data && s < L; s++)
-        pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
+        pe_tensor_store_double(pe_tensor_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
 /* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters. */

@@ -27,9 +27,9 @@ void pe_road_make(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t q
                 !(pe_uses_distance(a->terms) || (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)));
     pe_band_find(T);
     pe_turns_make(T, arena, key_turns);
-    T->scratch = pe_take(arena, (size_t)a->threads * sizeof *T->scratch);
+    T->scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *T->scratch);
     for (int i = 0; i < a->threads; i++) {
-        double *chunk = pe_take_doubles(arena, PE_CHUNK);
+        double *chunk = pe_arena_doubles(arena, PE_CHUNK);
         if (arena->memory)
             T->scratch[i] = (pe_scratch){.chunk = chunk};
     }

@@ -28,12 +28,12 @@ static int has_sequence(const pe_rows_run *r)
 static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
 {
     job j    = {.r = r};
-    j.blocks = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
+    j.blocks = pe_arena_take(arena, (size_t)r->threads * sizeof *j.blocks);
     for (int i = 0; i < r->threads; i++) {
         block x = {0};
-        x.pos   = pe_take_doubles(arena, BLOCK * r->N);
-        x.rows  = pe_take_doubles(arena, BLOCK * r->width);
-        x.x     = pe_take_doubles(arena, r->width);
+        x.pos   = pe_arena_doubles(arena, BLOCK * r->N);
+        x.rows  = pe_arena_doubles(arena, BLOCK * r->width);
+        x.x     = pe_arena_doubles(arena, r->width);
         if (arena->memory)
             j.blocks[i] = x;
     }
@@ -48,8 +48,8 @@ static void make_table(job *j)
 {
     const pe_rows_run *r    = j->r;
     double             high = -1;
-    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
-        high = fmax(high, pe_position_extent(&r->pos, b, r->L).high);
+    for (int64_t b = 0; b < pe_positions_batches(&r->pos); b++)
+        high = fmax(high, pe_positions_extent(&r->pos, b, r->L).high);
     pe_sequence_make(&j->table, (int64_t)(high + (r->pos.array.data ? 0 : r->first)) + 1);
 }
 
@@ -59,10 +59,10 @@ static void find_positions(const pe_rows_run *r, double *pos, int64_t b, int64_t
     const int     range = !r->pos.array.data;
     for (int64_t s = 0; s < n; s++)
         if (range && r->locate)
-            r->locate(r->part.p, (int64_t)pe_position(&r->pos, b, s0 + s), pos + s * N);
+            r->locate(r->part.p, (int64_t)pe_positions_at(&r->pos, b, s0 + s), pos + s * N);
         else
             for (int64_t c = 0; c < N; c++)
-                pos[s * N + c] = pe_coordinate(&r->pos, b, s0 + s, c) + (range ? r->first : 0);
+                pos[s * N + c] = pe_positions_coordinate(&r->pos, b, s0 + s, c) + (range ? r->first : 0);
 }
 
 static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0, int64_t n)
@@ -70,12 +70,13 @@ static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0
     for (int64_t s = 0; s < n; s++) {
         const double *row = k->rows + s * r->width;
         if (r->x.data) {
-            pe_load_double(k->x, pe_row(&r->x, b, s0 + s, 0), r->x.dtype, r->x.stride[2], r->width);
+            pe_tensor_load_double(k->x, pe_tensor_row(&r->x, b, s0 + s, 0), r->x.dtype, r->x.stride[2],
+                                  r->width);
             for (int64_t d = 0; d < r->width; d++)
                 k->x[d] += row[d];
             row = k->x;
         }
-        pe_store_double(pe_row(&r->y, b, s0 + s, 0), r->y.dtype, r->y.stride[2], row, r->width);
+        pe_tensor_store_double(pe_tensor_row(&r->y, b, s0 + s, 0), r->y.dtype, r->y.stride[2], row, r->width);
     }
 }
 
@@ -87,7 +88,7 @@ static void forward_block(void *context, int64_t index, int thread)
     const block       *k  = j->blocks + thread;
     const int64_t      s0 = index * BLOCK, n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
     for (int64_t b = 0; b < r->B; b++) {
-        if (b == 0 || pe_position_batches(&r->pos) > 1) {
+        if (b == 0 || pe_positions_batches(&r->pos) > 1) {
             find_positions(r, k->pos, b, s0, n);
             if (has_sequence(r))
                 pe_sequence_read(&j->table, k->pos, n, k->rows);
@@ -128,7 +129,7 @@ static void fill_waves(void *context, int64_t index, int thread)
     const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, left = r->L - s;
     const double       p = j->start + (double)s, blank = r->blank - p;
     const int64_t      rows = left < WAVE_ROWS ? left : WAVE_ROWS, stride = r->y.stride[1];
-    float             *to = pe_row(&r->y, b, s, 0);
+    float             *to = pe_tensor_row(&r->y, b, s, 0);
     pe_ladder_rows(r->waves, &j->rungs[thread], to, stride, rows, p, j->stream);
     if (blank >= 0 && blank < (double)rows && blank == floor(blank))
         memset(to + (int64_t)blank * stride, 0, (size_t)r->width * sizeof *to);
@@ -170,8 +171,8 @@ static void pass_through(const pe_rows_run *r, double *row)
 {
     for (int64_t b = 0; b < r->B; b++)
         for (int64_t s = 0; s < r->L; s++) {
-            pe_load_double(row, pe_row(&r->x, b, s, 0), r->x.dtype, r->x.stride[2], r->width);
-            pe_store_double(pe_row(&r->y, b, s, 0), r->y.dtype, r->y.stride[2], row, r->width);
+            pe_tensor_load_double(row, pe_tensor_row(&r->x, b, s, 0), r->x.dtype, r->x.stride[2], r->width);
+            pe_tensor_store_double(pe_tensor_row(&r->y, b, s, 0), r->y.dtype, r->y.stride[2], row, r->width);
         }
 }
 
@@ -179,7 +180,7 @@ static void pass_through(const pe_rows_run *r, double *row)
 static void add_cotangents(const pe_rows_run *r, const block *k, int64_t b, int64_t s0, int64_t n)
 {
     for (int64_t s = 0; s < n; s++) {
-        pe_load_double(k->x, pe_row(&r->x, b, s0 + s, 0), r->x.dtype, r->x.stride[2], r->width);
+        pe_tensor_load_double(k->x, pe_tensor_row(&r->x, b, s0 + s, 0), r->x.dtype, r->x.stride[2], r->width);
         for (int64_t d = 0; d < r->width; d++)
             k->rows[s * r->width + d] += k->x[d];
     }
@@ -197,7 +198,7 @@ void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
         return;
     if (has_sequence(r))
         make_table(&j);
-    const int shared = pe_position_batches(&r->pos) == 1;
+    const int shared = pe_positions_batches(&r->pos) == 1;
     for (int64_t s0 = 0; s0 < r->L; s0 += BLOCK) {
         const int64_t n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
         for (int64_t b = 0; b < r->B; b++) {

@@ -21,7 +21,7 @@ static pe_wide sum(const pe_frequencies *f, pe_wide a, pe_wide b)
 
 static pe_wide less(const pe_frequencies *f, pe_wide a, pe_wide b)
 {
-    return rounded(f, pe_wide_less(a, b));
+    return rounded(f, pe_wide_difference(a, b));
 }
 
 static pe_wide product(const pe_frequencies *f, pe_wide a, pe_wide b)
@@ -112,7 +112,7 @@ static pe_wide dynamic(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     const pe_wide factor = pe_wide_of(f->factor), most = pe_wide_of(f->max_length),
                   longest = pe_wide_ratio(pe_wide_of(fmax(f->length, f->max_length)), most);
     const pe_wide stretch =
-        pe_wide_less(pe_wide_product(factor, longest), pe_wide_less(factor, pe_wide_of(1)));
+        pe_wide_difference(pe_wide_product(factor, longest), pe_wide_difference(factor, pe_wide_of(1)));
     return slowed(f, log_of_grown(f, stretch, d), 1, j, d);
 }
 
@@ -190,10 +190,11 @@ static pe_wide llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
         return llama3_single(f, w);
     const pe_wide turns = pe_wide_ratio(pe_wide_product(pe_wide_of(f->original_length), w), TWO_PI);
     const pe_wide step  = pe_wide_of(!pe_wide_is_below(turns, low));
-    const pe_wide s     = pe_wide_is_below(low, high)
-                              ? clipped(pe_wide_ratio(pe_wide_less(turns, low), pe_wide_less(high, low)))
-                              : step;
-    const pe_wide slow  = pe_wide_ratio(pe_wide_less(one, s), pe_wide_of(f->factor));
+    const pe_wide s =
+        pe_wide_is_below(low, high)
+            ? clipped(pe_wide_ratio(pe_wide_difference(turns, low), pe_wide_difference(high, low)))
+            : step;
+    const pe_wide slow = pe_wide_ratio(pe_wide_difference(one, s), pe_wide_of(f->factor));
     return pe_wide_product(w, pe_wide_sum(slow, s));
 }
 
@@ -231,7 +232,7 @@ static pe_wide pixel(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     const pe_wide share = share_of(j, d), most = pe_wide_of(f->max_freq / 2), one = pe_wide_of(1);
     const pe_wide half_waves = f->linear_bands
-                                   ? pe_wide_sum(one, pe_wide_product(pe_wide_less(most, one), share))
+                                   ? pe_wide_sum(one, pe_wide_product(pe_wide_difference(most, one), share))
                                    : pe_wide_power(most, share);
     return product(f, rounded(f, PI), rounded(f, half_waves));
 }

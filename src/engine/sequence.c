@@ -35,7 +35,7 @@ static pe_lane_sums take_sums(const pe_part *part, pe_arena *arena)
     pe_lane_sums sums = {{NULL}};
     for (int i = 0; i < part->count; i++)
         if (!arena->memory || (part->dpar && part->dpar[i]))
-            sums.dpar[i] = pe_take_doubles(arena, part->sizes[i]);
+            sums.dpar[i] = pe_arena_doubles(arena, part->sizes[i]);
     return sums;
 }
 
@@ -46,12 +46,12 @@ pe_sequence_table pe_sequence_lay_out(const pe_sequence *room, const pe_part *pa
         .room = room, .part = part, .width = width, .kernels = kernels, .threads = threads};
     const int64_t group = together(room->lanes(part->p));
     const int64_t count = room->rows(part->p) * width;
-    t.rows              = pe_take_doubles(arena, count);
-    t.drows             = backward ? pe_take_doubles(arena, count) : NULL;
-    t.scratch           = pe_take(arena, (size_t)threads * sizeof *t.scratch);
-    t.sums              = backward ? pe_take(arena, (size_t)threads * sizeof *t.sums) : NULL;
+    t.rows              = pe_arena_doubles(arena, count);
+    t.drows             = backward ? pe_arena_doubles(arena, count) : NULL;
+    t.scratch           = pe_arena_take(arena, (size_t)threads * sizeof *t.scratch);
+    t.sums              = backward ? pe_arena_take(arena, (size_t)threads * sizeof *t.sums) : NULL;
     for (int i = 0; i < threads; i++) {
-        double            *scratch = pe_take_doubles(arena, room->scratch(part->p, group));
+        double            *scratch = pe_arena_doubles(arena, room->scratch(part->p, group));
         const pe_lane_sums sums    = backward ? take_sums(part, arena) : (pe_lane_sums){{NULL}};
         if (!arena->memory)
             continue;

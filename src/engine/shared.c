@@ -36,7 +36,7 @@ static int64_t numbers(const pe_attention *a, int counting)
     const int64_t       all  = p->H * p->Lq * stride_of(p);
     if (!hook->visit || hook->content || hook->apart || p->B < 2)
         return 0;
-    if (!counting && (all > MOST_PAIRS || pe_position_pairs(&a->q_pos, &a->k_pos, p->B) > 1))
+    if (!counting && (all > MOST_PAIRS || pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B) > 1))
         return 0;
     return pe_smaller(all, MOST_PAIRS);
 }
@@ -80,8 +80,8 @@ void pe_kept_lay_out(pe_tiles *T, pe_arena *arena)
     const int64_t       n = numbers(a, !arena->memory);
     if (!n)
         return;
-    double *kept  = pe_take_zeros(arena, n);
-    float  *added = pe_take_floats(arena, n + PE_LANES);
+    double *kept  = pe_arena_zeros(arena, n);
+    float  *added = pe_arena_floats(arena, n + PE_LANES);
     if (!arena->memory)
         return;
     T->kept = kept;
@@ -114,7 +114,7 @@ void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t 
 double *pe_kept_sums(const pe_attention *a, pe_arena *arena)
 {
     const int64_t n = numbers(a, !arena->memory);
-    return n ? pe_take_zeros(arena, n) : NULL;
+    return n ? pe_arena_zeros(arena, n) : NULL;
 }
 
 void pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS)
@@ -195,7 +195,7 @@ static row_block block_at(const pe_attention *a, pe_side side, int64_t index)
     x.n             = pe_smaller(ROWS, L - x.s0);
     x.at            = (x.h * L + x.s0) * more(a);
     for (int64_t s = 0; s < x.n; s++)
-        x.pos[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, 0, x.s0 + s);
+        x.pos[s] = pe_positions_at(side == PE_KEYS ? &a->k_pos : &a->q_pos, 0, x.s0 + s);
     return x;
 }
 
@@ -214,11 +214,12 @@ static void fill_block(void *context, int64_t index, int thread)
 void pe_beside_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
-    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && pe_position_pairs(&a->q_pos, &a->k_pos, 2) > 1))
+    if (!pe_beside_size(a, PE_QUERIES) ||
+        (arena->memory && pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) > 1))
         return;
-    side_run run = {.T = T, .made = pe_take_doubles(arena, a->threads * ROWS * more(a))};
+    side_run run = {.T = T, .made = pe_arena_doubles(arena, a->threads * ROWS * more(a))};
     for (run.side = PE_QUERIES; run.side <= PE_KEYS; run.side++) {
-        T->beside[run.side] = pe_take_floats(arena, pe_beside_size(a, run.side));
+        T->beside[run.side] = pe_arena_floats(arena, pe_beside_size(a, run.side));
         if (arena->memory)
             pe_parallel_for(heads_of(&a->sizes, run.side) * blocks_of(a, run.side), a->threads, fill_block,
                             &run);

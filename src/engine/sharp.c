@@ -26,7 +26,7 @@ static void grown_products(const pe_tiles *T, const pe_scratch *z, int64_t b, in
     const int64_t       D = a->sizes.D;
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < n; c++) {
-            const double t   = pe_position(&a->q_pos, b, i0 + r) - pe_position(&a->k_pos, b, j0 + c);
+            const double t   = pe_positions_at(&a->q_pos, b, i0 + r) - pe_positions_at(&a->k_pos, b, j0 + c);
             double       sum = 0;
             for (int64_t d = 0; d < D; d++)
                 sum += z->made[r * D + d] * z->keys[c * D + d] * exp(T->growth[d] * t);

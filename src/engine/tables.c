@@ -116,9 +116,9 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     if (kind == PE_B && pe_tables_shared(a->terms))
         t->rows = T->by[PE_A].rows;
     else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
-        t->rows = pe_take_floats(arena, p->H * t->count * t->row);
+        t->rows = pe_arena_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
-        t->columns = pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES);
+        t->columns = pe_arena_floats(arena, p->H * t->width * t->stride + PE_LANES);
     /* moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache
        line */
     if (t->columns)
@@ -134,9 +134,9 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
         if (pe_has(a->terms, kind))
             lay_out_member(T, kind, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
-        T->center = pe_take_doubles(arena, a->sizes.H);
+        T->center = pe_arena_doubles(arena, a->sizes.H);
     T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
-    T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
+    T->exact       = pe_arena_doubles(arena, a->threads * T->exact_count);
     pe_basis_lay_out(T, arena);
 }
 

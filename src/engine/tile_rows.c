@@ -19,14 +19,14 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width)
 {
-    const char   *from = pe_row(t, b, h, s0);
+    const char   *from = pe_tensor_row(t, b, h, s0);
     const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
         if (t->dtype == POSENC_F32)
             copy_floats(row, (const float *)(const void *)(from + s * step), width);
         else
-            pe_load_float(row, from + s * step, t->dtype, 1, width);
+            pe_tensor_load_float(row, from + s * step, t->dtype, 1, width);
         for (int64_t d = width; d < stride; d++)
             row[d] = 0;
     }
@@ -37,7 +37,7 @@ void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int6
     enum { LINE = 64, SECOND_CACHE = 2 };
     if (!t->data || b >= t->shape[0])
         return;
-    const char   *row  = pe_row(t, b, h, s0);
+    const char   *row  = pe_tensor_row(t, b, h, s0);
     const int64_t size = (int64_t)posenc_dtype_size(t->dtype), step = t->stride[2] * size;
     for (int64_t s = 0; s < n; s++)
         for (int64_t at = 0; at < width * size; at += LINE)
@@ -47,13 +47,13 @@ void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int6
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width)
 {
-    char         *to   = pe_row(t, b, h, s0);
+    char         *to   = pe_tensor_row(t, b, h, s0);
     const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
     for (int64_t s = 0; s < n; s++)
         if (t->dtype == POSENC_F32)
             copy_floats((float *)(void *)(to + s * step), from + s * stride, width);
         else
-            pe_store_float(to + s * step, t->dtype, 1, from + s * stride, width);
+            pe_tensor_store_float(to + s * step, t->dtype, 1, from + s * stride, width);
 }
 
 static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
@@ -83,8 +83,8 @@ static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64
     const pe_attention  *a = T->a;
     const posenc_tensor *t = tensor_of(T, side);
     for (int64_t s = 0; s < n; s++) {
-        pe_load_double(z->raw + s * a->D, pe_row(t, b, h, s0 + s), t->dtype, 1, a->D);
-        z->at[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
+        pe_tensor_load_double(z->raw + s * a->D, pe_tensor_row(t, b, h, s0 + s), t->dtype, 1, a->D);
+        z->at[s] = pe_positions_at(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
     }
 }
 
@@ -169,7 +169,7 @@ void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows,
     a->terms->prepare.fold(part->p, part->par, side, h, z->at, n, z->raw, z->made, z->draw,
                            part->dpar ? part->dpar : none);
     for (int64_t s = 0; to->data && s < n; s++)
-        pe_store_double(pe_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
+        pe_tensor_store_double(pe_tensor_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
 }
 
 /* to = scale * (q + more); more may be NULL, to may be q. */
@@ -205,7 +205,8 @@ const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b)
     if (!(T->a->mask & POSENC_MASK_KEY_PADDING))
         return NULL;
     for (int64_t j = 0; j < T->a->sizes.Lk; j++)
-        key[j] =
-            pe_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]) ? 0 : -INFINITY;
+        key[j] = pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1])
+                     ? 0
+                     : -INFINITY;
     return key;
 }

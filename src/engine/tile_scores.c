@@ -253,15 +253,16 @@ void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int6
     const pe_attention *a = T->a;
     if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
         return;
-    z->placed[0] =
-        pe_position_pairs(&a->q_pos, &a->k_pos, 2) == 1 && !pe_segments_known(a) ? z->i0 : -1; /* shared */
+    z->placed[0] = pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) == 1 && !pe_segments_known(a)
+                       ? z->i0
+                       : -1; /* shared */
     z->placed[1] = z->j0;
     for (int64_t r = 0; r < R; r++) {
-        z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
+        z->q_pos[r] = pe_positions_at(&a->q_pos, b, z->i0 + r);
         z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
     }
     for (int64_t c = 0; c < C; c++) {
-        z->k_pos[c] = pe_position(&a->k_pos, b, z->j0 + c);
+        z->k_pos[c] = pe_positions_at(&a->k_pos, b, z->j0 + c);
         z->k_seg[c] = pe_segment(&a->k_segments, b, z->j0 + c);
     }
 }

@@ -41,10 +41,10 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
 {
     const pe_problem *p = &T->a->sizes;
     packed_pair       x = {0};
-    x.Kt                = pe_take_floats(arena, T->key_tiles * p->D * T->Bcp);
-    x.Kgt               = pe_take_floats(arena, T->a->grown ? T->key_tiles * p->D * T->Bcp : 0);
-    x.V                 = pe_take_floats(arena, p->Lk * T->Dvp);
-    x.key               = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    x.Kt                = pe_arena_floats(arena, T->key_tiles * p->D * T->Bcp);
+    x.Kgt               = pe_arena_floats(arena, T->a->grown ? T->key_tiles * p->D * T->Bcp : 0);
+    x.V                 = pe_arena_floats(arena, p->Lk * T->Dvp);
+    x.key               = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
     if (arena->memory)
         *pair = x;
 }
@@ -81,7 +81,7 @@ static void pack_tile(void *context, int64_t index, int thread)
     if (T->a->v.data && !values_serve(T))
         pe_load_plain(x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
     if (keys_serve(T)) {
-        T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
+        T->a->kernels->transpose(Kt, T->Bcp, pe_tensor_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
         return;
     }
     pe_load_turned(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
@@ -100,7 +100,7 @@ static void begin_pair(const forward *f, int64_t pair)
     packed_pair         *x = f->pairs + pair;
     const int64_t        b = (f->first + pair) / T->a->sizes.G, g = (f->first + pair) % T->a->sizes.G;
     const int            there = v->data && values_serve(T);
-    x->values                  = there ? pe_row(v, b, g, 0) : x->V;
+    x->values                  = there ? pe_tensor_row(v, b, g, 0) : x->V;
     x->v_stride                = there ? v->stride[2] : T->Dvp;
     x->key_mask                = pe_key_mask(T, x->key, b);
 }
@@ -111,9 +111,9 @@ static void store_scores(const forward *f, const float *s, int64_t b, int64_t h,
     const int64_t   i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0), j0 = J * T->Bc,
                   C = pe_smaller(T->Bc, T->a->sizes.Lk - j0);
     for (int64_t r = 0; r < R; r++) {
-        char *row = pe_row(f->S, b, h, i0 + r);
-        pe_store_float(row + j0 * f->S->stride[3] * (int64_t)posenc_dtype_size(f->S->dtype), f->S->dtype,
-                       f->S->stride[3], s + r * T->Bcp, C);
+        char *row = pe_tensor_row(f->S, b, h, i0 + r);
+        pe_tensor_store_float(row + j0 * f->S->stride[3] * (int64_t)posenc_dtype_size(f->S->dtype),
+                              f->S->dtype, f->S->stride[3], s + r * T->Bcp, C);
     }
 }
 
@@ -144,7 +144,7 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     pe_store_plain(&a->o, b, h, i0, R, z->O, T->Dvp, a->sizes.Dv);
     if (a->lse.data)
-        pe_store_float(pe_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
+        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
 /* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r
@@ -288,7 +288,7 @@ static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
     forward           f     = {.T = pe_tiles_make(a, arena, 0), .S = S};
     f.wave                  = pe_smaller(pairs, a->threads);
     f.tasks_per_pair        = f.T.query_tiles * (p->H / p->G);
-    f.pairs                 = pe_take(arena, (size_t)f.wave * sizeof *f.pairs);
+    f.pairs                 = pe_arena_take(arena, (size_t)f.wave * sizeof *f.pairs);
     for (int64_t i = 0; i < f.wave; i++)
         lay_out_pair(&f.T, arena->memory ? f.pairs + i : NULL, arena);
     if (!arena->memory)

@@ -159,18 +159,18 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu                  = pe_take_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
-    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_take_floats(arena, rows * T->Dp) : NULL;
-    w->dout                = pe_take_floats(arena, rows * T->Dvp);
-    w->delta               = pe_take_floats(arena, rows);
-    w->lse                 = pe_take_floats(arena, rows);
-    w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ                  = pe_take_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
-    w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
-    w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    w->Qu                  = pe_arena_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Dp) : NULL;
+    w->dout                = pe_arena_floats(arena, rows * T->Dvp);
+    w->delta               = pe_arena_floats(arena, rows);
+    w->lse                 = pe_arena_floats(arena, rows);
+    w->key                 = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    w->dQ                  = pe_arena_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dK                  = pe_arena_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
+    w->state               = pe_arena_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        w->dbeside[side] = pe_take_zeros(arena, pe_beside_size(T->a, side));
-    w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
+        w->dbeside[side] = pe_arena_zeros(arena, pe_beside_size(T->a, side));
+    w->moments = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(pe_backward *w, pe_arena *arena)
@@ -185,21 +185,21 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
             continue;
         }
         const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
-        w->dby1[kind]      = pe_take_zeros(arena, pe_is_scalar(kind) ? size : 0);
-        w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
+        w->dby1[kind]      = pe_arena_zeros(arena, pe_is_scalar(kind) ? size : 0);
+        w->dby[kind]       = pe_arena_floats(arena, pe_is_scalar(kind) ? 0 : size);
         if (arena->memory && !pe_is_scalar(kind))
             memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du    = pe_take_zeros(arena, n * p->D);
-    w->dw    = pe_take_zeros(arena, n * p->D);
-    w->dus   = pe_take_zeros(arena, n * p->D);
-    w->dG    = pe_take_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook  = pe_take_zeros(arena, tasks * w->hook_count);
-    w->total = pe_take_doubles(arena, p->D);
-    w->mass  = pe_take_doubles(arena, p->D);
+    w->du    = pe_arena_zeros(arena, n * p->D);
+    w->dw    = pe_arena_zeros(arena, n * p->D);
+    w->dus   = pe_arena_zeros(arena, n * p->D);
+    w->dG    = pe_arena_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook  = pe_arena_zeros(arena, tasks * w->hook_count);
+    w->total = pe_arena_doubles(arena, p->D);
+    w->mass  = pe_arena_doubles(arena, p->D);
     w->dkept = w->wants_hook ? pe_kept_sums(T->a, arena) : NULL;
     w->hook_pointers =
-        pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
+        pe_arena_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
     double *at = w->hook;
@@ -234,7 +234,8 @@ static void prepare_queries(void *context, int64_t index, int thread)
         pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
         a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
     }
-    pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
+    pe_tensor_load_float(w->lse + at, pe_tensor_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2],
+                         R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
     for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)

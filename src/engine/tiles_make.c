@@ -21,74 +21,74 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     const int64_t       band = T->Br * T->band_width;
     const pe_terms     *m    = a->terms;
     pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}, .placed = {-1, -1}};
-    y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * T->gamma_width : 0);
-    y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
-    y.flat                   = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * PE_LANES : 0);
-    y.flat_row               = pe_take_floats(arena, pe_has(m, PE_A) ? 2 * T->Br : 0);
-    y.flat_key               = pe_take_floats(arena, pe_has(m, PE_B) ? T->Bcp : 0);
-    y.shift = pe_take_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
-    y.extra = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gate  = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
+    y.S                      = pe_arena_floats(arena, T->Br * T->Bcp);
+    y.W                      = pe_arena_floats(arena, T->Br * T->Bcp);
+    y.gamma                  = pe_arena_floats(arena, pe_has(m, PE_A) ? T->Br * T->gamma_width : 0);
+    y.beta                   = pe_arena_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
+    y.flat                   = pe_arena_floats(arena, pe_has(m, PE_A) ? T->Br * PE_LANES : 0);
+    y.flat_row               = pe_arena_floats(arena, pe_has(m, PE_A) ? 2 * T->Br : 0);
+    y.flat_key               = pe_arena_floats(arena, pe_has(m, PE_B) ? T->Bcp : 0);
+    y.shift = pe_arena_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
+    y.extra = pe_arena_floats(arena, T->Br * T->Bcp);
+    y.gate  = pe_arena_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
     const int64_t content = m->hook.content ? 1 : 0;
-    y.x                   = pe_take_doubles(arena, hook);
-    y.s                   = pe_take_doubles(arena, content * hook);
-    y.ds                  = pe_take_doubles(arena, content * hook);
-    y.q                   = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.dq                  = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.own_state           = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
+    y.x                   = pe_arena_doubles(arena, hook);
+    y.s                   = pe_arena_doubles(arena, content * hook);
+    y.ds                  = pe_arena_doubles(arena, content * hook);
+    y.q                   = pe_arena_doubles(arena, content * T->Br * a->sizes.D);
+    y.dq                  = pe_arena_doubles(arena, content * T->Br * a->sizes.D);
+    y.own_state           = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
     y.state               = y.own_state;
-    y.q_pos               = pe_take_doubles(arena, T->Br);
-    y.k_pos               = pe_take_doubles(arena, T->Bc);
-    y.pair_row            = pe_take_doubles(arena, m->pairs.matrix ? T->Bc : 0);
-    y.q_seg               = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y.k_seg               = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y.meets               = pe_take_floats(arena, 2 * T->Br);
-    y.Qu                  = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
-    y.Qw                  = pe_take_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
-    y.rows                = pe_take_floats(arena, tall * wide);
-    y.O                   = pe_take_floats(arena, T->Br * T->Dvp);
-    y.m                   = pe_take_floats(arena, T->Br);
-    y.taken               = pe_take_floats(arena, T->Br);
-    y.sums                = pe_take_floats(arena, T->Br * PE_LANES);
-    y.f                   = pe_take_floats(arena, T->Br);
-    y.low                 = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.chunk               = pe_take_doubles(arena, PE_CHUNK * wide);
+    y.q_pos               = pe_arena_doubles(arena, T->Br);
+    y.k_pos               = pe_arena_doubles(arena, T->Bc);
+    y.pair_row            = pe_arena_doubles(arena, m->pairs.matrix ? T->Bc : 0);
+    y.q_seg               = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y.k_seg               = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y.meets               = pe_arena_floats(arena, 2 * T->Br);
+    y.Qu                  = pe_arena_floats(arena, pe_forms(m) * T->Br * T->Dp);
+    y.Qw                  = pe_arena_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
+    y.rows                = pe_arena_floats(arena, tall * wide);
+    y.O                   = pe_arena_floats(arena, T->Br * T->Dvp);
+    y.m                   = pe_arena_floats(arena, T->Br);
+    y.taken               = pe_arena_floats(arena, T->Br);
+    y.sums                = pe_arena_floats(arena, T->Br * PE_LANES);
+    y.f                   = pe_arena_floats(arena, T->Br);
+    y.low                 = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.high                = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.chunk               = pe_arena_doubles(arena, PE_CHUNK * wide);
     if (m->prepare.fill) {
-        y.raw  = pe_take_doubles(arena, tall * a->D);
-        y.made = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
-        y.at   = pe_take_doubles(arena, tall);
-        y.draw = pe_take_doubles(arena, backward ? tall * a->D : 0);
+        y.raw  = pe_arena_doubles(arena, tall * a->D);
+        y.made = pe_arena_doubles(arena, tall * pe_forms(m) * a->sizes.D);
+        y.at   = pe_arena_doubles(arena, tall);
+        y.draw = pe_arena_doubles(arena, backward ? tall * a->D : 0);
     }
     if (m->prepare.sharp) {
         const int64_t columns = backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_SHARP);
-        y.sharp               = pe_take_doubles(arena, T->Br * pe_sharp_padded(columns));
-        y.keys                = pe_take_doubles(arena, T->Bc * a->sizes.D);
-        y.keys_across         = pe_take_doubles(arena, a->sizes.D * pe_sharp_padded(T->Bc));
-        y.top                 = pe_take_doubles(arena, T->Br);
+        y.sharp               = pe_arena_doubles(arena, T->Br * pe_sharp_padded(columns));
+        y.keys                = pe_arena_doubles(arena, T->Bc * a->sizes.D);
+        y.keys_across         = pe_arena_doubles(arena, a->sizes.D * pe_sharp_padded(T->Bc));
+        y.top                 = pe_arena_doubles(arena, T->Br);
     }
     if (a->grown) {
-        y.Qg      = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
-        y.grow    = pe_take_floats(arena, T->Br * T->Dp);
-        y.between = pe_take_floats(arena, T->Dp);
-        y.Kg      = pe_take_floats(arena, T->Bc * T->Dp);
-        y.dKg     = pe_take_floats(arena, backward ? T->Bc * T->Dp : 0);
-        y.Kgt_own = pe_take_floats(arena, backward ? a->sizes.D * T->Bcp : 0);
+        y.Qg      = pe_arena_floats(arena, pe_forms(m) * T->Br * T->Dp);
+        y.grow    = pe_arena_floats(arena, T->Br * T->Dp);
+        y.between = pe_arena_floats(arena, T->Dp);
+        y.Kg      = pe_arena_floats(arena, T->Bc * T->Dp);
+        y.dKg     = pe_arena_floats(arena, backward ? T->Bc * T->Dp : 0);
+        y.Kgt_own = pe_arena_floats(arena, backward ? a->sizes.D * T->Bcp : 0);
     }
     if (pe_forms(m) > 1) {
-        y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
-        y.share = backward ? pe_take_floats(arena, 2 * T->Br * T->Bcp) : NULL;
+        y.S2    = pe_arena_floats(arena, T->Br * T->Bcp);
+        y.share = backward ? pe_arena_floats(arena, 2 * T->Br * T->Bcp) : NULL;
     }
     if (backward) {
-        y.gated    = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
-        y.K        = pe_take_floats(arena, T->Bc * T->Dp);
-        y.Kt       = pe_take_floats(arena, a->sizes.D * T->Bcp);
-        y.Vt       = pe_take_floats(arena, a->sizes.Dv * T->Bcp);
-        y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
-        y.dV       = pe_take_floats(arena, T->Bc * T->Dvp);
-        y.diagonal = pe_take_floats(arena, T->band_width);
+        y.gated    = pe_arena_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
+        y.K        = pe_arena_floats(arena, T->Bc * T->Dp);
+        y.Kt       = pe_arena_floats(arena, a->sizes.D * T->Bcp);
+        y.Vt       = pe_arena_floats(arena, a->sizes.Dv * T->Bcp);
+        y.dK       = pe_arena_floats(arena, T->Bc * T->Dp);
+        y.dV       = pe_arena_floats(arena, T->Bc * T->Dvp);
+        y.diagonal = pe_arena_floats(arena, T->band_width);
     }
     if (arena->memory)
         *z = y;
@@ -146,11 +146,11 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys)
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
     const int64_t q = a->turn ? pe_turn_width(a->turn) : 0, k = a->turn ? pe_turn_width(a->turn_keys) : 0;
-    T->q_batches        = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
-    T->k_batches        = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
+    T->q_batches        = arena->memory ? pe_positions_batches(&a->q_turn) : p->B;
+    T->k_batches        = arena->memory ? pe_positions_batches(&a->k_turn) : p->B;
     const int64_t heads = a->turn ? a->turn->heads : 1;
-    T->q_table          = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
-    T->k_table          = keys ? pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES) : NULL;
+    T->q_table          = pe_arena_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
+    T->k_table          = keys ? pe_arena_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES) : NULL;
     if (!a->turn)
         return;
     fill_table((turn_table){.to = T->q_table, .by = a->turn, .pos = &a->q_turn, .L = p->Lq}, a, T->q_batches,
@@ -190,7 +190,7 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
     pe_band_find(&T);
-    T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
+    T.scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
     pe_turns_make(&T, arena, 1);

@@ -14,15 +14,15 @@ void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_
 {
     const int64_t most = D / 2 + 1;
     *turn         = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
-    turn->w       = pe_take_doubles(arena, heads * most * axes);
-    turn->k       = pe_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
-    turn->growth  = pe_take_doubles(arena, most);
-    turn->divisor = pe_take_doubles(arena, most);
-    turn->share   = pe_take_doubles(arena, most);
-    turn->axis    = pe_take(arena, (size_t)most * sizeof *turn->axis);
-    turn->index   = pe_take(arena, (size_t)most * sizeof *turn->index);
-    turn->moves   = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
-    turn->from    = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
+    turn->w       = pe_arena_doubles(arena, heads * most * axes);
+    turn->k       = pe_arena_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
+    turn->growth  = pe_arena_doubles(arena, most);
+    turn->divisor = pe_arena_doubles(arena, most);
+    turn->share   = pe_arena_doubles(arena, most);
+    turn->axis    = pe_arena_take(arena, (size_t)most * sizeof *turn->axis);
+    turn->index   = pe_arena_take(arena, (size_t)most * sizeof *turn->index);
+    turn->moves   = pe_arena_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
+    turn->from    = pe_arena_take(arena, (size_t)(2 * most) * sizeof *turn->from);
 }
 
 void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout)
@@ -87,7 +87,7 @@ void pe_turn_finish(pe_turn *turn)
     const int64_t per = per_pair(turn);
     turn->spoilt      = -1;
     for (int64_t i = turn->heads * turn->M * per - 1; i >= 0; i--) {
-        turn->k[i] = pe_frequency_of(turn->w[i]);
+        turn->k[i] = pe_angle_frequency(turn->w[i]);
         if (!(fabs(turn->w[i]) <=
               0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
             turn->spoilt = i / per % turn->M;
@@ -120,7 +120,7 @@ void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, 
                    double at[PE_MAX_AXES])
 {
     for (int c = 0; c < turn->axes; c++)
-        at[c] = pe_coordinate(pos, b, s, c);
+        at[c] = pe_positions_coordinate(pos, b, s, c);
 }
 
 /* ---- rows ---- */
@@ -215,7 +215,7 @@ static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
 
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes)
 {
-    x->far    = pe_rotation_ahead((int64_t)posenc_dtype_size(x->from->dtype), bytes);
+    x->far    = pe_kernels_prefetch_distance((int64_t)posenc_dtype_size(x->from->dtype), bytes);
     x->stream = bytes > PE_BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 
@@ -226,8 +226,8 @@ static void pass_on(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t 
                  end = (size_t)(turn->first + 2 * turn->M) * size, width = (size_t)x->from->shape[3] * size;
     for (int64_t s = s0; s < s0 + n; s++)
         for (int64_t h = 0; h < x->from->shape[1]; h++) {
-            char       *to   = pe_row(x->to, b, h, s);
-            const char *from = pe_row(x->from, b, h, s);
+            char       *to   = pe_tensor_row(x->to, b, h, s);
+            const char *from = pe_tensor_row(x->from, b, h, s);
             memcpy(to, from, first);
             memcpy(to + end, from + end, width - end);
         }
@@ -255,8 +255,8 @@ void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s
     static const pe_stored stored[] = {
         [POSENC_F32] = PE_STORED_F32, [POSENC_F16] = PE_STORED_F16, [POSENC_BF16] = PE_STORED_BF16};
     const size_t size = posenc_dtype_size(x->from->dtype);
-    char        *to   = pe_row(x->to, b, 0, s0);
-    const char  *from = pe_row(x->from, b, 0, s0);
+    char        *to   = pe_tensor_row(x->to, b, 0, s0);
+    const char  *from = pe_tensor_row(x->from, b, 0, s0);
     for (int i = 0; i < turn->blocks; i++) {
         const size_t offset = (size_t)(turn->first + 2 * turn->start[i]) * size;
         pe_rotation  r      = {.to           = to + offset,

@@ -54,7 +54,7 @@ static void find_products(products *x, const pe_turn *turn, int64_t m, const dou
     x->n = 1;
     if (turn->angles != PE_EXACT) {
         x->p[0] = turn->angles == PE_FLOAT32 ? angle_in_float(turn, m, at) : angle_of_ggml(turn, m, at, walk);
-        x->k[0] = pe_frequency_of(1);
+        x->k[0] = pe_angle_frequency(1);
         return;
     }
     if (!turn->is_matrix) {
@@ -102,8 +102,8 @@ static double as_number(pe_number type, double x)
     switch (type) {
     case PE_AS_F64: return x;
     case PE_AS_F32: return single(x);
-    case PE_AS_BF16: return pe_rounded_to_bf16(x);
-    case PE_AS_F16: return pe_rounded_to_f16(x);
+    case PE_AS_BF16: return pe_half_round_to_bf16(x);
+    case PE_AS_F16: return pe_half_round_to_f16(x);
     }
     return x;
 }
@@ -116,9 +116,9 @@ void pe_turn_pair(const pe_turn *turn, int64_t m, const double at[], pe_walk *wa
     const double f = factor(turn, m, at[0]);
     find_products(&x, turn, m, at, walk);
     if (x.n == 1)
-        pe_cos_sin(x.p[0], x.k[0], &c, &n);
+        pe_angle_cos_sin(x.p[0], x.k[0], &c, &n);
     else
-        pe_cos_sin_sum(x.n, x.p, x.k, &c, &n);
+        pe_angle_cos_sin_sum(x.n, x.p, x.k, &c, &n);
     *cosine = as_number(turn->table_type, c * f);
     *sine   = as_number(turn->table_type, n * f) * turn->sense;
 }
@@ -135,7 +135,7 @@ double pe_turn_temperature(const pe_turn *turn, const double at[])
 static void turn_chunk(const pe_turn *turn, int64_t m, int64_t n, const double at[], pe_walk *walk,
                        const pe_kernels *kernels, double cosine[], double sine[])
 {
-    const pe_frequency one = pe_frequency_of(1);
+    const pe_frequency one = pe_angle_frequency(1);
     double             p[CHUNK];
     if (turn->is_matrix && turn->angles == PE_EXACT) {
         for (int64_t i = 0; i < n; i++)
@@ -176,7 +176,7 @@ static void turn_between(const pe_turn *from, const double from_at[], pe_walk *f
         p[a.n + i] = -b.p[i] * from->sense;
         k[a.n + i] = b.k[i];
     }
-    pe_cos_sin_sum(a.n + b.n, p, k, cosine, sine);
+    pe_angle_cos_sin_sum(a.n + b.n, p, k, cosine, sine);
     const double grown =
         (to->growth ? growth_of(to, m, to_at[0]) : 0) - (from->growth ? growth_of(from, m, from_at[0]) : 0);
     const double f = to->magnitude / from->magnitude * exp(grown);
@@ -262,11 +262,12 @@ pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels)
 /* How many of n elements from s on stand at whole positions one after another. */
 static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
 {
-    const double p   = pe_position(pos, b, s);
+    const double p   = pe_positions_at(pos, b, s);
     int64_t      run = 0;
     if (!pos->array.data && (pos->step == 0 || pos->step == 1))
         return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
-    while (run < n && pe_position(pos, b, s + run) == p + (double)run && pe_ladder_reaches(p + (double)run))
+    while (run < n && pe_positions_at(pos, b, s + run) == p + (double)run &&
+           pe_ladder_reaches(p + (double)run))
         run++;
     return run;
 }
@@ -280,7 +281,7 @@ static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, cons
     double        at[PE_MAX_AXES] = {0};
     pe_walk       walk;
     if (run >= PE_LEAST_RUN) {
-        pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
+        pe_ladder_rows(ladder, rung, table, stride, run, pe_positions_at(pos, b, s), stream);
         return run;
     }
     pe_turn_place(turn, pos, b, s, at);

@@ -101,7 +101,7 @@ const pe_kernels *pe_kernels_choose(void)
    rotation in place has 0.73 to 0.84 of a pass in place where it asks for each line, and 0.87 to 0.95 where
    it does not, at any distance and for any cache; decoding loses a third by asking (decode.inc). On family
    1Ah asking gains as much. */
-int pe_asking_helps(void)
+int pe_kernels_prefetch_helps(void)
 {
 #ifdef POSENC_X86
     return !__builtin_cpu_is("amdfam19h");
@@ -110,13 +110,13 @@ int pe_asking_helps(void)
 #endif
 }
 
-int64_t pe_rotation_ahead(int64_t size, int64_t bytes)
+int64_t pe_kernels_prefetch_distance(int64_t size, int64_t bytes)
 {
     enum {
         AHEAD = 6 << 10, /* bytes; lines of 16-bit numbers take longer to turn and are asked for sooner */
         FAR   = 1 << 20  /* bytes: what the second cache of a core holds */
     };
-    if (bytes <= FAR || !pe_asking_helps())
+    if (bytes <= FAR || !pe_kernels_prefetch_helps())
         return 0;
     return size == 2 ? 2 * AHEAD : AHEAD;
 }

@@ -337,7 +337,7 @@ typedef struct pe_cache {
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
-    int           found;     /* rows that go by from end to end are not asked for: not pe_asking_helps */
+    int found; /* rows that go by from end to end are not asked for: not pe_kernels_prefetch_helps */
 } pe_cache;
 
 /*
@@ -522,9 +522,9 @@ const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);
 /* Do loops through memory gain where they ask for it ahead of its turn? */
-int pe_asking_helps(void);
+int pe_kernels_prefetch_helps(void);
 /* What `far` of a rotation shall be whose tensor has so many bytes, in numbers of `size` bytes each. */
-int64_t pe_rotation_ahead(int64_t size, int64_t bytes);
+int64_t pe_kernels_prefetch_distance(int64_t size, int64_t bytes);
 /* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);
 

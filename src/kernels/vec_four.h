@@ -130,7 +130,7 @@ static inline vec vfrom_bf16(hvec h)
     return (vec)(__builtin_convertvector(h, uvec) << 16);
 }
 
-/* pe_f16_to_float for all lanes */
+/* pe_half_f16_to_float for all lanes */
 static inline vec vfrom_f16(hvec h)
 {
     const uvec x = __builtin_convertvector(h, uvec), sign = (x & 0x8000) << 16, rest = (x & 0x7fff) << 13;
@@ -140,7 +140,8 @@ static inline vec vfrom_f16(hvec h)
 
 static inline hvec vto_f16(vec x)
 {
-    return (hvec){pe_float_to_f16(x[0]), pe_float_to_f16(x[1]), pe_float_to_f16(x[2]), pe_float_to_f16(x[3])};
+    return (hvec){pe_half_float_to_f16(x[0]), pe_half_float_to_f16(x[1]), pe_half_float_to_f16(x[2]),
+                  pe_half_float_to_f16(x[3])};
 }
 
 /* In the upper halves of lanes; a NaN stays one. */

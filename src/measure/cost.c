@@ -76,7 +76,7 @@ static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
     t->work             = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
     float *block        = pe_subject_take(s, 4 * n + 2 * N * d, sizeof *block);
     if (!t->work || !block)
-        return pe_measure_no_memory(err, "timing");
+        return pe_subject_no_memory(err, "timing");
     for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
         block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
     t->in       = (posenc_attend_in){.q      = posenc_tensor_contiguous(block, POSENC_F32, 4, shape),
@@ -144,18 +144,18 @@ static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_f
         return status;
     qsort(ratios, TURNS, sizeof *ratios, compare_ratios);
     const double low = ratios[TURNS / 4], high = ratios[TURNS - 1 - TURNS / 4];
-    pe_find(to, PE_SPEED, ratios[TURNS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
-            (long long)s->sizes.length);
+    pe_findings_add(to, PE_MEASURE_SPEED, ratios[TURNS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
+                    (long long)s->sizes.length);
     return status;
 }
 
-posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_cost_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     timed         with = {0}, without = {0};
     posenc_status status = posenc_encoding_create(&without.own, BASELINE, NULL, err);
-    pe_find(to, PE_PARAMETERS, trained_numbers(s), NAN, "%s", "");
-    pe_find(to, PE_OPERATIONS, posenc_plan_operations(s->plan) / (double)s->sizes.length, NAN, "%lld keys",
-            (long long)s->sizes.length);
+    pe_findings_add(to, PE_MEASURE_PARAMETERS, trained_numbers(s), NAN, "%s", "");
+    pe_findings_add(to, PE_MEASURE_OPERATIONS, posenc_plan_operations(s->plan) / (double)s->sizes.length, NAN,
+                    "%lld keys", (long long)s->sizes.length);
     if (!status)
         status = open_plan(&without, s, without.own, err);
     if (!status)
@@ -163,7 +163,7 @@ posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err)
     if (!status) {
         const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
                             (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
-        pe_find(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
+        pe_findings_add(to, PE_MEASURE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
     if (!status && s->is_timed)
         status = find_speed(s, &with, &without, to, err);

@@ -63,7 +63,7 @@ static double correlation(const double *x, int64_t n)
     return bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-double pe_spearman(const double *c, int64_t n)
+double pe_decay_spearman(const double *c, int64_t n)
 {
     place  *sorted = malloc((size_t)n * sizeof *sorted);
     double *ranks  = malloc((size_t)n * sizeof *ranks);
@@ -80,7 +80,7 @@ double pe_spearman(const double *c, int64_t n)
     return rho;
 }
 
-double pe_falling_share(const double *c, int64_t n)
+double pe_decay_falling_share(const double *c, int64_t n)
 {
     int64_t falls = 0;
     for (int64_t t = 1; t < n; t++)
@@ -92,41 +92,43 @@ double pe_falling_share(const double *c, int64_t n)
 
 /* The three numbers of every profile. */
 typedef struct shape {
-    pe_moments trend, falling, half;
+    pe_sample trend, falling, half;
 } shape;
 
 static void add_profile(shape *to, const double *c, int64_t N, double half)
 {
-    pe_moments_add(&to->trend, pe_spearman(c, N));
-    pe_moments_add(&to->falling, pe_falling_share(c, N));
+    pe_subject_sample_add(&to->trend, pe_decay_spearman(c, N));
+    pe_subject_sample_add(&to->falling, pe_decay_falling_share(c, N));
     int64_t t = 0;
     while (t < N && !(c[t] <= half))
         t++;
-    pe_moments_add(&to->half, t < N ? (double)t : NAN);
+    pe_subject_sample_add(&to->half, t < N ? (double)t : NAN);
 }
 
 static void find_shape(const shape *of, const char *of_what, pe_findings *to)
 {
-    pe_find(to, PE_TREND, pe_moments_mean(&of->trend), pe_moments_spread(&of->trend), "%s", of_what);
-    pe_find(to, PE_FALLING, pe_moments_mean(&of->falling), pe_moments_spread(&of->falling), "%s", of_what);
+    pe_findings_add(to, PE_MEASURE_TREND, pe_subject_sample_mean(&of->trend),
+                    pe_subject_sample_spread(&of->trend), "%s", of_what);
+    pe_findings_add(to, PE_MEASURE_FALLING, pe_subject_sample_mean(&of->falling),
+                    pe_subject_sample_spread(&of->falling), "%s", of_what);
     if (of->half.count)
-        pe_find(to, PE_HALF_DISTANCE, pe_moments_mean(&of->half), pe_moments_spread(&of->half), "%s",
-                of_what);
+        pe_findings_add(to, PE_MEASURE_HALF_DISTANCE, pe_subject_sample_mean(&of->half),
+                        pe_subject_sample_spread(&of->half), "%s", of_what);
 }
 
 static void find_marks(const double *c, int64_t N, double unit, const char *of_what, pe_findings *to)
 {
     for (int m = 0; m < MARKS; m++)
         if (marks[m] < N)
-            pe_find(to, PE_AT_DISTANCE, c[marks[m]] / unit, NAN, "%s, t = %lld", of_what,
-                    (long long)marks[m]);
+            pe_findings_add(to, PE_MEASURE_AT_DISTANCE, c[marks[m]] / unit, NAN, "%s, t = %lld", of_what,
+                            (long long)marks[m]);
 }
 
 static posenc_status find_content(pe_subject *s, pe_content content, double *c, pe_findings *to,
                                   posenc_error *err)
 {
     static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
-    const int64_t            N = s->sizes.length, draws = content == PE_ONES ? 1 : s->sizes.draws;
+    const int64_t            N = s->sizes.length, draws = content == PE_CONTENT_ONES ? 1 : s->sizes.draws;
     shape                    of = {0};
     for (int64_t draw = 0; draw < draws; draw++) {
         const posenc_status status = pe_subject_profiles(s, content, draw, c, err);
@@ -136,7 +138,7 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
             add_profile(&of, c + h * N, N, c[h * N] / 2);
     }
     find_shape(&of, names[content], to);
-    if (content == PE_ONES)
+    if (content == PE_CONTENT_ONES)
         find_marks(c, N, c[0], "ones", to);
     return POSENC_OK;
 }
@@ -199,10 +201,10 @@ static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_erro
         return POSENC_OK;
     const int64_t N = far->sizes.length, H = far->dims.H;
     double       *bias   = pe_subject_take(far, H * N, sizeof *bias);
-    posenc_status status = bias ? pe_subject_bias(far, bias, NULL) : pe_measure_no_memory(err, "biases");
+    posenc_status status = bias ? pe_subject_bias(far, bias, NULL) : pe_subject_no_memory(err, "biases");
     for (int64_t h = 0; !status && h < H && h < 8; h++)
-        pe_find(to, PE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld", (long long)h,
-                (long long)N);
+        pe_findings_add(to, PE_MEASURE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld",
+                        (long long)h, (long long)N);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
 }
@@ -214,7 +216,7 @@ static posenc_status mean_scores(pe_subject *s, double *mean, double *c, posenc_
     for (int64_t t = 0; t < N; t++)
         mean[t] = 0;
     for (int64_t draw = 0; draw < s->sizes.draws; draw++) {
-        const posenc_status status = pe_subject_profiles(s, PE_UNIFORM, draw, c, err);
+        const posenc_status status = pe_subject_profiles(s, PE_CONTENT_UNIFORM, draw, c, err);
         if (status)
             return status;
         for (int64_t i = 0; i < H * N; i++)
@@ -231,9 +233,9 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
     const int64_t N = far->sizes.length, H = far->dims.H;
     double       *room = pe_subject_take(far, (H + 1) * N, sizeof *room);
     posenc_status status =
-        room ? mean_scores(far, room, room + N, NULL) : pe_measure_no_memory(err, "scores");
+        room ? mean_scores(far, room, room + N, NULL) : pe_subject_no_memory(err, "scores");
     if (!status)
-        pe_find(to, PE_RESOLUTION, resolution(room, N), NAN, "length %lld", (long long)N);
+        pe_findings_add(to, PE_MEASURE_RESOLUTION, resolution(room, N), NAN, "length %lld", (long long)N);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
 }
@@ -247,7 +249,7 @@ static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error 
                   N = s->sizes.length < MOST_POSITIONS ? s->sizes.length : MOST_POSITIONS;
     double       *table, *c = pe_subject_take(s, N, sizeof *c);
     shape         of     = {0};
-    posenc_status status = c ? pe_subject_take_table(s, &table, err) : pe_measure_no_memory(err, "a table");
+    posenc_status status = c ? pe_subject_take_table(s, &table, err) : pe_subject_no_memory(err, "a table");
     for (int64_t t = 0; !status && t < N / 2; t++) {
         c[t] = 0;
         for (int64_t i = 0; i < (N - t) * d; i++)
@@ -268,8 +270,8 @@ static posenc_status find_scores(pe_subject *s, pe_findings *to, posenc_error *e
     double       *bias = pe_subject_take(s, 2 * n, sizeof *bias), *c = bias + n;
     int           is_biased, moves;
     if (!bias)
-        return pe_measure_no_memory(err, "biases");
-    posenc_status status = pe_score_kinds(s, bias, c, &is_biased, &moves, err);
+        return pe_subject_no_memory(err, "biases");
+    posenc_status status = pe_subject_score_kinds(s, bias, c, &is_biased, &moves, err);
     for (int content = 0; !status && moves && content < PE_CONTENTS; content++)
         status = find_content(s, (pe_content)content, c, to, err);
     if (!status && is_biased) {
@@ -281,7 +283,7 @@ static posenc_status find_scores(pe_subject *s, pe_findings *to, posenc_error *e
     return status;
 }
 
-posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_decay_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     if (s->coordinates > 1)

@@ -39,7 +39,7 @@ static void shuffle(int64_t *order, int64_t n, uint64_t seed)
 static void draw(pe_subject *s, room *r)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
-    pe_draw_normal(r->x, N * d, 1, s, "tokens", 0);
+    pe_subject_draw_normal(r->x, N * d, 1, s, "tokens", 0);
     shuffle(r->order, N, s->sizes.seed);
     for (int64_t i = 0; i < N; i++)
         for (int64_t c = 0; c < d; c++)
@@ -49,8 +49,8 @@ static void draw(pe_subject *s, room *r)
 static void project(pe_subject *s, room *r, const char *name, double *to)
 {
     const int64_t d = s->dims.d_model;
-    pe_draw_normal(r->W, d * s->dims.H * s->dims.D, 1 / sqrt((double)d), s, name, 0);
-    pe_project(to, r->y, r->W, &s->dims, s->sizes.length);
+    pe_subject_draw_normal(r->W, d * s->dims.H * s->dims.D, 1 / sqrt((double)d), s, name, 0);
+    pe_subject_project(to, r->y, r->W, &s->dims, s->sizes.length);
 }
 
 static posenc_status layer(pe_subject *s, room *r, int causal, const double *x, double *o, posenc_error *err)
@@ -82,21 +82,21 @@ static posenc_status find(pe_subject *s, room *r, int causal, pe_findings *to, p
     if (!status)
         status = layer(s, r, causal, r->moved, r->o_moved, err);
     if (!status)
-        pe_find(to, causal ? PE_CAUSAL : PE_BOTH_WAYS, largest_difference(s, r), NAN, "%lld tokens",
-                (long long)s->sizes.length);
+        pe_findings_add(to, causal ? PE_MEASURE_CAUSAL : PE_MEASURE_BOTH_WAYS, largest_difference(s, r), NAN,
+                        "%lld tokens", (long long)s->sizes.length);
     return status;
 }
 
-posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_equivariance_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, N * d, d * all, N * all, N * all, N * all, N * all, N * all};
     room          r       = {.order = pe_subject_take(s, N, sizeof *r.order)};
     double      **parts[] = {&r.x, &r.moved, &r.y, &r.W, &r.q, &r.k, &r.v, &r.o, &r.o_moved};
     if (!r.order || !pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes))
-        return pe_measure_no_memory(err, "a layer");
+        return pe_subject_no_memory(err, "a layer");
     draw(s, &r);
-    posenc_status status = pe_subject_awake(s, s->sizes.seed, err);
+    posenc_status status = pe_subject_initialise_varied(s, s->sizes.seed, err);
     if (!status && !s->causal_only)
         status = find(s, &r, 0, to, err);
     return status ? status : find(s, &r, 1, to, err);

@@ -80,22 +80,22 @@ static const struct {
 /* clang-format on */
 static_assert(sizeof measures / sizeof *measures == PE_MEASURES, "ORDER pe_measure");
 
-const char *pe_measure_property(pe_measure m)
+const char *pe_findings_property(pe_measure m)
 {
     return measures[m].property;
 }
 
-const char *pe_measure_title(pe_measure m)
+const char *pe_findings_title(pe_measure m)
 {
     return measures[m].title;
 }
 
-const char *pe_measure_unit(pe_measure m)
+const char *pe_findings_unit(pe_measure m)
 {
     return measures[m].unit;
 }
 
-const char *pe_word(pe_measure m, double value)
+const char *pe_findings_word(pe_measure m, double value)
 {
     const step *at = measures[m].steps;
     if (isnan(value))
@@ -108,13 +108,14 @@ const char *pe_word(pe_measure m, double value)
 /* A clock's number is another at each run: its word must be that of the whole spread. */
 static const char *word_of(const pe_finding *f)
 {
-    if (f->measure != PE_SPEED)
-        return pe_word(f->measure, f->value);
-    const char *low = pe_word(f->measure, f->value - f->spread);
-    return low == pe_word(f->measure, f->value + f->spread) ? low : pe_word(f->measure, NAN);
+    if (f->measure != PE_MEASURE_SPEED)
+        return pe_findings_word(f->measure, f->value);
+    const char *low = pe_findings_word(f->measure, f->value - f->spread);
+    return low == pe_findings_word(f->measure, f->value + f->spread) ? low
+                                                                     : pe_findings_word(f->measure, NAN);
 }
 
-void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
+void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
 {
     assert(to->count < PE_MOST_FINDINGS);
     pe_finding *row = &to->rows[to->count++];
@@ -126,7 +127,7 @@ void pe_find(pe_findings *to, pe_measure m, double value, double spread, const c
     row->verdict = word_of(row);
 }
 
-void pe_judge(pe_findings *all)
+void pe_findings_judge(pe_findings *all)
 {
     for (int i = 0; i < all->count; i++)
         all->rows[i].verdict = word_of(&all->rows[i]);

@@ -16,7 +16,7 @@
 
 enum { MOST_SWEEPS = 60 };
 
-posenc_status pe_measure_no_memory(posenc_error *err, const char *what)
+posenc_status pe_subject_no_memory(posenc_error *err, const char *what)
 {
     if (err) {
         err->status = POSENC_MEMORY;
@@ -104,8 +104,8 @@ static void solve(double *X, const double *U, const double *V, const double *B, 
     }
 }
 
-posenc_status pe_least_squares(double *X, const double *A, const double *B, int64_t m, int64_t n, int64_t c,
-                               double cut, posenc_error *err)
+posenc_status pe_least_squares_fit(double *X, const double *A, const double *B, int64_t m, int64_t n,
+                                   int64_t c, double cut, posenc_error *err)
 {
     double *U = malloc((size_t)(n * m) * sizeof *U), *V = malloc((size_t)(n * n) * sizeof *V);
     if (U && V) {
@@ -118,5 +118,5 @@ posenc_status pe_least_squares(double *X, const double *A, const double *B, int6
     const int missing = !U || !V;
     free(U);
     free(V);
-    return missing ? pe_measure_no_memory(err, "a least squares fit") : POSENC_OK;
+    return missing ? pe_subject_no_memory(err, "a least squares fit") : POSENC_OK;
 }

@@ -3,8 +3,8 @@
  * measure.h: the one door of this folder: what an encoding does, in numbers
  *
  * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
- * (docs/properties.md), and the word beside a number is computed from that number alone (pe_word): whoever
- * doubts the word can look at the number, and whoever doubts the number can compute it again.
+ * (docs/properties.md), and the word beside a number is computed from that number alone (pe_findings_word):
+ * whoever doubts the word can look at the number, and whoever doubts the number can compute it again.
  *
  * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows,
  * its biases, its scores, its attention. Each property has a file, which asks the subject and adds findings
@@ -30,44 +30,44 @@
 
 /* What is measured; the order of the report. ORDER the table of findings.c */
 typedef enum pe_measure {
-    PE_NEAREST,         /* u = min |p_i - p_j| / rms */
-    PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
-    PE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
-    PE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
-    PE_DISTANCES,       /* share of distances that the scores tell apart */
-    PE_LAST_CHANGE,     /* last distance whose score differs from the one before */
-    PE_SHIFT,           /* r(k), for one offset k */
-    PE_OFFSET_SHARE,    /* tau */
-    PE_SCORES,          /* eta */
-    PE_DIRECTION,       /* odd share of the mean scores */
-    PE_CONTENT_CONTENT, /* rms of the four terms of a score */
-    PE_CONTENT_POSITION,
-    PE_POSITION_CONTENT,
-    PE_POSITION_POSITION,
-    PE_TERMS_SUM,     /* largest |sum of the four - the score| */
-    PE_BOTH_WAYS,     /* max |f(Px) - P f(x)|, no mask */
-    PE_CAUSAL,        /* the same under a causal mask */
-    PE_TREND,         /* Spearman's rho of distance and score */
-    PE_FALLING,       /* share of steps that do not rise */
-    PE_HALF_DISTANCE, /* first distance with half of the score, or half of the weight */
-    PE_AT_DISTANCE,   /* the score at one distance */
-    PE_MASS,          /* distance that holds 90 % of the softmax of the bias */
-    PE_RESOLUTION,    /* xPos's attention resolution */
-    PE_PARAMETERS,
-    PE_OPERATIONS,
-    PE_WORKSPACE,
-    PE_SPEED,
+    PE_MEASURE_NEAREST,         /* u = min |p_i - p_j| / rms */
+    PE_MEASURE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
+    PE_MEASURE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
+    PE_MEASURE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
+    PE_MEASURE_DISTANCES,       /* share of distances that the scores tell apart */
+    PE_MEASURE_LAST_CHANGE,     /* last distance whose score differs from the one before */
+    PE_MEASURE_SHIFT,           /* r(k), for one offset k */
+    PE_MEASURE_OFFSET_SHARE,    /* tau */
+    PE_MEASURE_SCORES,          /* eta */
+    PE_MEASURE_DIRECTION,       /* odd share of the mean scores */
+    PE_MEASURE_CONTENT_CONTENT, /* rms of the four terms of a score */
+    PE_MEASURE_CONTENT_POSITION,
+    PE_MEASURE_POSITION_CONTENT,
+    PE_MEASURE_POSITION_POSITION,
+    PE_MEASURE_TERMS_SUM,     /* largest |sum of the four - the score| */
+    PE_MEASURE_BOTH_WAYS,     /* max |f(Px) - P f(x)|, no mask */
+    PE_MEASURE_CAUSAL,        /* the same under a causal mask */
+    PE_MEASURE_TREND,         /* Spearman's rho of distance and score */
+    PE_MEASURE_FALLING,       /* share of steps that do not rise */
+    PE_MEASURE_HALF_DISTANCE, /* first distance with half of the score, or half of the weight */
+    PE_MEASURE_AT_DISTANCE,   /* the score at one distance */
+    PE_MEASURE_MASS,          /* distance that holds 90 % of the softmax of the bias */
+    PE_MEASURE_RESOLUTION,    /* xPos's attention resolution */
+    PE_MEASURE_PARAMETERS,
+    PE_MEASURE_OPERATIONS,
+    PE_MEASURE_WORKSPACE,
+    PE_MEASURE_SPEED,
     PE_MEASURES
 } pe_measure;
 
 /* "uniqueness" ...; "nearest pair, |p_i - p_j| / rms"; "" where the number has no unit. Constant strings. */
-const char *pe_measure_property(pe_measure m);
-const char *pe_measure_title(pe_measure m);
-const char *pe_measure_unit(pe_measure m);
+const char *pe_findings_property(pe_measure m);
+const char *pe_findings_title(pe_measure m);
+const char *pe_findings_unit(pe_measure m);
 
 /* The word for a number, by the rule of findings.c; NULL for measures that claim nothing. NaN means "0/0":
    nothing is there to be judged. */
-const char *pe_word(pe_measure m, double value);
+const char *pe_findings_word(pe_measure m, double value);
 
 enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
 
@@ -88,10 +88,10 @@ typedef struct pe_findings {
 } pe_findings;
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
-void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
+void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
     __attribute__((format(printf, 5, 6)));
 /* Computes every verdict again from the numbers as they now are. */
-void pe_judge(pe_findings *all);
+void pe_findings_judge(pe_findings *all);
 
 /* ---------------------------------------------------------------- subjects ------------------ */
 
@@ -112,10 +112,10 @@ posenc_status pe_subject_create(pe_subject **s, const posenc_encoding *e, const 
 void          pe_subject_free(pe_subject *s); /* NULL is fine */
 /* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed). An encoding
    whose parameters all are born as zeros says nothing yet: they are from N(0,1). */
-posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
+posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *err);
 /* Born, and N(0,1) added to each trained parameter that is born as one number everywhere: unit gates, zero
    biases. */
-posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err);
+posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_error *err);
 
 /* table [length, width]: the rows of its input part at positions [length], or at 0, 1, ... where NULL.
    UNSUPPORTED without one. */
@@ -124,10 +124,10 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 /* ---------------------------------------------------------------- properties ---------------- */
 
 /* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
-   its parameters may be others than those it was born with (pe_subject_born). */
+   its parameters may be others than those it was born with (pe_subject_initialise). */
 typedef posenc_status pe_property(pe_subject *s, pe_findings *to, posenc_error *err);
-pe_property           pe_measure_uniqueness, pe_measure_relativity, pe_measure_scores, pe_measure_terms,
-    pe_measure_equivariance, pe_measure_decay, pe_measure_cost;
+pe_property           pe_uniqueness_measure, pe_relativity_measure, pe_scores_measure, pe_score_terms_measure,
+    pe_equivariance_measure, pe_decay_measure, pe_cost_measure;
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
@@ -140,46 +140,47 @@ typedef struct pe_survey {
 /* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use
    nothing of it there (posenc_encoding_info.at_length), gets those that suit, if the caller leaves that
    setting alone. */
-posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const char *settings,
-                                  posenc_error *err);
+posenc_status pe_survey_encoding(posenc_encoding **e, const char *spec, const char *settings,
+                                 posenc_error *err);
 
-posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
-                             posenc_error *err);
+posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
+                            posenc_error *err);
 
 /* ---------------------------------------------------------------- the formulas themselves --- */
 
 /* u over the rows of table [N,d], N >= 2, and a pair that has it. */
-typedef struct pe_pair {
+typedef struct pe_row_pair {
     double  distance; /* divided by rms */
     int64_t first, second;
-} pe_pair;
+} pe_row_pair;
 
-pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d);
+pe_row_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d);
 /* Rows that differ from every other row, counted once each, after rounding to bf16. -1 without memory. */
-int64_t pe_distinct_rows(const double *table, int64_t N, int64_t d);
-double  pe_round_bf16(double x);
+int64_t pe_uniqueness_distinct_rows(const double *table, int64_t N, int64_t d);
+double  pe_uniqueness_round_bf16(double x);
 
 /* r(k); NaN where N - k < 4 d or the table does not change. */
-posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
-                                posenc_error *err);
+posenc_status pe_relativity_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
+                                           posenc_error *err);
 /* tau over the first rows (at most 1024); NaN where all dot products are equal. */
-posenc_status pe_offset_share(double *tau, const double *table, int64_t N, int64_t d, posenc_error *err);
+posenc_status pe_relativity_offset_share(double *tau, const double *table, int64_t N, int64_t d,
+                                         posenc_error *err);
 /* Channels whose values span less than a twentieth of what the widest channel spans. */
-int64_t pe_idle_channels(const double *table, int64_t N, int64_t d);
+int64_t pe_relativity_idle_channels(const double *table, int64_t N, int64_t d);
 
 /* S [N,N]. Sums over the offsets i - j (past_only: i > j alone): squares about the mean of each offset, and
    about the mean of all; adds to both. profile [2 N - 1] receives the means, that of offset t at N - 1 + t;
    may be NULL. */
-void pe_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
-                       double *profile);
+void pe_scores_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
+                              double *profile);
 
 /* Spearman's rho of 0 .. n-1 and c[0 .. n-1], equal values share their mean rank; NaN for constant c, or
    without memory. */
-double pe_spearman(const double *c, int64_t n);
+double pe_decay_spearman(const double *c, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
-double pe_falling_share(const double *c, int64_t n);
+double pe_decay_falling_share(const double *c, int64_t n);
 
 /* What q and k are where they are the same everywhere. */
-typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
+typedef enum pe_content { PE_CONTENT_ONES, PE_CONTENT_UNIFORM, PE_CONTENT_NORMAL, PE_CONTENTS } pe_content;
 
 #endif

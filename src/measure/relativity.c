@@ -47,8 +47,8 @@ static double residual(const double *a, const double *b, const double *M, int64_
     return variance > 0 ? left / variance : NAN;
 }
 
-posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
-                                posenc_error *err)
+posenc_status pe_relativity_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
+                                           posenc_error *err)
 {
     const int64_t even = (N - k + 1) / 2, odd = (N - k) / 2;
     *r = NAN;
@@ -56,10 +56,10 @@ posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64
         return POSENC_OK;
     double *a = malloc((size_t)((2 * even + d) * d) * sizeof *a), *b = a + even * d, *M = b + even * d;
     if (!a)
-        return pe_measure_no_memory(err, "half a table");
+        return pe_subject_no_memory(err, "half a table");
     every_other(a, table, 0, even, d);
     every_other(b, table, k, even, d);
-    const posenc_status status = pe_least_squares(M, a, b, even, d, d, CUT, err);
+    const posenc_status status = pe_least_squares_fit(M, a, b, even, d, d, CUT, err);
     if (!status) {
         every_other(a, table, 1, odd, d);
         every_other(b, table, 1 + k, odd, d);
@@ -69,13 +69,14 @@ posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64
     return status;
 }
 
-posenc_status pe_offset_share(double *tau, const double *table, int64_t N, int64_t d, posenc_error *err)
+posenc_status pe_relativity_offset_share(double *tau, const double *table, int64_t N, int64_t d,
+                                         posenc_error *err)
 {
     const int64_t n      = N < MOST_PRODUCTS ? N : MOST_PRODUCTS;
     double        within = 0, total = 0;
     double       *products = malloc((size_t)(n * n) * sizeof *products);
     if (!products)
-        return pe_measure_no_memory(err, "dot products");
+        return pe_subject_no_memory(err, "dot products");
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
@@ -83,7 +84,7 @@ posenc_status pe_offset_share(double *tau, const double *table, int64_t N, int64
                 sum += table[i * d + c] * table[j * d + c];
             products[i * n + j] = sum;
         }
-    pe_offset_squares(products, n, 1, &within, &total, NULL);
+    pe_scores_offset_squares(products, n, 1, &within, &total, NULL);
     free(products);
     *tau = total > 0 ? within / total : NAN;
     return POSENC_OK;
@@ -99,7 +100,7 @@ static double span(const double *table, int64_t N, int64_t d, int64_t c)
     return high - low;
 }
 
-int64_t pe_idle_channels(const double *table, int64_t N, int64_t d)
+int64_t pe_relativity_idle_channels(const double *table, int64_t N, int64_t d)
 {
     double  widest = 0;
     int64_t idle   = 0;
@@ -110,7 +111,7 @@ int64_t pe_idle_channels(const double *table, int64_t N, int64_t d)
     return idle;
 }
 
-posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_relativity_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
     double       *table, r, tau;
@@ -118,13 +119,13 @@ posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error
         return POSENC_OK;
     posenc_status status = pe_subject_take_table(s, &table, err);
     for (int o = 0; !status && o < OFFSETS; o++) {
-        status = pe_shift_residual(&r, table, N, d, offsets[o], err);
+        status = pe_relativity_shift_residual(&r, table, N, d, offsets[o], err);
         if (!status)
-            pe_find(to, PE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
+            pe_findings_add(to, PE_MEASURE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
     }
     if (!status)
-        status = pe_offset_share(&tau, table, N, d, err);
+        status = pe_relativity_offset_share(&tau, table, N, d, err);
     if (!status)
-        pe_find(to, PE_OFFSET_SHARE, tau, NAN, "%s", "");
+        pe_findings_add(to, PE_MEASURE_OFFSET_SHARE, tau, NAN, "%s", "");
     return status;
 }

@@ -45,17 +45,17 @@ static int make_room(room *r, pe_subject *s)
 static void project_side(room *r, side *to, const pe_subject *s, const char *name, int64_t draw)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
-    pe_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, draw);
-    pe_project(to->content, r->x, r->W, &s->dims, N);
-    pe_project(to->position, r->p, r->W, &s->dims, N);
-    pe_project(to->both, r->y, r->W, &s->dims, N);
+    pe_subject_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, draw);
+    pe_subject_project(to->content, r->x, r->W, &s->dims, N);
+    pe_subject_project(to->position, r->p, r->W, &s->dims, N);
+    pe_subject_project(to->both, r->y, r->W, &s->dims, N);
 }
 
 static posenc_status embed(pe_subject *s, room *r, int64_t draw, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
-    pe_draw_normal(r->x, N * d, 1, s, "tokens", draw);
-    posenc_status status = pe_subject_born(s, s->sizes.seed + (uint64_t)draw, err);
+    pe_subject_draw_normal(r->x, N * d, 1, s, "tokens", draw);
+    posenc_status status = pe_subject_initialise(s, s->sizes.seed + (uint64_t)draw, err);
     if (!status)
         status = pe_subject_rows(s, NULL, r->p, err);
     if (!status)
@@ -91,8 +91,8 @@ static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posen
 
 /* What the draws say. */
 typedef struct drawn {
-    pe_moments loud[TERMS];
-    double     largest; /* difference of a score and its four terms */
+    pe_sample loud[TERMS];
+    double    largest; /* difference of a score and its four terms */
 } drawn;
 
 static posenc_status add_draw(pe_subject *s, room *r, int64_t draw, drawn *to, posenc_error *err)
@@ -102,13 +102,13 @@ static posenc_status add_draw(pe_subject *s, room *r, int64_t draw, drawn *to, p
     if (!status)
         status = add_terms(s, r, loud, err);
     for (int t = 0; !status && t < TERMS; t++)
-        pe_moments_add(&to->loud[t], loud[t]);
+        pe_subject_sample_add(&to->loud[t], loud[t]);
     for (int64_t i = 0; !status && i < s->dims.H * s->sizes.length * s->sizes.length; i++)
         to->largest = fmax(to->largest, fabs(r->sum[i] - r->S[i]));
     return status;
 }
 
-posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_score_terms_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     room          r;
     drawn         all    = {.largest = 0};
@@ -116,14 +116,15 @@ posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err
     if (!pe_subject_has(s, POSENC_INPUT) || pe_subject_attends(s))
         return POSENC_OK;
     if (!make_room(&r, s))
-        return pe_measure_no_memory(err, "the terms of scores");
+        return pe_subject_no_memory(err, "the terms of scores");
     for (int64_t draw = 0; !status && draw < s->sizes.draws; draw++)
         status = add_draw(s, &r, draw, &all, err);
     if (status)
         return status;
     for (int t = 0; t < TERMS; t++)
-        pe_find(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_moments_mean(&all.loud[t]),
-                pe_moments_spread(&all.loud[t]), "%lld draws", (long long)s->sizes.draws);
-    pe_find(to, PE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
+        pe_findings_add(to, (pe_measure)(PE_MEASURE_CONTENT_CONTENT + t),
+                        pe_subject_sample_mean(&all.loud[t]), pe_subject_sample_spread(&all.loud[t]),
+                        "%lld draws", (long long)s->sizes.draws);
+    pe_findings_add(to, PE_MEASURE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

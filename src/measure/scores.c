@@ -38,8 +38,8 @@ static double mean_of_all(const double *S, int64_t N, int past_only)
     return count ? sum / (double)count : 0;
 }
 
-void pe_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
-                       double *profile)
+void pe_scores_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
+                              double *profile)
 {
     const double all = mean_of_all(S, N, past_only);
     for (int64_t t = past_only ? 1 : 1 - N; t < N; t++) {
@@ -76,10 +76,10 @@ static void project(double *to, const draw *r, const double *W, const pe_subject
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;
     if (pe_subject_has(s, POSENC_INPUT)) {
-        pe_project(to, r->y, W, &s->dims, N);
+        pe_subject_project(to, r->y, W, &s->dims, N);
         return;
     }
-    pe_project(to, r->y, W, &s->dims, 1);
+    pe_subject_project(to, r->y, W, &s->dims, 1);
     for (int64_t row = H * N - 1; row >= 0; row--)
         memmove(to + row * D, to + row / N * D, (size_t)D * sizeof *to);
 }
@@ -87,12 +87,12 @@ static void project(double *to, const draw *r, const double *W, const pe_subject
 static posenc_status draw_scores(pe_subject *s, draw *r, int64_t index, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
-    posenc_status status = pe_subject_born(s, s->sizes.seed + (uint64_t)index, err);
-    pe_draw_normal(r->x, d, 1, s, "token", index);
+    posenc_status status = pe_subject_initialise(s, s->sizes.seed + (uint64_t)index, err);
+    pe_subject_draw_normal(r->x, d, 1, s, "token", index);
     for (int64_t i = d; i < N * d; i++)
         r->x[i] = r->x[i - d];
-    pe_draw_normal(r->Wq, d * all, 1 / sqrt((double)d), s, "Wq", index);
-    pe_draw_normal(r->Wk, d * all, 1 / sqrt((double)d), s, "Wk", index);
+    pe_subject_draw_normal(r->Wq, d * all, 1 / sqrt((double)d), s, "Wq", index);
+    pe_subject_draw_normal(r->Wk, d * all, 1 / sqrt((double)d), s, "Wk", index);
     if (!status)
         status = pe_subject_embed(s, r->x, r->y, err);
     if (status)
@@ -119,7 +119,7 @@ static posenc_status add_draw(pe_subject *s, draw *r, int64_t index, sums *all, 
     const int64_t       N      = s->sizes.length;
     const posenc_status status = draw_scores(s, r, index, err);
     for (int64_t h = 0; !status && h < s->dims.H; h++) {
-        pe_offset_squares(r->S + h * N * N, N, 0, &all->within, &all->total, r->profile);
+        pe_scores_offset_squares(r->S + h * N * N, N, 0, &all->within, &all->total, r->profile);
         split(r->profile, N, &all->odd, &all->even);
     }
     for (int64_t i = 0; !status && i < s->dims.H * N * N; i++)
@@ -127,7 +127,7 @@ static posenc_status add_draw(pe_subject *s, draw *r, int64_t index, sums *all, 
     return status;
 }
 
-posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_scores_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, H = s->dims.H, w = H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, d * w, d * w, N * w, N * w, H * N * N, 2 * N};
@@ -138,16 +138,16 @@ posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *er
     if (s->coordinates > 1)
         return POSENC_OK;
     if (!pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes))
-        return pe_measure_no_memory(err, "scores");
+        return pe_subject_no_memory(err, "scores");
     posenc_status status = POSENC_OK;
     for (int64_t i = 0; !status && i < s->sizes.draws; i++)
         status = add_draw(s, &r, i, &all, &squares, err);
     if (status)
         return status;
-    pe_find(to, PE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
-            (long long)s->sizes.draws);
+    pe_findings_add(to, PE_MEASURE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
+                    (long long)s->sizes.draws);
     if (!s->causal_only)
-        pe_find(to, PE_DIRECTION, share(all.odd, all.odd + all.even, squares), NAN, "%lld draws",
-                (long long)s->sizes.draws);
+        pe_findings_add(to, PE_MEASURE_DIRECTION, share(all.odd, all.odd + all.even, squares), NAN,
+                        "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

@@ -90,7 +90,7 @@ static posenc_status make_workspace(pe_subject *s, posenc_error *err)
     const size_t bytes = one > other ? one : other;
     s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
     s->content         = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
-    return (bytes && !s->work) || !s->content ? pe_measure_no_memory(err, "a workspace") : POSENC_OK;
+    return (bytes && !s->work) || !s->content ? pe_subject_no_memory(err, "a workspace") : POSENC_OK;
 }
 
 static int64_t elements(const posenc_tensor *t)
@@ -114,9 +114,9 @@ static posenc_status make_params(pe_subject *s, posenc_error *err)
         s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_F64, ndim, shape);
         s->params[i].data = calloc((size_t)elements(&s->params[i]), sizeof(double));
         if (!s->params[i].data)
-            return pe_measure_no_memory(err, posenc_param_name(s->e, i));
+            return pe_subject_no_memory(err, posenc_param_name(s->e, i));
     }
-    return s->params ? pe_subject_born(s, s->sizes.seed, err) : pe_measure_no_memory(err, "parameters");
+    return s->params ? pe_subject_initialise(s, s->sizes.seed, err) : pe_subject_no_memory(err, "parameters");
 }
 
 posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, const pe_subject_sizes *sizes,
@@ -124,7 +124,7 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
 {
     pe_subject *s = *subject = calloc(1, sizeof *s);
     if (!s)
-        return pe_measure_no_memory(err, "a subject");
+        return pe_subject_no_memory(err, "a subject");
     s->e                 = e;
     s->sizes             = *sizes;
     s->causal_only       = needs_causal(e);
@@ -167,7 +167,7 @@ static void disturb(pe_subject *s, int i, uint64_t seed)
         x[n] += posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
 }
 
-posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
+posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *err)
 {
     const posenc_status status = posenc_param_init(s->e, &s->dims, s->params, seed, err);
     const int           count  = posenc_param_count(s->e);
@@ -190,9 +190,9 @@ static int is_level(const pe_subject *s, int i)
     return n > 1 && posenc_param_trainable(s->e, i);
 }
 
-posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err)
+posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_error *err)
 {
-    const posenc_status status = pe_subject_born(s, seed, err);
+    const posenc_status status = pe_subject_initialise(s, seed, err);
     for (int i = 0; !status && i < posenc_param_count(s->e); i++)
         if (is_level(s, i))
             disturb(s, i, seed);
@@ -229,7 +229,7 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
 {
     *table = pe_subject_take(s, s->sizes.length * s->dims.d_model, sizeof **table);
-    return *table ? rows(s, NULL, s->positions, *table, err) : pe_measure_no_memory(err, "a table");
+    return *table ? rows(s, NULL, s->positions, *table, err) : pe_subject_no_memory(err, "a table");
 }
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
@@ -316,7 +316,7 @@ int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t siz
     return i == count;
 }
 
-void pe_moments_add(pe_moments *m, double x)
+void pe_subject_sample_add(pe_sample *m, double x)
 {
     if (isnan(x))
         return;
@@ -325,14 +325,14 @@ void pe_moments_add(pe_moments *m, double x)
     m->count++;
 }
 
-double pe_moments_mean(const pe_moments *m)
+double pe_subject_sample_mean(const pe_sample *m)
 {
     return m->count ? m->sum / (double)m->count : (double)NAN;
 }
 
-double pe_moments_spread(const pe_moments *m)
+double pe_subject_sample_spread(const pe_sample *m)
 {
-    const double mean = pe_moments_mean(m), n = (double)m->count;
+    const double mean = pe_subject_sample_mean(m), n = (double)m->count;
     return m->count < 2 ? (double)NAN : sqrt(fmax(0, m->squares / n - mean * mean) * n / (n - 1));
 }
 
@@ -344,13 +344,14 @@ int pe_all_zero(const double *x, int64_t n)
     return 1;
 }
 
-void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw)
+void pe_subject_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name,
+                            int64_t draw)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = sigma * posenc_random_normal(s->sizes.seed, name, (uint64_t)(draw * n + i));
 }
 
-void pe_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N)
+void pe_subject_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N)
 {
     const int64_t d = dims->d_model, D = dims->D, all = dims->H * D;
     memset(to, 0, (size_t)(N * all) * sizeof *to);
@@ -366,12 +367,13 @@ void pe_project(double *to, const double *y, const double *W, const posenc_dims 
 static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
                  int64_t draw)
 {
-    if (content == PE_NORMAL)
-        pe_draw_normal(x, n, 1, s, name, draw);
+    if (content == PE_CONTENT_NORMAL)
+        pe_subject_draw_normal(x, n, 1, s, name, draw);
     else
         for (int64_t i = 0; i < n; i++)
-            x[i] =
-                content == PE_ONES ? 1 : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
+            x[i] = content == PE_CONTENT_ONES
+                       ? 1
+                       : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
 }
 
 posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
@@ -407,13 +409,13 @@ static int content_moves(const double *c, const double *bias, int64_t H, int64_t
     return change > 1e-12 * size;
 }
 
-posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
-                             posenc_error *err)
+posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
+                                     posenc_error *err)
 {
     const int64_t N = s->sizes.length, H = s->dims.H;
     posenc_status status = pe_subject_bias(s, bias, err);
     if (!status)
-        status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
+        status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
     *is_biased = !status && !pe_all_zero(bias, H * N);
     *moves     = !status && content_moves(c, bias, H, N);
     return status;

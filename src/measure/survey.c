@@ -30,8 +30,8 @@ static const char *wish_of(const posenc_encoding *e)
     return only->at_length;
 }
 
-posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const char *settings,
-                                  posenc_error *err)
+posenc_status pe_survey_encoding(posenc_encoding **e, const char *spec, const char *settings,
+                                 posenc_error *err)
 {
     const posenc_status status = posenc_encoding_create(e, spec, settings, err);
     const char         *wish   = status ? NULL : wish_of(*e);
@@ -41,22 +41,22 @@ posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const c
     char        *all  = malloc(room);
     posenc_encoding_free(*e);
     if (!all)
-        return pe_measure_no_memory(err, "settings");
+        return pe_subject_no_memory(err, "settings");
     snprintf(all, room, "%s %s", wish, settings ? settings : "");
     const posenc_status again = posenc_encoding_create(e, spec, all, err);
     free(all);
     return again;
 }
 
-posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
-                             posenc_error *err)
+posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
+                            posenc_error *err)
 {
     static const struct {
         pe_property *measure;
         int          is_quadratic;
-    } properties[] = {{pe_measure_uniqueness, 0}, {pe_measure_relativity, 0},   {pe_measure_scores, 1},
-                      {pe_measure_terms, 1},      {pe_measure_equivariance, 1}, {pe_measure_decay, 0},
-                      {pe_measure_cost, 0}};
+    } properties[] = {{pe_uniqueness_measure, 0},  {pe_relativity_measure, 0},   {pe_scores_measure, 1},
+                      {pe_score_terms_measure, 1}, {pe_equivariance_measure, 1}, {pe_decay_measure, 0},
+                      {pe_cost_measure, 0}};
     pe_subject_sizes sizes[2]    = {survey->sizes, survey->sizes};
     pe_subject      *subjects[2] = {NULL};
     posenc_status    status      = POSENC_OK;
@@ -71,7 +71,7 @@ posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, 
         status        = properties[i].measure(s, to, err);
         pe_subject_give_back(s);
         if (!status)
-            status = pe_subject_born(s, survey->sizes.seed, err);
+            status = pe_subject_initialise(s, survey->sizes.seed, err);
     }
     if (!status) {
         to->drawn       = subjects[0]->drawn | subjects[1]->drawn;

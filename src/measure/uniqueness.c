@@ -36,14 +36,14 @@ static double squared_distance(const double *a, const double *b, int64_t d, doub
     return sum;
 }
 
-pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d)
+pe_row_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d)
 {
-    pe_pair best = {INFINITY, 0, 0};
+    pe_row_pair best = {INFINITY, 0, 0};
     for (int64_t i = 0; i < N; i++)
         for (int64_t j = i + 1; j < N; j++) {
             const double square = squared_distance(table + i * d, table + j * d, d, best.distance);
             if (square < best.distance * TIE)
-                best = (pe_pair){square, i, j};
+                best = (pe_row_pair){square, i, j};
         }
     double scale = 0; /* mean |p_i|^2 */
     for (int64_t i = 0; i < N * d; i++)
@@ -54,7 +54,7 @@ pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d)
 }
 
 /* To nearest, ties to even; exponents as in float. */
-double pe_round_bf16(double x)
+double pe_uniqueness_round_bf16(double x)
 {
     float    f = (float)x;
     uint32_t bits;
@@ -79,11 +79,11 @@ static void round_rows(double *rows, double **order, const double *table, int64_
         order[i]    = rows + i * (d + 1);
         order[i][0] = (double)d;
         for (int64_t c = 0; c < d; c++)
-            order[i][c + 1] = pe_round_bf16(table[i * d + c]) + 0.0;
+            order[i][c + 1] = pe_uniqueness_round_bf16(table[i * d + c]) + 0.0;
     }
 }
 
-int64_t pe_distinct_rows(const double *table, int64_t N, int64_t d)
+int64_t pe_uniqueness_distinct_rows(const double *table, int64_t N, int64_t d)
 {
     double  *rows  = malloc((size_t)(N * (d + 1)) * sizeof *rows);
     double **order = malloc((size_t)N * sizeof *order);
@@ -103,10 +103,11 @@ int64_t pe_distinct_rows(const double *table, int64_t N, int64_t d)
 static posenc_status find_distinct(const pe_subject *s, const double *table, pe_measure m, pe_findings *to,
                                    posenc_error *err)
 {
-    const int64_t N = s->sizes.length, distinct = pe_distinct_rows(table, N, s->dims.d_model);
+    const int64_t N = s->sizes.length, distinct = pe_uniqueness_distinct_rows(table, N, s->dims.d_model);
     if (distinct < 0)
-        return pe_measure_no_memory(err, "the rows in order");
-    pe_find(to, m, (double)distinct / (double)N, NAN, "%lld of %lld", (long long)distinct, (long long)N);
+        return pe_subject_no_memory(err, "the rows in order");
+    pe_findings_add(to, m, (double)distinct / (double)N, NAN, "%lld of %lld", (long long)distinct,
+                    (long long)N);
     return POSENC_OK;
 }
 
@@ -117,13 +118,13 @@ static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to,
     const int64_t N         = s->sizes.length;
     double       *positions = pe_subject_take(s, N, sizeof *positions);
     if (!positions)
-        return pe_measure_no_memory(err, "positions");
+        return pe_subject_no_memory(err, "positions");
     for (int64_t i = 0; i < N; i++)
-        positions[i] = pe_round_bf16((double)i);
+        positions[i] = pe_uniqueness_round_bf16((double)i);
     const posenc_status status = pe_subject_rows(s, positions, table, err);
     if (status)
         return status == POSENC_RANGE ? POSENC_OK : status;
-    return find_distinct(s, table, PE_DISTINCT_BF16, to, err);
+    return find_distinct(s, table, PE_MEASURE_DISTINCT_BF16, to, err);
 }
 
 static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *err)
@@ -132,10 +133,10 @@ static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *er
     posenc_status status = pe_subject_take_table(s, &table, err);
     if (status)
         return status;
-    const pe_pair pair = pe_nearest_pair(table, s->sizes.length, s->dims.d_model);
-    pe_find(to, PE_NEAREST, pair.distance, NAN, "positions %lld and %lld", (long long)pair.first,
-            (long long)pair.second);
-    status = find_distinct(s, table, PE_DISTINCT, to, err);
+    const pe_row_pair pair = pe_uniqueness_nearest_pair(table, s->sizes.length, s->dims.d_model);
+    pe_findings_add(to, PE_MEASURE_NEAREST, pair.distance, NAN, "positions %lld and %lld",
+                    (long long)pair.first, (long long)pair.second);
+    status = find_distinct(s, table, PE_MEASURE_DISTINCT, to, err);
     return status || s->coordinates > 1 ? status : find_rounded(s, table, to, err);
 }
 
@@ -175,10 +176,10 @@ static void find_gaps(const double *c, int64_t H, int64_t N, pe_findings *to)
         last_change--;
     if (last_change == 0)
         return;
-    pe_find(to, PE_GAP, smallest_gap(c, H, N), NAN, "%s", "");
-    pe_find(to, PE_DISTANCES, (double)(told_apart - 1) / (double)(N - 1), NAN, "0 to %lld of 0 to %lld",
-            (long long)(told_apart - 1), (long long)(N - 1));
-    pe_find(to, PE_LAST_CHANGE, (double)last_change, NAN, "%s", "");
+    pe_findings_add(to, PE_MEASURE_GAP, smallest_gap(c, H, N), NAN, "%s", "");
+    pe_findings_add(to, PE_MEASURE_DISTANCES, (double)(told_apart - 1) / (double)(N - 1), NAN,
+                    "0 to %lld of 0 to %lld", (long long)(told_apart - 1), (long long)(N - 1));
+    pe_findings_add(to, PE_MEASURE_LAST_CHANGE, (double)last_change, NAN, "%s", "");
 }
 
 static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error *err)
@@ -186,14 +187,14 @@ static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error
     const int64_t N = s->sizes.length, H = s->dims.H;
     double       *c = pe_subject_take(s, H * N, sizeof *c);
     if (!c)
-        return pe_measure_no_memory(err, "scores");
-    const posenc_status status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
+        return pe_subject_no_memory(err, "scores");
+    const posenc_status status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
     if (!status)
         find_gaps(c, H, N, to);
     return status;
 }
 
-posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err)
+posenc_status pe_uniqueness_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const posenc_status status = pe_subject_has(s, POSENC_INPUT) ? find_table(s, to, err) : POSENC_OK;
     return status || !pe_subject_attends(s) ? status : find_distances(s, to, err);

@@ -43,13 +43,13 @@ static double wavelength(const pe_row_set *set, int64_t c)
 
 static const char *wavelength_text(pe_sketch *s, double length)
 {
-    return pe_take_text(s, length < 100 ? "%.3g" : "%.0f", length);
+    return pe_sketch_text(s, length < 100 ? "%.3g" : "%.0f", length);
 }
 
 /* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. */
 static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    pe_tick      *ticks = pe_take(s, TICKS, sizeof *ticks);
+    pe_tick      *ticks = pe_sketch_take(s, TICKS, sizeof *ticks);
     const int64_t most  = set->width < TICKS ? set->width : TICKS;
     f->tick_count       = 0;
     for (int64_t k = 0; ticks && k < most; k++) {
@@ -71,14 +71,14 @@ static const char *position_label(const pe_sketch *s)
 
 static void set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    double *values = pe_take_numbers(s, set->n * set->width);
+    double *values = pe_sketch_numbers(s, set->n * set->width);
     if (!values)
         return;
     for (int64_t c = 0; c < set->width; c++)
         for (int64_t i = 0; i < set->n; i++)
             values[c * set->n + i] = set->rows[i * set->width + c];
-    pe_set_grid(f, values, set->width, set->n);
-    pe_set_labels(f, position_label(s), "channel", "value");
+    pe_sketch_grid(f, values, set->width, set->n);
+    pe_sketch_labels(f, position_label(s), "channel", "value");
     set_wavelengths(s, f, set);
 }
 
@@ -88,27 +88,27 @@ static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
     int64_t digits = 1;
     while ((int64_t)1 << digits < n)
         digits++;
-    double  *values = pe_take_numbers(s, digits * n);
-    pe_tick *ticks  = pe_take(s, digits, sizeof *ticks);
+    double  *values = pe_sketch_numbers(s, digits * n);
+    pe_tick *ticks  = pe_sketch_take(s, digits, sizeof *ticks);
     for (int64_t r = 0; ticks && r < digits; r++) {
         for (int64_t i = 0; i < n; i++)
             values[r * n + i] = (double)(i >> r & 1);
-        ticks[r] = (pe_tick){(double)r, pe_take_text(s, "%lld", 2LL << r)};
+        ticks[r] = (pe_tick){(double)r, pe_sketch_text(s, "%lld", 2LL << r)};
     }
     if (s->status)
         return;
-    pe_set_grid(f, values, digits, n);
-    pe_set_labels(f, "position (tokens)", "binary digit, the lowest above", "digit");
+    pe_sketch_grid(f, values, digits, n);
+    pe_sketch_labels(f, "position (tokens)", "binary digit, the lowest above", "digit");
     f->title        = "binary counter";
     f->second_label = "period of the digit (tokens)";
     f->ticks        = ticks;
     f->tick_count   = (int)digits;
 }
 
-void pe_make_heatmap(pe_sketch *s)
+void pe_channels_heatmap(pe_sketch *s)
 {
-    const pe_row_set set    = pe_read_rows(s);
-    pe_figure       *panels = s->data->beside_binary ? pe_set_panels(s, s->figure, 2, 2) : s->figure;
+    const pe_row_set set    = pe_sketch_rows(s);
+    pe_figure       *panels = s->data->beside_binary ? pe_sketch_panels(s, s->figure, 2, 2) : s->figure;
     if (s->status)
         return;
     set_table(s, panels, &set);
@@ -126,25 +126,25 @@ static int64_t channel(const pe_sketch *s, const pe_row_set *set, int k)
     return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
 }
 
-void pe_make_channels(pe_sketch *s)
+void pe_channels_curves(pe_sketch *s)
 {
-    const pe_row_set set   = pe_read_rows(s);
+    const pe_row_set set   = pe_sketch_rows(s);
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
     for (int k = 0; k < count; k++)
         if (channel(s, &set, k) < 0 || channel(s, &set, k) >= set.width)
-            pe_plot_refuse(s, POSENC_ARGUMENT,
-                           "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
-                           (long long)channel(s, &set, k), (long long)set.width - 1);
-    double   *y      = pe_take_numbers(s, count * set.n);
-    pe_curve *curves = pe_set_curves(s, s->figure, pe_take_range(s, 0, 1, set.n), y, set.n, count);
+            pe_sketch_refuse(s, POSENC_ARGUMENT,
+                             "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
+                             (long long)channel(s, &set, k), (long long)set.width - 1);
+    double   *y      = pe_sketch_numbers(s, count * set.n);
+    pe_curve *curves = pe_sketch_curves(s, s->figure, pe_sketch_range(s, 0, 1, set.n), y, set.n, count);
     for (int k = 0; curves && k < count; k++) {
         const int64_t c = channel(s, &set, k);
         for (int64_t i = 0; i < set.n; i++)
             y[k * set.n + i] = set.rows[i * set.width + c];
         const double length = wavelength(&set, c);
-        curves[k].name      = isfinite(length) ? pe_take_text(s, "channel %lld, wavelength %s", (long long)c,
-                                                              wavelength_text(s, length))
-                                               : pe_take_text(s, "channel %lld", (long long)c);
+        curves[k].name = isfinite(length) ? pe_sketch_text(s, "channel %lld, wavelength %s", (long long)c,
+                                                           wavelength_text(s, length))
+                                          : pe_sketch_text(s, "channel %lld", (long long)c);
     }
-    pe_set_labels(s->figure, position_label(s), "value", NULL);
+    pe_sketch_labels(s->figure, position_label(s), "value", NULL);
 }

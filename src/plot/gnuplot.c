@@ -35,7 +35,7 @@ enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
 
 static posenc_status missing(posenc_error *err)
 {
-    return pe_plot_fail(
+    return pe_draw_fail(
         err, POSENC_FILE,
         "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
 }
@@ -144,14 +144,14 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
         ;
     status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (lost)
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",
+        return pe_draw_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",
                             *size);
     if (status == 127) /* where the C library finds out only in the child that there is no such program */
         return missing(err);
     if (status == 0 && *size > 0)
         return POSENC_OK;
     read_complaint(complaints, complaint);
-    return pe_plot_fail(err, POSENC_FILE, "gnuplot could not draw the picture: %s",
+    return pe_draw_fail(err, POSENC_FILE, "gnuplot could not draw the picture: %s",
                         complaint[0] ? complaint : "it wrote nothing");
 }
 
@@ -166,7 +166,7 @@ static posenc_status run_gnuplot(const char *script, size_t script_size, char **
     *size            = 0;
     posenc_status status;
     if (!complaints || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-        status = pe_plot_fail(err, POSENC_FILE, "gnuplot cannot be connected: %s", strerror(errno));
+        status = pe_draw_fail(err, POSENC_FILE, "gnuplot cannot be connected: %s", strerror(errno));
     else {
         /* its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what
            start() hands it */
@@ -186,7 +186,7 @@ static posenc_status run_gnuplot(const char *script, size_t script_size, char **
     return status;
 }
 
-posenc_status pe_plot_ready(posenc_error *err)
+posenc_status pe_gnuplot_ready(posenc_error *err)
 {
     static const char   hello[] = "set print '-'; print GPVAL_VERSION\n";
     char               *version;
@@ -223,11 +223,11 @@ static const char *terminal_of(const char *path)
     return NULL;
 }
 
-posenc_status pe_plot_path_check(const char *path, posenc_error *err)
+posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err)
 {
     if (terminal_of(path))
         return POSENC_OK;
-    return pe_plot_fail(err, POSENC_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
+    return pe_draw_fail(err, POSENC_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
                         path);
 }
 
@@ -238,10 +238,10 @@ static posenc_status draw(const pe_figure *figure, const char *terminal, char **
     size_t script_size;
     FILE  *to = open_memstream(&script, &script_size);
     if (to)
-        pe_gnuplot_script(to, figure, terminal);
+        pe_script_write(to, figure, terminal);
     if (!to || fclose(to)) {
         free(script);
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture \"%.80s\"",
+        return pe_draw_fail(err, POSENC_MEMORY, "there is no memory for the picture \"%.80s\"",
                             figure->title ? figure->title : "");
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);
@@ -249,12 +249,12 @@ static posenc_status draw(const pe_figure *figure, const char *terminal, char **
     return status;
 }
 
-posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_error *err)
+posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_error *err)
 {
     char             *picture;
     size_t            size;
     posenc_whole_file file;
-    posenc_status     status = pe_plot_path_check(path, err);
+    posenc_status     status = pe_gnuplot_path_check(path, err);
     if (!status)
         status = draw(figure, terminal_of(path), &picture, &size, err);
     if (status)
@@ -268,14 +268,14 @@ posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_err
     return status;
 }
 
-posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err)
+posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     char              terminal[256];
     size_t            size;
     *svg = NULL;
     if (!*name || name[strspn(name, letters)] || strlen(name) > 64)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
+        return pe_draw_fail(err, POSENC_ARGUMENT,
                             "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
     /* the script of "mouse" knows one pair of axes */
     snprintf(terminal, sizeof terminal,

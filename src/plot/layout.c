@@ -63,7 +63,7 @@ static double width_of(char c)
     return UNLISTED;
 }
 
-double pe_text_width(const char *text, size_t n)
+double pe_layout_text_width(const char *text, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n && text[i]; i++)
@@ -95,7 +95,7 @@ static size_t line_length(const char *text, double width)
     return blank ? blank : joint ? joint : within ? within : fits ? fits : 1;
 }
 
-int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED])
+int pe_layout_wrap(const char *text, double width, char to[PE_WRAPPED])
 {
     size_t used  = 0;
     int    lines = 0;
@@ -124,7 +124,7 @@ double pe_layout_tick_text(const pe_ticks *t, int index, char text[PE_TICK_TEXT]
         snprintf(text, PE_TICK_TEXT, "%.3g", x);
     else
         snprintf(text, PE_TICK_TEXT, "%.*f", t->decimals, fabs(x) < 1e-9 * t->step ? 0 : x);
-    return pe_text_width(text, strlen(text));
+    return pe_layout_text_width(text, strlen(text));
 }
 
 /* The widest of them, in pixels. */
@@ -217,7 +217,7 @@ static size frame_size(const pe_figure *f, int columns)
 static pe_ticks value_ticks(const pe_figure *f, double height)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     const pe_ticks t = pe_layout_ticks(low, high, height, fmax(1.6 * PE_TEXT_LINE, height / 12), 0, 0);
     return t.count > 1 ? t : (pe_ticks){.first = low, .step = high - low, .count = 2, .decimals = -1};
 }
@@ -233,7 +233,7 @@ static double second_width(const pe_figure *f)
 {
     double most = 0;
     for (int i = 0; i < f->tick_count; i++)
-        most = fmax(most, PE_EM * pe_text_width(f->ticks[i].label, strlen(f->ticks[i].label)));
+        most = fmax(most, PE_EM * pe_layout_text_width(f->ticks[i].label, strlen(f->ticks[i].label)));
     return f->tick_count ? TICK + most + UPRIGHT : 0;
 }
 
@@ -243,7 +243,8 @@ static double beyond(const pe_figure *f, double high)
     const char *const texts[] = {f->y_label, f->value_label, f->second_label};
     double            longest = 0;
     for (int i = 0; i < 3; i++)
-        longest = texts[i] ? fmax(longest, PE_EM * pe_text_width(texts[i], strlen(texts[i]))) : longest;
+        longest =
+            texts[i] ? fmax(longest, PE_EM * pe_layout_text_width(texts[i], strlen(texts[i]))) : longest;
     return longest > high ? ceil((longest - high) / 2) + 1 : 0;
 }
 
@@ -273,25 +274,25 @@ static size pane_size(const pe_figure *f, int columns)
                        : (size){WIDTH, HEIGHT - 2 * PE_TITLE_LINE};
     const size   frame  = frame_size(f, columns);
     const pe_box m      = margins_of(f, frame.height);
-    const double label  = f->x_label ? PE_EM * pe_text_width(f->x_label, strlen(f->x_label)) : 0;
+    const double label  = f->x_label ? PE_EM * pe_layout_text_width(f->x_label, strlen(f->x_label)) : 0;
     const double beyond = fmax(label / 2 - frame.width / 2 - fmin(m.left, m.right), 0);
     return (size){m.left + frame.width + m.right + 2 * beyond, m.top + frame.height + m.bottom};
 }
 
-static double titles_height(const pe_layout *l)
+static double titles_height(const pe_page_layout *l)
 {
     return l->pane_titles ? PE_TEXT_LINE * l->pane_titles + ABOVE_FRAME : 0;
 }
 
 /* The title of curves is centred above their plot, beside which stands the key. */
-static int page_title(pe_layout *l, const pe_figure *f)
+static int page_title(pe_page_layout *l, const pe_figure *f)
 {
     const double part = f->kind == PE_CURVES && f->curve_count > 1 ? BESIDE_KEY : 1;
-    return pe_text_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
+    return pe_layout_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
 }
 
 /* Curves alone keep their title within the plot's own margins, where their marks' labels want it. */
-static void set_strip(pe_layout *l, const pe_figure *f, size pane, int rows)
+static void set_strip(pe_page_layout *l, const pe_figure *f, size pane, int rows)
 {
     l->title_lines = page_title(l, f);
     l->has_strip   = f->kind != PE_CURVES;
@@ -303,7 +304,7 @@ static void set_strip(pe_layout *l, const pe_figure *f, size pane, int rows)
     l->height          = ceil(strip + pane.height * rows);
 }
 
-static void panels_page(pe_layout *l, const pe_figure *f)
+static void panels_page(pe_page_layout *l, const pe_figure *f)
 {
     size pane = {0, 0};
     char unused[PE_WRAPPED];
@@ -314,17 +315,17 @@ static void panels_page(pe_layout *l, const pe_figure *f)
     if (f->panel_count == 1 && !is_map(&f->panels[0]))
         pane.width = WIDTH;
     for (int i = 0; i < f->panel_count; i++)
-        l->pane_titles =
-            (int)fmax(l->pane_titles, pe_text_wrap(f->panels[i].title, (pane.width - EDGE) / PE_EM, unused));
+        l->pane_titles = (int)fmax(l->pane_titles,
+                                   pe_layout_wrap(f->panels[i].title, (pane.width - EDGE) / PE_EM, unused));
     pane.height += titles_height(l);
     l->columns = (int)fmin(fmax(floor(WIDEST_PAGE / pane.width), 1), f->panel_columns);
     l->width   = ceil(fmax(pane.width * l->columns, LEAST_PAGE));
     set_strip(l, f, pane, (f->panel_count + l->columns - 1) / l->columns);
 }
 
-void pe_layout_page(pe_layout *l, const pe_figure *f)
+void pe_layout_page(pe_page_layout *l, const pe_figure *f)
 {
-    *l = (pe_layout){.columns = 1};
+    *l = (pe_page_layout){.columns = 1};
     if (f->kind == PE_PANELS) {
         panels_page(l, f);
         return;
@@ -339,7 +340,7 @@ void pe_layout_page(pe_layout *l, const pe_figure *f)
 /* ---------------------------------------------------------------- one pane ------------------ */
 
 /* The frame, in the middle of its pane; maps have their own size, and other grids what the pane leaves. */
-static void place_frame(pe_pane *p, const pe_layout *l, const pe_figure *f, int columns)
+static void place_frame(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int columns)
 {
     const double titles = titles_height(l);
     const double wide = p->all.right - p->all.left, high = p->all.bottom - p->all.top - titles;
@@ -363,7 +364,7 @@ static void place_bar(pe_pane *p, const pe_figure *f)
     p->y              = axis_ticks(f->y0, f->dy, f->rows, p->frame.bottom - p->frame.top, 0);
 }
 
-void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int index)
+void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int index)
 {
     const double wide = l->first.right - l->first.left, high = l->first.bottom - l->first.top;
     const double left         = l->first.left + wide * (index % l->columns),
@@ -371,7 +372,7 @@ void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int inde
     const int        is_panel = f->kind == PE_PANELS;
     const pe_figure *own      = is_panel ? &f->panels[index] : f;
     *p                        = (pe_pane){.all = {left, top, left + wide, top + high}};
-    pe_text_wrap(own->title, (wide - EDGE) / PE_EM, p->title);
+    pe_layout_wrap(own->title, (wide - EDGE) / PE_EM, p->title);
     if (!pe_layout_frames(own))
         return;
     place_frame(p, l, own, is_panel ? f->panel_columns : 0);

@@ -26,12 +26,12 @@ typedef struct block {
 
 /* ---------------------------------------------------------------- the store ----------------- */
 
-posenc_status pe_plot_no_memory(posenc_error *err)
+posenc_status pe_sketch_no_memory(posenc_error *err)
 {
-    return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
+    return pe_draw_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
 }
 
-void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
 {
     char    text[sizeof s->err->message];
     va_list list;
@@ -39,15 +39,15 @@ void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (!s->status)
-        s->status = pe_plot_fail(s->err, status, "%s", text);
+        s->status = pe_draw_fail(s->err, status, "%s", text);
 }
 
-void *pe_take(pe_sketch *s, int64_t count, size_t size)
+void *pe_sketch_take(pe_sketch *s, int64_t count, size_t size)
 {
     const int is_countable = count >= 0 && (uint64_t)count <= (SIZE_MAX - sizeof(block)) / size;
     block    *made = s->status || !is_countable ? NULL : calloc(1, sizeof(block) + (size_t)count * size);
     if (!made && !s->status)
-        s->status = pe_plot_no_memory(s->err);
+        s->status = pe_sketch_no_memory(s->err);
     if (!made)
         return NULL;
     made->next = s->store;
@@ -55,33 +55,33 @@ void *pe_take(pe_sketch *s, int64_t count, size_t size)
     return made->bytes;
 }
 
-double *pe_take_numbers(pe_sketch *s, int64_t count)
+double *pe_sketch_numbers(pe_sketch *s, int64_t count)
 {
-    return pe_take(s, count, sizeof(double));
+    return pe_sketch_take(s, count, sizeof(double));
 }
 
-double *pe_take_range(pe_sketch *s, double start, double step, int64_t n)
+double *pe_sketch_range(pe_sketch *s, double start, double step, int64_t n)
 {
-    double *x = pe_take_numbers(s, n);
+    double *x = pe_sketch_numbers(s, n);
     for (int64_t i = 0; x && i < n; i++)
         x[i] = start + step * (double)i;
     return x;
 }
 
-const char *pe_take_text(pe_sketch *s, const char *format, ...)
+const char *pe_sketch_text(pe_sketch *s, const char *format, ...)
 {
     char    text[LONGEST_TEXT];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    char *kept = pe_take(s, (int64_t)strlen(text) + 1, 1);
+    char *kept = pe_sketch_take(s, (int64_t)strlen(text) + 1, 1);
     return kept ? strcpy(kept, text) : "";
 }
 
 /* ---------------------------------------------------------------- plans and rows ------------ */
 
-int pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs)
+int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs)
 {
     posenc_options options = posenc_options_default();
     options.threads        = 1;
@@ -96,11 +96,11 @@ int pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, 
     const size_t bytes = posenc_plan_workspace(s->plan, runs);
     s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
     if (!s->work)
-        s->status = pe_plot_no_memory(s->err);
+        s->status = pe_sketch_no_memory(s->err);
     return s->work != NULL;
 }
 
-posenc_encoding *pe_alter(pe_sketch *s, const char *settings)
+posenc_encoding *pe_sketch_alter(pe_sketch *s, const char *settings)
 {
     posenc_encoding *other = NULL;
     if (!s->status)
@@ -108,7 +108,7 @@ posenc_encoding *pe_alter(pe_sketch *s, const char *settings)
     return other;
 }
 
-void pe_forget(pe_sketch *s, posenc_encoding *other)
+void pe_sketch_forget(pe_sketch *s, posenc_encoding *other)
 {
     posenc_plan_free(s->plan); /* it may not outlive its encoding */
     s->plan = NULL;
@@ -141,12 +141,12 @@ static void count_pixels(pe_sketch *s, posenc_tensor *pos)
 {
     const int64_t  image[3] = {1, s->data->rows, s->data->cols}, n = s->data->rows * s->data->cols;
     char           normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
-    unsigned char *valid = pe_take(s, n, 1);
+    unsigned char *valid = pe_sketch_take(s, n, 1);
     if (!valid)
         return;
     memset(valid, 1, (size_t)n);
-    pe_setting_text(s, "normalize", normalize);
-    pe_setting_text(s, "eps", eps);
+    pe_sketch_setting(s, "normalize", normalize);
+    pe_sketch_setting(s, "eps", eps);
     const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, image);
     s->status = posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, s->err);
 }
@@ -158,12 +158,12 @@ static posenc_positions place_on_grid(pe_sketch *s)
     const int64_t shape[3] = {1, s->data->rows * s->data->cols, s->data->axes ? s->data->axes : 2};
     char          text[PE_SETTING_LENGTH];
     if (pe_picture_axes(s->e, &s->data->dims) == 1) {
-        pe_setting_text(s, "prefix_rows", text);
+        pe_sketch_setting(s, "prefix_rows", text);
         return posenc_positions_range((double)s->data->first + strtod(text, NULL), 1);
     }
-    double          *at  = pe_take_numbers(s, shape[1] * shape[2]);
+    double          *at  = pe_sketch_numbers(s, shape[1] * shape[2]);
     posenc_positions pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
-    pe_setting_text(s, "preset", text);
+    pe_sketch_setting(s, "preset", text);
     if (!strcmp(text, "detr"))
         count_pixels(s, &pos.array);
     else if (at)
@@ -175,26 +175,26 @@ static posenc_positions place(pe_sketch *s)
 {
     const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
     if (N > 1 && s->data->rows && N != given)
-        pe_plot_refuse(s, POSENC_ARGUMENT,
-                       "picture: %s has %d coordinates and the grid %d axes; they must be as many",
-                       s->part->name, N, given);
+        pe_sketch_refuse(s, POSENC_ARGUMENT,
+                         "picture: %s has %d coordinates and the grid %d axes; they must be as many",
+                         s->part->name, N, given);
     if (N > 1 && !s->data->rows)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
-                       s->part->name);
+        pe_sketch_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
+                         s->part->name);
     return s->data->rows && !s->status ? place_on_grid(s) : posenc_positions_range(0, 1);
 }
 
-pe_row_set pe_read_rows(pe_sketch *s)
+pe_row_set pe_sketch_rows(pe_sketch *s)
 {
     posenc_dims    dims = s->data->dims;
     posenc_rows_in in   = {.params = s->data->params, .pos = place(s)};
     const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     dims.B              = 1;
     dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;
-    if (!pe_prepare(s, s->e, &dims, POSENC_FORWARD))
+    if (!pe_sketch_prepare(s, s->e, &dims, POSENC_FORWARD))
         return (pe_row_set){0};
     const int64_t shape[3] = {1, n, posenc_row_width(s->plan)};
-    double       *rows     = pe_take_numbers(s, n * shape[2]);
+    double       *rows     = pe_sketch_numbers(s, n * shape[2]);
     posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
     if (rows)
         s->status = posenc_rows(s->plan, &in, &y, s->work, s->err);
@@ -213,7 +213,7 @@ static const char *brackets_of(const pe_sketch *s)
     return "";
 }
 
-void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH])
+void pe_sketch_setting(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH])
 {
     const char  *at = brackets_of(s);
     const size_t n  = strlen(name);
@@ -226,7 +226,7 @@ void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_
             snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);
 }
 
-double pe_product(const double *a, const double *b, int64_t n)
+double pe_sketch_dot(const double *a, const double *b, int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -236,7 +236,7 @@ double pe_product(const double *a, const double *b, int64_t n)
 
 /* ---------------------------------------------------------------- figures ------------------- */
 
-void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
+void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 {
     f->kind         = PE_GRID;
     f->values       = values;
@@ -249,9 +249,9 @@ void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
         f->signed_scale |= values[i] < 0;
 }
 
-pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
+pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
 {
-    pe_curve *curves = x && y ? pe_take(s, count, sizeof *curves) : NULL;
+    pe_curve *curves = x && y ? pe_sketch_take(s, count, sizeof *curves) : NULL;
     f->kind          = PE_CURVES;
     f->curves        = curves;
     f->curve_count   = curves ? count : 0;
@@ -260,9 +260,9 @@ pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const doubl
     return curves;
 }
 
-pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns)
+pe_figure *pe_sketch_panels(pe_sketch *s, pe_figure *f, int count, int columns)
 {
-    pe_figure *panels = pe_take(s, count, sizeof *panels);
+    pe_figure *panels = pe_sketch_take(s, count, sizeof *panels);
     f->kind           = PE_PANELS;
     f->panels         = panels;
     f->panel_count    = panels ? count : 0;
@@ -270,7 +270,7 @@ pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns)
     return panels;
 }
 
-void pe_set_labels(pe_figure *f, const char *x, const char *y, const char *value)
+void pe_sketch_labels(pe_figure *f, const char *x, const char *y, const char *value)
 {
     f->x_label     = x;
     f->y_label     = y;
@@ -292,18 +292,18 @@ static const struct kind {
     const char  *what;
     pe_maker    *make;
 } kinds[] = {
-    {"heatmap", POSENC_INPUT, 1, "the vector of each position", pe_make_heatmap},
-    {"curves", POSENC_INPUT, 0, "channels by position", pe_make_channels},
-    {"similarity", POSENC_INPUT, 1, "similarity of positions", pe_make_row_similarity},
-    {"similarity2d", POSENC_INPUT, 0, "similarity to chosen points of a grid", pe_make_similarity2d},
-    {"similarity", POSENC_ROTARY, 1, "score of equal vectors by distance", pe_make_turn_similarity},
-    {"decay", POSENC_ROTARY, 0, "scores of turned vectors", pe_make_decay},
-    {"mass", POSENC_ROTARY, 0, "attention within a distance", pe_make_turn_mass},
-    {"pair", POSENC_ROTARY, 0, "a vector that turns", pe_make_pair},
-    {"wavelengths", POSENC_ROTARY, 0, "wavelengths of the pairs", pe_make_wavelengths},
-    {"bias", POSENC_SCORE, 1, "bias by distance", pe_make_bias},
-    {"mass", POSENC_SCORE, 0, "attention within a distance, by the bias alone", pe_make_bias_mass},
-    {"buckets", POSENC_SCORE, 0, "classes of distances", pe_make_buckets},
+    {"heatmap", POSENC_INPUT, 1, "the vector of each position", pe_channels_heatmap},
+    {"curves", POSENC_INPUT, 0, "channels by position", pe_channels_curves},
+    {"similarity", POSENC_INPUT, 1, "similarity of positions", pe_similarity_matrix},
+    {"similarity2d", POSENC_INPUT, 0, "similarity to chosen points of a grid", pe_similarity_to_points},
+    {"similarity", POSENC_ROTARY, 1, "score of equal vectors by distance", pe_rotated_similarity},
+    {"decay", POSENC_ROTARY, 0, "scores of turned vectors", pe_rotated_decay},
+    {"mass", POSENC_ROTARY, 0, "attention within a distance", pe_rotated_mass},
+    {"pair", POSENC_ROTARY, 0, "a vector that turns", pe_pair_make},
+    {"wavelengths", POSENC_ROTARY, 0, "wavelengths of the pairs", pe_wavelengths_make},
+    {"bias", POSENC_SCORE, 1, "bias by distance", pe_biases_by_distance},
+    {"mass", POSENC_SCORE, 0, "attention within a distance, by the bias alone", pe_biases_mass},
+    {"buckets", POSENC_SCORE, 0, "classes of distances", pe_biases_buckets},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -342,7 +342,7 @@ static void set_title(pe_sketch *s, pe_picture *p)
     const char *origin  = s->unlearned ? NULL : s->data->origin;
     const char *between = strlen(named) + strcspn(s->what, "\n") > LONGEST_LINE ? "\n" : ": ";
     p->figure.title =
-        pe_take_text(s, "%s%s%s%s%s", named, between, s->what, origin ? "\n" : "", origin ? origin : "");
+        pe_sketch_text(s, "%s%s%s%s%s", named, between, s->what, origin ? "\n" : "", origin ? origin : "");
     if (p->figure.kind == PE_PANELS)
         return;
     p->figure.marks      = s->marks;
@@ -380,20 +380,20 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
                                .err        = err};
     *picture                = NULL;
     if (!kind || !s.part)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
+        return pe_draw_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
                             posenc_encoding_spec(e), offer->kind, posenc_place_name(offer->place));
     if (!data->rows && data->length < 2)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: length is %lld; it must be at least 2",
+        return pe_draw_fail(err, POSENC_ARGUMENT, "picture: length is %lld; it must be at least 2",
                             (long long)data->length);
     if (offer->place == POSENC_ROTARY && heads_differ(e, s.part, data->dims))
-        return pe_plot_fail(
+        return pe_draw_fail(
             err, POSENC_UNSUPPORTED,
             "picture: each head of %s turns at frequencies of its own; leave out per_head=yes to draw "
             "one matrix for all",
             posenc_encoding_spec(e));
     pe_picture *made = calloc(1, sizeof *made);
     if (!made)
-        return pe_plot_no_memory(err);
+        return pe_sketch_no_memory(err);
     made->mark = (pe_mark){data->mark, data->mark_label};
     s.marks    = &made->mark;
     s.figure   = &made->figure;

@@ -78,19 +78,19 @@ typedef struct pe_figure {
 } pe_figure;
 
 /* POSENC_OK if gnuplot can be run, else FILE with the package to install: ask before hours of work. */
-posenc_status pe_plot_ready(posenc_error *err);
+posenc_status pe_gnuplot_ready(posenc_error *err);
 /* POSENC_OK if path ends in .png, .svg or .pdf, else ARGUMENT. */
-posenc_status pe_plot_path_check(const char *path, posenc_error *err);
+posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err);
 
 /* Writes path whole or not at all; the ending chooses the format. FILE if gnuplot is missing or fails. */
-posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_error *err);
+posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_error *err);
 /* A self-contained <svg> document with coordinates after a click and toggled curves (gnuplot's "svg mouse
    standalone"), whose elements carry `name` (letters, digits, '_') so that several live in one page. *svg is
    malloc'd text. */
-posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
+posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
 /* Half-block characters, `columns` wide; colour 0 = none: then a grid is shaded and curves are letters. */
-posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour,
-                               posenc_error *err);
+posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int columns, int colour,
+                                posenc_error *err);
 
 /* ---------------------------------------------------------------- pictures of an encoding --- */
 
@@ -110,10 +110,10 @@ int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS])
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims);
 
 /* Is e's bias drawn as a map of its window, whatever the length? */
-int pe_picture_is_map(const posenc_encoding *e);
+int pe_biases_is_map(const posenc_encoding *e);
 
 /* The vectors that a score of two turned vectors is drawn for: joined by |, 0 = all. */
-enum { PE_ONES = 1, PE_UNIFORM = 2, PE_NORMAL = 4 };
+enum { PE_VECTORS_ONES = 1, PE_VECTORS_UNIFORM = 2, PE_VECTORS_NORMAL = 4 };
 /* How many frequencies turn the pairs of channels: joined by |, 0 = both, a panel each. */
 enum { PE_MANY_THETAS = 1, PE_ONE_THETA = 2 };
 
@@ -137,7 +137,7 @@ typedef struct pe_picture_data {
     int            beside_binary; /* 1: heatmap draws the binary counter beside it */
     const double  *bases;         /* decay: a panel each; none: the encoding's own */
     int            base_count;
-    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
+    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_VECTORS_ONES ... */
     int64_t        draws;            /* of random vectors; 0: 200 */
     uint64_t       seed;             /* of those */
 } pe_picture_data;

@@ -39,9 +39,9 @@ typedef struct content {
 } content;
 
 static const content contents[CONTENTS] = {
-    {"ones", PE_ONES, NULL},
-    {"U[0,1]", PE_UNIFORM, posenc_random_uniform},
-    {"N(0,1)", PE_NORMAL, posenc_random_normal},
+    {"ones", PE_VECTORS_ONES, NULL},
+    {"U[0,1]", PE_VECTORS_UNIFORM, posenc_random_uniform},
+    {"N(0,1)", PE_VECTORS_NORMAL, posenc_random_normal},
 };
 
 /* How many random vectors the data asks for. */
@@ -62,9 +62,9 @@ static trial draw_vectors(pe_sketch *s, const content *of)
 {
     trial         t  = {.content = of, .D = s->data->dims.D, .n = s->data->length};
     const int64_t RD = (t.R = of->draw ? draw_count(s) : 1) * t.D;
-    t.q              = pe_take_numbers(s, RD);
-    t.k              = pe_take_numbers(s, RD);
-    t.scores         = pe_take_numbers(s, t.R * t.n);
+    t.q              = pe_sketch_numbers(s, RD);
+    t.k              = pe_sketch_numbers(s, RD);
+    t.scores         = pe_sketch_numbers(s, t.R * t.n);
     for (int64_t i = 0; t.scores && i < RD; i++) {
         t.q[i] = of->draw ? of->draw(s->data->seed, "plot q", (uint64_t)i) : 1;
         t.k[i] = of->draw ? of->draw(s->data->seed, "plot k", (uint64_t)i) : 1;
@@ -81,10 +81,10 @@ static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64
     dims.Lq         = n;
     dims.Lk         = dims.Lk > n ? dims.Lk : n;
     dims.d_model    = dims.d_model ? dims.d_model : dims.D;
-    return pe_prepare(s, e, &dims, POSENC_FORWARD);
+    return pe_sketch_prepare(s, e, &dims, POSENC_FORWARD);
 }
 
-void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
+void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
 {
     const posenc_tensor all =
         posenc_tensor_contiguous(q, POSENC_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
@@ -125,14 +125,14 @@ static void score(pe_sketch *s, const posenc_encoding *e, trial *t)
     double       *turned = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *turned); /* not for long */
     double       *key    = turned ? turned + t->R * step * t->D : NULL;
     if (!turned)
-        s->status = s->status ? s->status : pe_plot_no_memory(s->err);
+        s->status = s->status ? s->status : pe_sketch_no_memory(s->err);
     prepare_turn(s, e, t->R, step);
     for (int64_t t0 = 0; !s->status && t0 < t->n; t0 += step) {
         const int64_t n = t->n - t0 < step ? t->n - t0 : step;
         turn(s, t, t0, n, turned, key);
         for (int64_t i = 0; !s->status && i < t->R * n; i++)
             t->scores[i / n * t->n + t0 + i % n] =
-                pe_product(turned + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
+                pe_sketch_dot(turned + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
     }
     free(turned);
 }
@@ -149,7 +149,7 @@ static void score_with_one_theta(trial *t, const one_theta *one)
     for (int64_t r = 0; r < t->R; r++) {
         const double *q = t->q + r * t->D, *k = t->k + r * t->D;
         double        even = 0, odd = 0;
-        const double  still = pe_product(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
+        const double  still = pe_sketch_dot(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
         for (int64_t m = 0; m < one->M; m++) {
             even += q[2 * m] * k[2 * m] + q[2 * m + 1] * k[2 * m + 1];
             odd += q[2 * m] * k[2 * m + 1] - q[2 * m + 1] * k[2 * m];
@@ -181,8 +181,8 @@ static double quantile(const double *sorted, int64_t n, double part)
    content. */
 static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
 {
-    double *mean = pe_take_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
-    double *column = pe_take_numbers(s, t->R);
+    double *mean = pe_sketch_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
+    double *column = pe_sketch_numbers(s, t->R);
     for (int64_t i = 0; column && i < t->n; i++) {
         for (int64_t r = 0; r < t->R; r++) {
             column[r] = t->scores[r * t->n + i];
@@ -200,17 +200,17 @@ static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
 /* ---------------------------------------------------------------- frequencies --------------- */
 
 /* Frequencies do not ask for rows: a plan of the shortest run will do. */
-double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
+double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
 {
     posenc_dims dims = s->data->dims;
     dims.B = dims.H = dims.G = 1;
     dims.Lq = dims.Lk = 2;
     dims.d_model      = dims.D;
     *M                = 0;
-    if (pe_prepare(s, e, &dims, POSENC_FORWARD))
+    if (pe_sketch_prepare(s, e, &dims, POSENC_FORWARD))
         s->status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, s->err);
-    posenc_rotary_pair *pairs = pe_take(s, *M, sizeof *pairs);
-    double             *w     = pe_take_numbers(s, *M);
+    posenc_rotary_pair *pairs = pe_sketch_take(s, *M, sizeof *pairs);
+    double             *w     = pe_sketch_numbers(s, *M);
     if (!w)
         return NULL;
     s->status =
@@ -218,16 +218,16 @@ double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, 
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))
-        pe_plot_refuse(s, POSENC_UNSUPPORTED,
-                       "picture: the pairs of %s follow several coordinates at once; "
-                       "they have no frequency of their own",
-                       posenc_encoding_spec(e));
+        pe_sketch_refuse(s, POSENC_UNSUPPORTED,
+                         "picture: the pairs of %s follow several coordinates at once; "
+                         "they have no frequency of their own",
+                         posenc_encoding_spec(e));
     return s->status ? NULL : w;
 }
 
 static int wanted_contents(const pe_sketch *s)
 {
-    return s->data->contents ? s->data->contents : PE_ONES | PE_UNIFORM | PE_NORMAL;
+    return s->data->contents ? s->data->contents : PE_VECTORS_ONES | PE_VECTORS_UNIFORM | PE_VECTORS_NORMAL;
 }
 
 static int content_count(const pe_sketch *s)
@@ -243,8 +243,8 @@ static void name_bands(pe_sketch *s, const char *what)
 {
     const int64_t draws = draw_count(s);
     s->what             = what;
-    if (wanted_contents(s) & ~PE_ONES)
-        s->what = pe_take_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
+    if (wanted_contents(s) & ~PE_VECTORS_ONES)
+        s->what = pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
 }
 
 /* ---------------------------------------------------------------- decay --------------------- */
@@ -253,8 +253,8 @@ static void name_bands(pe_sketch *s, const char *what)
 static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one)
 {
     const int64_t n      = s->data->length;
-    double       *x      = pe_take_range(s, 0, 1, n);
-    pe_curve     *curves = pe_set_curves(s, f, x, x, n, content_count(s));
+    double       *x      = pe_sketch_range(s, 0, 1, n);
+    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, content_count(s));
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
         if (!(wanted_contents(s) & contents[c].flag))
             continue;
@@ -266,16 +266,16 @@ static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, con
         summarise(s, &t, &curves[k]);
         curves[k++].name = contents[c].name;
     }
-    pe_set_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
+    pe_sketch_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
     f->marks      = s->marks;
     f->mark_count = s->mark_count;
 }
 
-void pe_make_turn_similarity(pe_sketch *s)
+void pe_rotated_similarity(pe_sketch *s)
 {
     const pe_picture_data *data = s->data;
     pe_picture_data        ones = *data;
-    ones.contents               = PE_ONES;
+    ones.contents               = PE_VECTORS_ONES;
     s->data                     = &ones;
     set_scores(s, s->figure, s->e, NULL);
     s->data            = data;
@@ -295,22 +295,22 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
     const double base  = s->data->bases[index];
     const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
     const double first = base / pow(10, power);
-    f->title           = power < 4 ? pe_take_text(s, "many thetas, base %g", base)
-                                   : pe_take_text(s, "many thetas, base %.4ge%d", first, power);
+    f->title           = power < 4 ? pe_sketch_text(s, "many thetas, base %g", base)
+                                   : pe_sketch_text(s, "many thetas, base %.4ge%d", first, power);
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
-    posenc_encoding *other = pe_alter(s, setting);
+    posenc_encoding *other = pe_sketch_alter(s, setting);
     set_scores(s, f, other, NULL);
-    pe_forget(s, other);
+    pe_sketch_forget(s, other);
 }
 
 /* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
 static one_theta find_one_theta(pe_sketch *s)
 {
     one_theta     one = {.magnitude = NAN};
-    const double *w   = pe_read_frequencies(s, s->e, &one.M, &one.magnitude);
+    const double *w   = pe_rotated_frequencies(s, s->e, &one.M, &one.magnitude);
     one.theta         = w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
-        pe_plot_refuse(
+        pe_sketch_refuse(
             s, POSENC_UNSUPPORTED,
             "picture: %s has a factor that changes with the position, which one theta would leave out; "
             "draw many thetas",
@@ -321,43 +321,43 @@ static one_theta find_one_theta(pe_sketch *s)
 static void share_range(pe_figure *panels, int count)
 {
     double low, high;
-    pe_span(panels, count, &low, &high);
+    pe_colours_extremes(panels, count, &low, &high);
     for (int p = 0; p < count; p++) {
         panels[p].low  = low - 0.03 * (high - low);
         panels[p].high = high + 0.03 * (high - low);
     }
 }
 
-void pe_make_decay(pe_sketch *s)
+void pe_rotated_decay(pe_sketch *s)
 {
     const int       thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
     const int       many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
     const one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (one_theta){.magnitude = NAN};
     const int       count  = many + !isnan(one.magnitude);
-    pe_figure      *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    pe_figure      *panels = pe_sketch_panels(s, s->figure, count, count < 2 ? 1 : 2);
     for (int k = 0; panels && k < many; k++)
         set_many_thetas(s, &panels[k], k);
     if (panels && many < count) {
-        panels[many].title = pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
-                                          PE_TWO_PI / one.theta);
+        panels[many].title = pe_sketch_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
+                                            PE_TWO_PI / one.theta);
         set_scores(s, &panels[many], NULL, &one);
     }
     if (!s->status && many)
         share_range(panels, many);
     name_bands(s, "scores of turned vectors by distance");
     if (thetas & PE_ONE_THETA && isnan(one.magnitude))
-        s->what = pe_take_text(
+        s->what = pe_sketch_text(
             s, "%s\none theta is left out: it has no place for a factor that changes with the position",
             s->what);
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */
 
-void pe_make_turn_mass(pe_sketch *s)
+void pe_rotated_mass(pe_sketch *s)
 {
     const int64_t n      = s->data->length;
     const int     count  = content_count(s);
-    double       *shares = pe_take_numbers(s, count * n);
+    double       *shares = pe_sketch_numbers(s, count * n);
     pe_curve      curves[CONTENTS];
     const char   *names[CONTENTS];
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
@@ -368,13 +368,13 @@ void pe_make_turn_mass(pe_sketch *s)
         for (int64_t i = 0; !s->status && i < t.R * n; i++)
             t.scores[i] *= sqrt((double)t.D); /* q.k / D becomes q.k / sqrt(D) */
         for (int64_t r = 0; !s->status && r < t.R; r++)
-            pe_share_within(t.scores + r * n, n);
+            pe_sketch_shares(t.scores + r * n, n);
         summarise(s, &t, &curves[k]);
         if (!s->status)
             memcpy(shares + k * n, curves[k].y, (size_t)n * sizeof *shares);
         names[k++] = contents[c].name;
     }
-    pe_curve *drawn = s->status ? NULL : pe_draw_mass(s, shares, names, count, n);
+    pe_curve *drawn = s->status ? NULL : pe_sketch_mass(s, shares, names, count, n);
     for (int k = 0; drawn && k < count; k++) {
         drawn[k].low  = curves[k].low;
         drawn[k].high = curves[k].high;

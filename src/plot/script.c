@@ -130,7 +130,7 @@ static void write_style(FILE *to, const pe_figure *f, int i, const char *comma)
         fprintf(to, "lines lw 1.4 dashtype %s lc ", dash);
     else
         fprintf(to, "%s lw 2.2 dashtype %s lc ", f->steps ? "histeps" : "lines", dash);
-    write_colour(to, pe_curve_colour(f, i));
+    write_colour(to, pe_colours_of_curve(f, i));
 }
 
 /* gnuplot's own numbers along x touch where they have four digits. Half of the pane is frame even beside a
@@ -165,7 +165,7 @@ static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int i
         if (!f->curves[i].low || !f->curves[i].high)
             continue;
         fprintf(to, "%s$curve%d using 1:3:4 with filledcurves fs transparent solid 0.18 lc ", comma, i);
-        write_colour(to, pe_curve_colour(f, i));
+        write_colour(to, pe_colours_of_curve(f, i));
         fputs(" notitle", to);
         comma = ", ";
     }
@@ -239,7 +239,7 @@ static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
     for (int i = f->curve_count - 1; i >= 0; i--) {
         fprintf(to, "%s$curve%d using (0):(0):1:2 with vectors head filled size graph 0.05,18 lw 2.2 lc ",
                 i == f->curve_count - 1 ? "plot " : ", ", i);
-        write_colour(to, pe_curve_colour(f, i));
+        write_colour(to, pe_colours_of_curve(f, i));
     }
     fputc('\n', to);
 }
@@ -249,7 +249,7 @@ static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
 static void write_palette(FILE *to, int signed_scale)
 {
     const pe_rgb *stops;
-    const int     n = pe_scale_stops(signed_scale, &stops);
+    const int     n = pe_colours_stops(signed_scale, &stops);
     fputs("set palette defined (", to);
     for (int i = 0; i < n; i++)
         fprintf(to, "%s%d '#%02x%02x%02x'", i ? ", " : "", i, stops[i].r, stops[i].g, stops[i].b);
@@ -260,7 +260,7 @@ static void write_palette(FILE *to, int signed_scale)
 static void write_ranges(FILE *to, const pe_figure *f)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     fprintf(to, "set cbrange [%.9g:%.9g]\n", low, high);
     fprintf(to, "set xrange [%.9g:%.9g]\n", f->x0 - f->dx / 2, f->x0 + f->dx * ((double)f->cols - 0.5));
     fprintf(to, "set yrange [%.9g:%.9g]\n", f->y0 + f->dy * ((double)f->rows - 0.5), f->y0 - f->dy / 2);
@@ -292,7 +292,8 @@ static void write_ticks(FILE *to, const char *axis, const pe_ticks *t)
 }
 
 /* A text that stands upright beside the frame: gnuplot's own would lie on wide numbers. */
-static void write_upright(FILE *to, int tag, const char *text, double x, const pe_pane *p, const pe_layout *l)
+static void write_upright(FILE *to, int tag, const char *text, double x, const pe_pane *p,
+                          const pe_page_layout *l)
 {
     if (!text)
         return;
@@ -304,7 +305,7 @@ static void write_upright(FILE *to, int tag, const char *text, double x, const p
 
 enum { BAR_LABEL = 9001, SECOND_LABEL, PAGE_TITLE }; /* beyond the tags of marks and arrows */
 
-static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
+static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_ticks(to, "xtics", &p->x);
     write_ticks(to, "ytics", &p->y);
@@ -337,7 +338,7 @@ static void write_grid_data(FILE *to, const pe_figure *f)
     fputs("END_OF_DATA\n", to);
 }
 
-static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
+static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_palette(to, f->signed_scale);
     write_ranges(to, f);
@@ -363,7 +364,7 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
 /* ---------------------------------------------------------------- all ----------------------- */
 
 /* gnuplot measures from the lower left corner, in parts of the page. */
-static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l, int is_panel)
+static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l, int is_panel)
 {
     const pe_box *a = &p->all, *b = &p->frame;
     if (pe_layout_frames(f))
@@ -377,7 +378,7 @@ static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe
 }
 
 /* In the middle of the page, whatever the frames below it do. */
-static void write_page_title(FILE *to, const pe_layout *l)
+static void write_page_title(FILE *to, const pe_page_layout *l)
 {
     if (!l->has_strip || !l->title[0])
         return;
@@ -388,7 +389,7 @@ static void write_page_title(FILE *to, const pe_layout *l)
 }
 
 /* Of panels number `index`; the page's title goes with the first, as a label. */
-static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, int index)
+static void write_figure(FILE *to, const pe_page_layout *l, const pe_figure *page, int index)
 {
     const int        is_panel = page->kind == PE_PANELS;
     const pe_figure *f        = is_panel ? &page->panels[index] : page;
@@ -411,10 +412,10 @@ static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, in
     }
 }
 
-void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal)
+void pe_script_write(FILE *to, const pe_figure *figure, const char *terminal)
 {
-    const int panels = figure->kind == PE_PANELS;
-    pe_layout l;
+    const int      panels = figure->kind == PE_PANELS;
+    pe_page_layout l;
     pe_layout_page(&l, figure);
     fprintf(to, "width = %.0f\nheight = %.0f\n%s\n", l.width, l.height, terminal);
     fputs(panels ? "set multiplot\n" : "", to);

@@ -30,7 +30,7 @@ typedef struct pe_sketch {
     int            unlearned; /* set by a maker: what is shown depends on no parameters */
     const pe_mark *marks;     /* data->mark, for panels; the figure itself gets it anyway */
     int            mark_count;
-    struct block  *store; /* a chain of all that pe_take gave */
+    struct block  *store; /* a chain of all that pe_sketch_take gave */
     posenc_plan   *plan;
     void          *work;
     posenc_status  status; /* of the first failure, and its words */
@@ -39,32 +39,33 @@ typedef struct pe_sketch {
 
 typedef void pe_maker(pe_sketch *s);
 
-pe_maker pe_make_heatmap, pe_make_channels;
-pe_maker pe_make_row_similarity, pe_make_similarity2d;
-pe_maker pe_make_turn_similarity, pe_make_decay, pe_make_turn_mass, pe_make_pair, pe_make_wavelengths;
-pe_maker pe_make_bias, pe_make_bias_mass;
-pe_maker pe_make_buckets;
+pe_maker pe_channels_heatmap, pe_channels_curves;
+pe_maker pe_similarity_matrix, pe_similarity_to_points;
+pe_maker pe_rotated_similarity, pe_rotated_decay, pe_rotated_mass, pe_pair_make, pe_wavelengths_make;
+pe_maker pe_biases_by_distance, pe_biases_mass;
+pe_maker pe_biases_buckets;
 
 /* The picture cannot be made: one sentence, unless another came before. */
-void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* `count` zeroed things of `size` bytes from the store. NULL, here and below: it failed. */
-void   *pe_take(pe_sketch *s, int64_t count, size_t size);
-double *pe_take_numbers(pe_sketch *s, int64_t count);
+void   *pe_sketch_take(pe_sketch *s, int64_t count, size_t size);
+double *pe_sketch_numbers(pe_sketch *s, int64_t count);
 /* x, x + step, ... */
-double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);
+double *pe_sketch_range(pe_sketch *s, double start, double step, int64_t n);
 /* A text from the store, never NULL. */
-const char *pe_take_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *pe_sketch_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-posenc_status pe_plot_no_memory(posenc_error *err);
+posenc_status pe_sketch_no_memory(posenc_error *err);
 
 /* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed.
    Whether there is one. */
-int pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs);
-/* The encoding of the sketch with other settings: valid until pe_forget, which gives the plan back too. */
-posenc_encoding *pe_alter(pe_sketch *s, const char *settings);
-void             pe_forget(pe_sketch *s, posenc_encoding *other);
+int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs);
+/* The encoding of the sketch with other settings: valid until pe_sketch_forget, which gives the plan back
+ * too. */
+posenc_encoding *pe_sketch_alter(pe_sketch *s, const char *settings);
+void             pe_sketch_forget(pe_sketch *s, posenc_encoding *other);
 
 /* The rows of the positions to draw, [n, width]: a line from 0 on, or the grid data->rows x data->cols. rows
    NULL: it failed. */
@@ -73,32 +74,33 @@ typedef struct pe_row_set {
     int64_t       n, width;
 } pe_row_set;
 
-pe_row_set pe_read_rows(pe_sketch *s);
+pe_row_set pe_sketch_rows(pe_sketch *s);
 
 /* Turns q [R, n, D] in place to positions first, first + 1, ... */
-void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first);
+void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double first);
 /* The frequencies of an encoding with the parameters of the picture, [*M], at its length, and the factor on
    cosine and sine (NULL: not wanted), NAN where it changes with the position. It fails for a matrix. */
-double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude);
+double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude);
 
 /* What the part's setting is, as the SPEC says it or else its standard; "" if there is no such setting. */
 enum { PE_SETTING_LENGTH = 64 };
-void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH]);
+void pe_sketch_setting(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH]);
 
 /* Sum of a[i] b[i], in order. */
-double pe_product(const double *a, const double *b, int64_t n);
+double pe_sketch_dot(const double *a, const double *b, int64_t n);
 
 /* Makes f a grid of values [rows, cols]; its scale is signed if a value is negative. */
-void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
+void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
 /* Makes f a set of `count` curves [count, n] over one x, unnamed. */
-pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count);
+pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n,
+                           int count);
 /* Makes f a set of `count` panels. columns 0: up to three, and four in a square. */
-pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns);
-void       pe_set_labels(pe_figure *f, const char *x, const char *y, const char *value);
+pe_figure *pe_sketch_panels(pe_sketch *s, pe_figure *f, int count, int columns);
+void       pe_sketch_labels(pe_figure *f, const char *x, const char *y, const char *value);
 
 /* Scores by distance [n] become the share of the attention that the 1, 2, ... n nearest keys have. */
-void pe_share_within(double *scores, int64_t n);
+void pe_sketch_shares(double *scores, int64_t n);
 /* Makes the figure `count` such shares [count, n], named after where they reach 90 %. */
-pe_curve *pe_draw_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n);
+pe_curve *pe_sketch_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n);
 
 #endif

@@ -190,13 +190,13 @@ static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rg
 {
     const int i = y * c->width + x;
     if (f->kind == PE_GRID) {
-        *colour = pe_scale_colour(f->signed_scale, c->pixels[i].value);
+        *colour = pe_colours_on_scale(f->signed_scale, c->pixels[i].value);
         return 1;
     }
     const int index = c->pixels[i].curve ? c->pixels[i].curve : c->pixels[i].band;
     if (!index)
         return 0;
-    *colour = pe_curve_colour(f, index - 1);
+    *colour = pe_colours_of_curve(f, index - 1);
     if (!(colour->r | colour->g | colour->b)) /* black would be lost on a dark screen */
         *colour = (pe_rgb){200, 200, 200};
     if (!c->pixels[i].curve)
@@ -296,7 +296,7 @@ static void print_scale(FILE *to, const pe_figure *f, double low, double high, i
     fprintf(to, "%*s%.4g ", MARGIN, "", low);
     for (int i = 0; i < steps; i++) {
         const double at = steps > 1 ? (double)i / (steps - 1) : 0;
-        const pe_rgb c  = pe_scale_colour(f->signed_scale, at);
+        const pe_rgb c  = pe_colours_on_scale(f->signed_scale, at);
         if (colour)
             fprintf(to, "\033[38;2;%d;%d;%dm\u2588\033[0m", c.r, c.g, c.b);
         else
@@ -312,7 +312,7 @@ static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
         return; /* one curve says in its axis label what it is */
     for (int k = 0; k < f->curve_count; k++) {
         const int    length = (int)strlen(f->curves[k].name) + 4;
-        const pe_rgb c      = pe_curve_colour(f, k);
+        const pe_rgb c      = pe_colours_of_curve(f, k);
         if (used == 0 || used + length > columns) {
             fprintf(to, "%s%*s", used ? "\n" : "", MARGIN, "");
             used = MARGIN;
@@ -346,7 +346,7 @@ static void print_heading(FILE *to, const pe_figure *f, int ends)
 static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     draw_grid(c, f, low, high);
     print_heading(to, f, MARGIN + c->width + second_width(f));
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
@@ -404,18 +404,18 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
     c.height = cells_high(f, c.width) * c.per_cell;
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
+        return pe_draw_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
     free(c.pixels);
     return POSENC_OK;
 }
 
-posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour,
-                               posenc_error *err)
+posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int columns, int colour,
+                                posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed",
+        return pe_draw_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed",
                             columns, LEAST_COLUMNS, MOST_COLUMNS);
     if (figure->kind != PE_PANELS)
         return print_figure(stream, figure, columns, colour, err);

@@ -32,7 +32,7 @@ typedef struct waves {
 static waves read_waves(pe_sketch *s, const posenc_encoding *e)
 {
     waves made;
-    made.length = pe_read_frequencies(s, e, &made.M, NULL);
+    made.length = pe_rotated_frequencies(s, e, &made.M, NULL);
     for (int64_t m = 0; made.length && m < made.M; m++)
         made.length[m] = made.length[m] > 0 ? PE_TWO_PI / made.length[m] : NAN;
     return made;
@@ -54,8 +54,8 @@ static int is_scaled(const char *schedule)
 static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
 {
     char schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
-    pe_setting_text(s, "schedule", schedule);
-    pe_setting_text(s, "freq_factors", divided);
+    pe_sketch_setting(s, "schedule", schedule);
+    pe_sketch_setting(s, "freq_factors", divided);
     settings[0] = 0;
     if (is_scaled(schedule))
         snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
@@ -69,9 +69,9 @@ static waves read_unscaled(pe_sketch *s)
     unscaling(s, settings);
     if (!settings[0])
         return read_waves(s, s->e);
-    posenc_encoding *plain = pe_alter(s, settings);
+    posenc_encoding *plain = pe_sketch_alter(s, settings);
     const waves      made  = read_waves(s, plain);
-    pe_forget(s, plain);
+    pe_sketch_forget(s, plain);
     return made;
 }
 
@@ -81,7 +81,7 @@ static waves read_unscaled(pe_sketch *s)
 static double number(const pe_sketch *s, const char *name, double otherwise)
 {
     char         text[PE_SETTING_LENGTH], *end;
-    const double x = (pe_setting_text(s, name, text), strtod(text, &end));
+    const double x = (pe_sketch_setting(s, name, text), strtod(text, &end));
     return end > text && x > 0 ? x : otherwise;
 }
 
@@ -96,12 +96,12 @@ static void add_regimes(pe_sketch *s, pe_curve *curves, const waves *now, const 
 {
     const double first = first_context(s), fast = number(s, "beta_fast", 32),
                  slow                = number(s, "beta_slow", 1);
-    const char *const names[REGIMES] = {pe_take_text(s, "%g turns or more within %.0f tokens", fast, first),
-                                        pe_take_text(s, "%g to %g turns", slow, fast),
+    const char *const names[REGIMES] = {pe_sketch_text(s, "%g turns or more within %.0f tokens", fast, first),
+                                        pe_sketch_text(s, "%g to %g turns", slow, fast),
                                         slow == 1 ? "no whole turn"
-                                                  : pe_take_text(s, "fewer than %g turns", slow)};
+                                                  : pe_sketch_text(s, "fewer than %g turns", slow)};
     for (int r = 0; r < REGIMES; r++) {
-        double *x = pe_take_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
+        double *x = pe_sketch_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
         int64_t n = 0;
         for (int64_t m = 0; x && m < now->M; m++) {
             const double turns = first / before->length[m];
@@ -126,8 +126,8 @@ static void add_rule(pe_sketch *s, pe_curve *curves, const double *x, const doub
 /* A flat line from the first pair to the last. */
 static void add_context(pe_sketch *s, pe_curve *curves, int64_t M, double tokens, const char *name)
 {
-    add_rule(s, curves, pe_take_range(s, 0, (double)(M - 1), 2), pe_take_range(s, tokens, 0, 2), 2,
-             pe_take_text(s, "%s %.0f", name, tokens));
+    add_rule(s, curves, pe_sketch_range(s, 0, (double)(M - 1), 2), pe_sketch_range(s, tokens, 0, 2), 2,
+             pe_sketch_text(s, "%s %.0f", name, tokens));
 }
 
 static void name_them(pe_sketch *s, const waves *now)
@@ -137,19 +137,19 @@ static void name_them(pe_sketch *s, const waves *now)
         still += isnan(now->length[m]);
         unfinished += now->length[m] > (double)s->data->length;
     }
-    const char *rest = still ? pe_take_text(s, "; %lld do not turn", (long long)still) : "";
+    const char *rest = still ? pe_sketch_text(s, "; %lld do not turn", (long long)still) : "";
     char        schedule[PE_SETTING_LENGTH];
-    pe_setting_text(s, "schedule", schedule);
-    s->what      = pe_take_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
-                           is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
-                                (long long)unfinished, (long long)now->M, rest);
+    pe_sketch_setting(s, "schedule", schedule);
+    s->what      = pe_sketch_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
+                             is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
+                                  (long long)unfinished, (long long)now->M, rest);
     s->unlearned = 1;
 }
 
-void pe_make_wavelengths(pe_sketch *s)
+void pe_wavelengths_make(pe_sketch *s)
 {
     pe_figure   *f      = s->figure;
-    pe_curve    *curves = pe_take(s, REGIMES + MOST_RULES, sizeof *curves);
+    pe_curve    *curves = pe_sketch_take(s, REGIMES + MOST_RULES, sizeof *curves);
     const waves  before = read_unscaled(s), now = read_waves(s, s->e);
     const double first = first_context(s), present = (double)s->data->length;
     if (s->status)
@@ -157,13 +157,13 @@ void pe_make_wavelengths(pe_sketch *s)
     f->kind   = PE_CURVES;
     f->curves = curves;
     f->log_y  = 1;
-    pe_set_labels(f, "pair of channels", "wavelength (tokens per turn)", NULL);
+    pe_sketch_labels(f, "pair of channels", "wavelength (tokens per turn)", NULL);
     int differ = 0;
     for (int64_t m = 0; m < now.M && now.M == before.M; m++)
         differ |= isfinite(now.length[m]) && now.length[m] != before.length[m];
     /* what dots are held against lies below them */
     if (differ)
-        add_rule(s, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
+        add_rule(s, curves, pe_sketch_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
     if (first != present)
         add_context(s, curves, now.M, first, "first context");
     add_context(s, curves, now.M, present, "context");

@@ -160,10 +160,10 @@ static posenc_status measure_spec(double *values, int first, posenc_error *err)
     const char      *spec   = rows[first].of;
     pe_findings     *f      = calloc(1, sizeof *f);
     posenc_encoding *e      = NULL;
-    posenc_status    status = f ? pe_measure_encoding(&e, spec, NULL, err)
+    posenc_status    status = f ? pe_survey_encoding(&e, spec, NULL, err)
                                 : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
     if (!status)
-        status = pe_measure_all(e, &survey, f, err);
+        status = pe_survey_run(e, &survey, f, err);
     for (int i = first; i < ROWS && !status; i++)
         for (int k = f->count - 1; k >= 0 && rows[i].quantity == PROPERTIES; k--) /* the first that fits */
             if (!strcmp(rows[i].of, spec) && (int)f->rows[k].measure == rows[i].at &&
@@ -198,13 +198,14 @@ static posenc_status measure_permuted(pe_outcome *o, posenc_error *err)
     posenc_encoding *e     = NULL;
     pe_subject      *s     = NULL;
     few.length             = survey.tokens;
-    posenc_status status   = pe_measure_encoding(&e, o->label, NULL, err);
+    posenc_status status   = pe_survey_encoding(&e, o->label, NULL, err);
     if (!status)
         status = pe_subject_create(&s, e, &few, err);
     if (!status)
-        status = pe_measure_equivariance(s, &found, err);
+        status = pe_equivariance_measure(s, &found, err);
     for (int i = 0; i < found.count; i++)
-        *(found.rows[i].measure == PE_CAUSAL ? &o->permuted_causal : &o->permuted) = found.rows[i].value;
+        *(found.rows[i].measure == PE_MEASURE_CAUSAL ? &o->permuted_causal : &o->permuted) =
+            found.rows[i].value;
     pe_subject_free(s);
     posenc_encoding_free(e);
     return status;

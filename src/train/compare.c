@@ -132,13 +132,13 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_directory_check(c->config.directory, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
-        status = pe_plot_ready(err);
+        status = pe_gnuplot_ready(err);
     if (!status && c->config.directory)
         status = pe_store_look(c, err);
     if (!status)
         status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
                                      BOOTSTRAP_SEED, err);
-    const int64_t usual = pe_ranks_count() == 1 ? pe_processors() : 1;
+    const int64_t usual = pe_ranks_count() == 1 ? pe_parallel_processors() : 1;
     if (!status)
         c->workers = smaller(c->config.workers ? c->config.workers : usual, pe_job_count(c));
     return status;

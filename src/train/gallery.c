@@ -346,7 +346,7 @@ static posenc_status fill(pe_gallery *g, const pe_compare *c, const int *order, 
         if (!c->outcomes[order[i]].diverged)
             status = add_pictures(g, c, order[i], err);
     for (int i = 0; i < g->count && !status; i++)
-        status = pe_plot_svg(g->items[i].figure, g->items[i].name, &g->items[i].svg, err);
+        status = pe_gnuplot_svg(g->items[i].figure, g->items[i].name, &g->items[i].svg, err);
     return status;
 }
 

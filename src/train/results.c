@@ -449,7 +449,7 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
         free(path);
         path = path_in(&o, g->items[i].name, ".png");
         if (path)
-            o.status = pe_plot_file(g->items[i].figure, path, err);
+            o.status = pe_gnuplot_file(g->items[i].figure, path, err);
     }
     free(path);
     put_file(&o, "report.html", "", NULL, pe_report_write);

@@ -397,8 +397,8 @@ static void sixteen_bit_tensors_are_the_float_result_rounded_once(void **state)
             array     q = copy_of(&r.q), k = copy_of(&r.k);
             uint16_t *half = malloc((size_t)q.count * sizeof *half);
             for (int64_t n = 0; n < q.count; n++) {
-                half[n]     = brain ? pe_float_to_bf16(q.narrow[n]) : pe_float_to_f16(q.narrow[n]);
-                q.narrow[n] = brain ? pe_bf16_to_float(half[n]) : pe_f16_to_float(half[n]);
+                half[n]     = brain ? pe_half_float_to_bf16(q.narrow[n]) : pe_half_float_to_f16(q.narrow[n]);
+                q.narrow[n] = brain ? pe_half_bf16_to_float(half[n]) : pe_half_f16_to_float(half[n]);
             }
             turned(&r, &q, &k, 0, 1);
             posenc_rotate_io io =
@@ -407,7 +407,7 @@ static void sixteen_bit_tensors_are_the_float_result_rounded_once(void **state)
             run(&r, &io);
             for (int64_t n = 0; n < q.count; n++)
                 assert_true(half[n] ==
-                            (brain ? pe_float_to_bf16(q.narrow[n]) : pe_float_to_f16(q.narrow[n])));
+                            (brain ? pe_half_float_to_bf16(q.narrow[n]) : pe_half_float_to_f16(q.narrow[n])));
             free(half);
             array_free(&q), array_free(&k);
             drop(&r);

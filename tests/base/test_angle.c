@@ -52,7 +52,7 @@ static void try_position(worst *w, double position, double frequency)
     mpfr_set_d(angle, position, MPFR_RNDN);
     mpfr_mul_d(angle, angle, frequency, MPFR_RNDN); /* 106 bits: exact */
     mpfr_sin_cos(s, c, angle, MPFR_RNDN);
-    pe_cos_sin(position, pe_frequency_of(frequency), &cosine, &sine);
+    pe_angle_cos_sin(position, pe_angle_frequency(frequency), &cosine, &sine);
     measure(w, cosine, c, position * frequency);
     measure(w, sine, s, position * frequency);
     mpfr_clears(angle, c, s, (mpfr_ptr)0);
@@ -149,9 +149,9 @@ static void standing_still_is_exactly_one_and_zero(void **state)
 {
     double c, s;
     (void)state;
-    pe_cos_sin(0, pe_frequency_of(0.7), &c, &s);
+    pe_angle_cos_sin(0, pe_angle_frequency(0.7), &c, &s);
     assert_true(c == 1 && s == 0);
-    pe_cos_sin(12345, pe_frequency_of(0), &c, &s);
+    pe_angle_cos_sin(12345, pe_angle_frequency(0), &c, &s);
     assert_true(c == 1 && s == 0);
 }
 

@@ -63,7 +63,7 @@ static void coordinates_count_the_valid_pixels(void **state)
         }
         assert_true(at[1][2][5][1] == 0); /* a row of padding */
     }
-    assert_true(pe_detr_coordinate(3, 4, 0, 1) == 3);
+    assert_true(pe_positions_detr_coordinate(3, 4, 0, 1) == 3);
 }
 
 static void masks_are_read_by_strides_and_in_either_type(void **state)

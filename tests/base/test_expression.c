@@ -67,7 +67,7 @@ static void text_has_the_value_of_its_arithmetic(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         double value = NAN;
-        if (!pe_evaluate(all[i].text, lookup, NULL, &value) || value != all[i].value)
+        if (!pe_expression_evaluate(all[i].text, lookup, NULL, &value) || value != all[i].value)
             fail_msg("'%s' gave %g, not %g", all[i].text, value, all[i].value);
     }
 }
@@ -84,7 +84,7 @@ static void what_is_no_expression_is_refused_and_writes_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         double value = 1.25;
-        if (pe_evaluate(all[i], lookup, NULL, &value) || value != 1.25)
+        if (pe_expression_evaluate(all[i], lookup, NULL, &value) || value != 1.25)
             fail_msg("'%s' was accepted as %g", all[i], value);
     }
 }
@@ -93,8 +93,8 @@ static void names_need_somebody_who_knows_them(void **state)
 {
     double value;
     (void)state;
-    assert_int_equal(pe_evaluate("L", NULL, NULL, &value), 0);
-    assert_int_equal(pe_evaluate("2+2", NULL, NULL, &value), 1);
+    assert_int_equal(pe_expression_evaluate("L", NULL, NULL, &value), 0);
+    assert_int_equal(pe_expression_evaluate("2+2", NULL, NULL, &value), 1);
     assert_true(value == 4);
 }
 
@@ -110,7 +110,7 @@ static int accepts_depth(char open, const char *close, int depth)
     for (int i = 0; i < depth && *close; i++)
         text[n++] = *close;
     text[n] = '\0';
-    return pe_evaluate(text, NULL, NULL, &value);
+    return pe_expression_evaluate(text, NULL, NULL, &value);
 }
 
 static void nesting_is_limited_so_that_no_text_can_exhaust_the_stack(void **state)
@@ -131,7 +131,7 @@ static void a_long_flat_sum_is_no_nesting(void **state)
         text[2 * i]     = '1';
         text[2 * i + 1] = i < 1999 ? '+' : '\0';
     }
-    assert_int_equal(pe_evaluate(text, NULL, NULL, &value), 1);
+    assert_int_equal(pe_expression_evaluate(text, NULL, NULL, &value), 1);
     assert_true(value == 2000);
 }
 
@@ -144,11 +144,11 @@ static void garbage_made_of_the_right_letters_never_hangs_or_crashes(void **stat
     for (int round = 0; round < 20000; round++) {
         char      text[24];
         double    value;
-        const int n = (int)(pe_uniform_at(key, at++) * 23);
+        const int n = (int)(pe_random_uniform_at(key, at++) * 23);
         for (int i = 0; i < n; i++)
-            text[i] = letters[(size_t)(pe_uniform_at(key, at++) * (double)(sizeof letters - 1))];
+            text[i] = letters[(size_t)(pe_random_uniform_at(key, at++) * (double)(sizeof letters - 1))];
         text[n] = '\0';
-        accepted += (uint64_t)pe_evaluate(text, lookup, NULL, &value);
+        accepted += (uint64_t)pe_expression_evaluate(text, lookup, NULL, &value);
     }
     assert_in_range(accepted, 100, 10000); /* else the letters test nothing */
 }

@@ -42,17 +42,17 @@ static void every_f16_decodes_to_its_definition_and_back(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 65536; h++) {
-        const float x = pe_f16_to_float((uint16_t)h);
+        const float x = pe_half_f16_to_float((uint16_t)h);
         if (is_f16_nan(h)) {
             assert_true(isnan(x));
-            assert_true(is_f16_nan(pe_float_to_f16(x)));
+            assert_true(is_f16_nan(pe_half_float_to_f16(x)));
             continue;
         }
         if ((h & 0x7fffu) == F16_INFINITY)
             assert_true(isinf(x) && !signbit(x) == !(h & SIGN));
         else
             assert_true((double)x == f16_value(h) && !signbit(x) == !(h & SIGN));
-        assert_int_equal(pe_float_to_f16(x), h);
+        assert_int_equal(pe_half_float_to_f16(x), h);
     }
 }
 
@@ -64,33 +64,33 @@ static void a_float_between_two_f16_goes_to_the_nearer_and_a_tie_to_the_even(voi
             const float    side   = sign ? -1.0f : 1.0f;
             const float    middle = (float)((f16_value(h) + f16_value(h + 1)) / 2);
             const unsigned even   = h & 1u ? h + 1 : h;
-            assert_int_equal(pe_float_to_f16(side * middle), sign | even);
-            assert_int_equal(pe_float_to_f16(side * nextafterf(middle, 0)), sign | h);
-            assert_int_equal(pe_float_to_f16(side * nextafterf(middle, INFINITY)), sign | (h + 1));
+            assert_int_equal(pe_half_float_to_f16(side * middle), sign | even);
+            assert_int_equal(pe_half_float_to_f16(side * nextafterf(middle, 0)), sign | h);
+            assert_int_equal(pe_half_float_to_f16(side * nextafterf(middle, INFINITY)), sign | (h + 1));
         }
 }
 
 static void what_is_too_large_for_f16_becomes_infinite(void **state)
 {
     (void)state;
-    assert_int_equal(pe_float_to_f16(65520.0f), F16_INFINITY);
-    assert_int_equal(pe_float_to_f16(3e38f), F16_INFINITY);
-    assert_int_equal(pe_float_to_f16(-INFINITY), F16_INFINITY | SIGN);
-    assert_int_equal(pe_float_to_f16(1e-40f), 0); /* a float subnormal */
+    assert_int_equal(pe_half_float_to_f16(65520.0f), F16_INFINITY);
+    assert_int_equal(pe_half_float_to_f16(3e38f), F16_INFINITY);
+    assert_int_equal(pe_half_float_to_f16(-INFINITY), F16_INFINITY | SIGN);
+    assert_int_equal(pe_half_float_to_f16(1e-40f), 0); /* a float subnormal */
 }
 
 static void every_bf16_is_the_upper_half_of_a_float(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 65536; h++) {
-        const float x = pe_bf16_to_float((uint16_t)h);
+        const float x = pe_half_bf16_to_float((uint16_t)h);
         if (is_bf16_nan(h)) {
             assert_true(isnan(x));
-            assert_true(is_bf16_nan(pe_float_to_bf16(x)));
+            assert_true(is_bf16_nan(pe_half_float_to_bf16(x)));
             continue;
         }
-        assert_int_equal(pe_float_to_bits(x), h << 16);
-        assert_int_equal(pe_float_to_bf16(x), h);
+        assert_int_equal(pe_half_float_to_bits(x), h << 16);
+        assert_int_equal(pe_half_float_to_bf16(x), h);
     }
 }
 
@@ -101,18 +101,18 @@ static void a_float_between_two_bf16_goes_to_the_nearer_and_a_tie_to_the_even(vo
         for (unsigned h = 0; h < BF16_INFINITY; h++) {
             const uint32_t middle = (sign | h) << 16 | 0x8000u;
             const unsigned even   = h & 1u ? h + 1 : h;
-            assert_int_equal(pe_float_to_bf16(pe_bits_to_float(middle)), sign | even);
-            assert_int_equal(pe_float_to_bf16(pe_bits_to_float(middle - 1)), sign | h);
-            assert_int_equal(pe_float_to_bf16(pe_bits_to_float(middle + 1)), sign | (h + 1));
+            assert_int_equal(pe_half_float_to_bf16(pe_half_bits_to_float(middle)), sign | even);
+            assert_int_equal(pe_half_float_to_bf16(pe_half_bits_to_float(middle - 1)), sign | h);
+            assert_int_equal(pe_half_float_to_bf16(pe_half_bits_to_float(middle + 1)), sign | (h + 1));
         }
 }
 
 static void a_nan_whose_payload_lies_in_the_lower_half_stays_a_nan(void **state)
 {
     (void)state;
-    assert_true(is_bf16_nan(pe_float_to_bf16(pe_bits_to_float(0x7f800001u))));
-    assert_true(is_bf16_nan(pe_float_to_bf16(pe_bits_to_float(0xffffffffu))));
-    assert_true(is_f16_nan(pe_float_to_f16(pe_bits_to_float(0x7f800001u))));
+    assert_true(is_bf16_nan(pe_half_float_to_bf16(pe_half_bits_to_float(0x7f800001u))));
+    assert_true(is_bf16_nan(pe_half_float_to_bf16(pe_half_bits_to_float(0xffffffffu))));
+    assert_true(is_f16_nan(pe_half_float_to_f16(pe_half_bits_to_float(0x7f800001u))));
 }
 
 /* A double next to the middle of two neighbours must not be taken for the middle, which as a float it is. */
@@ -120,21 +120,21 @@ static void a_double_is_rounded_once(void **state)
 {
     (void)state;
     for (unsigned h = 1; h < BF16_INFINITY - 1; h++) {
-        const double low    = (double)pe_bits_to_float(h << 16),
-                     middle = (double)pe_bits_to_float(h << 16 | 0x8000u),
-                     high   = (double)pe_bits_to_float((h + 1) << 16);
-        assert_true(pe_rounded_to_bf16(middle) == (h & 1u ? high : low));
-        assert_true(pe_rounded_to_bf16(nextafter(middle, high)) == high);
-        assert_true(pe_rounded_to_bf16(nextafter(-middle, -low)) == -low);
+        const double low    = (double)pe_half_bits_to_float(h << 16),
+                     middle = (double)pe_half_bits_to_float(h << 16 | 0x8000u),
+                     high   = (double)pe_half_bits_to_float((h + 1) << 16);
+        assert_true(pe_half_round_to_bf16(middle) == (h & 1u ? high : low));
+        assert_true(pe_half_round_to_bf16(nextafter(middle, high)) == high);
+        assert_true(pe_half_round_to_bf16(nextafter(-middle, -low)) == -low);
     }
     for (unsigned h = 0; h < F16_INFINITY - 1; h++) {
         const double low = f16_value(h), high = f16_value(h + 1), middle = (low + high) / 2;
-        assert_true(pe_rounded_to_f16(middle) == (h & 1u ? high : low));
-        assert_true(pe_rounded_to_f16(-nextafter(middle, high)) == -high);
-        assert_true(pe_rounded_to_f16(nextafter(middle, low)) == low);
+        assert_true(pe_half_round_to_f16(middle) == (h & 1u ? high : low));
+        assert_true(pe_half_round_to_f16(-nextafter(middle, high)) == -high);
+        assert_true(pe_half_round_to_f16(nextafter(middle, low)) == low);
     }
-    assert_true(isnan(pe_rounded_to_bf16((double)NAN)) && isinf(pe_rounded_to_bf16(1e300)));
-    assert_true(isnan(pe_rounded_to_f16((double)NAN)) && pe_rounded_to_f16(1e-30) == 0);
+    assert_true(isnan(pe_half_round_to_bf16((double)NAN)) && isinf(pe_half_round_to_bf16(1e300)));
+    assert_true(isnan(pe_half_round_to_f16((double)NAN)) && pe_half_round_to_f16(1e-30) == 0);
 }
 
 int main(void)

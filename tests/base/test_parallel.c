@@ -61,10 +61,10 @@ static void every_task_runs_once_with_scratch_of_its_own(void **state)
 static void a_request_for_threads_is_kept_and_zero_means_at_least_one(void **state)
 {
     (void)state;
-    assert_int_equal(pe_thread_count(1), 1);
-    assert_int_equal(pe_thread_count(37), 37);
-    assert_true(pe_thread_count(0) >= 1);
-    assert_true(pe_thread_count(-5) >= 1);
+    assert_int_equal(pe_parallel_threads(1), 1);
+    assert_int_equal(pe_parallel_threads(37), 37);
+    assert_true(pe_parallel_threads(0) >= 1);
+    assert_true(pe_parallel_threads(-5) >= 1);
 }
 
 int main(void)

@@ -2,10 +2,11 @@
 /*
  * test_positions: ranges, arrays, and the pattern of their differences
  *
- * The fast path of attention rests on pe_distances_find: "skewed" must mean t = t00 + step*(i - j) for every
- * pair of every item, and must be found whenever it holds; low and count must cover every whole distance that
- * the masks let through. Both are checked by brute force over random positions, half of which have the
- * pattern. fairseq's rule is held against its own definition, cumsum(token != pad) * (token != pad) + pad.
+ * The fast path of attention rests on pe_positions_distances: "skewed" must mean t = t00 + step*(i - j) for
+ * every pair of every item, and must be found whenever it holds; low and count must cover every whole
+ * distance that the masks let through. Both are checked by brute force over random positions, half of which
+ * have the pattern. fairseq's rule is held against its own definition, cumsum(token != pad) * (token != pad)
+ * + pad.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,10 +33,10 @@ static void a_zeroed_struct_means_0_1_2(void **state)
     const posenc_positions zero = {0}, range = posenc_positions_range(5, -2);
     (void)state;
     for (int64_t s = 0; s < 10; s++) {
-        assert_true(pe_position(&zero, 0, s) == (double)s);
-        assert_true(pe_position(&range, 1, s) == 5 - 2 * (double)s);
+        assert_true(pe_positions_at(&zero, 0, s) == (double)s);
+        assert_true(pe_positions_at(&range, 1, s) == 5 - 2 * (double)s);
     }
-    assert_int_equal(pe_position_batches(&zero), 1);
+    assert_int_equal(pe_positions_batches(&zero), 1);
 }
 
 static void an_array_is_read_by_its_strides_and_shared_where_it_has_one_item(void **state)
@@ -55,14 +56,15 @@ static void an_array_is_read_by_its_strides_and_shared_where_it_has_one_item(voi
     const posenc_positions one =
         posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 2, (int64_t[]){1, 6}));
     for (int64_t s = 0; s < 6; s++) {
-        assert_true(pe_position(&a, 0, s) == (double)s && pe_position(&a, 1, s) == (double)(10 + s));
-        assert_true(pe_position(&r, 1, s) == 0.5 + (double)s && pe_position(&one, 1, s) == 0.5 + (double)s);
+        assert_true(pe_positions_at(&a, 0, s) == (double)s && pe_positions_at(&a, 1, s) == (double)(10 + s));
+        assert_true(pe_positions_at(&r, 1, s) == 0.5 + (double)s &&
+                    pe_positions_at(&one, 1, s) == 0.5 + (double)s);
     }
-    assert_true(pe_position(&n, 1, 2) == 5); /* the first of two coordinates */
-    assert_true(pe_coordinate(&n, 1, 2, 1) == 15);
-    assert_int_equal(pe_position_batches(&a), 2);
-    assert_int_equal(pe_position_batches(&r), 1);
-    assert_int_equal(pe_position_batches(&one), 1);
+    assert_true(pe_positions_at(&n, 1, 2) == 5); /* the first of two coordinates */
+    assert_true(pe_positions_coordinate(&n, 1, 2, 1) == 15);
+    assert_int_equal(pe_positions_batches(&a), 2);
+    assert_int_equal(pe_positions_batches(&r), 1);
+    assert_int_equal(pe_positions_batches(&one), 1);
 }
 
 static void two_axes_are_a_batch_or_coordinates_as_the_encoding_says(void **state)
@@ -74,13 +76,13 @@ static void two_axes_are_a_batch_or_coordinates_as_the_encoding_says(void **stat
     posenc_error           err;
     (void)state;
     assert_int_equal(pe_positions_check(&items, "pos", 4, 2, 1, &err), POSENC_OK);
-    assert_true(pe_position(&items, 3, 1) == 13);
+    assert_true(pe_positions_at(&items, 3, 1) == 13);
     assert_int_equal(pe_positions_check(&places, "pos", 4, 4, 2, &err), POSENC_OK);
-    assert_int_equal(pe_position_batches(&places), 1);
+    assert_int_equal(pe_positions_batches(&places), 1);
     for (int64_t s = 0; s < 4; s++)
-        assert_true(pe_coordinate(&places, 3, s, 0) == (double)s &&
-                    pe_coordinate(&places, 0, s, 1) == (double)(10 + s));
-    const pe_extent all = pe_position_extent(&places, 0, 4);
+        assert_true(pe_positions_coordinate(&places, 3, s, 0) == (double)s &&
+                    pe_positions_coordinate(&places, 0, s, 1) == (double)(10 + s));
+    const pe_extent all = pe_positions_extent(&places, 0, 4);
     assert_true(all.low == 0 && all.high == 13 && all.whole);
 }
 
@@ -146,7 +148,7 @@ static void make_places(places *p, int64_t L, int64_t start, int64_t step, int k
 
 static int64_t distance(const places *q, const places *k, int64_t b, int64_t i, int64_t j)
 {
-    return (int64_t)(pe_position(&q->pos, b, i) - pe_position(&k->pos, b, j));
+    return (int64_t)(pe_positions_at(&q->pos, b, i) - pe_positions_at(&k->pos, b, j));
 }
 
 /* Is there a step other than 0 with t = t00 + step*(i-j) everywhere? */
@@ -173,7 +175,7 @@ static void distances_that_follow_the_diagonals_are_found_and_no_others(void **s
         pe_distances  d;
         make_places(&q, Lq, draw(-9, 9), step, (int)draw(0, 3));
         make_places(&k, Lk, draw(-9, 9), draw(0, 3) ? step : draw(-2, 2), (int)draw(0, 3));
-        pe_distances_find(&d, &q.pos, &k.pos, B, Lq, Lk, pe_reach_of(POSENC_MASK_NONE, 0));
+        pe_positions_distances(&d, &q.pos, &k.pos, B, Lq, Lk, pe_positions_reach(POSENC_MASK_NONE, 0));
         assert_true(d.whole);
         assert_int_equal(d.skewed, has_pattern(&q, &k, Lq, Lk));
         found += d.skewed;
@@ -192,13 +194,13 @@ static void low_and_count_cover_every_distance_that_the_masks_let_through(void *
     drawn = 100000;
     for (int round = 0; round < 2000; round++) {
         const int64_t  Lq = draw(1, LONG), Lk = draw(1, LONG);
-        const pe_reach reach = pe_reach_of(masks[round % 4], 4);
+        const pe_reach reach = pe_positions_reach(masks[round % 4], 4);
         places         q, k;
         pe_distances   d;
         int64_t        low = INT64_MAX, high = INT64_MIN;
         make_places(&q, Lq, draw(-9, 9), draw(-2, 2), (int)draw(0, 3));
         make_places(&k, Lk, draw(-9, 9), draw(-2, 2), (int)draw(0, 3));
-        pe_distances_find(&d, &q.pos, &k.pos, B, Lq, Lk, reach);
+        pe_positions_distances(&d, &q.pos, &k.pos, B, Lq, Lk, reach);
         for (int64_t b = 0; b < B; b++)
             for (int64_t i = 0; i < Lq; i++)
                 for (int64_t j = 0; j < Lk; j++) {
@@ -228,11 +230,11 @@ static void masks_reach_what_their_definition_says(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const pe_reach reach = pe_reach_of(all[i].mask, 7);
+        const pe_reach reach = pe_positions_reach(all[i].mask, 7);
         assert_int_equal(reach.low, all[i].want.low);
         assert_int_equal(reach.high, all[i].want.high);
     }
-    assert_true(pe_reach_of(POSENC_MASK_KEY_PADDING, 0).low < -((int64_t)1 << 54));
+    assert_true(pe_positions_reach(POSENC_MASK_KEY_PADDING, 0).low < -((int64_t)1 << 54));
 }
 
 static void positions_between_whole_numbers_are_noticed(void **state)
@@ -245,9 +247,9 @@ static void positions_between_whole_numbers_are_noticed(void **state)
     pe_distances           d;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        pe_distances_find(&d, &all[i], &plain, 1, 3, 3, pe_reach_of(POSENC_MASK_NONE, 0));
+        pe_positions_distances(&d, &all[i], &plain, 1, 3, 3, pe_positions_reach(POSENC_MASK_NONE, 0));
         assert_false(d.whole || d.skewed);
-        pe_distances_find(&d, &plain, &all[i], 1, 3, 3, pe_reach_of(POSENC_MASK_NONE, 0));
+        pe_positions_distances(&d, &plain, &all[i], 1, 3, 3, pe_positions_reach(POSENC_MASK_NONE, 0));
         assert_false(d.whole || d.skewed);
     }
 }

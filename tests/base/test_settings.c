@@ -33,22 +33,22 @@ static const posenc_dims sizes = {
 static void a_setting_is_found_by_its_whole_name(void **state)
 {
     (void)state;
-    assert_int_equal(pe_setting_index(table, "base", 4), BASE);
-    assert_int_equal(pe_setting_index(table, "base=5", 4), BASE);
-    assert_int_equal(pe_setting_index(table, "bas", 3), -1);
-    assert_int_equal(pe_setting_index(table, "bases", 5), -1);
-    assert_int_equal(pe_setting_index(NULL, "base", 4), -1);
+    assert_int_equal(pe_settings_index(table, "base", 4), BASE);
+    assert_int_equal(pe_settings_index(table, "base=5", 4), BASE);
+    assert_int_equal(pe_settings_index(table, "bas", 3), -1);
+    assert_int_equal(pe_settings_index(table, "bases", 5), -1);
+    assert_int_equal(pe_settings_index(NULL, "base", 4), -1);
 }
 
 static void a_word_is_its_number_in_the_list(void **state)
 {
     (void)state;
-    assert_int_equal(pe_word_index("a|bc|d", "a", 1), 0);
-    assert_int_equal(pe_word_index("a|bc|d", "bc", 2), 1);
-    assert_int_equal(pe_word_index("a|bc|d", "d", 1), 2);
-    assert_int_equal(pe_word_index("a|bc|d", "b", 1), -1);
-    assert_int_equal(pe_word_index("a|bc|d", "", 0), -1);
-    assert_int_equal(pe_word_index("a|bc|d", "a|bc", 4), -1);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "a", 1), 0);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "bc", 2), 1);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "d", 1), 2);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "b", 1), -1);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "", 0), -1);
+    assert_int_equal(pe_settings_word_index("a|bc|d", "a|bc", 4), -1);
 }
 
 static void text_that_fits_becomes_its_value(void **state)
@@ -72,7 +72,7 @@ static void text_that_fits_becomes_its_value(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err;
-        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "test", &err))
+        if (pe_settings_resolve(&v, &table[all[i].row], all[i].text, &sizes, "test", &err))
             fail_msg("%s=%s: %s", table[all[i].row].name, all[i].text, err.message);
         assert_int_equal(v.given, all[i].given);
         assert_int_equal(v.integer, all[i].integer);
@@ -106,7 +106,7 @@ static void text_that_does_not_fit_is_refused_with_what_would(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err = {0};
-        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) != POSENC_SETTING ||
+        if (pe_settings_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) != POSENC_SETTING ||
             !strstr(err.message, all[i].words))
             fail_msg("%s=%s: '%s' lacks '%s'", table[all[i].row].name, all[i].text, err.message,
                      all[i].words);
@@ -119,12 +119,12 @@ static void expressions_over_sizes_wait_until_sizes_are_known(void **state)
     posenc_error      err;
     const posenc_dims small = {.L = 0};
     (void)state;
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", NULL, "x", &err), POSENC_OK);
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err),
+    assert_int_equal(pe_settings_resolve(&v, &table[ROWS], "8*L", NULL, "x", &err), POSENC_OK);
+    assert_int_equal(pe_settings_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err),
                      POSENC_SETTING); /* no size at all */
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "0", NULL, "x", &err),
+    assert_int_equal(pe_settings_resolve(&v, &table[ROWS], "0", NULL, "x", &err),
                      POSENC_SETTING); /* wrong anyway */
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
+    assert_int_equal(pe_settings_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
 }
 
 static const posenc_setting_info list = {"grid", "list", "1", "1..99", "one number per axis"};
@@ -147,7 +147,7 @@ static void a_list_is_up_to_eight_integers_joined_by_colon_or_x(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err;
-        if (pe_setting_resolve(&v, &list, all[i].text, &sizes, "test", &err))
+        if (pe_settings_resolve(&v, &list, all[i].text, &sizes, "test", &err))
             fail_msg("%s: %s", all[i].text, err.message);
         assert_int_equal(v.count, all[i].count);
         assert_memory_equal(v.items, all[i].items, (size_t)v.count * sizeof *v.items);
@@ -163,7 +163,7 @@ static void what_is_no_list_is_refused(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err = {0};
-        if (pe_setting_resolve(&v, &list, all[i], &sizes, "test", &err) != POSENC_SETTING ||
+        if (pe_settings_resolve(&v, &list, all[i], &sizes, "test", &err) != POSENC_SETTING ||
             !strstr(err.message, "test: grid="))
             fail_msg("grid=%s: '%s'", all[i], err.message);
     }
@@ -180,11 +180,11 @@ static void a_standard_may_name_settings_before_it(void **state)
     (void)state;
     set[ROWS]            = (pe_value){.given = 1, .integer = 12, .real = 12};
     const pe_scope whole = {&sizes, table, set, CLAMP + 1}, rows_alone = {&sizes, table, set, ROWS + 1};
-    assert_int_equal(pe_setting_resolve_in(&v, &follows[0], "", &whole, "x", &err), POSENC_OK);
+    assert_int_equal(pe_settings_resolve_in(&v, &follows[0], "", &whole, "x", &err), POSENC_OK);
     assert_int_equal(v.integer, 6);
-    assert_int_equal(pe_setting_resolve_in(&v, &follows[1], "", &whole, "x", &err), POSENC_OK);
+    assert_int_equal(pe_settings_resolve_in(&v, &follows[1], "", &whole, "x", &err), POSENC_OK);
     assert_int_equal(v.integer, 5); /* absent counts as infinity */
-    assert_int_equal(pe_setting_resolve_in(&v, &follows[2], "", &rows_alone, "x", &err), POSENC_SETTING);
+    assert_int_equal(pe_settings_resolve_in(&v, &follows[2], "", &rows_alone, "x", &err), POSENC_SETTING);
 }
 
 /* The recursive definition, without a table: all ways to end. */
@@ -210,9 +210,9 @@ static void edit_distance_counts_inserts_deletes_replacements_and_swaps(void **s
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (size_t j = 0; j < sizeof words / sizeof *words; j++)
-            assert_int_equal(pe_edit_distance(words[i], words[j]),
+            assert_int_equal(pe_settings_edit_distance(words[i], words[j]),
                              slow_distance(words[i], strlen(words[i]), words[j], strlen(words[j])));
-    assert_int_equal(pe_edit_distance("rope", "rpoe"), 1);
+    assert_int_equal(pe_settings_edit_distance("rope", "rpoe"), 1);
 }
 
 static void a_word_of_any_length_has_a_distance(void **state)
@@ -221,8 +221,8 @@ static void a_word_of_any_length_has_a_distance(void **state)
     (void)state;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    assert_true(pe_edit_distance(text, "rope") > 4);
-    assert_true(pe_edit_distance("rope", text) > 4);
+    assert_true(pe_settings_edit_distance(text, "rope") > 4);
+    assert_true(pe_settings_edit_distance("rope", text) > 4);
 }
 
 /* ---- lists, and standards that follow other settings ---- */
@@ -241,7 +241,7 @@ static const posenc_setting_info linked[] = {
 static posenc_status resolve_linked(pe_value set[], int row, const char *text, posenc_error *err)
 {
     const pe_scope scope = {&sizes, linked, set, row};
-    return pe_setting_resolve_in(&set[row], &linked[row], text, &scope, "linked", err);
+    return pe_settings_resolve_in(&set[row], &linked[row], text, &scope, "linked", err);
 }
 
 static void a_standard_may_follow_settings_before_it(void **state)
@@ -289,10 +289,10 @@ static void a_list_holds_its_numbers_and_their_product(void **state)
         assert_true(set[GRID].real == all[i].product);
     }
     assert_int_equal(resolve_linked(set, GRID, "7x5", &err), POSENC_OK);
-    assert_true(pe_setting_by_name(linked, set, "grid", 4, &number) && number == 35);
-    assert_true(pe_setting_by_name(linked, set, "grid2", 5, &number) && number == 5);
-    assert_false(pe_setting_by_name(linked, set, "grid3", 5, &number));
-    assert_false(pe_setting_by_name(linked, set, "reach1", 6, &number));
+    assert_true(pe_settings_number(linked, set, "grid", 4, &number) && number == 35);
+    assert_true(pe_settings_number(linked, set, "grid2", 5, &number) && number == 5);
+    assert_false(pe_settings_number(linked, set, "grid3", 5, &number));
+    assert_false(pe_settings_number(linked, set, "reach1", 6, &number));
 }
 
 static void a_list_that_is_none_is_refused(void **state)

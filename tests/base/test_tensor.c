@@ -40,13 +40,13 @@ static void what_is_stored_in_any_float_type_loads_back(void **state)
                 wide[i]   = plain(i);
                 narrow[i] = (float)plain(i + 1);
             }
-            pe_store_double(memory, floats[t], stride, wide, N);
-            pe_load_double(wide_back, memory, floats[t], stride, N);
-            pe_load_float(narrow_back, memory, floats[t], stride, N);
+            pe_tensor_store_double(memory, floats[t], stride, wide, N);
+            pe_tensor_load_double(wide_back, memory, floats[t], stride, N);
+            pe_tensor_load_float(narrow_back, memory, floats[t], stride, N);
             for (int64_t i = 0; i < N; i++)
                 assert_true(wide_back[i] == wide[i] && (double)narrow_back[i] == wide[i]);
-            pe_store_float(memory, floats[t], stride, narrow, N);
-            pe_load_float(narrow_back, memory, floats[t], stride, N);
+            pe_tensor_store_float(memory, floats[t], stride, narrow, N);
+            pe_tensor_load_float(narrow_back, memory, floats[t], stride, N);
             assert_memory_equal(narrow, narrow_back, sizeof narrow);
         }
 }
@@ -58,13 +58,13 @@ static void integers_and_masks_load_as_numbers(void **state)
     double        x[3];
     float         y[3];
     (void)state;
-    pe_load_double(x, ids, POSENC_I64, 1, 3);
-    pe_load_float(y, mask, POSENC_U8, 1, 3);
+    pe_tensor_load_double(x, ids, POSENC_I64, 1, 3);
+    pe_tensor_load_float(y, mask, POSENC_U8, 1, 3);
     for (int i = 0; i < 3; i++)
         assert_true(x[i] == (double)ids[i] && y[i] == (float)mask[i]);
     const posenc_tensor t = posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 1, (int64_t[]){3});
-    assert_int_equal(pe_integer_at(&t, 0), -3);
-    assert_true(pe_real_at(&t, 2) == 1000000007.0);
+    assert_int_equal(pe_tensor_integer_at(&t, 0), -3);
+    assert_true(pe_tensor_real_at(&t, 2) == 1000000007.0);
 }
 
 static void a_store_touches_nothing_between_its_strides(void **state)
@@ -75,7 +75,7 @@ static void a_store_touches_nothing_between_its_strides(void **state)
         unsigned char memory[3 * N * 8];
         const double  ones[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
         memset(memory, PATTERN, sizeof memory);
-        pe_store_double(memory, floats[t], 3, ones, N);
+        pe_tensor_store_double(memory, floats[t], 3, ones, N);
         for (size_t i = 0; i < 3 * N; i++)
             for (size_t byte = 0; i % 3 && byte < size; byte++)
                 assert_int_equal(memory[i * size + byte], PATTERN);
@@ -88,24 +88,24 @@ static void a_row_is_found_by_strides_whatever_their_order(void **state)
     const posenc_tensor t =
         posenc_tensor_from_blhd(memory, POSENC_F32, 2, 3, 4, 5); /* [B=2, H=4, L=3, D=5] */
     (void)state;
-    assert_ptr_equal(pe_row(&t, 1, 2, 0), memory + 1 * 60 + 0 * 20 + 2 * 5);
-    assert_ptr_equal(pe_row(&t, 0, 3, 2), memory + 2 * 20 + 3 * 5);
-    assert_int_equal(pe_element_count(&t), 120);
-    assert_false(pe_is_contiguous(&t));
+    assert_ptr_equal(pe_tensor_row(&t, 1, 2, 0), memory + 1 * 60 + 0 * 20 + 2 * 5);
+    assert_ptr_equal(pe_tensor_row(&t, 0, 3, 2), memory + 2 * 20 + 3 * 5);
+    assert_int_equal(pe_tensor_elements(&t), 120);
+    assert_false(pe_tensor_is_contiguous(&t));
 }
 
 static void contiguous_ignores_strides_of_axes_of_length_one(void **state)
 {
     posenc_tensor t = posenc_tensor_contiguous(NULL, POSENC_F32, 3, (int64_t[]){4, 1, 6});
     (void)state;
-    assert_true(pe_is_contiguous(&t));
+    assert_true(pe_tensor_is_contiguous(&t));
     t.stride[1] = 12345;
-    assert_true(pe_is_contiguous(&t));
+    assert_true(pe_tensor_is_contiguous(&t));
     t.stride[0] = 7;
-    assert_false(pe_is_contiguous(&t));
+    assert_false(pe_tensor_is_contiguous(&t));
     t.ndim = 0;
-    assert_true(pe_is_contiguous(&t));
-    assert_int_equal(pe_element_count(&t), 1);
+    assert_true(pe_tensor_is_contiguous(&t));
+    assert_int_equal(pe_tensor_elements(&t), 1);
 }
 
 /* One wrong property per row, and what the sentence must contain. */
@@ -135,9 +135,9 @@ static void a_wrong_tensor_is_refused_with_what_it_is_and_must_be(void **state)
     bad[3].dtype    = (posenc_dtype)77;
     bad[4].ndim     = 9;
     bad[5].ndim     = -1;
-    assert_int_equal(pe_check_tensor(&good, "attend: q", 2, shape, &err), POSENC_OK);
+    assert_int_equal(pe_tensor_check(&good, "attend: q", 2, shape, &err), POSENC_OK);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(pe_check_tensor(&bad[i], "attend: q", 2, shape, &err), want[i].status);
+        assert_int_equal(pe_tensor_check(&bad[i], "attend: q", 2, shape, &err), want[i].status);
         assert_non_null(strstr(err.message, want[i].words));
     }
 }
@@ -149,9 +149,9 @@ static void any_size_is_accepted_where_the_shape_says_so_but_not_none(void **sta
     posenc_tensor t      = posenc_tensor_contiguous(memory, POSENC_F32, 2, (int64_t[]){4, 6});
     posenc_error  err;
     (void)state;
-    assert_int_equal(pe_check_tensor(&t, "x", 2, any, &err), POSENC_OK);
+    assert_int_equal(pe_tensor_check(&t, "x", 2, any, &err), POSENC_OK);
     t.shape[0] = 0;
-    assert_int_equal(pe_check_tensor(&t, "x", 2, any, &err), POSENC_SHAPE);
+    assert_int_equal(pe_tensor_check(&t, "x", 2, any, &err), POSENC_SHAPE);
     assert_non_null(strstr(err.message, "it must be [any,6]"));
 }
 
@@ -162,13 +162,13 @@ static void an_output_must_be_real_and_must_not_overlap_itself(void **state)
     posenc_tensor t        = posenc_tensor_contiguous(memory, POSENC_I64, 2, shape);
     posenc_error  err;
     (void)state;
-    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_DTYPE);
+    assert_int_equal(pe_tensor_check_output(&t, "rows: y", 2, shape, &err), POSENC_DTYPE);
     assert_non_null(strstr(err.message, "rows: y is I64"));
     t.dtype     = POSENC_F64;
     t.stride[0] = 0;
-    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_SHAPE);
+    assert_int_equal(pe_tensor_check_output(&t, "rows: y", 2, shape, &err), POSENC_SHAPE);
     assert_non_null(strstr(err.message, "stride 0 on axis 0"));
-    assert_int_equal(pe_check_tensor(&t, "rows: x", 2, shape, &err), POSENC_OK); /* an input may broadcast */
+    assert_int_equal(pe_tensor_check(&t, "rows: x", 2, shape, &err), POSENC_OK); /* an input may broadcast */
 }
 
 int main(void)

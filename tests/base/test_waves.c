@@ -29,9 +29,9 @@ static void make_positions(double pos[ROWS * STEP])
 static void the_first_frequency_is_1_whatever_the_denominator(void **state)
 {
     (void)state;
-    assert_true(pe_wave_frequency(10000, 0, 4) == 1 && pe_wave_frequency(10000, 0, 0) == 1);
-    assert_true(pe_wave_frequency(10000, 1, 0) == 0); /* the limit from above */
-    assert_true(pe_wave_frequency(16, 1, 2) == 0.25 && pe_wave_frequency(16, 3, 2) == 1.0 / 64);
+    assert_true(pe_angle_base_frequency(10000, 0, 4) == 1 && pe_angle_base_frequency(10000, 0, 0) == 1);
+    assert_true(pe_angle_base_frequency(10000, 1, 0) == 0); /* the limit from above */
+    assert_true(pe_angle_base_frequency(16, 1, 2) == 0.25 && pe_angle_base_frequency(16, 3, 2) == 1.0 / 64);
 }
 
 static void sine_and_cosine_reach_their_channels_and_no_others(void **state)
@@ -42,9 +42,9 @@ static void sine_and_cosine_reach_their_channels_and_no_others(void **state)
     for (int i = 0; i < ROWS * WIDTH; i++)
         out[i] = 7;
     const pe_waves x = {pos, ROWS, STEP, WIDTH, NAN};
-    pe_wave_fill(&x, 0.5, 3, 1, 2, out);
-    pe_wave_fill(&x, 0.25, 4, WIDTH, 1, out); /* a cosine beyond the row */
-    pe_wave_fill(&x, 0.25, -1, -1, 1, out);
+    pe_angle_wave_fill(&x, 0.5, 3, 1, 2, out);
+    pe_angle_wave_fill(&x, 0.25, 4, WIDTH, 1, out); /* a cosine beyond the row */
+    pe_angle_wave_fill(&x, 0.25, -1, -1, 1, out);
     for (int s = 0; s < ROWS; s++) {
         const double p = pos[s * STEP], *row = out + s * WIDTH;
         assert_true(fabs(row[3] - 2 * sin(0.5 * p)) <= 1e-13 && fabs(row[1] - 2 * cos(0.5 * p)) <= 1e-13);
@@ -59,12 +59,12 @@ static void a_row_without_a_place_has_no_waves(void **state)
     const double ones[3 * WIDTH] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)state;
     const pe_waves all = {pos, 3, 1, WIDTH, NAN}, but_2 = {pos, 3, 1, WIDTH, 2};
-    pe_wave_fill(&but_2, 1, 0, 1, 1, out);
+    pe_angle_wave_fill(&but_2, 1, 0, 1, 1, out);
     assert_true(out[0] != 0 && out[1] != 0);
     for (int i = WIDTH; i < 3 * WIDTH; i++)
         assert_true(out[i] == 0);
-    assert_true(fabs(pe_wave_fold(&but_2, 1, 0, -1, ones) - sin(1)) <= 1e-15);
-    assert_true(fabs(pe_wave_fold(&all, 1, 0, -1, ones) - sin(1) - sin(2)) <= 1e-15);
+    assert_true(fabs(pe_angle_wave_fold(&but_2, 1, 0, -1, ones) - sin(1)) <= 1e-15);
+    assert_true(fabs(pe_angle_wave_fold(&all, 1, 0, -1, ones) - sin(1) - sin(2)) <= 1e-15);
 }
 
 static void folding_is_the_adjoint_of_filling(void **state)
@@ -75,10 +75,10 @@ static void folding_is_the_adjoint_of_filling(void **state)
     for (int i = 0; i < ROWS * WIDTH; i++)
         dout[i] = posenc_random_normal(1, "dout", (uint64_t)i);
     const pe_waves x = {pos, ROWS, STEP, WIDTH, NAN};
-    pe_wave_fill(&x, 0.3, 0, 4, 1, out);
+    pe_angle_wave_fill(&x, 0.3, 0, 4, 1, out);
     for (int i = 0; i < ROWS * WIDTH; i++)
         sum += out[i] * dout[i];
-    assert_true(fabs(pe_wave_fold(&x, 0.3, 0, 4, dout) - sum) <= 1e-14 * ROWS * WIDTH);
+    assert_true(fabs(pe_angle_wave_fold(&x, 0.3, 0, 4, dout) - sum) <= 1e-14 * ROWS * WIDTH);
     assert_true(fabs(sum) > 1e-3);
 }
 

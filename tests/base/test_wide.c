@@ -119,7 +119,7 @@ static void frequencies_of_waves_are_rounded_once(void **state)
                 mpfr_set_d(k, -i, MPFR_RNDN);
                 mpfr_div_d(k, k, sizes[n], MPFR_RNDN);
                 mpfr_pow(want, base, k, MPFR_RNDN);
-                assert_true(pe_wave_frequency(bases[b], i, sizes[n]) == mpfr_get_d(want, MPFR_RNDN));
+                assert_true(pe_angle_base_frequency(bases[b], i, sizes[n]) == mpfr_get_d(want, MPFR_RNDN));
             }
     mpfr_clears(base, k, want, (mpfr_ptr)0);
 }

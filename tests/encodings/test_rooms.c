@@ -208,7 +208,7 @@ static const posenc_dims large = {.B = 1, .H = 8, .Lq = 64, .Lk = 64, .D = 16, .
 static int own_setting(void *context, const char *name, size_t length, double *value)
 {
     const pe_resolved *part = context;
-    const int          own  = pe_setting_index(part->room->info.settings, name, length);
+    const int          own  = pe_settings_index(part->room->info.settings, name, length);
     *value                  = own >= 0 ? part->set[own].real : 0;
     return own >= 0;
 }
@@ -229,7 +229,7 @@ static int uniform_ends(const bench *x, int param, double ends[2])
         return 0;
     text[1][strlen(text[1]) - 1] = '\0'; /* the closing parenthesis */
     for (int i = 0; i < 2; i++)
-        if (!pe_evaluate(text[i], own_setting, (void *)(uintptr_t)part, &ends[i]))
+        if (!pe_expression_evaluate(text[i], own_setting, (void *)(uintptr_t)part, &ends[i]))
             fail_msg("%s: %s is no number", row->name, text[i]);
     return 1;
 }

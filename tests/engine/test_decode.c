@@ -90,9 +90,9 @@ static double put(const posenc_tensor *x, int64_t i, float value)
 {
     uint16_t *half = x->data;
     if (x->dtype == POSENC_BF16)
-        return (double)pe_bf16_to_float(half[i] = pe_float_to_bf16(value));
+        return (double)pe_half_bf16_to_float(half[i] = pe_half_float_to_bf16(value));
     if (x->dtype == POSENC_F16)
-        return (double)pe_f16_to_float(half[i] = pe_float_to_f16(value));
+        return (double)pe_half_f16_to_float(half[i] = pe_half_float_to_f16(value));
     return (double)(((float *)x->data)[i] = value);
 }
 

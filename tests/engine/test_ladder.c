@@ -2,10 +2,10 @@
 /*
  * test_ladder: rows made by adding angles are those of exact angles, on every instruction set
  *
- * Against pe_cos_sin, which test_angle holds against MPFR: as floats within 0.501 ulp of its double, whose
- * own error is less than 1e-3 of that thousandth. Positions where a step begins and ends, negative ones, the
- * last below 2^31, any number of rows and pairs; zeros of cosine and sine, which is where a sum of angles
- * would fail first.
+ * Against pe_angle_cos_sin, which test_angle holds against MPFR: as floats within 0.501 ulp of its double,
+ * whose own error is less than 1e-3 of that thousandth. Positions where a step begins and ends, negative
+ * ones, the last below 2^31, any number of rows and pairs; zeros of cosine and sine, which is where a sum of
+ * angles would fail first.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void make(subject *s, pe_columns columns, double base, double factor, dou
     const int64_t M     = columns.M;
     pe_arena      arena = {memory, 0};
     for (int64_t m = 0; m < M; m++)
-        s->k[m] = pe_frequency_of(m == 3 ? 0 : pow(base, -(double)m / (double)M));
+        s->k[m] = pe_angle_frequency(m == 3 ? 0 : pow(base, -(double)m / (double)M));
     s->ladder = pe_ladder_lay_out(columns.width, &arena);
     s->rung   = pe_rung_lay_out(columns.width, &arena);
     assert_true(arena.used <= sizeof memory);
@@ -59,7 +59,7 @@ static double off_by(const subject *s, const float *row, double position, int64_
 {
     const pe_columns *c = &s->ladder.columns;
     double            cosine, sine, off = 0;
-    pe_cos_sin(position, s->k[m], &cosine, &sine);
+    pe_angle_cos_sin(position, s->k[m], &cosine, &sine);
     if (c->cosine + m * c->step < c->width)
         off = ulps(row[c->cosine + m * c->step], cosine * s->ladder.factor);
     if (c->sine + m * c->step < c->width)
@@ -147,7 +147,7 @@ static void steps_near_half_turns_are_exact(void **state)
             make(&s, halves(64), 2, factor, 1, pe_kernels_at(isa));
             for (int m = 0; m < 64; m++)
                 s.k[m] =
-                    pe_frequency_of(half_turn / 16 * (m - 16) + ldexp(m % 2 ? 1 : -1, -4 - m / 2 - 8 * b));
+                    pe_angle_frequency(half_turn / 16 * (m - 16) + ldexp(m % 2 ? 1 : -1, -4 - m / 2 - 8 * b));
             const pe_columns columns = s.ladder.columns;
             pe_ladder_make(&s.ladder, &columns, s.k, factor, 1, pe_kernels_at(isa));
             for (int i = 0; i < 6; i++)

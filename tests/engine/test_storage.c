@@ -78,12 +78,12 @@ static void store(const numbers *x, int64_t i, double value)
     switch (x->dtype) {
     case POSENC_F64: ((double *)x->data)[i] = value, x->exact[i] = value; break;
     case POSENC_BF16:
-        ((uint16_t *)x->data)[i] = pe_float_to_bf16(y);
-        x->exact[i]              = (double)pe_bf16_to_float(pe_float_to_bf16(y));
+        ((uint16_t *)x->data)[i] = pe_half_float_to_bf16(y);
+        x->exact[i]              = (double)pe_half_bf16_to_float(pe_half_float_to_bf16(y));
         break;
     case POSENC_F16:
-        ((uint16_t *)x->data)[i] = pe_float_to_f16(y);
-        x->exact[i]              = (double)pe_f16_to_float(pe_float_to_f16(y));
+        ((uint16_t *)x->data)[i] = pe_half_float_to_f16(y);
+        x->exact[i]              = (double)pe_half_f16_to_float(pe_half_float_to_f16(y));
         break;
     default: ((float *)x->data)[i] = y, x->exact[i] = (double)y;
     }

@@ -121,7 +121,7 @@ static void a_table_holds_the_row_s_own_cosines_and_sines_rounded_once(void **st
     for (int64_t s = 0; s < ROWS; s++)
         for (int64_t m = 0; m < M; m++) {
             double c, n;
-            pe_cos_sin(1000000 + 3 * (double)(s + 2), t.k[m], &c, &n);
+            pe_angle_cos_sin(1000000 + 3 * (double)(s + 2), t.k[m], &c, &n);
             assert_true(table[s * 2 * M + m] == (float)(c * 0.75));
             assert_true(table[s * 2 * M + M + m] == (float)(n * 0.75));
         }
@@ -147,7 +147,7 @@ static void rows_of_floats_agree_with_rows_of_doubles_on_every_instruction_set(v
                 for (int64_t s = 0; s < ROWS; s++) {
                     double row[D];
                     memcpy(row, start, sizeof row);
-                    turn_row(row, &t, pe_position(&pos, 0, s), sign);
+                    turn_row(row, &t, pe_positions_at(&pos, 0, s), sign);
                     for (int64_t m = 0; m < M; m++) {
                         const double size = hypot(start[first_of(&t, m)], start[second_of(&t, m)]);
                         assert_true(fabs((double)x[s * D + first_of(&t, m)] - row[first_of(&t, m)]) <=

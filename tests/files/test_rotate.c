@@ -232,7 +232,8 @@ static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
         const posenc_tensor *h = &half.items[i].tensor, *w = &wide.items[i].tensor;
         assert_int_equal(h->dtype, POSENC_F16);
         for (int64_t n = 0; n < cli_element_count(w); n++)
-            assert_int_equal(((const uint16_t *)h->data)[n], pe_float_to_f16(((const float *)w->data)[n]));
+            assert_int_equal(((const uint16_t *)h->data)[n],
+                             pe_half_float_to_f16(((const float *)w->data)[n]));
     }
     write_halves(&set, "in.safetensors", "BF16");
     file                = scratch("in.safetensors");

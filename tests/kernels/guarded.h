@@ -30,7 +30,7 @@ static inline guarded guarded_make(int64_t count)
     const int64_t all = count + 2 * GUARD;
     guarded       g = {malloc((size_t)all * sizeof(float)), NULL, malloc((size_t)all * sizeof(float)), count};
     for (int64_t i = 0; i < all; i++)
-        g.memory[i] = pe_bits_to_float(CANARY);
+        g.memory[i] = pe_half_bits_to_float(CANARY);
     g.at = g.memory + GUARD;
     return g;
 }

@@ -29,7 +29,7 @@ static void rows_have_the_bits_of_single_angles(void **state)
                 pe_frequency k[2 * MOST];
                 double       p[MOST], c[MOST + 1], s[MOST + 1];
                 for (int i = 0; i < 2 * MOST; i++)
-                    k[i] = i % 5 ? pe_frequency_of(pow(10000, -i / 40.0)) : (pe_frequency){1, 0};
+                    k[i] = i % 5 ? pe_angle_frequency(pow(10000, -i / 40.0)) : (pe_frequency){1, 0};
                 for (uint64_t i = 0; i < MOST; i++) {
                     const double u = posenc_random_uniform(1, "positions", i + (uint64_t)n);
                     p[i]           = (i % 2 ? 1 : -1) * (i % 3 ? floor(exp2(31 * u)) : 300 * u);
@@ -38,7 +38,7 @@ static void rows_have_the_bits_of_single_angles(void **state)
                 pe_kernels_at(isa)->cosines(p, &k[0].k_hi, step, c, s, n);
                 for (int64_t i = 0; i < n; i++) {
                     double cosine, sine;
-                    pe_cos_sin(p[i], k[i * step], &cosine, &sine);
+                    pe_angle_cos_sin(p[i], k[i * step], &cosine, &sine);
                     assert_memory_equal(&c[i], &cosine, sizeof cosine);
                     assert_memory_equal(&s[i], &sine, sizeof sine);
                 }

@@ -41,8 +41,12 @@ static void put(stored *x, int64_t i, float value)
 {
     uint16_t *half = x->data;
     switch (x->cache.type) {
-    case PE_CACHE_BF16: x->exact[i] = (double)pe_bf16_to_float(half[i] = pe_float_to_bf16(value)); break;
-    case PE_CACHE_F16: x->exact[i] = (double)pe_f16_to_float(half[i] = pe_float_to_f16(value)); break;
+    case PE_CACHE_BF16:
+        x->exact[i] = (double)pe_half_bf16_to_float(half[i] = pe_half_float_to_bf16(value));
+        break;
+    case PE_CACHE_F16:
+        x->exact[i] = (double)pe_half_f16_to_float(half[i] = pe_half_float_to_f16(value));
+        break;
     case PE_CACHE_F32: x->exact[i] = (double)(((float *)x->data)[i] = value); break;
     }
 }
@@ -133,8 +137,8 @@ static queries make_queries(int64_t n, int paired)
                  malloc((size_t)n * sizeof(double))};
     for (int64_t i = 0; i < n; i++) {
         q.floats[i] = (float)posenc_random_normal(9, "queries", (uint64_t)i);
-        q.pairs[i]  = pe_float_to_bf16(q.floats[i]);
-        q.exact[i]  = (double)(paired ? SCALE * pe_bf16_to_float(q.pairs[i]) : q.floats[i]);
+        q.pairs[i]  = pe_half_float_to_bf16(q.floats[i]);
+        q.exact[i]  = (double)(paired ? SCALE * pe_half_bf16_to_float(q.pairs[i]) : q.floats[i]);
     }
     return q;
 }
@@ -225,8 +229,8 @@ static void make_weights(float *w, uint16_t *pairs, int64_t stride, int64_t R, i
     for (int64_t r = 0; pairs && r < R; r++)
         for (int64_t c = 0; c < stride; c++) {
             float *x              = w + r * stride + c;
-            pairs[r * stride + c] = c < C ? pe_float_to_bf16(*x) : 0;
-            *x                    = pe_bf16_to_float(pairs[r * stride + c]);
+            pairs[r * stride + c] = c < C ? pe_half_float_to_bf16(*x) : 0;
+            *x                    = pe_half_bf16_to_float(pairs[r * stride + c]);
         }
 }
 
@@ -338,7 +342,7 @@ static void check_step(const soft *x, const char *isa, int paired, int step, int
         fail_msg("%s: the sum of row %d is %.9g, not %.9g", isa, (int)r, (double)x->l[r], l);
     for (int64_t c = 0; c < columns; c++) {
         const double y = score_of(step, r, c) - most, want = most > -INFINITY ? exp(y) : 0,
-                     got = (double)(paired ? pe_bf16_to_float(x->P[r][c]) : x->S[r][c]);
+                     got = (double)(paired ? pe_half_bf16_to_float(x->P[r][c]) : x->S[r][c]);
         if (!(fabs(got - want) <= off(y) + (paired ? 0x1p-8 * (want + off(y)) : 0)))
             fail_msg("%s: weight [%d,%d] is %.9g, not %.9g", isa, (int)r, (int)c, got, want);
         rounded += got;

@@ -186,8 +186,8 @@ static size_t size_of(pe_stored type)
 static float number_at(const void *x, pe_stored type, int64_t i)
 {
     return type == PE_STORED_F32   ? ((const float *)x)[i]
-           : type == PE_STORED_F16 ? pe_f16_to_float(((const uint16_t *)x)[i])
-                                   : pe_bf16_to_float(((const uint16_t *)x)[i]);
+           : type == PE_STORED_F16 ? pe_half_f16_to_float(((const uint16_t *)x)[i])
+                                   : pe_half_bf16_to_float(((const uint16_t *)x)[i]);
 }
 
 static void put_number(void *x, pe_stored type, int64_t i, float y)
@@ -195,7 +195,7 @@ static void put_number(void *x, pe_stored type, int64_t i, float y)
     if (type == PE_STORED_F32)
         ((float *)x)[i] = y;
     else
-        ((uint16_t *)x)[i] = type == PE_STORED_F16 ? pe_float_to_f16(y) : pe_float_to_bf16(y);
+        ((uint16_t *)x)[i] = type == PE_STORED_F16 ? pe_half_float_to_f16(y) : pe_half_float_to_bf16(y);
 }
 
 /* A number of the type may be off by half its last place beside what float arithmetic is off by. */

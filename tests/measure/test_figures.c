@@ -39,7 +39,7 @@ static posenc_encoding *encoding(const char *spec)
 {
     posenc_encoding *e;
     posenc_error     err;
-    if (pe_measure_encoding(&e, spec, NULL, &err))
+    if (pe_survey_encoding(&e, spec, NULL, &err))
         fail_msg("%s: %s", spec, err.message);
     return e;
 }
@@ -58,7 +58,7 @@ static pe_finding find(const pe_findings *f, pe_measure m, const char *of)
     for (int i = 0; i < f->count; i++)
         if (f->rows[i].measure == m && !strncmp(f->rows[i].detail, of, strlen(of)))
             return f->rows[i];
-    fail_msg("there is no finding \"%s\" of \"%s\"", pe_measure_title(m), of);
+    fail_msg("there is no finding \"%s\" of \"%s\"", pe_findings_title(m), of);
     return (pe_finding){0};
 }
 
@@ -135,15 +135,15 @@ static pe_finding ask_made(void (*make)(double *, int64_t), int64_t d, property 
 
 /* ---------------------------------------------------------------- deterministic figures ----- */
 
-#define U           pe_measure_uniqueness, PE_NEAREST, "positions"
-#define R(k)        pe_measure_relativity, PE_SHIFT, "k = " #k
-#define TAU         pe_measure_relativity, PE_OFFSET_SHARE, ""
-#define COST(m)     pe_measure_cost, m, ""
-#define ETA         pe_measure_scores, PE_SCORES, ""
-#define DIRECTION   pe_measure_scores, PE_DIRECTION, ""
-#define AT(t)       pe_measure_decay, PE_AT_DISTANCE, "ones, t = " #t
-#define TREND(of)   pe_measure_decay, PE_TREND, of
-#define FALLING(of) pe_measure_decay, PE_FALLING, of
+#define U           pe_uniqueness_measure, PE_MEASURE_NEAREST, "positions"
+#define R(k)        pe_relativity_measure, PE_MEASURE_SHIFT, "k = " #k
+#define TAU         pe_relativity_measure, PE_MEASURE_OFFSET_SHARE, ""
+#define COST(m)     pe_cost_measure, m, ""
+#define ETA         pe_scores_measure, PE_MEASURE_SCORES, ""
+#define DIRECTION   pe_scores_measure, PE_MEASURE_DIRECTION, ""
+#define AT(t)       pe_decay_measure, PE_MEASURE_AT_DISTANCE, "ones, t = " #t
+#define TREND(of)   pe_decay_measure, PE_MEASURE_TREND, of
+#define FALLING(of) pe_decay_measure, PE_MEASURE_FALLING, of
 
 /* clang-format off */
 static const struct figure {
@@ -197,13 +197,13 @@ static const struct figure {
     {"transformer_xl",                NULL, {64, 16, 4, 20, 1},  ETA, "%.4f", "0.0000", 1},
     {"shaw[values=no]",               NULL, {64, 16, 4, 20, 1},  ETA, "%.4f", "0.0000", 1},
     {"nope",                          NULL, {64, 16, 4, 20, 1},  ETA, "%f", "nan", 1},
-    {"sinusoidal",                    NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "160", 1},
-    {"floater",                       NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "339879", 1},
-    {"fire",                          NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "184325", 1},
-    {"tupe",                          NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "526338", 1},
-    {"hierarchical",                  NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "23", 1 / 64.0},
-    {"shaw",                          NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "4224", 1},
-    {"shaw[per_head=yes]",            NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "16896", 1},
+    {"sinusoidal",                    NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "160", 1},
+    {"floater",                       NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "339879", 1},
+    {"fire",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "184325", 1},
+    {"tupe",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "526338", 1},
+    {"hierarchical",                  NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "23", 1 / 64.0},
+    {"shaw",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "4224", 1},
+    {"shaw[per_head=yes]",            NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "16896", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(1), "%.2f", "0.97", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(16), "%.2f", "0.62", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(64), "%.2f", "0.48", 1},
@@ -250,7 +250,7 @@ static void figures_print_as_stated(void **state)
         char                 text[TEXT];
         write(text, f, found.value);
         if (*f->format == '<' ? !(found.value <= atof(f->printed)) : strcmp(text, f->printed)) {
-            print_error("%s, %s %s: %s, stated %s\n", f->what, pe_measure_title(f->measure), f->detail, text,
+            print_error("%s, %s %s: %s, stated %s\n", f->what, pe_findings_title(f->measure), f->detail, text,
                         f->printed);
             wrong++;
         }
@@ -274,7 +274,7 @@ static void scores_tell_distances_apart_as_far_as_stated(void **state)
                 {"kerple_power", N - 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-        const double last = ask(rows[i].spec, sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value;
+        const double last = ask(rows[i].spec, sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value;
         if (last != rows[i].last)
             fail_msg("%s tells distances apart up to %g, not %g", rows[i].spec, last, rows[i].last);
     }
@@ -287,8 +287,8 @@ static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)
 {
     (void)state;
     const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-    near(ask("t5[bidirectional=no]", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 113, 0);
-    near(ask("t5", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 91, 0);
+    near(ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value, 113, 0);
+    near(ask("t5", sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value, 91, 0);
 }
 
 /* Half of the classes have one member each, from 0 to 7 or to 15, and the next begins with the distance after
@@ -297,10 +297,11 @@ static void t5_tells_apart_the_distances_with_a_class_of_their_own(void **state)
 {
     (void)state;
     const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-    assert_string_equal(ask("t5", sizes, pe_measure_uniqueness, PE_DISTANCES, "").detail,
+    assert_string_equal(ask("t5", sizes, pe_uniqueness_measure, PE_MEASURE_DISTANCES, "").detail,
                         "0 to 8 of 0 to 511");
-    assert_string_equal(ask("t5[bidirectional=no]", sizes, pe_measure_uniqueness, PE_DISTANCES, "").detail,
-                        "0 to 16 of 0 to 511");
+    assert_string_equal(
+        ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_MEASURE_DISTANCES, "").detail,
+        "0 to 16 of 0 to 511");
 }
 
 static int64_t idle(const char *spec, int64_t length, int64_t width)
@@ -310,7 +311,7 @@ static int64_t idle(const char *spec, int64_t length, int64_t width)
     double          *table = malloc((size_t)(length * width) * sizeof *table);
     assert_non_null(table);
     assert_int_equal(pe_subject_rows(s, NULL, table, NULL), POSENC_OK);
-    const int64_t count = pe_idle_channels(table, length, width);
+    const int64_t count = pe_relativity_idle_channels(table, length, width);
     free(table);
     pe_subject_free(s);
     posenc_encoding_free(e);
@@ -339,7 +340,7 @@ static void bf16_keeps_all_rows_of_a_long_table_apart(void **state)
     double          *table  = malloc((size_t)(length * WIDTH) * sizeof *table);
     assert_non_null(table);
     assert_int_equal(pe_subject_rows(s, NULL, table, NULL), POSENC_OK);
-    assert_int_equal(pe_distinct_rows(table, length, WIDTH), length);
+    assert_int_equal(pe_uniqueness_distinct_rows(table, length, WIDTH), length);
     free(table);
     pe_subject_free(s);
     posenc_encoding_free(e);
@@ -357,11 +358,12 @@ static int64_t distinct_angles(int64_t length)
     assert_int_equal(posenc_rotary_frequencies(s->plan, w, &pairs, NULL, NULL), POSENC_OK);
     for (int64_t i = 0; i < length; i++)
         for (int64_t k = 0; k < pairs; k++) {
-            const double angle           = pe_round_bf16(pe_round_bf16((double)i) * pe_round_bf16(w[k]));
+            const double angle           = pe_uniqueness_round_bf16(pe_uniqueness_round_bf16((double)i) *
+                                                                    pe_uniqueness_round_bf16(w[k]));
             table[i * WIDTH + 2 * k]     = sin(angle);
             table[i * WIDTH + 2 * k + 1] = cos(angle);
         }
-    const int64_t distinct = pe_distinct_rows(table, length, WIDTH);
+    const int64_t distinct = pe_uniqueness_distinct_rows(table, length, WIDTH);
     free(table);
     pe_subject_free(s);
     posenc_encoding_free(e);
@@ -381,7 +383,7 @@ static void positions_in_bf16_lose_as_many(void **state)
 {
     (void)state;
     const pe_finding found = ask("sinusoidal", (pe_subject_sizes){2048, WIDTH, 1, 1, 1},
-                                 pe_measure_uniqueness, PE_DISTINCT_BF16, "");
+                                 pe_uniqueness_measure, PE_MEASURE_DISTINCT_BF16, "");
     assert_string_equal(found.detail, "641 of 2048");
 }
 
@@ -396,7 +398,8 @@ static double in_sample(int64_t rows)
     assert_non_null(table);
     for (int64_t i = 0; i < (rows + 1) * WIDTH; i++)
         table[i] = posenc_random_normal(3, "table", (uint64_t)i);
-    assert_int_equal(pe_least_squares(M, table, table + WIDTH, rows, WIDTH, WIDTH, 1e-13, NULL), POSENC_OK);
+    assert_int_equal(pe_least_squares_fit(M, table, table + WIDTH, rows, WIDTH, WIDTH, 1e-13, NULL),
+                     POSENC_OK);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t c = 0; c < WIDTH; c++) {
             double sum = table[(i + 1) * WIDTH + c];
@@ -458,7 +461,7 @@ static sample draw(const char *spec, pe_subject_sizes sizes, property *of, pe_me
     return (sample){mean, sqrt((squares / DRAWS - mean * mean) * DRAWS / (DRAWS - 1))};
 }
 
-#define TERM(which) pe_measure_terms, which, ""
+#define TERM(which) pe_score_terms_measure, which, ""
 
 /* One subject's own draws, of which it says the mean and the spread; or 200 subjects of one draw each. */
 #define OF(n)              \
@@ -495,14 +498,14 @@ static const struct drawn {
     {"learned",         {64, 64, 4, 1, 0}, ETA,    0.98,  0.01,  0,     0},
     {"cope",            {64, 64, 4, 1, 0}, ETA,    0.95,  0.01,  0,     0},
     {"t5",              {64, 64, 4, 1, 0}, DIRECTION, 0.56, 0.01, 0,    0},
-    {"sinusoidal",      SCORE, TERM(PE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
-    {"sinusoidal",      SCORE, TERM(PE_CONTENT_POSITION),  0.70,   0.01,   0.05,    0},
-    {"sinusoidal",      SCORE, TERM(PE_POSITION_CONTENT),  0.70,   0.01,   0.05,    0},
-    {"sinusoidal",      SCORE, TERM(PE_POSITION_POSITION), 0.49,   0.01,   0.08,    0},
-    {"learned",         SCORE, TERM(PE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
-    {"learned",         SCORE, TERM(PE_CONTENT_POSITION),  0.0200, 0.0001, 0.0006,  0},
-    {"learned",         SCORE, TERM(PE_POSITION_CONTENT),  0.0200, 0.0001, 0.0006,  0},
-    {"learned",         SCORE, TERM(PE_POSITION_POSITION), 0.0004, 0.0001, 0.00001, 0},
+    {"sinusoidal",      SCORE, TERM(PE_MEASURE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
+    {"sinusoidal",      SCORE, TERM(PE_MEASURE_CONTENT_POSITION),  0.70,   0.01,   0.05,    0},
+    {"sinusoidal",      SCORE, TERM(PE_MEASURE_POSITION_CONTENT),  0.70,   0.01,   0.05,    0},
+    {"sinusoidal",      SCORE, TERM(PE_MEASURE_POSITION_POSITION), 0.49,   0.01,   0.08,    0},
+    {"learned",         SCORE, TERM(PE_MEASURE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
+    {"learned",         SCORE, TERM(PE_MEASURE_CONTENT_POSITION),  0.0200, 0.0001, 0.0006,  0},
+    {"learned",         SCORE, TERM(PE_MEASURE_POSITION_CONTENT),  0.0200, 0.0001, 0.0006,  0},
+    {"learned",         SCORE, TERM(PE_MEASURE_POSITION_POSITION), 0.0004, 0.0001, 0.00001, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ U"), -0.69, 0.01, 0.12, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ U"), -0.68, 0.01, 0.11, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ N"),  0.04, 0.01, 0.31, 0},
@@ -567,7 +570,7 @@ static void drawn_figures_and_their_spreads_are_as_stated(void **state)
             if (is_as_stated(d, got))
                 continue;
             print_error("%s, %s %s, seed %d: %.4f, spread %.4g, stated %g, spread %g\n", d->spec,
-                        pe_measure_title(d->measure), d->detail, (int)seed, got.mean, got.spread, d->stated,
+                        pe_findings_title(d->measure), d->detail, (int)seed, got.mean, got.spread, d->stated,
                         d->spread);
             wrong++;
         }
@@ -586,8 +589,8 @@ static void random_tables_leave_what_regression_theory_says(void **state)
     for (int i = 0; i < 2; i++) {
         const double m      = offsets[i].rows;
         const double theory = (1 + WIDTH / (m - WIDTH - 1)) * m / (m - 1);
-        const sample got    = draw("learned", (pe_subject_sizes){N, WIDTH, 1, 1, 0}, pe_measure_relativity,
-                                   PE_SHIFT, offsets[i].detail, 1);
+        const sample got    = draw("learned", (pe_subject_sizes){N, WIDTH, 1, 1, 0}, pe_relativity_measure,
+                                   PE_MEASURE_SHIFT, offsets[i].detail, 1);
         /* the formula is exact for the numerator; the ratio of two estimates adds about 1 / (m d) */
         assert_true(fabs(got.mean - theory) <= 3 * got.spread / sqrt(DRAWS) + 1 / m);
     }

@@ -358,7 +358,7 @@ static void scores_of_ones_are_mean_cosines_at_every_base(void **state)
     pe_picture_data     data = sized(N, 1, D);
     data.bases               = bases;
     data.base_count          = 3;
-    data.contents            = PE_ONES;
+    data.contents            = PE_VECTORS_ONES;
     made m                   = make("rope", POSENC_ROTARY, "decay", data);
     (void)state;
     assert_int_equal(m.f->panel_count, 4);
@@ -434,7 +434,7 @@ static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state
 static void a_seed_decides_the_draws(void **state)
 {
     pe_picture_data data = sized(20, 1, 8);
-    data.contents        = PE_NORMAL;
+    data.contents        = PE_VECTORS_NORMAL;
     made a = make("rope", POSENC_ROTARY, "decay", data), b = make("rope", POSENC_ROTARY, "decay", data);
     data.seed = 2;
     made c    = make("rope", POSENC_ROTARY, "decay", data);
@@ -484,7 +484,7 @@ static void one_theta_turns_what_the_encoding_turns(void **state)
     enum { N = 12, D = 8, TURNED = 4 };
     pe_picture_data data = sized(N, 1, D);
     data.thetas          = PE_ONE_THETA;
-    data.contents        = PE_ONES;
+    data.contents        = PE_VECTORS_ONES;
     made m               = make("rope[dim=4]", POSENC_ROTARY, "decay", data);
     (void)state;
     for (int t = 0; t < N; t++) {
@@ -534,7 +534,7 @@ static void the_mass_of_a_rotation_is_a_softmax_of_its_scores(void **state)
 {
     enum { N = 50, D = 16 };
     pe_picture_data data = sized(N, 1, D);
-    data.contents        = PE_ONES;
+    data.contents        = PE_VECTORS_ONES;
     made   m             = make("rope", POSENC_ROTARY, "mass", data);
     double all = 0, sum = 0;
     (void)state;

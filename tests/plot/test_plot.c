@@ -115,7 +115,7 @@ static void a_file_is_what_its_ending_says(void **state)
         for (int k = 0; k < 4; k++) {
             size_t       size;
             posenc_error err;
-            if (pe_plot_file(&figures[k], rows[i].path, &err))
+            if (pe_gnuplot_file(&figures[k], rows[i].path, &err))
                 fail_msg("%s", err.message);
             char *data = read_whole(rows[i].path, &size);
             assert_true(size > 500 && !strncmp(data, rows[i].start, strlen(rows[i].start)));
@@ -130,10 +130,10 @@ static void other_endings_and_places_are_refused_and_leave_nothing(void **state)
     const pe_figure f = a_grid();
     posenc_error    err;
     (void)state;
-    assert_int_equal(pe_plot_file(&f, "a.gif", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_gnuplot_file(&f, "a.gif", &err), POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "a.gif"));
-    assert_int_equal(pe_plot_file(&f, "png", &err), POSENC_ARGUMENT);
-    assert_int_equal(pe_plot_file(&f, "no/such/folder/a.png", &err), POSENC_FILE);
+    assert_int_equal(pe_gnuplot_file(&f, "png", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_gnuplot_file(&f, "no/such/folder/a.png", &err), POSENC_FILE);
     assert_non_null(strstr(err.message, "no/such/folder/a.png"));
     assert_int_not_equal(access("a.gif", F_OK), 0);
 }
@@ -145,13 +145,13 @@ static void without_gnuplot_the_sentence_names_the_package(void **state)
     posenc_error    err;
     (void)state;
     setenv("PATH", folder, 1);
-    assert_int_equal(pe_plot_ready(&err), POSENC_FILE);
+    assert_int_equal(pe_gnuplot_ready(&err), POSENC_FILE);
     assert_non_null(strstr(err.message, "gnuplot-nox"));
-    assert_int_equal(pe_plot_file(&f, "a.png", NULL), POSENC_FILE);
+    assert_int_equal(pe_gnuplot_file(&f, "a.png", NULL), POSENC_FILE);
     setenv("PATH", path, 1);
     free(path);
     assert_int_not_equal(access("a.png", F_OK), 0);
-    assert_int_equal(pe_plot_ready(&err), POSENC_OK);
+    assert_int_equal(pe_gnuplot_ready(&err), POSENC_OK);
 }
 
 /* Both directions of the conversation are far beyond what a socket holds: the first panel is drawn, at
@@ -175,7 +175,7 @@ static void many_large_panels_do_not_wait_for_each_other(void **state)
     const pe_figure f = {
         .kind = PE_PANELS, .title = "many", .panels = panels, .panel_count = PANELS, .panel_columns = 2};
     alarm(120); /* a stand-still is a failure, not a pause */
-    assert_int_equal(pe_plot_file(&f, "many.svg", NULL), POSENC_OK);
+    assert_int_equal(pe_gnuplot_file(&f, "many.svg", NULL), POSENC_OK);
     alarm(0);
     free(read_whole("many.svg", &size));
     assert_true(size > PANELS * 100000);
@@ -223,7 +223,7 @@ static void an_svg_is_well_formed_and_carries_its_name(void **state)
     for (int k = 0; k < 4; k++) {
         char        *svg;
         posenc_error err;
-        if (pe_plot_svg(&figures[k], "loss_7", &svg, &err))
+        if (pe_gnuplot_svg(&figures[k], "loss_7", &svg, &err))
             fail_msg("%s", err.message);
         assert_true(is_well_formed(svg));
         assert_non_null(strstr(svg, "loss_7"));
@@ -240,12 +240,12 @@ static void a_text_is_shown_as_it_is(void **state)
     const pe_figure f = some_curves();
     char           *svg;
     (void)state;
-    assert_int_equal(pe_plot_svg(&f, "x", &svg, NULL), POSENC_OK);
+    assert_int_equal(pe_gnuplot_svg(&f, "x", &svg, NULL), POSENC_OK);
     assert_non_null(strstr(svg, "it's &lt;b> &amp;"));
     assert_non_null(strstr(svg, "`touch harmed`"));
     assert_non_null(strstr(svg, "^_{x}"));
     free(svg);
-    assert_int_equal(pe_plot_svg(&f, "bad name'", &svg, NULL), POSENC_ARGUMENT);
+    assert_int_equal(pe_gnuplot_svg(&f, "bad name'", &svg, NULL), POSENC_ARGUMENT);
     assert_null(svg);
 }
 
@@ -258,7 +258,7 @@ __attribute__((noinline)) static char *draw(const pe_figure *f, int columns, int
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     assert_non_null(to);
-    assert_int_equal(pe_plot_terminal(f, to, columns, colour, NULL), POSENC_OK);
+    assert_int_equal(pe_terminal_print(f, to, columns, colour, NULL), POSENC_OK);
     fclose(to);
     return text;
 }
@@ -334,15 +334,15 @@ static void dots_are_not_joined_and_hues_are_kept(void **state)
     char *text = draw(&f, COLUMNS, 0);
     assert_int_equal(count_of(text, 'a'), 2);
     free(text);
-    const pe_rgb orange = pe_curve_colour(&f, 0);
+    const pe_rgb orange = pe_colours_of_curve(&f, 0);
     one.style           = PE_LINE;
     text                = draw(&f, COLUMNS, 0);
     assert_true(count_of(text, 'a') > 10);
     free(text);
     one.hue           = 0;
-    const pe_rgb blue = pe_curve_colour(&f, 0);
+    const pe_rgb blue = pe_colours_of_curve(&f, 0);
     one.style         = PE_RULE;
-    const pe_rgb grey = pe_curve_colour(&f, 0);
+    const pe_rgb grey = pe_colours_of_curve(&f, 0);
     assert_true(orange.r > orange.b && blue.b > blue.r && grey.r == grey.g && grey.g == grey.b);
 }
 
@@ -402,7 +402,7 @@ static void a_grid_of_one_row_or_column_is_drawn(void **state)
         int       n   = 0;
         f.rows        = k ? 1 : N;
         f.cols        = k ? N : 1;
-        assert_int_equal(pe_plot_svg(&f, "thin", &svg, NULL), POSENC_OK);
+        assert_int_equal(pe_gnuplot_svg(&f, "thin", &svg, NULL), POSENC_OK);
         for (at = svg; (at = strstr(at, "<polygon fill = 'rgb(")); at++)
             n++;
         assert_true(n >= N); /* a rectangle per cell at least */
@@ -415,26 +415,26 @@ static void a_terminal_too_narrow_is_refused(void **state)
     const pe_figure f = a_grid();
     posenc_error    err;
     (void)state;
-    assert_int_equal(pe_plot_terminal(&f, stdout, 5, 0, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_terminal_print(&f, stdout, 5, 0, &err), POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "5 columns"));
 }
 
 static void scales_end_where_they_should(void **state)
 {
-    const pe_rgb first = pe_scale_colour(0, 0), last = pe_scale_colour(0, 2),
-                 middle = pe_scale_colour(1, 0.5);
+    const pe_rgb first = pe_colours_on_scale(0, 0), last = pe_colours_on_scale(0, 2),
+                 middle = pe_colours_on_scale(1, 0.5);
     double    low, high;
     pe_figure f = a_grid();
     (void)state;
     assert_true(first.r == 68 && first.g == 1 && first.b == 84);
     assert_true(last.r == 253 && last.g == 231 && last.b == 37);
     assert_true(middle.r == 247 && middle.g == 247 && middle.b == 247);
-    pe_value_range(&f, &low, &high);
+    pe_colours_range(&f, &low, &high);
     assert_true(low == -high && high == N * N / 2);
     f.rows = f.cols = 1;
     f.values        = &xs[0];
     f.signed_scale  = 0;
-    pe_value_range(&f, &low, &high);
+    pe_colours_range(&f, &low, &high);
     assert_true(low < high); /* a scale of no width would divide by zero */
 }
 

@@ -105,7 +105,7 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const int64_t dim = p->set[DIM].integer, m = p->set[OMEGA_PER_DIM].integer ? i % dim : 0;
     if (index == R)
-        return p->set[SIGMA].real * pe_normal(rng);
+        return p->set[SIGMA].real * pe_random_normal(rng);
     return index == OMEGA ? pow(p->set[BASE].real, -2.0 * (double)(m / 2) / (double)dim) : 0;
 }
 
@@ -124,7 +124,7 @@ static void find_angles(const pe_problem *p, double position, const double w[], 
 {
     double places[CHANNELS], k[2 * CHANNELS];
     for (int64_t i = 0; i < n; i++) {
-        const pe_frequency f = pe_frequency_of(w[i]);
+        const pe_frequency f = pe_angle_frequency(w[i]);
         places[i]            = position;
         k[2 * i]             = f.k_hi;
         k[2 * i + 1]         = f.k_lo;

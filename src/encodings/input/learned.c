@@ -82,7 +82,7 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    const double x = p->set[SIGMA].real * pe_normal(rng);
+    const double x = p->set[SIGMA].real * pe_random_normal(rng);
     return is_padding(p, i / p->set[DIM].integer) ? 0 : x;
 }
 

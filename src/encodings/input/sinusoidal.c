@@ -131,8 +131,9 @@ static double frequency(const pe_problem *p, int64_t k)
     const double  half = forms[preset].whole ? (double)(dim / 2) : (double)dim / 2,
                  N = half - forms[preset].one_less, base = p->set[BASE].real;
     if (p->set[SPACING].integer == GEOMETRIC || last < 1)
-        return pe_wave_frequency(base, (double)k, N);
-    const double lowest = pe_wave_frequency(base, (double)last, N), left = (double)(last - k) / (double)last;
+        return pe_angle_base_frequency(base, (double)k, N);
+    const double lowest = pe_angle_base_frequency(base, (double)last, N),
+                 left   = (double)(last - k) / (double)last;
     return lowest + (1 - lowest) * (p->set[SPACING].integer == LINEAR ? left : left * left);
 }
 
@@ -170,8 +171,8 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     const double   size = p->set[SCALED].integer ? par[AMPLITUDE][0] : 1;
     memset(out, 0, (size_t)(n * x.width) * sizeof *out);
     for (int64_t k = 0; k < count(p); k++)
-        pe_wave_fill(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, size, out);
-    pe_wave_fill(&x, 1, -1, odd_channel(p), size, out);
+        pe_angle_wave_fill(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, size, out);
+    pe_angle_wave_fill(&x, 1, -1, odd_channel(p), size, out);
 }
 
 /* Tables of sines and cosines alone; the odd channels of halves have rules of their own. */
@@ -196,8 +197,8 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
         return;
     for (int64_t k = 0; k < count(p); k++)
         dpar[AMPLITUDE][0] +=
-            pe_wave_fold(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, dout);
-    dpar[AMPLITUDE][0] += pe_wave_fold(&x, 1, -1, odd_channel(p), dout);
+            pe_angle_wave_fold(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, dout);
+    dpar[AMPLITUDE][0] += pe_angle_wave_fold(&x, 1, -1, odd_channel(p), dout);
 }
 
 /* An angle for each frequency, and what is made of it. */

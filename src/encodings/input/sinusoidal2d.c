@@ -109,8 +109,8 @@ static double coordinate(const pe_problem *p, int64_t index, int64_t size)
 {
     if (p->set[PRESET].integer != DETR)
         return (double)index;
-    return pe_detr_coordinate((double)index + 1, (double)size, (int)p->set[NORMALIZE].integer,
-                              p->set[EPS].real);
+    return pe_positions_detr_coordinate((double)index + 1, (double)size, (int)p->set[NORMALIZE].integer,
+                                        p->set[EPS].real);
 }
 
 static void locate(const pe_problem *p, int64_t s, double at[])
@@ -134,9 +134,10 @@ static void rows(const pe_problem *p, const double *const par[], const double po
         const int64_t  step = sine == cosine ? 2 : 1;
         const pe_waves x    = {pos + axis, n, 2, dim, NAN};
         for (int64_t k = 0; k < f; k++)
-            pe_wave_fill(
-                &x, pe_wave_frequency(p->set[BASE].real, (double)k, (double)(f - forms[preset].one_less)),
-                sine * f + k * step, cosine * f + k * step + (sine == cosine), 1, out);
+            pe_angle_wave_fill(&x,
+                               pe_angle_base_frequency(p->set[BASE].real, (double)k,
+                                                       (double)(f - forms[preset].one_less)),
+                               sine * f + k * step, cosine * f + k * step + (sine == cosine), 1, out);
     }
 }
 

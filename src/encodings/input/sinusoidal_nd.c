@@ -79,8 +79,9 @@ static void rows(const pe_problem *p, const double *const par[], const double po
         const pe_waves x = {pos + axis, n, N, dim, NAN};
         for (int64_t k = 0; k < m; k++) {
             const int64_t sine = axis * 2 * m + k * step;
-            pe_wave_fill(&x, pe_wave_frequency(p->set[BASE].real, (double)k, (double)(t2t ? m - 1 : m)), sine,
-                         sine + (t2t ? m : 1), 1, out);
+            pe_angle_wave_fill(
+                &x, pe_angle_base_frequency(p->set[BASE].real, (double)k, (double)(t2t ? m - 1 : m)), sine,
+                sine + (t2t ? m : 1), 1, out);
         }
     }
 }

@@ -59,9 +59,9 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     const pe_waves x = {pos, n, 1, dim, NAN};
     memset(out, 0, (size_t)(n * dim) * sizeof *out);
     for (int64_t k = 0; k < half; k++) {
-        const double w = p->set[SCALE].real * pe_wave_frequency(p->set[MAX_PERIOD].real, (double)k,
-                                                                (double)half - p->set[SHIFT].real);
-        pe_wave_fill(&x, w, flip ? k + half : k, flip ? k : k + half, 1, out);
+        const double w = p->set[SCALE].real * pe_angle_base_frequency(p->set[MAX_PERIOD].real, (double)k,
+                                                                      (double)half - p->set[SHIFT].real);
+        pe_angle_wave_fill(&x, w, flip ? k + half : k, flip ? k : k + half, 1, out);
     }
 }
 

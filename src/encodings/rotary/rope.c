@@ -458,7 +458,7 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_tu
         const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
                           : matrix      ? matrix[i] / (factors ? factors[m] : 1)
                                         : NAN;
-        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
+        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_half_round_to_bf16(w);
     }
 }
 
@@ -520,7 +520,7 @@ static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
     const double dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
     if (N != 2)
         return m % N == n ? pow(base, -2.0 * (double)N * (double)(m / N) / dim) : 0;
-    const double quarter = 1.57079632679489662, own = pe_uniform_at(rng->key, (uint64_t)(i / (N * M))),
+    const double quarter = 1.57079632679489662, own = pe_random_uniform_at(rng->key, (uint64_t)(i / (N * M))),
                  angle = 4 * quarter * own + (m < half ? 0 : quarter);
     return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
 }

@@ -67,7 +67,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_s
     w->count = left < WAVES ? left : WAVES;
     for (int64_t k = 0; k < w->count; k++) {
         const pe_frequency omega =
-            pe_frequency_of(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
+            pe_angle_frequency(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
         w->k[k][0] = omega.k_hi;
         w->k[k][1] = omega.k_lo;
         if (with_steps)

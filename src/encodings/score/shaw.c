@@ -92,11 +92,11 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const int64_t width = index == RK ? p->D : p->Dv;
     if (p->set[TABLE].integer == 0)
-        return p->set[SIGMA].real * pe_normal(rng);
+        return p->set[SIGMA].real * pe_random_normal(rng);
     const int64_t row = i / width % rows_of(p), even = i % width - i % width % 2,
                   rel = p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer;
     double c, s;
-    pe_cos_sin((double)rel, pe_frequency_of(pow(10000.0, -(double)even / (double)width)), &c, &s);
+    pe_angle_cos_sin((double)rel, pe_angle_frequency(pow(10000.0, -(double)even / (double)width)), &c, &s);
     return i % width % 2 ? c : s;
 }
 

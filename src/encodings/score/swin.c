@@ -239,7 +239,7 @@ static posenc_status check_v2(const pe_problem *p, posenc_error *err)
 
 static double init_v2(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    return index == LOGIT_SCALE ? log(10) : index == B1 ? 0 : p->set[SIGMA_V2].real * pe_normal(rng);
+    return index == LOGIT_SCALE ? log(10) : index == B1 ? 0 : p->set[SIGMA_V2].real * pe_random_normal(rng);
 }
 
 /* ---- swin_v2: the network, once per run ---- */

@@ -71,7 +71,7 @@ static int64_t most_of(const pe_problem *p)
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
 {
-    return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
+    return pe_angle_frequency(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
 /* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on
@@ -96,7 +96,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     w->count = left < CHANNELS ? left : CHANNELS;
     for (int64_t k = 0; k < w->count; k++) {
         w->frequency[k] = omega(p, first + k);
-        pe_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
+        pe_angle_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
     }
 }
 
@@ -116,7 +116,7 @@ static void follow(waves *w, int64_t t)
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
     if (!w->known || w->at > t || w->at < start) {
         for (int64_t k = 0; k < w->count; k++)
-            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+            pe_angle_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
         w->at    = start;
         w->known = 1;
     }
