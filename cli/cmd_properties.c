@@ -124,7 +124,7 @@ static int print_one(const subject *s, const pe_survey *survey)
            (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
            (long long)survey->sizes.heads, (long long)survey->sizes.draws,
            (unsigned long long)survey->sizes.seed,
-           s->findings.drawn ? "born as zeros: parameters are drawn from N(0,1)\n" : "");
+           s->findings.randomised ? "born as zeros: parameters are drawn from N(0,1)\n" : "");
     cli_print_table(&table);
     if (s->coordinates > 1)
         printf("\n%s: %s.\n", words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE]);
@@ -187,7 +187,7 @@ static void print_notes(const subject *list, int count)
         if (is_used[r])
             printf("%s: %s.\n", words[r], notes[r]);
     for (int i = 0; i < count; i++) {
-        if (!list[i].err.status && list[i].findings.drawn)
+        if (!list[i].err.status && list[i].findings.randomised)
             printf("%s: born as zeros; its parameters are drawn from N(0,1).\n", list[i].name);
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
             printf("%s: measured as %s.\n", list[i].name, list[i].spec);
@@ -238,12 +238,12 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 {
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(all, list[i].err.status ? json_pack("{s:s, s:s}", "encoding", list[i].name,
-                                                                  "not_measured", list[i].err.message)
-                                                      : json_pack("{s:s, s:s, s:b, s:o}", "encoding",
-                                                                  list[i].name, "measured_as", list[i].spec,
-                                                                  "drawn", list[i].findings.drawn, "findings",
-                                                                  json_findings(&list[i].findings)));
+        json_array_append_new(
+            all, list[i].err.status
+                     ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
+                     : json_pack("{s:s, s:s, s:b, s:o}", "encoding", list[i].name, "measured_as",
+                                 list[i].spec, "drawn", list[i].findings.randomised, "findings",
+                                 json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",

@@ -3,12 +3,11 @@
  * uniqueness.c: has every position its own vector, every distance its own score?
  *
  * Tables: u = min over pairs of |p_i - p_j| / rms, rms^2 = mean |p_i|^2, so that u does not depend on the
- * table's scale. The distance of a pair is summed channel by channel and given up as soon as it exceeds the
- * nearest so far, which for most pairs is after a few channels; all pairs of 65536 rows take seconds.
+ * table's scale. The distance of a pair is summed channel by channel, and no further once it exceeds the
+ * smallest so far, which for most pairs is after a few channels; all pairs of 65536 rows take seconds.
  *
- * Rounding: rows are counted again after rounding to bf16, and once more with positions that went through
- * bf16 before the table saw them, as in a model whose positions are of that type: whole numbers beyond 256
- * then fall together.
+ * Rounding: rows are counted again after rounding to bf16, and once more with positions that were rounded to
+ * bf16 first, as in a model whose positions are of that type: whole numbers beyond 256 then coincide.
  *
  * Scores: v(t) = the scores of all heads at distance t, for one drawn content that is the same everywhere.
  * Their smallest difference in the head that tells best; the largest D such that v(0) ... v(D) all differ;
@@ -22,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 8 };     /* summed before the sum is looked at */
+enum { CHANNELS = 8 };     /* summed before the sum is compared */
 #define TIE (1 - 1e-9)     /* pairs that differ by round-off are equally near: the first one is named */
 enum { MOST_GAPS = 4096 }; /* distances whose pairs are compared */
 
@@ -111,8 +110,8 @@ static posenc_status find_distinct(const pe_subject *s, const double *table, pe_
     return POSENC_OK;
 }
 
-/* Rows of the positions as bf16 knows them. The last may round up to N, which a table of N rows does not
-   have. */
+/* Rows of the positions rounded to bf16. The last may round up to N, which a table of N rows does not have.
+ */
 static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to, posenc_error *err)
 {
     const int64_t N         = s->sizes.length;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * biases.c: what is added to the scores whatever the content, where attention goes by it alone, and which
- * distances share a class
+ * biases.c: biases of scores, the attention that they make by themselves, and the buckets of distances
  *
- *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per
- *         head; of one that knows positions one by one (tupe), a matrix of queries and keys per head
- *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have
- *         90 %
+ *   bias     per head against the distance t; of an encoding with a window of rows and columns, a map of
+ *            offsets per head; of one that knows positions one by one (tupe), a matrix of queries and keys
+ *            per head
+ *   mass     softmax of the bias alone: the share of the attention on the nearest keys, and on how many of
+ *            them 90 % of it lies
+ *   buckets  left the bucket of every distance, with its sign; right the buckets of all pairs of a query and
+ *            a key, as the scores see them: exact integers by posenc_index_map, with the settings of the
+ *            encoding. To add an encoding with buckets, add a row to the table: its map, the sign of the
+ *            map's argument, and its settings.
  *
- *   buckets  left the class of every distance, with its sign; right the classes of all pairs of a query and a
- *         key, as the scores see them, exact integers by posenc_index_map, with the settings of the encoding.
- *         A further encoding with classes is a further row of the table: its map, which way its argument
- *         counts, and its settings.
- *
- * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in
- *            linear memory. A map needs every pair of the window once; an offset is read where it comes
- *            first.
+ * Surprises  The bias by distance is read for one query and a range of keys: that is every distance once, in
+ *            linear memory. A map needs every pair of the window once; an offset is read at the first pair
+ *            that has it.
  */
 #include "plot/sketch.h"
 
@@ -33,7 +32,8 @@ static const char *head_name(pe_sketch *s, int64_t h)
 static void check_heads(pe_sketch *s, int most)
 {
     if (s->data->dims.H > most)
-        pe_sketch_refuse(s, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
+        pe_sketch_refuse(s, POSENC_ARGUMENT,
+                         "picture: %lld heads are too many; %s is drawn for at most %d heads",
                          (long long)s->data->dims.H, s->part->name, most);
 }
 
@@ -72,8 +72,8 @@ static double *read_two_lines(pe_sketch *s, int64_t n)
     return bias;
 }
 
-/* Elsewhere one query at N-1, and keys from 0 on. */
-static void on_a_line(pe_sketch *s)
+/* Without a limit of positions: one query at N-1, and keys from 0 on. */
+static void draw_by_distance(pe_sketch *s)
 {
     const int64_t H = s->data->dims.H, N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
     check_heads(s, HEADS_MOST);
@@ -89,8 +89,8 @@ static void on_a_line(pe_sketch *s)
 
 /* ---------------------------------------------------------------- on a window --------------- */
 
-/* What bounds the room's positions: 1 a limit of positions one by one, 2 a window of rows and columns, 0
- * neither, or a window of one column. */
+/* What limits the encoding's positions: 2 a window of rows and columns, "7x7", 1 a number of positions, 0
+   nothing, or a window of one column. */
 static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 {
     char      text[PE_SETTING_LENGTH];
@@ -111,8 +111,8 @@ int pe_biases_is_map(const posenc_encoding *e)
     return s.part && axes_of_limit(&s, &rows, &cols) == 2;
 }
 
-/* Offset (dy, dx) = query less key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
-static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols)
+/* Offset (dy, dx) = query - key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
+static void set_offset_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols)
 {
     const int64_t height = 2 * rows - 1, width = 2 * cols - 1, n = rows * cols;
     double       *values = pe_sketch_numbers(s, height * width);
@@ -129,8 +129,8 @@ static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows
     f->y0 = (double)(1 - rows);
 }
 
-/* One range of colours for all heads: centred at zero, where there is something on both sides of it. */
-static void share_scale(pe_figure *panels, int count)
+/* One range of colours for all heads: centred at zero, where there are values on both sides of it. */
+static void share_signed_scale(pe_figure *panels, int count)
 {
     double low, high;
     pe_colours_extremes(panels, count, &low, &high);
@@ -152,7 +152,7 @@ static void set_heads(pe_sketch *s, int64_t n, int64_t rows, int64_t cols)
     pe_figure    *panels = pe_sketch_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
     for (int h = 0; panels && h < H; h++) {
         if (rows)
-            set_map(s, &panels[h], bias + h * n * n, rows, cols);
+            set_offset_map(s, &panels[h], bias + h * n * n, rows, cols);
         else {
             pe_sketch_grid(&panels[h], bias + h * n * n, n, n);
             pe_sketch_labels(&panels[h], "key (position)", "query (position)", "bias");
@@ -161,81 +161,49 @@ static void set_heads(pe_sketch *s, int64_t n, int64_t rows, int64_t cols)
         panels[h].title        = head_name(s, h);
     }
     if (!s->status)
-        share_scale(panels, H);
+        share_signed_scale(panels, H);
 }
 
-static void on_a_window(pe_sketch *s, int64_t rows, int64_t cols)
+static void draw_window(pe_sketch *s, int64_t rows, int64_t cols)
 {
     const int64_t n = rows * cols;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_sketch_refuse(s, POSENC_ARGUMENT, "picture: a window of %lldx%lld is too large; at most %d tokens",
+        pe_sketch_refuse(s, POSENC_ARGUMENT,
+                         "picture: a window of %lldx%lld is too large; at most %d tokens are drawn",
                          (long long)rows, (long long)cols, MOST_TOKENS);
     s->what = pe_sketch_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
     set_heads(s, n, rows, cols);
 }
 
-/* ---------------------------------------------------------------- of two positions ---------- */
+/* ---------------------------------------------------------------- by pairs of positions ----- */
 
-static void of_two_positions(pe_sketch *s)
+static void draw_by_pair(pe_sketch *s)
 {
     const int64_t n = s->data->length;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
         pe_sketch_refuse(s, POSENC_ARGUMENT,
-                         "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
+                         "picture: length is %lld; a bias of every pair of positions is drawn for 2 to %d",
                          (long long)n, MOST_TOKENS);
-    s->what = "bias of every two positions";
+    s->what = "bias of every pair of positions";
     set_heads(s, n, 0, 0);
 }
 
-/* A room that knows positions one by one, up to a limit, and not by their distance, is tupe. */
-void pe_biases_by_distance(pe_sketch *s)
+/* An encoding with a limit of positions whose bias is not by distance (tupe) has one for each pair. */
+void pe_biases_make(pe_sketch *s)
 {
     int64_t   rows, cols;
     const int axes = axes_of_limit(s, &rows, &cols);
     if (axes == 2)
-        on_a_window(s, rows, cols);
+        draw_window(s, rows, cols);
     else if (!s->part->by_distance && axes == 1)
-        of_two_positions(s);
+        draw_by_pair(s);
     else
-        on_a_line(s);
+        draw_by_distance(s);
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */
-
-void pe_sketch_shares(double *scores, int64_t n)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, scores[i]);
-    for (int64_t i = 0; i < n; i++) {
-        sum += exp(scores[i] - most);
-        scores[i] = sum;
-    }
-    for (int64_t i = 0; i < n; i++)
-        scores[i] /= sum;
-}
-
-pe_curve *pe_sketch_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n)
-{
-    pe_figure *f      = s->figure;
-    pe_curve  *curves = pe_sketch_curves(s, f, pe_sketch_range(s, 1, 1, n), shares, n, count);
-    for (int k = 0; curves && k < count; k++) {
-        int64_t nearest = 1;
-        while (nearest < n && shares[k * n + nearest - 1] < 0.9)
-            nearest++;
-        curves[k].name = pe_sketch_text(s, "%s: 90 %% in %lld", names[k], (long long)nearest);
-    }
-    f->ordered = count > 1;
-    f->log_x   = 1;
-    f->low     = 0;
-    f->high    = 1;
-    pe_sketch_labels(
-        f, pe_sketch_text(s, "nearest keys, the query's own first (of %lld, log scale)", (long long)n),
-        "their share of the attention", NULL);
-    return curves;
-}
 
 void pe_biases_mass(pe_sketch *s)
 {
@@ -255,7 +223,7 @@ void pe_biases_mass(pe_sketch *s)
 
 /* ---------------------------------------------------------------- buckets ------------------- */
 
-static const struct map {
+static const struct bucket_map {
     const char *encoding, *map;
     int         sign; /* +1: the map takes t, -1: it takes -t */
     const char *settings[MOST_SETTINGS];
@@ -264,17 +232,17 @@ static const struct map {
     {"deberta", "deberta", 1, {"position_buckets", "max_relative_positions", "clip_first"}},
 };
 
-/* Classes [2n-1] of the distances t = -(n-1) .. n-1. */
-static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
+/* Buckets [2n-1] of the distances t = -(n-1) .. n-1. */
+static int64_t *read_buckets(pe_sketch *s, const struct bucket_map *map, int64_t n)
 {
     char     settings[MOST_SETTINGS * (PE_SETTING_LENGTH + 32)] = "", value[PE_SETTING_LENGTH];
     size_t   used                                               = 0;
     int64_t *rel                                                = pe_sketch_take(s, 2 * n - 1, sizeof *rel),
-            *classes = pe_sketch_take(s, 2 * n - 1, sizeof *classes);
+            *buckets = pe_sketch_take(s, 2 * n - 1, sizeof *buckets);
     for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
         pe_sketch_setting(s, map->settings[i], value);
         if (!value[0])
-            pe_sketch_refuse(s, POSENC_UNSUPPORTED, "picture: %s has classes only where %s is given; set it",
+            pe_sketch_refuse(s, POSENC_UNSUPPORTED, "picture: %s has buckets only where %s is given; set it",
                              s->part->name, map->settings[i]);
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
                                  map->settings[i], value);
@@ -282,52 +250,52 @@ static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
     for (int64_t i = 0; rel && i < 2 * n - 1; i++)
         rel[i] = map->sign * (i - n + 1);
     if (!s->status)
-        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, classes, s->err);
-    return s->status ? NULL : classes;
+        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, buckets, s->err);
+    return s->status ? NULL : buckets;
 }
 
-static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
 {
     double *y = pe_sketch_numbers(s, 2 * n - 1);
     for (int64_t i = 0; y && i < 2 * n - 1; i++)
-        y[i] = (double)classes[i];
+        y[i] = (double)buckets[i];
     pe_sketch_curves(s, f, pe_sketch_range(s, (double)(1 - n), 1, 2 * n - 1), y, 2 * n - 1, 1);
-    pe_sketch_labels(f, "distance t (tokens), positive = past", "class", NULL);
-    f->title = "class of each distance";
+    pe_sketch_labels(f, "distance t (tokens), positive = past", "bucket", NULL);
+    f->title = "bucket of each distance";
     f->steps = 1;
 }
 
-static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
 {
     double *values = pe_sketch_numbers(s, n * n);
     if (!values)
         return;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            values[i * n + j] = (double)classes[i - j + n - 1];
+            values[i * n + j] = (double)buckets[i - j + n - 1];
     pe_sketch_grid(f, values, n, n);
-    pe_sketch_labels(f, "key (position)", "query (position)", "class");
-    f->title        = "class of each pair";
+    pe_sketch_labels(f, "key (position)", "query (position)", "bucket");
+    f->title        = "bucket of each pair";
     f->square_cells = 1;
 }
 
 void pe_biases_buckets(pe_sketch *s)
 {
-    const struct map *map = maps, *end = maps + sizeof maps / sizeof *maps;
-    const int64_t     n = s->data->length;
-    s->unlearned        = 1;
+    const struct bucket_map *map = maps, *end = maps + sizeof maps / sizeof *maps;
+    const int64_t            n = s->data->length;
+    s->unlearned               = 1;
     while (map < end && strcmp(map->encoding, s->part->name) != 0)
         map++;
     if (map == end)
-        pe_sketch_refuse(s, POSENC_UNSUPPORTED, "picture: no map of classes is known for %s", s->part->name);
+        pe_sketch_refuse(s, POSENC_UNSUPPORTED, "picture: no buckets are known for %s", s->part->name);
     if (n > MOST_TOKENS)
         pe_sketch_refuse(s, POSENC_ARGUMENT,
-                         "picture: length is %lld; classes are drawn for 2 to %d positions", (long long)n,
+                         "picture: length is %lld; buckets are drawn for 2 to %d positions", (long long)n,
                          MOST_TOKENS);
-    const int64_t *classes = s->status ? NULL : read_classes(s, map, n);
+    const int64_t *buckets = s->status ? NULL : read_buckets(s, map, n);
     pe_figure     *panels  = pe_sketch_panels(s, s->figure, 2, 2);
     if (!panels)
         return;
-    set_distances(s, &panels[0], classes, n);
-    set_pairs(s, &panels[1], classes, n);
+    set_distances(s, &panels[0], buckets, n);
+    set_pairs(s, &panels[1], buckets, n);
 }

@@ -2,10 +2,10 @@
 /*
  * colours.c: viridis, blue-white-red, and a palette for curves
  *
- * Scales are a handful of stops with straight lines between them in RGB; seventeen stops of viridis are
- * within 3/255 of the original table of 256. The palette is Okabe and Ito's ("Color Universal Design", 2008)
- * without its yellow, which is lost on white paper, and with a grey instead. Families in order (heads) run
- * through viridis up to 0.88 only, for the same reason.
+ * Scales are a few stops with straight lines between them in RGB; seventeen stops of viridis are within 3/255
+ * of the original table of 256. The palette is Okabe and Ito's ("Color Universal Design", 2008) with grey in
+ * place of its yellow, which is hard to see on white paper. Ordered families (heads) run through viridis up
+ * to 0.88 only, for the same reason.
  *
  * Source  viridis: Smith and van der Walt, matplotlib 1.5, CC0. Blue-white-red: ColorBrewer's RdBu, reversed.
  */

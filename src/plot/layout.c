@@ -2,15 +2,15 @@
 /*
  * layout.c: sizes of pages, panes and frames
  *
- * The idea   The smallest thing decides: a cell. A map gets a whole number of pixels per cell, so that every
- *            cell and every line between two small maps is seen as wide as its neighbour; frames follow from
- *            cells, panes from frames, the page from panes, and texts are broken where the page ends. Maps
- *            too wide to stand side by side stand below each other.
- * Texts      Nobody asks gnuplot how wide a text came out, so it is estimated from the letters, in em, after
- * a wide font (DejaVu Sans), from a table of classes of letters: other fonts leave room. Surprises  Where a
- * grid is so long and thin that whole square cells would make a page nobody opens, the thin side is drawn
- * wider than the cells want. Only maps without lines inside (a matrix of a thousand positions) may have fewer
- * pixels than cells.
+ * The idea   Cells decide. A map gets a whole number of pixels per cell, so that all cells, and all lines
+ *            between small maps, look equally wide; frames follow from cells, panes from frames, the page
+ *            from panes, and texts are broken where the page ends. Maps too wide to stand side by side stand
+ *            below each other.
+ * Texts      gnuplot cannot be asked how wide a text is before the page is laid out, so it is estimated from
+ *            the letters, in em, by a table of classes for a wide font (DejaVu Sans): others need less.
+ * Surprises  Where a grid is so long and thin that square cells would make too long a page, its thin side is
+ *            drawn wider. Only maps without lines inside (a matrix of a thousand positions) may have fewer
+ *            pixels than cells.
  */
 #include "plot/draw.h"
 
@@ -36,12 +36,12 @@ enum {
     ARROW_LEFT   = 100
 };
 
-#define BESIDE_KEY 0.78 /* of a page's width: as much as lies around the middle of such a plot */
+#define BESIDE_KEY 0.78 /* of a page's width: centred there, a title is centred above a plot with a key */
 
 /* ---------------------------------------------------------------- texts --------------------- */
 
-/* DejaVu Sans, rounded up; what is in no row is UNLISTED. The bytes behind the first of a letter in UTF-8
-   have no width. */
+/* DejaVu Sans, rounded up; what is in no row is UNLISTED. In UTF-8 only the first byte of a letter has a
+   width. */
 static const struct {
     const char *letters;
     double      width;
@@ -71,7 +71,7 @@ double pe_layout_text_width(const char *text, size_t n)
     return sum;
 }
 
-/* Bytes of the next line, without the blank or break behind it. */
+/* Bytes of the next line, without the blank or break after it. */
 static size_t line_length(const char *text, double width)
 {
     const size_t whole = strcspn(text, "\n");
@@ -101,13 +101,13 @@ int pe_layout_wrap(const char *text, double width, char to[PE_WRAPPED])
     int    lines = 0;
     to[0]        = 0;
     while (text && *text && lines < MOST_LINES) {
-        const size_t n = line_length(text, width), room = PE_WRAPPED - used - 2;
+        const size_t n = line_length(text, width), space = PE_WRAPPED - used - 2;
         if (lines++)
             to[used++] = '\n';
-        memcpy(to + used, text, n < room ? n : room);
-        used += n < room ? n : room;
+        memcpy(to + used, text, n < space ? n : space);
+        used += n < space ? n : space;
         to[used] = 0;
-        if (n >= room)
+        if (n >= space)
             break;
         text += n;
         text += *text == ' ' || *text == '\n';
@@ -154,11 +154,11 @@ pe_ticks pe_layout_ticks(double low, double high, double length, double least, i
     const int           power  = whole ? 0 : (int)floor(log10(span)) - 2;
     pe_ticks            t      = {0};
     for (int i = 0; i < 60; i++) {
-        const double step = ones[i % 3] * pow(10, power + i / 3), apart = length * step / span;
-        if (apart < least)
+        const double step = ones[i % 3] * pow(10, power + i / 3), gap = length * step / span;
+        if (gap < least)
             continue;
         t = ticks_of_step(low, high, step);
-        if (!side_by_side || apart >= widest(&t) + least)
+        if (!side_by_side || gap >= widest(&t) + least)
             break;
     }
     return t;
@@ -166,7 +166,7 @@ pe_ticks pe_layout_ticks(double low, double high, double length, double least, i
 
 /* ---------------------------------------------------------------- frames -------------------- */
 
-/* Pixels of the longer side that maps look well at, by how many stand beside each other. */
+/* Pixels of the longer side at which maps look good, by how many stand side by side. */
 static double target_of(int columns)
 {
     static const double targets[] = {480, 420, 330, 250};
@@ -202,7 +202,7 @@ int pe_layout_frames(const pe_figure *f)
     return f->kind == PE_ARROWS || f->kind == PE_GRID;
 }
 
-/* What the frame of a map is; of anything else, that there is none yet. */
+/* The frame of a map; of anything else 0: there is none yet. */
 static size frame_size(const pe_figure *f, int columns)
 {
     const double arrows = target_of(columns ? columns : 1);
@@ -213,7 +213,7 @@ static size frame_size(const pe_figure *f, int columns)
 
 /* ---------------------------------------------------------------- margins ------------------- */
 
-/* Of the values, as the colours cover them; of a short scale its ends. */
+/* Of the range of colours; of a short scale its two ends. */
 static pe_ticks value_ticks(const pe_figure *f, double height)
 {
     double low, high;
@@ -237,7 +237,7 @@ static double second_width(const pe_figure *f)
     return f->tick_count ? TICK + most + UPRIGHT : 0;
 }
 
-/* How far the longest upright text reaches beyond a frame that is `high`, on either side. */
+/* How far the longest upright text reaches beyond a frame of height `high`, on either side. */
 static double beyond(const pe_figure *f, double high)
 {
     const char *const texts[] = {f->y_label, f->value_label, f->second_label};
@@ -248,8 +248,8 @@ static double beyond(const pe_figure *f, double high)
     return longest > high ? ceil((longest - high) / 2) + 1 : 0;
 }
 
-/* What stands around a frame: axes' numbers and texts. Widths of numbers hang on the frame, of which `high`
-   is known. */
+/* The space around a frame for the axes' numbers and texts. The numbers depend on the frame, whose height is
+   known. */
 static pe_box margins_of(const pe_figure *f, double high)
 {
     const double over   = beyond(f, high);
@@ -284,14 +284,14 @@ static double titles_height(const pe_page_layout *l)
     return l->pane_titles ? PE_TEXT_LINE * l->pane_titles + ABOVE_FRAME : 0;
 }
 
-/* The title of curves is centred above their plot, beside which stands the key. */
+/* The title of curves is centred above their plot, which has the key beside it. */
 static int page_title(pe_page_layout *l, const pe_figure *f)
 {
     const double part = f->kind == PE_CURVES && f->curve_count > 1 ? BESIDE_KEY : 1;
     return pe_layout_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
 }
 
-/* Curves alone keep their title within the plot's own margins, where their marks' labels want it. */
+/* Only curves have their title within the plot's own margins, above the labels of their marks. */
 static void set_strip(pe_page_layout *l, const pe_figure *f, size pane, int rows)
 {
     l->title_lines = page_title(l, f);
@@ -332,14 +332,14 @@ void pe_layout_page(pe_page_layout *l, const pe_figure *f)
     }
     size pane = pane_size(f, 0);
     l->width = pane.width = ceil(fmax(pane.width, LEAST_PAGE));
-    if (f->kind == PE_CURVES) /* lines beyond the second, and the names above, must not eat the plot */
+    if (f->kind == PE_CURVES) /* title lines beyond the second must not shrink the plot */
         pane.height = HEIGHT + PE_TITLE_LINE * fmax(page_title(l, f) - 2, 0);
     set_strip(l, f, pane, 1);
 }
 
 /* ---------------------------------------------------------------- one pane ------------------ */
 
-/* The frame, in the middle of its pane; maps have their own size, and other grids what the pane leaves. */
+/* The frame, in the middle of its pane; maps have their own size, other grids fill the pane. */
 static void place_frame(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int columns)
 {
     const double titles = titles_height(l);

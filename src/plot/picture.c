@@ -1,291 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * picture.c: the pictures of an encoding: the table of kinds, and what their makers share: memory, plans,
- * rows of positions, settings, figures
+ * picture.c: the pictures of an encoding: the table of kinds
  *
- * Each kind is a row of a table; the registry's words (posenc_encoding_info.pictures) say which rows an
- * encoding has, its place says which of two rows with the same name. A further kind is a further row and a
- * maker in one of the files that sketch.h lists.
- *
- * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks
- * that the picture frees: a maker never has to give anything back, whatever fails on its way.
+ * Each kind is a row of the table; posenc_encoding_info.pictures says which kinds an encoding has, and its
+ * place which of two rows of one name. To add a kind, add a row, and a maker in one of the files that
+ * sketch.h lists.
  */
 #include "plot/sketch.h"
 
-#include <stdalign.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_SPEC = 64, LONGEST_LINE = 70, LONGEST_TEXT = 200, ALIGNMENT = 64 };
-
-typedef struct block {
-    struct block *next;
-    alignas(max_align_t) char bytes[];
-} block;
-
-/* ---------------------------------------------------------------- the store ----------------- */
-
-posenc_status pe_sketch_no_memory(posenc_error *err)
-{
-    return pe_draw_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
-}
-
-void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
-{
-    char    text[sizeof s->err->message];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (!s->status)
-        s->status = pe_draw_fail(s->err, status, "%s", text);
-}
-
-void *pe_sketch_take(pe_sketch *s, int64_t count, size_t size)
-{
-    const int is_countable = count >= 0 && (uint64_t)count <= (SIZE_MAX - sizeof(block)) / size;
-    block    *made = s->status || !is_countable ? NULL : calloc(1, sizeof(block) + (size_t)count * size);
-    if (!made && !s->status)
-        s->status = pe_sketch_no_memory(s->err);
-    if (!made)
-        return NULL;
-    made->next = s->store;
-    s->store   = made;
-    return made->bytes;
-}
-
-double *pe_sketch_numbers(pe_sketch *s, int64_t count)
-{
-    return pe_sketch_take(s, count, sizeof(double));
-}
-
-double *pe_sketch_range(pe_sketch *s, double start, double step, int64_t n)
-{
-    double *x = pe_sketch_numbers(s, n);
-    for (int64_t i = 0; x && i < n; i++)
-        x[i] = start + step * (double)i;
-    return x;
-}
-
-const char *pe_sketch_text(pe_sketch *s, const char *format, ...)
-{
-    char    text[LONGEST_TEXT];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    char *kept = pe_sketch_take(s, (int64_t)strlen(text) + 1, 1);
-    return kept ? strcpy(kept, text) : "";
-}
-
-/* ---------------------------------------------------------------- plans and rows ------------ */
-
-int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs)
-{
-    posenc_options options = posenc_options_default();
-    options.threads        = 1;
-    posenc_plan_free(s->plan);
-    free(s->work);
-    s->plan = NULL;
-    s->work = NULL;
-    if (!s->status)
-        s->status = posenc_plan_create(&s->plan, e, dims, &options, s->err);
-    if (s->status)
-        return 0;
-    const size_t bytes = posenc_plan_workspace(s->plan, runs);
-    s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
-    if (!s->work)
-        s->status = pe_sketch_no_memory(s->err);
-    return s->work != NULL;
-}
-
-posenc_encoding *pe_sketch_alter(pe_sketch *s, const char *settings)
-{
-    posenc_encoding *other = NULL;
-    if (!s->status)
-        s->status = posenc_encoding_create(&other, posenc_encoding_spec(s->e), settings, s->err);
-    return other;
-}
-
-void pe_sketch_forget(pe_sketch *s, posenc_encoding *other)
-{
-    posenc_plan_free(s->plan); /* it may not outlive its encoding */
-    s->plan = NULL;
-    posenc_encoding_free(other);
-}
-
-int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
-{
-    int64_t   tokens;
-    const int N = posenc_coordinates(e);
-    return N > 1 && !posenc_rows_tokens(e, dims, &tokens, NULL) && tokens > 0 ? N : 1;
-}
-
-/* The coordinates of the tokens of a grid, the last axis fastest. */
-static void count_tokens(const pe_picture_data *d, double *at)
-{
-    const int64_t two[2] = {d->rows, d->cols}, *sizes = d->axes ? d->sizes : two;
-    const int     N = d->axes ? d->axes : 2;
-    for (int64_t i = 0; i < d->rows * d->cols; i++) {
-        int64_t rest = i;
-        for (int a = N - 1; a >= 0; a--) {
-            at[N * i + a] = (double)(rest % sizes[a]);
-            rest /= sizes[a];
-        }
-    }
-}
-
-/* The same by DETR's rule, which counts pixels from 1, and may make them shares of 2 pi. */
-static void count_pixels(pe_sketch *s, posenc_tensor *pos)
-{
-    const int64_t  image[3] = {1, s->data->rows, s->data->cols}, n = s->data->rows * s->data->cols;
-    char           normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
-    unsigned char *valid = pe_sketch_take(s, n, 1);
-    if (!valid)
-        return;
-    memset(valid, 1, (size_t)n);
-    pe_sketch_setting(s, "normalize", normalize);
-    pe_sketch_setting(s, "eps", eps);
-    const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, image);
-    s->status = posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, s->err);
-}
-
-/* Positions of a grid, row by row: numbers from the first token's on, as rows of a table may come before it,
-   or coordinates where the encoding wants them. */
-static posenc_positions place_on_grid(pe_sketch *s)
-{
-    const int64_t shape[3] = {1, s->data->rows * s->data->cols, s->data->axes ? s->data->axes : 2};
-    char          text[PE_SETTING_LENGTH];
-    if (pe_picture_axes(s->e, &s->data->dims) == 1) {
-        pe_sketch_setting(s, "prefix_rows", text);
-        return posenc_positions_range((double)s->data->first + strtod(text, NULL), 1);
-    }
-    double          *at  = pe_sketch_numbers(s, shape[1] * shape[2]);
-    posenc_positions pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
-    pe_sketch_setting(s, "preset", text);
-    if (!strcmp(text, "detr"))
-        count_pixels(s, &pos.array);
-    else if (at)
-        count_tokens(s->data, at);
-    return pos;
-}
-
-static posenc_positions place(pe_sketch *s)
-{
-    const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
-    if (N > 1 && s->data->rows && N != given)
-        pe_sketch_refuse(s, POSENC_ARGUMENT,
-                         "picture: %s has %d coordinates and the grid %d axes; they must be as many",
-                         s->part->name, N, given);
-    if (N > 1 && !s->data->rows)
-        pe_sketch_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
-                         s->part->name);
-    return s->data->rows && !s->status ? place_on_grid(s) : posenc_positions_range(0, 1);
-}
-
-pe_row_set pe_sketch_rows(pe_sketch *s)
-{
-    posenc_dims    dims = s->data->dims;
-    posenc_rows_in in   = {.params = s->data->params, .pos = place(s)};
-    const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
-    dims.B              = 1;
-    dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;
-    if (!pe_sketch_prepare(s, s->e, &dims, POSENC_FORWARD))
-        return (pe_row_set){0};
-    const int64_t shape[3] = {1, n, posenc_row_width(s->plan)};
-    double       *rows     = pe_sketch_numbers(s, n * shape[2]);
-    posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
-    if (rows)
-        s->status = posenc_rows(s->plan, &in, &y, s->work, s->err);
-    return (pe_row_set){s->status ? NULL : rows, n, shape[2]};
-}
-
-/* "name[a=1:b=2]+other[...]": where the part's own brackets begin; lists inside have ':' between numbers. */
-static const char *brackets_of(const pe_sketch *s)
-{
-    const size_t n = strlen(s->part->name);
-    for (const char *at = posenc_encoding_spec(s->e); at; at = strchr(at, '+')) {
-        at += *at == '+';
-        if (!strncmp(at, s->part->name, n) && (at[n] == '[' || !at[n] || at[n] == '+'))
-            return at + n;
-    }
-    return "";
-}
-
-void pe_sketch_setting(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH])
-{
-    const char  *at = brackets_of(s);
-    const size_t n  = strlen(name);
-    text[0]         = 0;
-    for (int i = 0; i < s->part->setting_count; i++)
-        if (!strcmp(s->part->settings[i].name, name))
-            snprintf(text, PE_SETTING_LENGTH, "%s", s->part->settings[i].standard);
-    for (; *at && *at != ']' && *at != '+'; at += 1 + strcspn(at + 1, "[:, ]+"))
-        if (strchr("[:, ", *at) && !strncmp(at + 1, name, n) && at[n + 1] == '=')
-            snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);
-}
-
-double pe_sketch_dot(const double *a, const double *b, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-/* ---------------------------------------------------------------- figures ------------------- */
-
-void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
-{
-    f->kind         = PE_GRID;
-    f->values       = values;
-    f->rows         = rows;
-    f->cols         = cols;
-    f->dx           = 1;
-    f->dy           = 1;
-    f->signed_scale = 0;
-    for (int64_t i = 0; i < rows * cols; i++)
-        f->signed_scale |= values[i] < 0;
-}
-
-pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
-{
-    pe_curve *curves = x && y ? pe_sketch_take(s, count, sizeof *curves) : NULL;
-    f->kind          = PE_CURVES;
-    f->curves        = curves;
-    f->curve_count   = curves ? count : 0;
-    for (int k = 0; k < f->curve_count; k++)
-        curves[k] = (pe_curve){.name = "", .x = x, .y = y + k * n, .n = n};
-    return curves;
-}
-
-pe_figure *pe_sketch_panels(pe_sketch *s, pe_figure *f, int count, int columns)
-{
-    pe_figure *panels = pe_sketch_take(s, count, sizeof *panels);
-    f->kind           = PE_PANELS;
-    f->panels         = panels;
-    f->panel_count    = panels ? count : 0;
-    f->panel_columns  = columns ? columns : count == 4 ? 2 : count < 3 ? count : 3;
-    return panels;
-}
-
-void pe_sketch_labels(pe_figure *f, const char *x, const char *y, const char *value)
-{
-    f->x_label     = x;
-    f->y_label     = y;
-    f->value_label = value;
-}
+enum { LONGEST_SPEC = 64, LONGEST_LINE = 70 };
 
 struct pe_picture {
     pe_figure figure;
     pe_mark   mark;
-    block    *blocks;
+    void     *store;
 };
 
 /* ---------------------------------------------------------------- the table of kinds -------- */
 
-static const struct kind {
+static const struct picture_kind {
     const char  *name;
     posenc_place place;
     int          in_report;
@@ -297,18 +33,18 @@ static const struct kind {
     {"similarity", POSENC_INPUT, 1, "similarity of positions", pe_similarity_matrix},
     {"similarity2d", POSENC_INPUT, 0, "similarity to chosen points of a grid", pe_similarity_to_points},
     {"similarity", POSENC_ROTARY, 1, "score of equal vectors by distance", pe_rotated_similarity},
-    {"decay", POSENC_ROTARY, 0, "scores of turned vectors", pe_rotated_decay},
+    {"decay", POSENC_ROTARY, 0, "scores of rotated vectors", pe_rotated_decay},
     {"mass", POSENC_ROTARY, 0, "attention within a distance", pe_rotated_mass},
-    {"pair", POSENC_ROTARY, 0, "a vector that turns", pe_pair_make},
+    {"pair", POSENC_ROTARY, 0, "a rotated vector", pe_pair_make},
     {"wavelengths", POSENC_ROTARY, 0, "wavelengths of the pairs", pe_wavelengths_make},
-    {"bias", POSENC_SCORE, 1, "bias by distance", pe_biases_by_distance},
+    {"bias", POSENC_SCORE, 1, "bias by distance", pe_biases_make},
     {"mass", POSENC_SCORE, 0, "attention within a distance, by the bias alone", pe_biases_mass},
-    {"buckets", POSENC_SCORE, 0, "classes of distances", pe_biases_buckets},
+    {"buckets", POSENC_SCORE, 0, "buckets of distances", pe_biases_buckets},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const struct kind *find_kind(const pe_offer *offer)
+static const struct picture_kind *find_kind(const pe_offer *offer)
 {
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].place == offer->place && !strcmp(kinds[i].name, offer->kind))
@@ -326,13 +62,20 @@ int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS])
             pe_offer    *offer = &offers[count];
             offer->place       = (posenc_place)at_place;
             snprintf(offer->kind, sizeof offer->kind, "%.*s", (int)n, at);
-            const struct kind *kind = find_kind(offer);
-            offer->in_report        = kind && kind->in_report;
+            const struct picture_kind *kind = find_kind(offer);
+            offer->in_report                = kind && kind->in_report;
             count += kind != NULL;
             at += n + (at[n] == ',');
         }
     }
     return count;
+}
+
+int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
+{
+    int64_t   tokens;
+    const int N = posenc_coordinates(e);
+    return N > 1 && !posenc_rows_tokens(e, dims, &tokens, NULL) && tokens > 0 ? N : 1;
 }
 
 static void set_title(pe_sketch *s, pe_picture *p)
@@ -349,7 +92,7 @@ static void set_title(pe_sketch *s, pe_picture *p)
     p->figure.mark_count = s->mark_count;
 }
 
-/* Does a parameter of the part grow with the heads? Pictures turn as many vectors as heads, all alike. */
+/* Does a parameter of the part grow with the heads? Pictures rotate all vectors alike. */
 static int heads_differ(const posenc_encoding *e, const posenc_encoding_info *part, posenc_dims dims)
 {
     int32_t ndim;
@@ -361,7 +104,7 @@ static int heads_differ(const posenc_encoding *e, const posenc_encoding_info *pa
         for (int two = 0; two < 2; two++) {
             dims.H = dims.G = 1 + two;
             if (posenc_param_shape(e, &dims, i, &ndim, shape[two], NULL))
-                return 0; /* said by whoever needs it */
+                return 0; /* the maker will fail and say why */
         }
         if (ndim > 0 && shape[0][0] != shape[1][0])
             return 1;
@@ -372,13 +115,14 @@ static int heads_differ(const posenc_encoding *e, const posenc_encoding_info *pa
 posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
                                 const pe_picture_data *data, posenc_error *err)
 {
-    const struct kind *kind = find_kind(offer);
-    pe_sketch          s    = {.e          = e,
-                               .part       = posenc_encoding_part(e, offer->place),
-                               .data       = data,
-                               .mark_count = data->mark > 0,
-                               .err        = err};
-    *picture                = NULL;
+    const struct picture_kind *kind = find_kind(offer);
+    pe_sketch                  s    = {.e          = e,
+                                       .part       = posenc_encoding_part(e, offer->place),
+                                       .data       = data,
+                                       .mark_count = data->mark > 0,
+                                       .axes       = pe_picture_axes(e, &data->dims),
+                                       .err        = err};
+    *picture                        = NULL;
     if (!kind || !s.part)
         return pe_draw_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
                             posenc_encoding_spec(e), offer->kind, posenc_place_name(offer->place));
@@ -388,8 +132,8 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     if (offer->place == POSENC_ROTARY && heads_differ(e, s.part, data->dims))
         return pe_draw_fail(
             err, POSENC_UNSUPPORTED,
-            "picture: each head of %s turns at frequencies of its own; leave out per_head=yes to draw "
-            "one matrix for all",
+            "picture: each head of %s rotates at its own frequencies; leave out per_head=yes to draw one "
+            "matrix for all heads",
             posenc_encoding_spec(e));
     pe_picture *made = calloc(1, sizeof *made);
     if (!made)
@@ -400,7 +144,7 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     s.what     = kind->what;
     kind->make(&s);
     set_title(&s, made);
-    made->blocks = s.store;
+    made->store = s.store;
     posenc_plan_free(s.plan);
     free(s.work);
     if (s.status)
@@ -419,9 +163,6 @@ void pe_picture_free(pe_picture *picture)
 {
     if (!picture)
         return;
-    for (block *at = picture->blocks, *next; at; at = next) {
-        next = at->next;
-        free(at);
-    }
+    pe_sketch_free_store(picture->store);
     free(picture);
 }

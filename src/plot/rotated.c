@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rotated.c: scores of turned vectors by distance, and where attention goes by them
+ * rotated.c: scores of rotated vectors by distance, and where they put the attention
  *
  *   similarity  q.k / D for q = k = (1, ..., 1)
  *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80
- *               %; turned by the encoding's frequencies (a panel per base), and all pairs by one
- *   mass        the share of the attention, softmax of q.k / sqrt(D), that the nearest keys have
+ *               %; rotated by the encoding's frequencies (a panel per base), and all pairs by a single one
+ *   mass        the share of the attention, softmax of q.k / sqrt(D), on the nearest keys
  *
- * Why three contents: the fall with distance that tutorials show belongs to vectors with a common mean. Of
- * ones it is mean cos(t w_m), of U[0,1] on the average a quarter of that; of vectors with mean zero every
- * score has mean zero, at any distance. Why one theta: cos(t theta) comes back, so the fall is the work of
- * many. The one taken is the middle of the encoding's own. Where a factor changes with the position (xPos)
- * the fall is that factor's work too, and one theta would show another encoding: that panel is left out, and
+ * Why three contents: the decay with distance that tutorials show belongs to vectors with a common mean. For
+ * ones it is mean cos(t w_m), for U[0,1] a quarter of that on average; for vectors with mean zero every score
+ * has mean zero, at any distance. Why one theta: cos(t theta) returns to 1, so that only many frequencies
+ * together decay. The one taken is the middle of the encoding's own. Where a factor changes with the position
+ * (xPos) it contributes to the decay, and one theta would show another encoding: that panel is left out, and
  * the title says so.
  *
- * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what
- * it cannot do is to turn every pair by the same frequency, and that is computed here:
+ * The query is rotated to position t, the key stays at 0: t > 0 is a key in the past. The library rotates;
+ * what it cannot do is rotate every pair at the same frequency, and that is computed here:
  *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1),
- * times the square of the encoding's factor; channels that it does not turn are added as they are.
+ * times the square of the encoding's factor; channels that it does not rotate are added as they are.
  *
- * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n
+ * Surprises  A stride of 0 puts one query at all positions. Positions are done in pieces: R draws at n
  *            positions would be R * n * D numbers.
  */
 #include "plot/sketch.h"
@@ -44,7 +44,6 @@ static const content contents[CONTENTS] = {
     {"N(0,1)", PE_VECTORS_NORMAL, posenc_random_normal},
 };
 
-/* How many random vectors the data asks for. */
 static int64_t draw_count(const pe_sketch *s)
 {
     return s->data->draws ? s->data->draws : DRAWS;
@@ -72,8 +71,8 @@ static trial draw_vectors(pe_sketch *s, const content *of)
     return t;
 }
 
-/* A plan of a run that turns R heads at n positions. */
-static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64_t n)
+/* A plan of a run that rotates R heads at n positions. */
+static int prepare_rotation(pe_sketch *s, const posenc_encoding *e, int64_t R, int64_t n)
 {
     posenc_dims dims = s->data->dims;
     dims.B           = 1;
@@ -94,20 +93,20 @@ void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double fi
                                  .k_pos     = posenc_positions_range(0, 1),
                                  .direction = 1,
                                  .params    = s->data->params};
-    if (q && prepare_turn(s, s->e, R, n > 1 ? n : 2))
+    if (q && prepare_rotation(s, s->e, R, n > 1 ? n : 2))
         s->status = posenc_rotate(s->plan, &io, s->work, s->err);
 }
 
 /* ---------------------------------------------------------------- scores -------------------- */
 
-/* The queries at positions t0 .. t0+n-1 into turned [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
+/* The queries at positions t0 .. t0+n-1 into rotated [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
    one query to all positions. */
-static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *turned, double *key)
+static void rotate_trial(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *rotated, double *key)
 {
     const int64_t    shape[4] = {1, t->R, n, t->D}, one[4] = {1, t->R, 1, t->D};
     posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_F64, 4, shape),
                            .k         = posenc_tensor_contiguous(t->k, POSENC_F64, 4, one),
-                           .to_q      = posenc_tensor_contiguous(turned, POSENC_F64, 4, shape),
+                           .to_q      = posenc_tensor_contiguous(rotated, POSENC_F64, 4, shape),
                            .to_k      = posenc_tensor_contiguous(key, POSENC_F64, 4, one),
                            .q_pos     = posenc_positions_range((double)t0, 1),
                            .k_pos     = posenc_positions_range(0, 1),
@@ -118,26 +117,26 @@ static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *tu
     s->status                       = posenc_rotate(s->plan, &io, s->work, s->err);
 }
 
-/* As e turns the vectors. Some positions at a time: all of them together would be R * n * D numbers. */
+/* With the vectors rotated by e, some positions at a time. */
 static void score(pe_sketch *s, const posenc_encoding *e, trial *t)
 {
     const int64_t fit = MOST_ELEMENTS / (t->R * t->D), step = fit < 1 ? 1 : fit < t->n ? fit : t->n;
-    double       *turned = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *turned); /* not for long */
-    double       *key    = turned ? turned + t->R * step * t->D : NULL;
-    if (!turned)
+    double       *rotated = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *rotated); /* not for long */
+    double       *key     = rotated ? rotated + t->R * step * t->D : NULL;
+    if (!rotated)
         s->status = s->status ? s->status : pe_sketch_no_memory(s->err);
-    prepare_turn(s, e, t->R, step);
+    prepare_rotation(s, e, t->R, step);
     for (int64_t t0 = 0; !s->status && t0 < t->n; t0 += step) {
         const int64_t n = t->n - t0 < step ? t->n - t0 : step;
-        turn(s, t, t0, n, turned, key);
+        rotate_trial(s, t, t0, n, rotated, key);
         for (int64_t i = 0; !s->status && i < t->R * n; i++)
             t->scores[i / n * t->n + t0 + i % n] =
-                pe_sketch_dot(turned + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
+                pe_sketch_dot(rotated + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
     }
-    free(turned);
+    free(rotated);
 }
 
-/* As one frequency for M pairs turns them, made longer by a factor. */
+/* One frequency for M pairs, and a factor on their length. */
 typedef struct one_theta {
     double  theta, magnitude;
     int64_t M;
@@ -199,7 +198,7 @@ static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
-/* Frequencies do not ask for rows: a plan of the shortest run will do. */
+/* Frequencies need no rows: a plan of the shortest run will do. */
 double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
 {
     posenc_dims dims = s->data->dims;
@@ -218,10 +217,10 @@ double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))
-        pe_sketch_refuse(s, POSENC_UNSUPPORTED,
-                         "picture: the pairs of %s follow several coordinates at once; "
-                         "they have no frequency of their own",
-                         posenc_encoding_spec(e));
+        pe_sketch_refuse(
+            s, POSENC_UNSUPPORTED,
+            "picture: each pair of %s follows several coordinates at once, so it has no single frequency",
+            posenc_encoding_spec(e));
     return s->status ? NULL : w;
 }
 
@@ -238,7 +237,7 @@ static int content_count(const pe_sketch *s)
     return count;
 }
 
-/* What the bands are, for the title; nothing without a random content. */
+/* What the bands are, for the title; no band without a random content. */
 static void name_bands(pe_sketch *s, const char *what)
 {
     const int64_t draws = draw_count(s);
@@ -249,7 +248,7 @@ static void name_bands(pe_sketch *s, const char *what)
 
 /* ---------------------------------------------------------------- decay --------------------- */
 
-/* One panel: every content, turned by e, or by one theta where e is NULL. */
+/* One panel: every content, rotated by e, or by one theta where e is NULL. */
 static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one)
 {
     const int64_t n      = s->data->length;
@@ -282,8 +281,7 @@ void pe_rotated_similarity(pe_sketch *s)
     s->figure->y_label = "score of two ones-vectors, q.k / D";
 }
 
-/* Turned by the encoding's own frequencies, or with base number `index`, written as people write bases: 5e5.
- */
+/* Rotated by the encoding's own frequencies, or with base number `index`, whose title says 5e5. */
 static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
 {
     char setting[80];
@@ -303,7 +301,7 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
     pe_sketch_forget(s, other);
 }
 
-/* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
+/* The middle one of the encoding's own. Magnitude NAN: there is none to draw. */
 static one_theta find_one_theta(pe_sketch *s)
 {
     one_theta     one = {.magnitude = NAN};
@@ -312,8 +310,7 @@ static one_theta find_one_theta(pe_sketch *s)
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
         pe_sketch_refuse(
             s, POSENC_UNSUPPORTED,
-            "picture: %s has a factor that changes with the position, which one theta would leave out; "
-            "draw many thetas",
+            "picture: %s scales vectors by their position, which one theta cannot show; draw many thetas",
             s->part->name);
     return one;
 }
@@ -344,11 +341,10 @@ void pe_rotated_decay(pe_sketch *s)
     }
     if (!s->status && many)
         share_range(panels, many);
-    name_bands(s, "scores of turned vectors by distance");
+    name_bands(s, "scores of rotated vectors by distance");
     if (thetas & PE_ONE_THETA && isnan(one.magnitude))
         s->what = pe_sketch_text(
-            s, "%s\none theta is left out: it has no place for a factor that changes with the position",
-            s->what);
+            s, "%s\none theta is left out: it cannot show a factor that changes with the position", s->what);
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */
@@ -374,10 +370,10 @@ void pe_rotated_mass(pe_sketch *s)
             memcpy(shares + k * n, curves[k].y, (size_t)n * sizeof *shares);
         names[k++] = contents[c].name;
     }
-    pe_curve *drawn = s->status ? NULL : pe_sketch_mass(s, shares, names, count, n);
-    for (int k = 0; drawn && k < count; k++) {
-        drawn[k].low  = curves[k].low;
-        drawn[k].high = curves[k].high;
+    pe_curve *mass = s->status ? NULL : pe_sketch_mass(s, shares, names, count, n);
+    for (int k = 0; mass && k < count; k++) {
+        mass[k].low  = curves[k].low;
+        mass[k].high = curves[k].high;
     }
     s->figure->ordered = 0;
     name_bands(s, s->what);

@@ -2,15 +2,15 @@
 /*
  * similarity.c: how alike the vectors of positions are
  *
- *   similarity    on a line: the cosine of every two vectors, and beside it its profile: mean, least and
- *                 largest cosine at each distance. A table by relation has a profile without width
+ *   similarity    on a line: the cosine of every pair of vectors, and beside it its profile: mean, smallest
+ *                 and largest cosine at each distance. Where the cosine depends on the distance only, the
+ *                 three are one
  *                 on a grid: a grid of grids, in cell (y, x) the similarity of all positions to (y, x), as
  *                 the ViT paper draws it (Dosovitskiy et al. 2021, arXiv:2010.11929, fig. 7)
  *   similarity2d  a map per chosen point of a grid, all on one scale
  *
- * Surprises  The cosine of a vector that is zero (a padding row) does not exist: it is NaN, a hole in the
- *            picture, and the profile is taken over the others. Encodings with one coordinate see a grid row
- *            by row.
+ * Surprises  A vector that is zero (a padding row) has no cosine: it is NaN, a hole in the picture, and the
+ *            profile is taken over the others. Encodings with one coordinate read a grid row by row.
  */
 #include "plot/sketch.h"
 
@@ -42,7 +42,7 @@ static cosines read_cosines(pe_sketch *s)
     return c;
 }
 
-static void set_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
+static void set_cosine_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 {
     pe_sketch_grid(f, values, rows, cols);
     pe_sketch_labels(f, "column", "row", "cosine");
@@ -81,9 +81,9 @@ static void set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_
     measure_profile(values, n, y, y + n, y + 2 * n);
     curve->low  = y + n;
     curve->high = y + 2 * n;
-    curve->name = "mean, least to largest";
+    curve->name = "mean, smallest to largest";
     pe_sketch_labels(f, "distance (tokens)", "cosine of the two vectors", NULL);
-    f->title = "profile: mean, and least to largest";
+    f->title = "profile: mean, smallest and largest";
 }
 
 static void set_matrix(pe_sketch *s, pe_figure *f, const cosines *c)
@@ -97,11 +97,11 @@ static void set_matrix(pe_sketch *s, pe_figure *f, const cosines *c)
             values[i * n + j] = values[j * n + i] = cosine(c, i, j);
     pe_sketch_grid(f, values, n, n);
     pe_sketch_labels(f, "position (tokens)", "position (tokens)", "cosine of the two vectors");
-    f->title        = "every two positions";
+    f->title        = "every pair of positions";
     f->square_cells = 1;
 }
 
-static void on_a_line(pe_sketch *s, const cosines *c)
+static void draw_line(pe_sketch *s, const cosines *c)
 {
     pe_figure *panels = pe_sketch_panels(s, s->figure, 2, 2);
     if (!panels)
@@ -116,8 +116,7 @@ static void on_a_line(pe_sketch *s, const cosines *c)
 
 /* ---------------------------------------------------------------- on a grid ----------------- */
 
-/* Cells of rows x cols with a line of nothing between them: cell (y, x) starts at (y (rows+1), x
-   (cols+1)). */
+/* Cells of rows x cols with an empty line between them: cell (y, x) starts at (y (rows+1), x (cols+1)). */
 static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *values)
 {
     const int64_t width = cols * (cols + 1) - 1, height = rows * (rows + 1) - 1;
@@ -130,7 +129,7 @@ static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *va
 }
 
 /* The axes count cells: 0 in the middle of the first. */
-static void on_a_grid(pe_sketch *s, const cosines *c)
+static void draw_grid_of_grids(pe_sketch *s, const cosines *c)
 {
     const int64_t rows = s->data->rows, cols = s->data->cols;
     const int64_t height = rows * (rows + 1) - 1, width = cols * (cols + 1) - 1;
@@ -138,14 +137,14 @@ static void on_a_grid(pe_sketch *s, const cosines *c)
     if (height > MOST_CELLS || width > MOST_CELLS)
         pe_sketch_refuse(
             s, POSENC_ARGUMENT,
-            "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: take "
-            "a squarer or smaller grid, or similarity2d",
+            "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: use a "
+            "squarer or smaller grid, or similarity2d",
             (long long)rows, (long long)cols, (long long)(height > width ? height : width), MOST_CELLS);
     double *values = pe_sketch_numbers(s, height * width);
     if (!values)
         return;
     fill_mosaic(c, rows, cols, values);
-    set_map(f, values, height, width);
+    set_cosine_map(f, values, height, width);
     f->whole_cells = 1;
     f->x_label     = "column of the position that a small map belongs to";
     f->y_label     = "row of that position";
@@ -163,7 +162,7 @@ void pe_similarity_matrix(pe_sketch *s)
                          "picture: a similarity of %lld positions is too large; at most %d are drawn",
                          (long long)n, MOST_POSITIONS);
     const cosines c = read_cosines(s);
-    (s->data->rows ? on_a_grid : on_a_line)(s, &c);
+    (s->data->rows ? draw_grid_of_grids : draw_line)(s, &c);
 }
 
 /* ---------------------------------------------------------------- from chosen points -------- */
@@ -193,7 +192,7 @@ static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int 
         return;
     for (int64_t i = 0; i < rows * cols; i++)
         values[i] = cosine(c, y * cols + x, i);
-    set_map(f, values, rows, cols);
+    set_cosine_map(f, values, rows, cols);
     *cross         = (pe_point){(double)x, (double)y};
     f->points      = cross;
     f->point_count = 1;

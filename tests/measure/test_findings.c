@@ -193,8 +193,8 @@ static void what_is_born_as_zeros_is_drawn(void **state)
     } rows[] = {{"cope", 1}, {"toeplitz", 1}, {"dense_bias", 1}, {"t5", 0}, {"floater", 0}, {"nope", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_findings f = survey_of(rows[i].spec);
-        if (f.drawn != rows[i].drawn || (f.drawn && isnan(first(&f, PE_MEASURE_SCORES)->value)))
-            fail_msg("%s: drawn is %d", rows[i].spec, f.drawn);
+        if (f.randomised != rows[i].drawn || (f.randomised && isnan(first(&f, PE_MEASURE_SCORES)->value)))
+            fail_msg("%s: drawn is %d", rows[i].spec, f.randomised);
     }
 }
 
