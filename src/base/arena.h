@@ -2,7 +2,7 @@
 /*
  * arena.h: one block of the caller carved into aligned pieces
  *
- * The same function that lays pieces out at run time is run once at prepare time on an arena without memory:
+ * The function that lays pieces out at run time also runs once at prepare time, on an arena without memory:
  * then it only counts. So size and layout cannot disagree.
  */
 #ifndef PE_BASE_ARENA_H

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* How many numbers say where one element stands. */
+/* Numbers per position. */
 static int64_t coordinates_of(const posenc_positions *p)
 {
     return p->array.data && p->array.ndim == 3 ? p->array.shape[2] : 1;
@@ -201,8 +201,8 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
     return status;
 }
 
-/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: behind padding_idx, which those
-   have that do not count; or from 0 on, with 1 for those (Hugging Face). */
+/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: after padding_idx, which is the
+   position of those that do not count; or from 0, and those get 1 (Hugging Face). */
 static void number_rows(const posenc_tensor *from, int64_t not_counted, const int64_t *padding_idx,
                         posenc_tensor *pos)
 {

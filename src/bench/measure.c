@@ -254,20 +254,20 @@ typedef struct tabled {
 static void run_tabled(void *context)
 {
     const tabled *t = context;
-    t->turn(&(pe_rotation){.to           = t->x,
-                           .from         = t->x,
-                           .to_token     = t->H * t->D,
-                           .to_head      = t->D,
-                           .from_token   = t->H * t->D,
-                           .from_head    = t->D,
-                           .table        = t->table,
-                           .table_stride = t->D,
-                           .tokens       = t->L,
-                           .heads        = t->H,
-                           .M            = t->D / 2,
-                           .sign         = 1,
-                           .far          = t->far,
-                           .far_table    = 1});
+    t->turn(&(pe_rotate_args){.to           = t->x,
+                              .from         = t->x,
+                              .to_token     = t->H * t->D,
+                              .to_head      = t->D,
+                              .from_token   = t->H * t->D,
+                              .from_head    = t->D,
+                              .table        = t->table,
+                              .table_stride = t->D,
+                              .tokens       = t->L,
+                              .heads        = t->H,
+                              .M            = t->D / 2,
+                              .sign         = 1,
+                              .far          = t->far,
+                              .far_table    = 1});
 }
 
 /* Any unit vectors do: what is measured does not look at the angles. */

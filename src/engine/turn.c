@@ -178,7 +178,7 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
     const int     moves = turn->layout != turn->layout_out;
     for (int64_t r = 0; moves && sign < 0 && r < R; r++)
         move_floats(x + r * stride + turn->first, turn, 1);
-    pe_rotation rotation = {
+    pe_rotate_args rotation = {
         .to_token = stride, .from_token = stride, .table_stride = row, .tokens = R, .heads = 1, .sign = sign};
     for (int i = 0; i < turn->blocks; i++) {
         rotation.to    = x + turn->first + 2 * turn->start[i];
@@ -234,7 +234,7 @@ static void pass_on(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t 
 }
 
 /* Heads first where they lie closer together than tokens. */
-static void rotate_in_order(pe_rotation *r, pe_rotate_fn *rotate, size_t size)
+static void rotate_in_order(pe_rotate_args *r, pe_rotate_fn *rotate, size_t size)
 {
     const int64_t heads = r->heads;
     if (heads == 1 || llabs(r->from_head) <= llabs(r->from_token)) {
@@ -258,22 +258,22 @@ void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s
     char        *to   = pe_tensor_row(x->to, b, 0, s0);
     const char  *from = pe_tensor_row(x->from, b, 0, s0);
     for (int i = 0; i < turn->blocks; i++) {
-        const size_t offset = (size_t)(turn->first + 2 * turn->start[i]) * size;
-        pe_rotation  r      = {.to           = to + offset,
-                               .from         = from + offset,
-                               .to_token     = x->to->stride[2],
-                               .to_head      = x->to->stride[1],
-                               .from_token   = x->from->stride[2],
-                               .from_head    = x->from->stride[1],
-                               .table        = table + 2 * turn->start[i],
-                               .table_stride = stride,
-                               .tokens       = n,
-                               .heads        = x->from->shape[1],
-                               .M            = turn->start[i + 1] - turn->start[i],
-                               .sign         = (float)x->sign,
-                               .far          = x->far,
-                               .far_table    = x->far_table,
-                               .stream       = x->stream};
+        const size_t   offset = (size_t)(turn->first + 2 * turn->start[i]) * size;
+        pe_rotate_args r      = {.to           = to + offset,
+                                 .from         = from + offset,
+                                 .to_token     = x->to->stride[2],
+                                 .to_head      = x->to->stride[1],
+                                 .from_token   = x->from->stride[2],
+                                 .from_head    = x->from->stride[1],
+                                 .table        = table + 2 * turn->start[i],
+                                 .table_stride = stride,
+                                 .tokens       = n,
+                                 .heads        = x->from->shape[1],
+                                 .M            = turn->start[i + 1] - turn->start[i],
+                                 .sign         = (float)x->sign,
+                                 .far          = x->far,
+                                 .far_table    = x->far_table,
+                                 .stream       = x->stream};
         rotate_in_order(&r, kernels->rotate[stored[x->from->dtype]][turn->layout], size);
     }
     if (x->to->data != x->from->data && 2 * turn->M < x->from->shape[3])

@@ -142,7 +142,7 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 typedef struct pe_turned {
     const posenc_tensor *from, *to; /* [B,H,L,D] of one of the types pe_turn_stores, `to` of the same */
     double               sign;
-    int64_t              far; /* this and the others as in pe_rotation */
+    int64_t              far; /* this and the others as in pe_rotate_args */
     int                  stream, far_table;
 } pe_turned;
 

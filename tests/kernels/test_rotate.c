@@ -32,16 +32,16 @@ static pe_rotate_fn *kernel_of(const pe_kernels *kernels, const layout *l)
 static void rotate_rows(pe_rotate_fn *rotate, float *x, int64_t x_stride, const float *table,
                         int64_t t_stride, int64_t R, int64_t M, float sign)
 {
-    const pe_rotation rotation = {.to           = x,
-                                  .from         = x,
-                                  .to_token     = x_stride,
-                                  .from_token   = x_stride,
-                                  .table        = table,
-                                  .table_stride = t_stride,
-                                  .tokens       = R,
-                                  .heads        = 1,
-                                  .M            = M,
-                                  .sign         = sign};
+    const pe_rotate_args rotation = {.to           = x,
+                                     .from         = x,
+                                     .to_token     = x_stride,
+                                     .from_token   = x_stride,
+                                     .table        = table,
+                                     .table_stride = t_stride,
+                                     .tokens       = R,
+                                     .heads        = 1,
+                                     .M            = M,
+                                     .sign         = sign};
     rotate(&rotation);
 }
 
@@ -225,9 +225,10 @@ static const char *worst_of_way(const pe_kernels *kernels, const way *w, int sig
         table[i] = (float)posenc_random_normal(8, "table", (uint64_t)i);
     static char start[4 * ALL];
     memcpy(start, from, sizeof start);
-    void             *result = w->in_place ? from : to;
-    const pe_rotation r = {result, from, HEADS * width, width,  HEADS * width, width, table, 2 * w->M, TOKENS,
-                           HEADS,  w->M, (float)sign,   w->far, w->stream,     w->far};
+    void                *result = w->in_place ? from : to;
+    const pe_rotate_args r      = {result, from,        HEADS * width, width,     HEADS * width,
+                                   width,  table,       2 * w->M,      TOKENS,    HEADS,
+                                   w->M,   (float)sign, w->far,        w->stream, w->far};
     kernels->rotate[w->type][w->half](&r);
     for (int64_t t = 0; t < TOKENS * HEADS; t++) {
         const float *row = table + t / HEADS * 2 * w->M;
@@ -288,8 +289,8 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                     uint16_t x[COUNT], y[COUNT];
                     for (uint32_t i = 0; i < COUNT; i++)
                         x[i] = (uint16_t)(bits + i);
-                    const pe_rotation r = {y, x, COUNT, COUNT, COUNT, COUNT, table, COUNT,
-                                           1, 1, PAIRS, 1,     0,     0,     0};
+                    const pe_rotate_args r = {y, x, COUNT, COUNT, COUNT, COUNT, table, COUNT,
+                                              1, 1, PAIRS, 1,     0,     0,     0};
                     pe_kernels_at(isa)->rotate[types[t]][half](&r);
                     for (int i = 0; i < COUNT; i++) {
                         const float was = number_at(x, types[t], i);
@@ -331,7 +332,7 @@ static void small_16_bit_numbers_have_the_same_bits_at_every_level_that_fuses(vo
         }
         for (int m = 0; m < 2 * M; m++)
             table[m] = m == 3 ? 0 : (float)posenc_random_normal((uint64_t)i, "table", (uint64_t)m);
-        pe_rotation r = {want, x, 2 * M, 2 * M, 2 * M, 2 * M, table, 0, 1, TWO, M, 1, 0, 0, 0};
+        pe_rotate_args r = {want, x, 2 * M, 2 * M, 2 * M, 2 * M, table, 0, 1, TWO, M, 1, 0, 0, 0};
         if (pe_kernels_at(1))
             pe_kernels_at(1)->rotate[type][half](&r);
         for (int isa = 2; pe_kernels_at(1) && pe_kernels_at(isa); isa++) {
@@ -365,7 +366,8 @@ static void a_nan_of_the_table_stays_one_in_every_type(void **state)
                 put_number(x, type, m, 1);
             }
             memcpy(&table[bad], &nans[i / 6 % 5], sizeof *table);
-            const pe_rotation r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT, 1, 1, PAIRS, 1, 0, 0, 0};
+            const pe_rotate_args r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT,
+                                      1, 1, PAIRS, 1,     0,     0,     0};
             pe_kernels_at(isa)->rotate[type][half](&r);
             for (int m = 0; m < COUNT; m++)
                 assert_int_equal(isnan(number_at(x, type, m)) != 0,
