@@ -39,11 +39,6 @@ static double fail(expression_reader *r)
     return 0;
 }
 
-static double least(double a, double b)
-{
-    return fmin(a, b);
-}
-
 /* The first that is given: an absent one counts as infinite (settings.h). */
 static double first_given(double a, double b)
 {
@@ -64,7 +59,7 @@ static const struct {
     const char *name;
     int         arguments;
     double (*apply)(double a, double b);
-} functions[] = {{"min", 2, least}, {"first", 2, first_given}, {"sqrt", 1, root}, {"floor", 1, whole}};
+} functions[] = {{"min", 2, fmin}, {"first", 2, first_given}, {"sqrt", 1, root}, {"floor", 1, whole}};
 
 /* After "name(". */
 static double call(expression_reader *r, const char *name, size_t length)

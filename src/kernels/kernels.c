@@ -77,14 +77,6 @@ const pe_kernels *pe_kernels_named(const char *name)
     return NULL;
 }
 
-static const pe_kernels *best(void)
-{
-    const pe_kernels *last = NULL;
-    for (int i = 0; pe_kernels_at(i); i++)
-        last = pe_kernels_at(i);
-    return last;
-}
-
 const char *pe_kernels_wanted(void)
 {
     const char *wanted = getenv("POSENC_ISA");
@@ -94,7 +86,10 @@ const char *pe_kernels_wanted(void)
 const pe_kernels *pe_kernels_choose(void)
 {
     const char *wanted = pe_kernels_wanted();
-    return wanted ? pe_kernels_named(wanted) : best();
+    int         best   = LEVELS - 1;
+    while (!levels[best].runs()) /* the first does always */
+        best--;
+    return wanted ? pe_kernels_named(wanted) : levels[best].kernels;
 }
 
 /* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware prefetches streams better by

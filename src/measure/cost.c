@@ -35,8 +35,6 @@ static double trained_numbers(const pe_subject *s)
     return sum;
 }
 
-/* ---------------------------------------------------------------- the tiled executor -------- */
-
 /* A run of attention in float32, with all it needs. */
 typedef struct timed {
     posenc_encoding  *own; /* to be freed; NULL where it is the subject's */

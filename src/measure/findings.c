@@ -126,9 +126,3 @@ void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread,
     va_end(list);
     row->verdict = word_of(row);
 }
-
-void pe_findings_judge(pe_findings *all)
-{
-    for (int i = 0; i < all->count; i++)
-        all->rows[i].verdict = word_of(&all->rows[i]);
-}

@@ -90,8 +90,6 @@ typedef struct pe_findings {
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
 void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
     __attribute__((format(printf, 5, 6)));
-/* Computes every verdict again from the present numbers. */
-void pe_findings_judge(pe_findings *all);
 
 /* ---------------------------------------------------------------- subjects ------------------ */
 

@@ -176,8 +176,6 @@ static void draw_window(pe_sketch *s, int64_t rows, int64_t cols)
     set_heads(s, n, rows, cols);
 }
 
-/* ---------------------------------------------------------------- by pairs of positions ----- */
-
 static void draw_by_pair(pe_sketch *s)
 {
     const int64_t n = s->data->length;
@@ -202,8 +200,6 @@ void pe_biases_make(pe_sketch *s)
     else
         draw_by_distance(s);
 }
-
-/* ---------------------------------------------------------------- mass ---------------------- */
 
 void pe_biases_mass(pe_sketch *s)
 {

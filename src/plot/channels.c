@@ -51,7 +51,6 @@ static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
     pe_tick      *ticks = pe_sketch_take(s, TICKS, sizeof *ticks);
     const int64_t most  = set->width < TICKS ? set->width : TICKS;
-    f->tick_count       = 0;
     for (int64_t k = 0; ticks && k < most; k++) {
         const int64_t c      = most > 1 ? k * (set->width - 1) / (most - 1) : 0;
         const double  length = wavelength(set, c);

@@ -3,10 +3,6 @@
  * draw.h: what the two ways to draw a figure share: how to fail, colours, the script for gnuplot, and where
  * everything stands on a page, in pixels from its upper left corner
  *
- * gnuplot and the terminal use the same colours, two scales and one palette, readable with any kind of colour
- * blindness: viridis for magnitudes, blue-white-red for signed values (its lightness is the size, its hue the
- * sign), and a palette for unordered curves.
- *
  * A page is a strip with the title, and below it panes of one size, row by row: one, or one for each panel.
  * layout.c decides the frame of a grid or a set of arrows in its pane; curves get the pane, and gnuplot finds
  * their frame.

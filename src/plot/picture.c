@@ -19,8 +19,6 @@ struct pe_picture {
     void     *store;
 };
 
-/* ---------------------------------------------------------------- the table of kinds -------- */
-
 static const struct picture_kind {
     const char  *name;
     posenc_place place;

@@ -229,11 +229,11 @@ static int wanted_contents(const pe_sketch *s)
     return s->data->contents ? s->data->contents : PE_VECTORS_ONES | PE_VECTORS_UNIFORM | PE_VECTORS_NORMAL;
 }
 
-static int content_count(const pe_sketch *s)
+static int content_count(int wanted)
 {
     int count = 0;
     for (int c = 0; c < CONTENTS; c++)
-        count += (wanted_contents(s) & contents[c].flag) != 0;
+        count += (wanted & contents[c].flag) != 0;
     return count;
 }
 
@@ -249,13 +249,13 @@ static void name_bands(pe_sketch *s, const char *what)
 /* ---------------------------------------------------------------- decay --------------------- */
 
 /* One panel: every content, rotated by e, or by one theta where e is NULL. */
-static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one)
+static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one, int wanted)
 {
     const int64_t n      = s->data->length;
     double       *x      = pe_sketch_range(s, 0, 1, n);
-    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, content_count(s));
+    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, content_count(wanted));
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
-        if (!(wanted_contents(s) & contents[c].flag))
+        if (!(wanted & contents[c].flag))
             continue;
         trial t = draw_vectors(s, &contents[c]);
         if (e)
@@ -272,12 +272,7 @@ static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, con
 
 void pe_rotated_similarity(pe_sketch *s)
 {
-    const pe_picture_data *data = s->data;
-    pe_picture_data        ones = *data;
-    ones.contents               = PE_VECTORS_ONES;
-    s->data                     = &ones;
-    set_scores(s, s->figure, s->e, NULL);
-    s->data            = data;
+    set_scores(s, s->figure, s->e, NULL, PE_VECTORS_ONES);
     s->figure->y_label = "score of two ones-vectors, q.k / D";
 }
 
@@ -287,7 +282,7 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
     char setting[80];
     f->title = "many thetas: the encoding's own";
     if (!s->data->base_count) {
-        set_scores(s, f, s->e, NULL);
+        set_scores(s, f, s->e, NULL, wanted_contents(s));
         return;
     }
     const double base  = s->data->bases[index];
@@ -297,7 +292,7 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
                                    : pe_sketch_text(s, "many thetas, base %.4ge%d", first, power);
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
     posenc_encoding *other = pe_sketch_alter(s, setting);
-    set_scores(s, f, other, NULL);
+    set_scores(s, f, other, NULL, wanted_contents(s));
     pe_sketch_forget(s, other);
 }
 
@@ -337,7 +332,7 @@ void pe_rotated_decay(pe_sketch *s)
     if (panels && many < count) {
         panels[many].title = pe_sketch_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
                                             PE_TWO_PI / one.theta);
-        set_scores(s, &panels[many], NULL, &one);
+        set_scores(s, &panels[many], NULL, &one, wanted_contents(s));
     }
     if (!s->status && many)
         share_range(panels, many);
@@ -347,12 +342,10 @@ void pe_rotated_decay(pe_sketch *s)
             s, "%s\none theta is left out: it cannot show a factor that changes with the position", s->what);
 }
 
-/* ---------------------------------------------------------------- mass ---------------------- */
-
 void pe_rotated_mass(pe_sketch *s)
 {
     const int64_t n      = s->data->length;
-    const int     count  = content_count(s);
+    const int     count  = content_count(wanted_contents(s));
     double       *shares = pe_sketch_numbers(s, count * n);
     pe_curve      curves[CONTENTS];
     const char   *names[CONTENTS];

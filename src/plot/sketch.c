@@ -236,13 +236,12 @@ double pe_sketch_dot(const double *a, const double *b, int64_t n)
 
 void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 {
-    f->kind         = PE_GRID;
-    f->values       = values;
-    f->rows         = rows;
-    f->cols         = cols;
-    f->dx           = 1;
-    f->dy           = 1;
-    f->signed_scale = 0;
+    f->kind   = PE_GRID;
+    f->values = values;
+    f->rows   = rows;
+    f->cols   = cols;
+    f->dx     = 1;
+    f->dy     = 1;
     for (int64_t i = 0; i < rows * cols; i++)
         f->signed_scale |= values[i] < 0;
 }
@@ -274,8 +273,6 @@ void pe_sketch_labels(pe_figure *f, const char *x, const char *y, const char *va
     f->y_label     = y;
     f->value_label = value;
 }
-
-/* ---------------------------------------------------------------- mass ---------------------- */
 
 void pe_sketch_shares(double *scores, int64_t n)
 {

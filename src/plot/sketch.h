@@ -39,8 +39,7 @@ typedef struct pe_sketch {
 
 typedef void pe_maker(pe_sketch *s);
 
-pe_maker pe_channels_heatmap, pe_channels_curves;
-pe_maker pe_similarity_matrix, pe_similarity_to_points;
+pe_maker pe_channels_heatmap, pe_channels_curves, pe_similarity_matrix, pe_similarity_to_points;
 pe_maker pe_rotated_similarity, pe_rotated_decay, pe_rotated_mass, pe_pair_make, pe_wavelengths_make;
 pe_maker pe_biases_make, pe_biases_mass, pe_biases_buckets;
 

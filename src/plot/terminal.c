@@ -40,8 +40,6 @@ typedef struct axis_span {
     double x0, x1, y0, y1;
 } axis_span;
 
-/* ---------------------------------------------------------------- drawing into pixels ------- */
-
 static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
 {
     double  sum = 0;

@@ -75,8 +75,6 @@ static wavelengths read_unscaled(pe_sketch *s)
     return made;
 }
 
-/* ---------------------------------------------------------------- what is drawn ------------- */
-
 /* A setting as a number, `otherwise` where it is absent. */
 static double setting_or(const pe_sketch *s, const char *name, double otherwise)
 {
