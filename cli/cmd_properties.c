@@ -142,18 +142,16 @@ static const pe_finding *first_of(const pe_findings *f, pe_measure m)
 }
 
 /* ORDER the columns of print_summary */
-static const pe_measure summary[SUMMARY_SIZE] = {PE_MEASURE_NEAREST,   PE_MEASURE_SHIFT,
-                                                 PE_MEASURE_SCORES,    PE_MEASURE_BOTH_WAYS,
-                                                 PE_MEASURE_DIRECTION, PE_MEASURE_TREND,
-                                                 PE_MEASURE_PARAMETERS};
+static const pe_measure summary[SUMMARY_SIZE] = {PE_NEAREST,   PE_SHIFT, PE_SCORES,    PE_BOTH_WAYS,
+                                                 PE_DIRECTION, PE_TREND, PE_PARAMETERS};
 
 static reason why_missing(const subject *s, pe_measure m)
 {
-    if ((m == PE_MEASURE_NEAREST || m == PE_MEASURE_SHIFT) && !s->has_input)
+    if ((m == PE_NEAREST || m == PE_SHIFT) && !s->has_input)
         return NO_VECTORS;
     if (s->coordinates > 1)
         return NOT_ON_A_LINE;
-    return s->findings.causal_only && m != PE_MEASURE_TREND ? CAUSAL_ALONE : NO_POSITION;
+    return s->findings.causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
 }
 
 static int set_summary(pe_table *table, int row, const subject *s)

@@ -115,8 +115,8 @@ static int set_row(pe_table *table, int row, const sweep *s, const pe_subject_si
     share_text(shares[SHIFTS], p->tau);
     int made = pe_table_set(table, row, 0, "%s=%s", s->name, p->value) &&
                pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
-               pe_table_set(table, row, 2, "%s", pe_findings_word(PE_MEASURE_NEAREST, p->nearest.distance)) &&
-               pe_table_set(table, row, 7, "%s", pe_findings_word(PE_MEASURE_SHIFT, p->r[0])) &&
+               pe_table_set(table, row, 2, "%s", pe_findings_word(PE_NEAREST, p->nearest.distance)) &&
+               pe_table_set(table, row, 7, "%s", pe_findings_word(PE_SHIFT, p->r[0])) &&
                pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)sizes->width);
     for (int k = 0; made && k <= SHIFTS; k++)
         made = pe_table_set(table, row, k + 3, "%s", shares[k]);
@@ -148,9 +148,9 @@ static void add_sweep(json_t *list, const sweep *s)
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name, "value",
                             p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                            pe_findings_word(PE_MEASURE_NEAREST, p->nearest.distance), "shift_residuals",
+                            pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
                             cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
-                            "shift_verdict", pe_findings_word(PE_MEASURE_SHIFT, p->r[0]), "tau",
+                            "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
                             cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }

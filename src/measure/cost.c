@@ -141,7 +141,7 @@ static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_f
         return status;
     qsort(ratios, ROUNDS, sizeof *ratios, compare_ratios);
     const double low = ratios[ROUNDS / 4], high = ratios[ROUNDS - 1 - ROUNDS / 4];
-    pe_findings_add(to, PE_MEASURE_SPEED, ratios[ROUNDS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
+    pe_findings_add(to, PE_SPEED, ratios[ROUNDS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
                     (long long)s->sizes.length);
     return status;
 }
@@ -150,8 +150,8 @@ posenc_status pe_cost_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     timed         with = {0}, without = {0};
     posenc_status status = posenc_encoding_create(&without.own, BASELINE, NULL, err);
-    pe_findings_add(to, PE_MEASURE_PARAMETERS, trained_numbers(s), NAN, "%s", "");
-    pe_findings_add(to, PE_MEASURE_OPERATIONS, posenc_plan_operations(s->plan) / (double)s->sizes.length, NAN,
+    pe_findings_add(to, PE_PARAMETERS, trained_numbers(s), NAN, "%s", "");
+    pe_findings_add(to, PE_OPERATIONS, posenc_plan_operations(s->plan) / (double)s->sizes.length, NAN,
                     "%lld keys", (long long)s->sizes.length);
     if (!status)
         status = open_plan(&without, s, without.own, err);
@@ -160,7 +160,7 @@ posenc_status pe_cost_measure(pe_subject *s, pe_findings *to, posenc_error *err)
     if (!status) {
         const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
                             (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
-        pe_findings_add(to, PE_MEASURE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
+        pe_findings_add(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
     if (!status && s->is_timed)
         status = find_speed(s, &with, &without, to, err);

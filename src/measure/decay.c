@@ -107,12 +107,12 @@ static void add_profile(shape *to, const double *c, int64_t N, double half)
 
 static void find_shape(const shape *of, const char *of_what, pe_findings *to)
 {
-    pe_findings_add(to, PE_MEASURE_TREND, pe_subject_sample_mean(&of->trend),
-                    pe_subject_sample_spread(&of->trend), "%s", of_what);
-    pe_findings_add(to, PE_MEASURE_FALLING, pe_subject_sample_mean(&of->falling),
+    pe_findings_add(to, PE_TREND, pe_subject_sample_mean(&of->trend), pe_subject_sample_spread(&of->trend),
+                    "%s", of_what);
+    pe_findings_add(to, PE_FALLING, pe_subject_sample_mean(&of->falling),
                     pe_subject_sample_spread(&of->falling), "%s", of_what);
     if (of->half.count)
-        pe_findings_add(to, PE_MEASURE_HALF_DISTANCE, pe_subject_sample_mean(&of->half),
+        pe_findings_add(to, PE_HALF_DISTANCE, pe_subject_sample_mean(&of->half),
                         pe_subject_sample_spread(&of->half), "%s", of_what);
 }
 
@@ -120,7 +120,7 @@ static void find_marks(const double *c, int64_t N, double unit, const char *of_w
 {
     for (int m = 0; m < MARKS; m++)
         if (marks[m] < N)
-            pe_findings_add(to, PE_MEASURE_AT_DISTANCE, c[marks[m]] / unit, NAN, "%s, t = %lld", of_what,
+            pe_findings_add(to, PE_AT_DISTANCE, c[marks[m]] / unit, NAN, "%s, t = %lld", of_what,
                             (long long)marks[m]);
 }
 
@@ -203,7 +203,7 @@ static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_erro
     double       *bias   = pe_subject_take(far, H * N, sizeof *bias);
     posenc_status status = bias ? pe_subject_bias(far, bias, NULL) : pe_subject_no_memory(err, "biases");
     for (int64_t h = 0; !status && h < H && h < 8; h++)
-        pe_findings_add(to, PE_MEASURE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld",
+        pe_findings_add(to, PE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld",
                         (long long)h, (long long)N);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
@@ -235,7 +235,7 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
     posenc_status status =
         mean ? mean_scores(far, mean, mean + N, NULL) : pe_subject_no_memory(err, "scores");
     if (!status)
-        pe_findings_add(to, PE_MEASURE_RESOLUTION, resolution(mean, N), NAN, "length %lld", (long long)N);
+        pe_findings_add(to, PE_RESOLUTION, resolution(mean, N), NAN, "length %lld", (long long)N);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
 }

@@ -84,8 +84,8 @@ static posenc_status find_difference(pe_subject *s, layer_arrays *r, int causal,
     if (!status)
         status = layer(s, r, causal, r->moved, r->o_moved, err);
     if (!status)
-        pe_findings_add(to, causal ? PE_MEASURE_CAUSAL : PE_MEASURE_BOTH_WAYS, largest_difference(s, r), NAN,
-                        "%lld tokens", (long long)s->sizes.length);
+        pe_findings_add(to, causal ? PE_CAUSAL : PE_BOTH_WAYS, largest_difference(s, r), NAN, "%lld tokens",
+                        (long long)s->sizes.length);
     return status;
 }
 

@@ -108,7 +108,7 @@ const char *pe_findings_word(pe_measure m, double value)
 /* A time differs from run to run: its word must hold for the whole spread. */
 static const char *word_of(const pe_finding *f)
 {
-    if (f->measure != PE_MEASURE_SPEED)
+    if (f->measure != PE_SPEED)
         return pe_findings_word(f->measure, f->value);
     const char *low = pe_findings_word(f->measure, f->value - f->spread);
     return low == pe_findings_word(f->measure, f->value + f->spread) ? low

@@ -30,33 +30,33 @@
 
 /* What is measured; the order of the report. ORDER the table of findings.c */
 typedef enum pe_measure {
-    PE_MEASURE_NEAREST,         /* u = min |p_i - p_j| / rms */
-    PE_MEASURE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
-    PE_MEASURE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
-    PE_MEASURE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
-    PE_MEASURE_DISTANCES,       /* share of distances that the scores tell apart */
-    PE_MEASURE_LAST_CHANGE,     /* last distance whose score differs from the one before */
-    PE_MEASURE_SHIFT,           /* r(k), for one offset k */
-    PE_MEASURE_OFFSET_SHARE,    /* tau */
-    PE_MEASURE_SCORES,          /* eta */
-    PE_MEASURE_DIRECTION,       /* odd share of the mean scores */
-    PE_MEASURE_CONTENT_CONTENT, /* rms of the four terms of a score */
-    PE_MEASURE_CONTENT_POSITION,
-    PE_MEASURE_POSITION_CONTENT,
-    PE_MEASURE_POSITION_POSITION,
-    PE_MEASURE_TERMS_SUM,     /* largest |sum of the four - the score| */
-    PE_MEASURE_BOTH_WAYS,     /* max |f(Px) - P f(x)|, no mask */
-    PE_MEASURE_CAUSAL,        /* the same under a causal mask */
-    PE_MEASURE_TREND,         /* Spearman's rho of distance and score */
-    PE_MEASURE_FALLING,       /* share of steps that do not rise */
-    PE_MEASURE_HALF_DISTANCE, /* first distance with half of the score, or half of the weight */
-    PE_MEASURE_AT_DISTANCE,   /* the score at one distance */
-    PE_MEASURE_MASS,          /* distance that holds 90 % of the softmax of the bias */
-    PE_MEASURE_RESOLUTION,    /* xPos's attention resolution */
-    PE_MEASURE_PARAMETERS,
-    PE_MEASURE_OPERATIONS,
-    PE_MEASURE_WORKSPACE,
-    PE_MEASURE_SPEED,
+    PE_NEAREST,         /* u = min |p_i - p_j| / rms */
+    PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
+    PE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
+    PE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
+    PE_DISTANCES,       /* share of distances that the scores tell apart */
+    PE_LAST_CHANGE,     /* last distance whose score differs from the one before */
+    PE_SHIFT,           /* r(k), for one offset k */
+    PE_OFFSET_SHARE,    /* tau */
+    PE_SCORES,          /* eta */
+    PE_DIRECTION,       /* odd share of the mean scores */
+    PE_CONTENT_CONTENT, /* rms of the four terms of a score */
+    PE_CONTENT_POSITION,
+    PE_POSITION_CONTENT,
+    PE_POSITION_POSITION,
+    PE_TERMS_SUM,     /* largest |sum of the four - the score| */
+    PE_BOTH_WAYS,     /* max |f(Px) - P f(x)|, no mask */
+    PE_CAUSAL,        /* the same under a causal mask */
+    PE_TREND,         /* Spearman's rho of distance and score */
+    PE_FALLING,       /* share of steps that do not rise */
+    PE_HALF_DISTANCE, /* first distance with half of the score, or half of the weight */
+    PE_AT_DISTANCE,   /* the score at one distance */
+    PE_MASS,          /* distance that holds 90 % of the softmax of the bias */
+    PE_RESOLUTION,    /* xPos's attention resolution */
+    PE_PARAMETERS,
+    PE_OPERATIONS,
+    PE_WORKSPACE,
+    PE_SPEED,
     PE_MEASURES
 } pe_measure;
 

@@ -121,11 +121,11 @@ posenc_status pe_relativity_measure(pe_subject *s, pe_findings *to, posenc_error
     for (int o = 0; !status && o < OFFSETS; o++) {
         status = pe_relativity_shift_residual(&r, table, N, d, offsets[o], err);
         if (!status)
-            pe_findings_add(to, PE_MEASURE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
+            pe_findings_add(to, PE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
     }
     if (!status)
         status = pe_relativity_offset_share(&tau, table, N, d, err);
     if (!status)
-        pe_findings_add(to, PE_MEASURE_OFFSET_SHARE, tau, NAN, "%s", "");
+        pe_findings_add(to, PE_OFFSET_SHARE, tau, NAN, "%s", "");
     return status;
 }

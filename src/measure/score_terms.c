@@ -122,9 +122,8 @@ posenc_status pe_score_terms_measure(pe_subject *s, pe_findings *to, posenc_erro
     if (status)
         return status;
     for (int t = 0; t < TERMS; t++)
-        pe_findings_add(to, (pe_measure)(PE_MEASURE_CONTENT_CONTENT + t),
-                        pe_subject_sample_mean(&all.size[t]), pe_subject_sample_spread(&all.size[t]),
-                        "%lld draws", (long long)s->sizes.draws);
-    pe_findings_add(to, PE_MEASURE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
+        pe_findings_add(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_subject_sample_mean(&all.size[t]),
+                        pe_subject_sample_spread(&all.size[t]), "%lld draws", (long long)s->sizes.draws);
+    pe_findings_add(to, PE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

@@ -144,10 +144,10 @@ posenc_status pe_scores_measure(pe_subject *s, pe_findings *to, posenc_error *er
         status = add_draw(s, &r, i, &all, &squares, err);
     if (status)
         return status;
-    pe_findings_add(to, PE_MEASURE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
+    pe_findings_add(to, PE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
                     (long long)s->sizes.draws);
     if (!s->causal_only)
-        pe_findings_add(to, PE_MEASURE_DIRECTION, share(all.odd, all.odd + all.even, squares), NAN,
-                        "%lld draws", (long long)s->sizes.draws);
+        pe_findings_add(to, PE_DIRECTION, share(all.odd, all.odd + all.even, squares), NAN, "%lld draws",
+                        (long long)s->sizes.draws);
     return POSENC_OK;
 }

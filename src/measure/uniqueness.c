@@ -123,7 +123,7 @@ static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to,
     const posenc_status status = pe_subject_rows(s, positions, table, err);
     if (status)
         return status == POSENC_RANGE ? POSENC_OK : status;
-    return find_distinct(s, table, PE_MEASURE_DISTINCT_BF16, to, err);
+    return find_distinct(s, table, PE_DISTINCT_BF16, to, err);
 }
 
 static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *err)
@@ -133,9 +133,9 @@ static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *er
     if (status)
         return status;
     const pe_row_pair pair = pe_uniqueness_nearest_pair(table, s->sizes.length, s->dims.d_model);
-    pe_findings_add(to, PE_MEASURE_NEAREST, pair.distance, NAN, "positions %lld and %lld",
-                    (long long)pair.first, (long long)pair.second);
-    status = find_distinct(s, table, PE_MEASURE_DISTINCT, to, err);
+    pe_findings_add(to, PE_NEAREST, pair.distance, NAN, "positions %lld and %lld", (long long)pair.first,
+                    (long long)pair.second);
+    status = find_distinct(s, table, PE_DISTINCT, to, err);
     return status || s->coordinates > 1 ? status : find_rounded(s, table, to, err);
 }
 
@@ -175,10 +175,10 @@ static void find_gaps(const double *c, int64_t H, int64_t N, pe_findings *to)
         last_change--;
     if (last_change == 0)
         return;
-    pe_findings_add(to, PE_MEASURE_GAP, smallest_gap(c, H, N), NAN, "%s", "");
-    pe_findings_add(to, PE_MEASURE_DISTANCES, (double)(told_apart - 1) / (double)(N - 1), NAN,
+    pe_findings_add(to, PE_GAP, smallest_gap(c, H, N), NAN, "%s", "");
+    pe_findings_add(to, PE_DISTANCES, (double)(told_apart - 1) / (double)(N - 1), NAN,
                     "0 to %lld of 0 to %lld", (long long)(told_apart - 1), (long long)(N - 1));
-    pe_findings_add(to, PE_MEASURE_LAST_CHANGE, (double)last_change, NAN, "%s", "");
+    pe_findings_add(to, PE_LAST_CHANGE, (double)last_change, NAN, "%s", "");
 }
 
 static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error *err)

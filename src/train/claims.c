@@ -204,8 +204,7 @@ static posenc_status measure_permuted(pe_outcome *o, posenc_error *err)
     if (!status)
         status = pe_equivariance_measure(s, &found, err);
     for (int i = 0; i < found.count; i++)
-        *(found.rows[i].measure == PE_MEASURE_CAUSAL ? &o->permuted_causal : &o->permuted) =
-            found.rows[i].value;
+        *(found.rows[i].measure == PE_CAUSAL ? &o->permuted_causal : &o->permuted) = found.rows[i].value;
     pe_subject_free(s);
     posenc_encoding_free(e);
     return status;

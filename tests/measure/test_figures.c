@@ -135,15 +135,15 @@ static pe_finding ask_made(void (*make)(double *, int64_t), int64_t d, property 
 
 /* ---------------------------------------------------------------- deterministic figures ----- */
 
-#define U           pe_uniqueness_measure, PE_MEASURE_NEAREST, "positions"
-#define R(k)        pe_relativity_measure, PE_MEASURE_SHIFT, "k = " #k
-#define TAU         pe_relativity_measure, PE_MEASURE_OFFSET_SHARE, ""
+#define U           pe_uniqueness_measure, PE_NEAREST, "positions"
+#define R(k)        pe_relativity_measure, PE_SHIFT, "k = " #k
+#define TAU         pe_relativity_measure, PE_OFFSET_SHARE, ""
 #define COST(m)     pe_cost_measure, m, ""
-#define ETA         pe_scores_measure, PE_MEASURE_SCORES, ""
-#define DIRECTION   pe_scores_measure, PE_MEASURE_DIRECTION, ""
-#define AT(t)       pe_decay_measure, PE_MEASURE_AT_DISTANCE, "ones, t = " #t
-#define TREND(of)   pe_decay_measure, PE_MEASURE_TREND, of
-#define FALLING(of) pe_decay_measure, PE_MEASURE_FALLING, of
+#define ETA         pe_scores_measure, PE_SCORES, ""
+#define DIRECTION   pe_scores_measure, PE_DIRECTION, ""
+#define AT(t)       pe_decay_measure, PE_AT_DISTANCE, "ones, t = " #t
+#define TREND(of)   pe_decay_measure, PE_TREND, of
+#define FALLING(of) pe_decay_measure, PE_FALLING, of
 
 /* clang-format off */
 static const struct figure {
@@ -197,13 +197,13 @@ static const struct figure {
     {"transformer_xl",                NULL, {64, 16, 4, 20, 1},  ETA, "%.4f", "0.0000", 1},
     {"shaw[values=no]",               NULL, {64, 16, 4, 20, 1},  ETA, "%.4f", "0.0000", 1},
     {"nope",                          NULL, {64, 16, 4, 20, 1},  ETA, "%f", "nan", 1},
-    {"sinusoidal",                    NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "160", 1},
-    {"floater",                       NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "339879", 1},
-    {"fire",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "184325", 1},
-    {"tupe",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_OPERATIONS), "%.0f", "526338", 1},
-    {"hierarchical",                  NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "23", 1 / 64.0},
-    {"shaw",                          NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "4224", 1},
-    {"shaw[per_head=yes]",            NULL, {N, 64, 4, 1, 1},    COST(PE_MEASURE_PARAMETERS), "%.0f", "16896", 1},
+    {"sinusoidal",                    NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "160", 1},
+    {"floater",                       NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "339879", 1},
+    {"fire",                          NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "184325", 1},
+    {"tupe",                          NULL, {N, 64, 4, 1, 1},    COST(PE_OPERATIONS), "%.0f", "526338", 1},
+    {"hierarchical",                  NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "23", 1 / 64.0},
+    {"shaw",                          NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "4224", 1},
+    {"shaw[per_head=yes]",            NULL, {N, 64, 4, 1, 1},    COST(PE_PARAMETERS), "%.0f", "16896", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(1), "%.2f", "0.97", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(16), "%.2f", "0.62", 1},
     {"rope",                          NULL, {1024, 128, 1, 1, 1}, AT(64), "%.2f", "0.48", 1},
@@ -274,7 +274,7 @@ static void scores_tell_distances_apart_as_far_as_stated(void **state)
                 {"kerple_power", N - 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-        const double last = ask(rows[i].spec, sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value;
+        const double last = ask(rows[i].spec, sizes, pe_uniqueness_measure, PE_LAST_CHANGE, "").value;
         if (last != rows[i].last)
             fail_msg("%s tells distances apart up to %g, not %g", rows[i].spec, last, rows[i].last);
     }
@@ -287,8 +287,8 @@ static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)
 {
     (void)state;
     const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-    near(ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value, 113, 0);
-    near(ask("t5", sizes, pe_uniqueness_measure, PE_MEASURE_LAST_CHANGE, "").value, 91, 0);
+    near(ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_LAST_CHANGE, "").value, 113, 0);
+    near(ask("t5", sizes, pe_uniqueness_measure, PE_LAST_CHANGE, "").value, 91, 0);
 }
 
 /* Half of the classes have one member each, from 0 to 7 or to 15, and the next begins with the distance after
@@ -297,11 +297,10 @@ static void t5_tells_apart_the_distances_with_a_class_of_their_own(void **state)
 {
     (void)state;
     const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-    assert_string_equal(ask("t5", sizes, pe_uniqueness_measure, PE_MEASURE_DISTANCES, "").detail,
+    assert_string_equal(ask("t5", sizes, pe_uniqueness_measure, PE_DISTANCES, "").detail,
                         "0 to 8 of 0 to 511");
-    assert_string_equal(
-        ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_MEASURE_DISTANCES, "").detail,
-        "0 to 16 of 0 to 511");
+    assert_string_equal(ask("t5[bidirectional=no]", sizes, pe_uniqueness_measure, PE_DISTANCES, "").detail,
+                        "0 to 16 of 0 to 511");
 }
 
 static int64_t idle(const char *spec, int64_t length, int64_t width)
@@ -383,7 +382,7 @@ static void positions_in_bf16_lose_as_many(void **state)
 {
     (void)state;
     const pe_finding found = ask("sinusoidal", (pe_subject_sizes){2048, WIDTH, 1, 1, 1},
-                                 pe_uniqueness_measure, PE_MEASURE_DISTINCT_BF16, "");
+                                 pe_uniqueness_measure, PE_DISTINCT_BF16, "");
     assert_string_equal(found.detail, "641 of 2048");
 }
 
@@ -498,14 +497,14 @@ static const struct drawn {
     {"learned",         {64, 64, 4, 1, 0}, ETA,    0.98,  0.01,  0,     0},
     {"cope",            {64, 64, 4, 1, 0}, ETA,    0.95,  0.01,  0,     0},
     {"t5",              {64, 64, 4, 1, 0}, DIRECTION, 0.56, 0.01, 0,    0},
-    {"sinusoidal",      SCORE, TERM(PE_MEASURE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
-    {"sinusoidal",      SCORE, TERM(PE_MEASURE_CONTENT_POSITION),  0.70,   0.01,   0.05,    0},
-    {"sinusoidal",      SCORE, TERM(PE_MEASURE_POSITION_CONTENT),  0.70,   0.01,   0.05,    0},
-    {"sinusoidal",      SCORE, TERM(PE_MEASURE_POSITION_POSITION), 0.49,   0.01,   0.08,    0},
-    {"learned",         SCORE, TERM(PE_MEASURE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
-    {"learned",         SCORE, TERM(PE_MEASURE_CONTENT_POSITION),  0.0200, 0.0001, 0.0006,  0},
-    {"learned",         SCORE, TERM(PE_MEASURE_POSITION_CONTENT),  0.0200, 0.0001, 0.0006,  0},
-    {"learned",         SCORE, TERM(PE_MEASURE_POSITION_POSITION), 0.0004, 0.0001, 0.00001, 0},
+    {"sinusoidal",      SCORE, TERM(PE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
+    {"sinusoidal",      SCORE, TERM(PE_CONTENT_POSITION),  0.70,   0.01,   0.05,    0},
+    {"sinusoidal",      SCORE, TERM(PE_POSITION_CONTENT),  0.70,   0.01,   0.05,    0},
+    {"sinusoidal",      SCORE, TERM(PE_POSITION_POSITION), 0.49,   0.01,   0.08,    0},
+    {"learned",         SCORE, TERM(PE_CONTENT_CONTENT),   1.00,   0.01,   0.03,    0},
+    {"learned",         SCORE, TERM(PE_CONTENT_POSITION),  0.0200, 0.0001, 0.0006,  0},
+    {"learned",         SCORE, TERM(PE_POSITION_CONTENT),  0.0200, 0.0001, 0.0006,  0},
+    {"learned",         SCORE, TERM(PE_POSITION_POSITION), 0.0004, 0.0001, 0.00001, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ U"), -0.69, 0.01, 0.12, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ U"), -0.68, 0.01, 0.11, 0},
     {"rope",            OF(DRAWS), TREND("q, k ~ N"),  0.04, 0.01, 0.31, 0},
@@ -590,7 +589,7 @@ static void random_tables_leave_what_regression_theory_says(void **state)
         const double m      = offsets[i].rows;
         const double theory = (1 + WIDTH / (m - WIDTH - 1)) * m / (m - 1);
         const sample got    = draw("learned", (pe_subject_sizes){N, WIDTH, 1, 1, 0}, pe_relativity_measure,
-                                   PE_MEASURE_SHIFT, offsets[i].detail, 1);
+                                   PE_SHIFT, offsets[i].detail, 1);
         /* the formula is exact for the numerator; the ratio of two estimates adds about 1 / (m d) */
         assert_true(fabs(got.mean - theory) <= 3 * got.spread / sqrt(DRAWS) + 1 / m);
     }

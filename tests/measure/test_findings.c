@@ -69,7 +69,7 @@ static int exchange(pe_findings *a, pe_findings *b)
     for (int i = 0; i < a->count; i++)
         for (int k = 0; k < b->count; k++) {
             pe_finding *x = &a->rows[i], *y = &b->rows[k];
-            if (x->measure != y->measure || (x->measure == PE_MEASURE_SHIFT && strcmp(x->detail, y->detail)))
+            if (x->measure != y->measure || (x->measure == PE_SHIFT && strcmp(x->detail, y->detail)))
                 continue;
             const double kept = x->value;
             x->value          = y->value;
@@ -134,19 +134,19 @@ static void a_limit_parts_words(void **state)
         double      at;
         const char *up_to, *above;
     } rows[] = {
-        {PE_MEASURE_NEAREST, 0, "repeats", "nearly repeats"},
-        {PE_MEASURE_NEAREST, 0.01, "nearly repeats", "unique"},
-        {PE_MEASURE_SHIFT, 1e-20, "relative", "nearly relative"},
-        {PE_MEASURE_SHIFT, 0.5, "partly", "not relative"},
-        {PE_MEASURE_SCORES, 1e-20, "relative", "nearly relative"},
-        {PE_MEASURE_SCORES, 0.1, "nearly relative", "absolute"},
-        {PE_MEASURE_BOTH_WAYS, 1e-5, "blind to order", "hardly sees order"},
-        {PE_MEASURE_BOTH_WAYS, 1e-2, "hardly sees order", "sees order"},
-        {PE_MEASURE_TREND, -0.9, "decays", "tends to decay"},
-        {PE_MEASURE_TREND, -0.5, "tends to decay", "no trend"},
-        {PE_MEASURE_TREND, 0.5, "no trend", "grows"},
-        {PE_MEASURE_PARAMETERS, 0, "learns nothing", "learns"},
-        {PE_MEASURE_DIRECTION, 1e-20, "past and future alike", "past and future differ"},
+        {PE_NEAREST, 0, "repeats", "nearly repeats"},
+        {PE_NEAREST, 0.01, "nearly repeats", "unique"},
+        {PE_SHIFT, 1e-20, "relative", "nearly relative"},
+        {PE_SHIFT, 0.5, "partly", "not relative"},
+        {PE_SCORES, 1e-20, "relative", "nearly relative"},
+        {PE_SCORES, 0.1, "nearly relative", "absolute"},
+        {PE_BOTH_WAYS, 1e-5, "blind to order", "hardly sees order"},
+        {PE_BOTH_WAYS, 1e-2, "hardly sees order", "sees order"},
+        {PE_TREND, -0.9, "decays", "tends to decay"},
+        {PE_TREND, -0.5, "tends to decay", "no trend"},
+        {PE_TREND, 0.5, "no trend", "grows"},
+        {PE_PARAMETERS, 0, "learns nothing", "learns"},
+        {PE_DIRECTION, 1e-20, "past and future alike", "past and future differ"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_string_equal(pe_findings_word(rows[i].m, rows[i].at), rows[i].up_to);
@@ -158,8 +158,8 @@ static void a_limit_parts_words(void **state)
 static void a_number_that_is_none_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(pe_findings_word(PE_MEASURE_SCORES, NAN), "no position in the scores");
-    assert_string_equal(pe_findings_word(PE_MEASURE_SHIFT, NAN), "too short");
+    assert_string_equal(pe_findings_word(PE_SCORES, NAN), "no position in the scores");
+    assert_string_equal(pe_findings_word(PE_SHIFT, NAN), "too short");
 }
 
 /* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. Outputs are
@@ -171,12 +171,12 @@ static void permutations_are_seen_where_theory_says(void **state)
                                          "transformer_xl", "t5",      "alibi",   "kerple_power",
                                          "fire",           "urpe",    "floater", "cope"};
     const pe_findings        none     = survey_of("nope");
-    assert_true(first(&none, PE_MEASURE_BOTH_WAYS)->value <= 1e-5);
-    assert_true(first(&none, PE_MEASURE_CAUSAL)->value >= 1e-2);
+    assert_true(first(&none, PE_BOTH_WAYS)->value <= 1e-5);
+    assert_true(first(&none, PE_CAUSAL)->value >= 1e-2);
     for (size_t i = 0; i < sizeof seeing / sizeof *seeing; i++) {
         const pe_findings f = survey_of(seeing[i]);
-        if (!(first(&f, PE_MEASURE_BOTH_WAYS)->value >= 1e-2 && first(&f, PE_MEASURE_BOTH_WAYS)->value <= 10))
-            fail_msg("%s: a permutation changes %g", seeing[i], first(&f, PE_MEASURE_BOTH_WAYS)->value);
+        if (!(first(&f, PE_BOTH_WAYS)->value >= 1e-2 && first(&f, PE_BOTH_WAYS)->value <= 10))
+            fail_msg("%s: a permutation changes %g", seeing[i], first(&f, PE_BOTH_WAYS)->value);
     }
 }
 
@@ -185,8 +185,8 @@ static void four_terms_make_the_score(void **state)
 {
     (void)state;
     const pe_findings f = survey_of("sinusoidal");
-    assert_true(first(&f, PE_MEASURE_TERMS_SUM)->value <= 1e-13);
-    for (int m = PE_MEASURE_CONTENT_CONTENT; m <= PE_MEASURE_POSITION_POSITION; m++)
+    assert_true(first(&f, PE_TERMS_SUM)->value <= 1e-13);
+    for (int m = PE_CONTENT_CONTENT; m <= PE_POSITION_POSITION; m++)
         assert_true(first(&f, (pe_measure)m)->value > 0.01);
 }
 
@@ -201,7 +201,7 @@ static void what_is_born_as_zeros_is_drawn(void **state)
     } rows[] = {{"cope", 1}, {"toeplitz", 1}, {"dense_bias", 1}, {"t5", 0}, {"floater", 0}, {"nope", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_findings f = survey_of(rows[i].spec);
-        if (f.randomised != rows[i].drawn || (f.randomised && isnan(first(&f, PE_MEASURE_SCORES)->value)))
+        if (f.randomised != rows[i].drawn || (f.randomised && isnan(first(&f, PE_SCORES)->value)))
             fail_msg("%s: drawn is %d", rows[i].spec, f.randomised);
     }
 }
@@ -232,8 +232,8 @@ static void symmetric_biases_have_no_direction(void **state)
 {
     (void)state;
     const pe_findings alibi = survey_of("alibi"), t5 = survey_of("t5");
-    near(first(&alibi, PE_MEASURE_DIRECTION)->value, 0, 0);
-    assert_true(first(&t5, PE_MEASURE_DIRECTION)->value > 0.01);
+    near(first(&alibi, PE_DIRECTION)->value, 0, 0);
+    assert_true(first(&t5, PE_DIRECTION)->value > 0.01);
 }
 
 /* A = Q diag(1, 1e-9, 0): the fit must find X on the first two directions and nothing on the third. */
@@ -314,10 +314,10 @@ static void parameters_and_bytes_are_those_of_the_encoding(void **state)
 {
     (void)state;
     const pe_findings none = survey_of("nope"), alibi = survey_of("alibi"), t5 = survey_of("t5");
-    near(first(&none, PE_MEASURE_WORKSPACE)->value, 0, 0);
-    near(first(&alibi, PE_MEASURE_OPERATIONS)->value, 96 * 4 + 4 * 191 / 96.0, 1e-12);
-    near(first(&t5, PE_MEASURE_PARAMETERS)->value, 32 * 4, 0);
-    near(first(&alibi, PE_MEASURE_PARAMETERS)->value, 0, 0);
+    near(first(&none, PE_WORKSPACE)->value, 0, 0);
+    near(first(&alibi, PE_OPERATIONS)->value, 96 * 4 + 4 * 191 / 96.0, 1e-12);
+    near(first(&t5, PE_PARAMETERS)->value, 32 * 4, 0);
+    near(first(&alibi, PE_PARAMETERS)->value, 0, 0);
 }
 
 /* A number that wanders about a limit must not change its word with it. */
@@ -325,11 +325,11 @@ static void a_time_near_a_limit_has_no_word(void **state)
 {
     (void)state;
     pe_findings f = {.count = 0};
-    pe_findings_add(&f, PE_MEASURE_SPEED, 0.3, 0.1, "%s", "");
-    pe_findings_add(&f, PE_MEASURE_SPEED, 0.49, 0.02, "%s", "");
-    pe_findings_add(&f, PE_MEASURE_SPEED, 0.51, 0.02, "%s", "");
-    pe_findings_add(&f, PE_MEASURE_SPEED, 0.88, 0.03, "%s", "");
-    pe_findings_add(&f, PE_MEASURE_SPEED, 0.99, 0.05, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.3, 0.1, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.49, 0.02, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.51, 0.02, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.88, 0.03, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.99, 0.05, "%s", "");
     assert_string_equal(f.rows[0].verdict, "slow");
     for (int i = 1; i <= 3; i++)
         assert_string_equal(f.rows[i].verdict, "too close to a limit to say");
@@ -345,11 +345,11 @@ static void speed_is_measured_only_when_asked_for(void **state)
     const pe_survey   survey = {.sizes  = {.length = 96, .width = 16, .heads = 4, .draws = 2, .seed = 7},
                                 .tokens = 24,
                                 .time   = 1};
-    assert_null(first(&without, PE_MEASURE_SPEED));
+    assert_null(first(&without, PE_SPEED));
     assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, NULL), POSENC_OK);
     assert_int_equal(pe_survey_run(e, &survey, &with, NULL), POSENC_OK);
     posenc_encoding_free(e);
-    assert_true(first(&with, PE_MEASURE_SPEED)->value > 0 && isfinite(first(&with, PE_MEASURE_SPEED)->value));
+    assert_true(first(&with, PE_SPEED)->value > 0 && isfinite(first(&with, PE_SPEED)->value));
 }
 
 static void spearman_shares_ranks_of_equal_values(void **state)
