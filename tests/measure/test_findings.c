@@ -190,19 +190,18 @@ static void four_terms_make_the_score(void **state)
         assert_true(first(&f, (pe_measure)m)->value > 0.01);
 }
 
-/* Encodings that are born as zeros are drawn, so that they say something; others are measured as they are
-   born. */
-static void what_is_born_as_zeros_is_drawn(void **state)
+/* Encodings that are initialised with zeros have no effect: they are measured with random parameters. */
+static void what_is_initialised_with_zeros_is_randomised(void **state)
 {
     (void)state;
     static const struct {
         const char *spec;
-        int         drawn;
+        int         randomised;
     } rows[] = {{"cope", 1}, {"toeplitz", 1}, {"dense_bias", 1}, {"t5", 0}, {"floater", 0}, {"nope", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_findings f = survey_of(rows[i].spec);
-        if (f.randomised != rows[i].drawn || (f.randomised && isnan(first(&f, PE_SCORES)->value)))
-            fail_msg("%s: drawn is %d", rows[i].spec, f.randomised);
+        if (f.randomised != rows[i].randomised || (f.randomised && isnan(first(&f, PE_SCORES)->value)))
+            fail_msg("%s: randomised is %d", rows[i].spec, f.randomised);
     }
 }
 
@@ -376,7 +375,7 @@ int main(void)
         cmocka_unit_test(costs_are_those_counted_by_hand),
         cmocka_unit_test(parameters_and_bytes_are_those_of_the_encoding),
         cmocka_unit_test(a_time_near_a_limit_has_no_word),
-        cmocka_unit_test(what_is_born_as_zeros_is_drawn),
+        cmocka_unit_test(what_is_initialised_with_zeros_is_randomised),
         cmocka_unit_test(encodings_get_sizes_that_suit_the_length),
         cmocka_unit_test(speed_is_measured_only_when_asked_for),
         cmocka_unit_test(spearman_shares_ranks_of_equal_values),
