@@ -97,7 +97,7 @@ int  pe_layout_frames(const pe_figure *f);
 void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int index);
 
 /* Ticks in [low, high], at steps of 1, 2 or 5 times a power of ten, at least 1 if `whole`, the largest number
-   that leaves `least` of the axis' `length` between two, or room for their own texts if those lie side by
+   that leaves `least` of the axis' `length` between two, or space for their own texts if those lie side by
    side. */
 pe_ticks pe_layout_ticks(double low, double high, double length, double least, int whole, int side_by_side);
 /* The text of a tick; returns its width in em. */
