@@ -2,10 +2,9 @@
 /*
  * least_squares.c: least squares by one-sided Jacobi rotations
  *
- * Columns of A are rotated in pairs until all are orthogonal: A V = U S. One-sided Jacobi finds small
- * singular values with high relative accuracy, which is what a table of sinusoids needs: its slow channels
- * are nearly collinear, and the normal equations, whose condition number is squared, would lose them. Then X
- * = V S^-1 U^T B.
+ * Columns of A are rotated in pairs until all are orthogonal: A V = U S. Then X = V S^-1 U^T B. One-sided
+ * Jacobi finds small singular values with high relative accuracy, which a table of sinusoids needs: its slow
+ * channels are nearly collinear, and normal equations, with the square of the condition number, lose them.
  *
  * Source: Golub, Van Loan, Matrix Computations, section 8.6.3; Demmel, Veselic 1992.
  */

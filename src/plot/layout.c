@@ -337,8 +337,6 @@ void pe_layout_page(pe_page_layout *l, const pe_figure *f)
     set_strip(l, f, pane, 1);
 }
 
-/* ---------------------------------------------------------------- one pane ------------------ */
-
 /* The frame, in the middle of its pane; maps have their own size, other grids fill the pane. */
 static void place_frame(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int columns)
 {

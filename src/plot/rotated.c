@@ -246,8 +246,6 @@ static void name_bands(pe_sketch *s, const char *what)
         s->what = pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
 }
 
-/* ---------------------------------------------------------------- decay --------------------- */
-
 /* One panel: every content, rotated by e, or by one theta where e is NULL. */
 static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one, int wanted)
 {

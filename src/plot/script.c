@@ -359,8 +359,6 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     fputc('\n', to);
 }
 
-/* ---------------------------------------------------------------- all ----------------------- */
-
 /* gnuplot measures from the lower left corner, in parts of the page. */
 static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l, int is_panel)
 {
