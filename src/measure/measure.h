@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure.h: what an encoding does, in numbers: what other folders may use of this one
+ * measure.h: what an encoding does, in numbers; the one header of this folder that others include
  *
  * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
  * (docs/properties.md), and the word beside a number is computed from that number alone (pe_findings_word):

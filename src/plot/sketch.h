@@ -11,7 +11,7 @@
  *
  * A maker computes its numbers through the public functions and fills the picture's figure. What it takes
  * from the sketch's store lives as long as the picture and is never freed before. The first failure sets the
- * sketch's status; from then on everything taken is NULL, and only pe_picture_create looks at the status.
+ * sketch's status; from then on everything taken is NULL, and pe_picture_create returns the status.
  */
 #ifndef PE_PLOT_SKETCH_H
 #define PE_PLOT_SKETCH_H
