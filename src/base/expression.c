@@ -9,22 +9,22 @@
 
 enum { MAX_DEPTH = 32 }; /* of parentheses: the text may come from a stranger */
 
-typedef struct reader {
+typedef struct expression_reader {
     const char           *at;
     pe_expression_lookup *lookup;
     void                 *context;
     int                   depth, failed;
-} reader;
+} expression_reader;
 
-static double sum(reader *r);
+static double sum(expression_reader *r);
 
-static void skip_space(reader *r)
+static void skip_space(expression_reader *r)
 {
     while (isspace((unsigned char)*r->at))
         r->at++;
 }
 
-static int accept(reader *r, char c)
+static int accept_char(expression_reader *r, char c)
 {
     skip_space(r);
     if (*r->at != c)
@@ -33,18 +33,13 @@ static int accept(reader *r, char c)
     return 1;
 }
 
-static double fail(reader *r)
+static double fail(expression_reader *r)
 {
     r->failed = 1;
     return 0;
 }
 
-static double least(double a, double b)
-{
-    return fmin(a, b);
-}
-
-/* The first that is given: what is absent counts as infinite (settings.h). */
+/* The first that is given: an absent one counts as infinite (settings.h). */
 static double first_given(double a, double b)
 {
     return isinf(a) ? b : a;
@@ -64,49 +59,49 @@ static const struct {
     const char *name;
     int         arguments;
     double (*apply)(double a, double b);
-} functions[] = {{"min", 2, least}, {"first", 2, first_given}, {"sqrt", 1, root}, {"floor", 1, whole}};
+} functions[] = {{"min", 2, fmin}, {"first", 2, first_given}, {"sqrt", 1, root}, {"floor", 1, whole}};
 
-/* Behind "name(". */
-static double call(reader *r, const char *name, size_t length)
+/* After "name(". */
+static double call(expression_reader *r, const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (strlen(functions[i].name) != length || strncmp(functions[i].name, name, length) != 0)
             continue;
         const double a   = sum(r);
         const int    two = functions[i].arguments == 2;
-        if (two && !accept(r, ','))
+        if (two && !accept_char(r, ','))
             return fail(r);
         const double b = two ? sum(r) : 0;
-        return accept(r, ')') ? functions[i].apply(a, b) : fail(r);
+        return accept_char(r, ')') ? functions[i].apply(a, b) : fail(r);
     }
     return fail(r);
 }
 
-static double name_or_call(reader *r)
+static double name_or_call(expression_reader *r)
 {
     const char *name = r->at;
     double      value;
     while (isalnum((unsigned char)*r->at) || *r->at == '_')
         r->at++;
     const size_t length = (size_t)(r->at - name);
-    if (accept(r, '('))
+    if (accept_char(r, '('))
         return call(r, name, length);
     if (!r->lookup || !r->lookup(r->context, name, length, &value))
         return fail(r);
     return value;
 }
 
-static double factor(reader *r)
+static double factor(expression_reader *r)
 {
     double value = 0;
     if (r->failed || ++r->depth > MAX_DEPTH)
         return fail(r);
     skip_space(r);
-    if (accept(r, '-'))
+    if (accept_char(r, '-'))
         value = -factor(r);
-    else if (accept(r, '(')) {
+    else if (accept_char(r, '(')) {
         value = sum(r);
-        if (!accept(r, ')'))
+        if (!accept_char(r, ')'))
             fail(r);
     } else if (isdigit((unsigned char)*r->at) || *r->at == '.') {
         char *end;
@@ -120,13 +115,13 @@ static double factor(reader *r)
     return value;
 }
 
-static double product(reader *r)
+static double product(expression_reader *r)
 {
     double value = factor(r);
     for (;;) {
-        if (accept(r, '*'))
+        if (accept_char(r, '*'))
             value *= factor(r);
-        else if (accept(r, '/'))
+        else if (accept_char(r, '/'))
             value /= factor(r);
         else
             return value;
@@ -135,13 +130,13 @@ static double product(reader *r)
     }
 }
 
-static double sum(reader *r)
+static double sum(expression_reader *r)
 {
     double value = product(r);
     for (;;) {
-        if (accept(r, '+'))
+        if (accept_char(r, '+'))
             value += product(r);
-        else if (accept(r, '-'))
+        else if (accept_char(r, '-'))
             value -= product(r);
         else
             return value;
@@ -152,8 +147,8 @@ static double sum(reader *r)
 
 int pe_expression_evaluate(const char *text, pe_expression_lookup *lookup, void *context, double *value)
 {
-    reader r     = {text, lookup, context, 0, 0};
-    double found = sum(&r);
+    expression_reader r     = {text, lookup, context, 0, 0};
+    double            found = sum(&r);
     skip_space(&r);
     if (r.failed || *r.at)
         return 0;

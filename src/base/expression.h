@@ -2,7 +2,7 @@
 /*
  * expression.h: small arithmetic in text, "8*L", "1/sqrt(D)", "rows"
  *
- * Shapes of parameters, standards of settings and the settings for a small model are text in a room, because
+ * Shapes of parameters, defaults of settings and the settings for a small model are text in a room, because
  * the tool prints them; this evaluates them. Numbers, names, + - * /, parentheses, unary minus, sqrt(),
  * floor(), min(,), and first(,): the first that is not infinite.
  */

@@ -2,7 +2,7 @@
 /*
  * half.h: the 16-bit storage types, to and from float
  *
- * f16 is IEEE binary16 (subnormals and infinities kept), bf16 the upper half of a float. Storage only:
+ * f16 is IEEE binary16 (with subnormals and infinities), bf16 the upper half of a float. Storage only:
  * arithmetic is float or better. Rounding is to nearest, ties to even; NaN stays NaN.
  */
 #ifndef PE_BASE_HALF_H
@@ -33,7 +33,7 @@ static inline float pe_half_bf16_to_float(uint16_t h)
 static inline uint16_t pe_half_float_to_bf16(float x)
 {
     const uint32_t bits = pe_half_float_to_bits(x);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) /* NaN: keep it quiet, rounding could make it infinite */
+    if ((bits & 0x7fffffffu) > 0x7f800000u) /* NaN: stays quiet; rounding could make it infinite */
         return (uint16_t)((bits >> 16) | 0x40u);
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
@@ -62,8 +62,8 @@ static inline uint16_t pe_half_float_to_f16(float x)
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 
-/* x to float so that rounding on to 16 bits is as if there had been none: what is cut off sets the last bit
-   ("round to odd"), so that no tie comes about. */
+/* x to float so that rounding on to 16 bits gives what rounding x itself would: the bits cut off set the last
+   bit ("round to odd"), so that no tie arises. */
 static inline float pe_half_round_to_odd(double x)
 {
     const float  near = (float)x;

@@ -3,7 +3,8 @@
  * moments.h: mean and deviation of a row, as a LayerNorm takes them
  *
  * The variance is over the row itself (divided by n, not n - 1) and eps joins it under the root, as in every
- * framework. A normalised number is (x - mean) * inverse. Two passes: a row far from 0 keeps its digits.
+ * framework. A normalised number is (x - mean) * inverse. Two passes, so that a row far from 0 loses no
+ * digits.
  */
 #ifndef PE_BASE_MOMENTS_H
 #define PE_BASE_MOMENTS_H

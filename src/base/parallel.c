@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads through OpenMP, in this file alone. Contract: parallel.h. */
+/* Threads through OpenMP, only in this file. Contract: parallel.h. */
 #include "base/parallel.h"
 
 #include <omp.h>

@@ -2,8 +2,8 @@
 /*
  * parallel.h: the only way to use several threads
  *
- * Tasks are numbered, independent, and write to places of their own; whatever is summed over tasks is summed
- * afterwards in the order of their numbers. So results are the same bits for any number of threads.
+ * Tasks are numbered, independent, and each writes to its own memory; sums over tasks are taken afterwards in
+ * the order of their numbers. So results are the same bits for any number of threads.
  */
 #ifndef PE_BASE_PARALLEL_H
 #define PE_BASE_PARALLEL_H
@@ -19,8 +19,8 @@ void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *conte
 /* What a request means here: 0 = OpenMP's default, else the request itself; at least 1. */
 int pe_parallel_threads(int requested);
 
-/* Processors that this process may run on: fewer than the machine's where taskset or a batch system binds it;
-   at least 1. */
+/* Processors that this process may run on, at least 1: fewer than the machine has where taskset or a batch
+   system says so. */
 int pe_parallel_processors(void);
 
 #endif

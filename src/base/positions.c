@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* How many numbers say where one element stands. */
+/* Numbers per position. */
 static int64_t coordinates_of(const posenc_positions *p)
 {
     return p->array.data && p->array.ndim == 3 ? p->array.shape[2] : 1;
@@ -188,22 +188,8 @@ void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, cons
     d->step   = d->skewed ? (int64_t)step : 0;
 }
 
-/* from [B,L] of a type that is asked for, to [B,L] I64. */
-static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *pos, const char *name,
-                                posenc_error *err)
-{
-    const int64_t any[2] = {-1, -1};
-    posenc_status status = pe_tensor_check(from, name, 2, any, err);
-    if (!status)
-        status = pe_tensor_check(pos, "positions: pos", 2, from->shape, err);
-    if (!status && (pos->dtype != POSENC_DTYPE_I64 ||
-                    (from->dtype != POSENC_DTYPE_I64 && from->dtype != POSENC_DTYPE_U8)))
-        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
-    return status;
-}
-
-/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: behind padding_idx, which those
-   have that do not count; or from 0 on, with 1 for those (Hugging Face). */
+/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: after padding_idx, which is the
+   position of those that do not count; or from 0, and those get 1 (Hugging Face). */
 static void number_rows(const posenc_tensor *from, int64_t not_counted, const int64_t *padding_idx,
                         posenc_tensor *pos)
 {
@@ -221,27 +207,34 @@ static void number_rows(const posenc_tensor *from, int64_t not_counted, const in
     }
 }
 
+/* from [B,L], I64 or a mask in U8; `name` is "positions: mask". */
+static posenc_status number_tokens(const posenc_tensor *from, const char *name, int64_t not_counted,
+                                   const int64_t *padding_idx, posenc_tensor *pos, posenc_error *err)
+{
+    const int64_t any[2] = {-1, -1};
+    if (!from || !pos)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s and pos must not be NULL", name);
+    posenc_status status = pe_tensor_check(from, name, 2, any, err);
+    if (!status)
+        status = pe_tensor_check(pos, "positions: pos", 2, from->shape, err);
+    if (!status && (pos->dtype != POSENC_DTYPE_I64 ||
+                    (from->dtype != POSENC_DTYPE_I64 && from->dtype != POSENC_DTYPE_U8)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
+    if (status)
+        return status;
+    number_rows(from, not_counted, padding_idx, pos);
+    return pe_done(err);
+}
+
 posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
                                        posenc_error *err)
 {
-    if (!tokens || !pos)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: tokens and pos must not be NULL");
-    const posenc_status status = check_pair(tokens, pos, "positions: tokens", err);
-    if (status)
-        return status;
-    number_rows(tokens, padding_idx, &padding_idx, pos);
-    return pe_done(err);
+    return number_tokens(tokens, "positions: tokens", padding_idx, &padding_idx, pos, err);
 }
 
 posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos, posenc_error *err)
 {
-    if (!mask || !pos)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: mask and pos must not be NULL");
-    const posenc_status status = check_pair(mask, pos, "positions: mask", err);
-    if (status)
-        return status;
-    number_rows(mask, 0, NULL, pos);
-    return pe_done(err);
+    return number_tokens(mask, "positions: mask", 0, NULL, pos, err);
 }
 
 /* ---- DETR's coordinates from a mask ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * positions.h: where queries and keys stand
+ * positions.h: the positions of queries and keys
  *
- * A run brings positions as a range or as an array; here they become numbers, and here it is found whether
- * distances follow the diagonals (then a bias by distance is one vector) or need to be looked up one by one.
+ * A run has positions as a range or as an array; here they become numbers, and here it is decided whether
+ * distances follow the diagonals (then a bias by distance is one vector) or must be looked up one by one.
  */
 #ifndef PE_BASE_POSITIONS_H
 #define PE_BASE_POSITIONS_H
@@ -11,12 +11,12 @@
 #include <posenc/posenc.h>
 
 /* Checks an argument against B, L and N coordinates; `who` is "attend: q_pos". A range has one coordinate:
-   whether it will do for several is the caller's to know. */
+   the caller must know whether that is enough. */
 posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err);
 
-/* The same positions with an array of three axes where there are several coordinates: [L,N] becomes [1,L,N].
-   What reads positions cannot tell [L,N] from [B,L]. */
+/* The same positions with an array of three axes where there are several coordinates: [L,N] becomes [1,L,N],
+   because functions that read positions cannot tell [L,N] from [B,L]. */
 posenc_positions pe_positions_view(const posenc_positions *p, int64_t N);
 
 /* A range means start 0 and step 1 where nothing is set. */
@@ -29,11 +29,11 @@ double pe_positions_at(const posenc_positions *p, int64_t b, int64_t s);
 /* Batch items that differ: 1 for a range or an array [1,L]. */
 int64_t pe_positions_batches(const posenc_positions *p);
 
-/* Batch items in which queries or keys stand differently: 1, or B. */
+/* Batch items in which positions of queries or keys differ: 1, or B. */
 int64_t pe_positions_pair_batches(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B);
 
-/* Where the L elements of item b begin and end, all coordinates together; a range is not walked. `whole`: all
-   are whole numbers. */
+/* The smallest and largest position of the L elements of item b, all coordinates together; of a range only
+   the ends are read. `whole`: all are whole numbers. */
 typedef struct pe_extent {
     double low, high;
     int    whole;
@@ -41,7 +41,7 @@ typedef struct pe_extent {
 
 pe_extent pe_positions_extent(const posenc_positions *p, int64_t b, int64_t L);
 
-/* What the masks by distance let through: t in [low, high]. */
+/* The distances that the masks allow: t in [low, high]. */
 typedef struct pe_reach {
     int64_t low, high;
 } pe_reach;
@@ -52,7 +52,7 @@ pe_reach pe_positions_reach(int mask, int64_t window);
 typedef struct pe_distances {
     int      skewed; /* t = t00 + step * (i - j) everywhere: distances follow the diagonals */
     int64_t  t00, step;
-    int64_t  low, count; /* whole distances low .. low + count - 1 cover all that the masks let through */
+    int64_t  low, count; /* whole distances low .. low + count - 1 cover all that the masks allow */
     int      whole;      /* all positions are whole numbers */
     pe_reach reach;
 } pe_distances;
@@ -60,9 +60,8 @@ typedef struct pe_distances {
 void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
                             int64_t B, int64_t Lq, int64_t Lk, pe_reach reach);
 
-/* Coordinate of a pixel by DETR's rule, which counts the pixels that are there (posenc_positions_detr), with
-   `count` valid ones up to it, itself counted, in a line that has `last` of them: `normalize` makes it a
-   share of 2 pi; `eps` keeps a line without any at 0. */
+/* Coordinate of a pixel by DETR's rule, which counts valid pixels (posenc_positions_detr): the `count`-th of
+   a line that has `last` of them. `normalize` makes it a share of 2 pi; `eps` makes a line without any 0. */
 double pe_positions_detr_coordinate(double count, double last, int normalize, double eps);
 
 #endif

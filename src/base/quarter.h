@@ -2,9 +2,9 @@
 /*
  * quarter.h: the arithmetic of exact angles, inline
  *
- * What angle.h describes, without a branch and without a call but fma, rint and floor, so that a compiler
- * makes vectors of it: the kernels turn whole rows of a table with the very operations, and so the very bits,
- * that angle.c has for one angle. Who includes it must be compiled without contraction of a*b + c.
+ * What angle.h describes, without a branch and without a call except fma, rint and floor, so that a compiler
+ * can vectorise it: the kernels compute whole rows of a table by the same operations, and so to the same
+ * bits, as angle.c one angle. Files that include it must be compiled without contraction of a*b + c.
  */
 #ifndef PE_BASE_QUARTER_H
 #define PE_BASE_QUARTER_H

@@ -58,7 +58,8 @@ double pe_random_uniform_at(uint64_t key, uint64_t index)
     return u[0];
 }
 
-double pe_random_normal_at(uint64_t key, uint64_t index)
+/* Box-Muller on the block of `index`. */
+static double normal_at(uint64_t key, uint64_t index)
 {
     double u[2];
     two_uniforms(key, index, u);
@@ -72,7 +73,7 @@ double pe_random_uniform(pe_random *r)
 
 double pe_random_normal(pe_random *r)
 {
-    return pe_random_normal_at(r->key, r->next++);
+    return normal_at(r->key, r->next++);
 }
 
 double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index)
@@ -82,5 +83,5 @@ double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index)
 
 double posenc_random_normal(uint64_t seed, const char *name, uint64_t index)
 {
-    return pe_random_normal_at(pe_random_key(seed, name), index);
+    return normal_at(pe_random_key(seed, name), index);
 }

@@ -24,7 +24,6 @@ uint64_t  pe_random_key(uint64_t seed, const char *name);
 pe_random pe_random_stream(uint64_t seed, const char *name);
 
 double pe_random_uniform_at(uint64_t key, uint64_t index); /* [0,1) with 53 bits */
-double pe_random_normal_at(uint64_t key, uint64_t index);  /* Box-Muller on the block of `index` */
 
 double pe_random_uniform(pe_random *r);
 double pe_random_normal(pe_random *r);

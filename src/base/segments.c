@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * segments: where the tokens of text, images and videos stand (contract: posenc.h)
+ * segments: positions of the tokens of text, images and videos (contract: posenc.h)
  *
- * One rule makes all three: a segment is a block of frames x rows x columns tokens that begins at s, and
- * token (f, r, c) stands at (s + time(f), s + r, s + c). A word is a block of one token, so text walks the
- * diagonal and is rotated as by plain RoPE; an image is a block of one frame. What comes next is s + the
- * longest side of the block, time counted in positions, or left out for a video where a program does so.
+ * One rule gives all three: a segment is a block of frames x rows x columns tokens that begins at s, and
+ * token (f, r, c) has the position (s + time(f), s + r, s + c). A word is a block of one token, so in text
+ * all coordinates are equal and it is rotated as by plain RoPE; an image is a block of one frame. The next
+ * block begins at s + the longest side of this one; time is a side too, in positions, except for a video
+ * where a program ignores it.
  *
- * Two models do otherwise. A video with sound takes turns: so many positions of what is seen, then what is
- * heard meanwhile. Four coordinates (XD-RoPE) have no s but the number of the token, and an image begins at
+ * Two models do otherwise. A video with sound alternates: a chunk of positions of what is seen, then what is
+ * heard meanwhile. Four coordinates (XD-RoPE) begin at the number of the token instead of s, and an image at
  * (0, 0).
  *
  * Sizes are checked, and the tokens counted, before anything is written.
@@ -21,11 +22,11 @@
 static const int64_t MOST_TOKENS = INT64_C(1) << 40;
 
 /* A segment in tokens: text is `count` blocks of one. */
-typedef struct block {
+typedef struct token_block {
     int64_t count, frames, rows, columns;
     double  step;         /* positions from frame to frame */
-    int64_t sound, chunk; /* tokens heard meanwhile, and how many positions make a turn */
-} block;
+    int64_t sound, chunk; /* tokens heard meanwhile, and positions of a chunk */
+} token_block;
 
 enum { MARKS = 4 }; /* around a video with sound */
 
@@ -34,22 +35,22 @@ static int64_t merge_of(const posenc_segment *s)
     return s->merge ? s->merge : 1;
 }
 
-static block block_of(const posenc_segment *s, int rules)
+static token_block block_of(const posenc_segment *s, int rules)
 {
     if (s->kind == POSENC_SEGMENT_TEXT)
-        return (block){.count = s->tokens, .frames = 1, .rows = 1, .columns = 1};
+        return (token_block){.count = s->tokens, .frames = 1, .rows = 1, .columns = 1};
     const int    is_video = s->kind == POSENC_SEGMENT_VIDEO, cuts = rules & POSENC_SEGMENTS_WHOLE_SECONDS;
     const double seconds = cuts && !s->sound ? floor(s->seconds) : s->seconds;
-    return (block){.count   = 1,
-                   .frames  = is_video ? s->frames : 1,
-                   .rows    = s->rows / merge_of(s),
-                   .columns = s->columns / merge_of(s) + (s->kind == POSENC_SEGMENT_LINES),
-                   .step    = s->rate > 0 ? seconds * s->rate : 1,
-                   .sound   = is_video ? s->sound : 0,
-                   .chunk   = s->chunk};
+    return (token_block){.count   = 1,
+                         .frames  = is_video ? s->frames : 1,
+                         .rows    = s->rows / merge_of(s),
+                         .columns = s->columns / merge_of(s) + (s->kind == POSENC_SEGMENT_LINES),
+                         .step    = s->rate > 0 ? seconds * s->rate : 1,
+                         .sound   = is_video ? s->sound : 0,
+                         .chunk   = s->chunk};
 }
 
-static int64_t time_of(const block *b, int64_t frame)
+static int64_t time_of(const token_block *b, int64_t frame)
 {
     return (int64_t)floor((double)frame * b->step);
 }
@@ -94,7 +95,7 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
 }
 
 /* count * frames * rows * columns, and what is heard, or -1 where it is more than `most`. */
-static int64_t tokens_of(const block *b, int64_t most)
+static int64_t tokens_of(const token_block *b, int64_t most)
 {
     const int64_t sizes[] = {b->count, b->frames, b->rows, b->columns};
     int64_t       product = 1;
@@ -108,7 +109,7 @@ static int64_t tokens_of(const block *b, int64_t most)
     return b->sound > most - product - MARKS ? -1 : product + b->sound + MARKS;
 }
 
-/* Tokens so far, and a bound of the positions they stand at. */
+/* Tokens so far, and a bound of their positions. */
 typedef struct sum {
     int64_t tokens;
     double  reach;
@@ -119,8 +120,8 @@ static posenc_status add_segment(sum *all, const posenc_segment *s, int64_t inde
     const posenc_status status = check_sizes(s, index, err);
     if (status)
         return status;
-    const block   b    = block_of(s, 0);
-    const int64_t more = tokens_of(&b, MOST_TOKENS - all->tokens);
+    const token_block b    = block_of(s, 0);
+    const int64_t     more = tokens_of(&b, MOST_TOKENS - all->tokens);
     if (more < 0)
         return pe_fail(err, POSENC_ERROR_RANGE,
                        "positions: with segment %lld there are more than 2^40 tokens", (long long)index);
@@ -151,19 +152,19 @@ posenc_status posenc_segments_tokens(const posenc_segment *segments, int64_t cou
 
 /* ---------------------------------------------------------------- positions ----------------- */
 
-/* Where a sequence has come to. */
-typedef struct place {
+/* The state of a sequence. */
+typedef struct sequence_state {
     int64_t at;               /* tokens written, of all sequences */
     int64_t next, n, largest; /* s, tokens, and the largest position, of this sequence */
     int64_t images;           /* LINES so far, of this sequence */
-} place;
+} sequence_state;
 
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static void put(const posenc_tensor *pos, place *p, const int64_t at[])
+static void put_token(const posenc_tensor *pos, sequence_state *p, const int64_t at[])
 {
     for (int64_t c = 0; c < pos->shape[1]; c++) {
         ((int64_t *)pos->data)[p->at * pos->stride[0] + c * pos->stride[1]] = at[c];
@@ -173,26 +174,26 @@ static void put(const posenc_tensor *pos, place *p, const int64_t at[])
     p->n++;
 }
 
-/* Behind p->next. */
-static void put_behind(const posenc_tensor *pos, place *p, int64_t time, int64_t row, int64_t column)
+/* At p->next plus this. */
+static void put_after(const posenc_tensor *pos, sequence_state *p, int64_t time, int64_t row, int64_t column)
 {
     const int64_t at[3] = {p->next + time, p->next + row, p->next + column};
-    put(pos, p, at);
+    put_token(pos, p, at);
 }
 
-static void put_block(const posenc_tensor *pos, place *p, const block *b, int ignores_time)
+static void put_block(const posenc_tensor *pos, sequence_state *p, const token_block *b, int ignores_time)
 {
     for (int64_t f = 0; f < b->frames; f++)
         for (int64_t i = 0; i < b->rows * b->columns; i++)
-            put_behind(pos, p, time_of(b, f), i / b->columns, i % b->columns);
+            put_after(pos, p, time_of(b, f), i / b->columns, i % b->columns);
     const int64_t side = later(b->rows, b->columns);
     p->next += ignores_time ? side : later(side, time_of(b, b->frames - 1) + 1);
 }
 
 /* ---- a video with sound ---- */
 
-/* Where the turn ends that begins with token `from` of n: at the first one that is not before `until`. */
-static int64_t end_of_turn(const block *b, int64_t from, int64_t n, double until, int is_seen)
+/* The end of the chunk that begins with token `from` of n: the first token that is not before `until`. */
+static int64_t end_of_chunk(const token_block *b, int64_t from, int64_t n, double until, int is_seen)
 {
     const int64_t area = b->rows * b->columns;
     int64_t       i    = from + 1;
@@ -202,28 +203,28 @@ static int64_t end_of_turn(const block *b, int64_t from, int64_t n, double until
 }
 
 /* Tokens from .. to-1 of what is seen or heard; returns how far they reach. */
-static int64_t put_turn(const posenc_tensor *pos, place *p, const block *b, int64_t from, int64_t to,
-                        int is_seen)
+static int64_t put_chunk(const posenc_tensor *pos, sequence_state *p, const token_block *b, int64_t from,
+                         int64_t to, int is_seen)
 {
     const int64_t area = b->rows * b->columns;
     int64_t       far  = 0;
     for (int64_t i = from; i < to; i++) {
         const int64_t time = is_seen ? time_of(b, i / area) : i, row = is_seen ? i % area / b->columns : i,
                       column = is_seen ? i % b->columns : i;
-        put_behind(pos, p, time, row, column);
+        put_after(pos, p, time, row, column);
         far = later(far, later(time, later(row, column)));
     }
     return far;
 }
 
-static void put_marks(const posenc_tensor *pos, place *p)
+static void put_marks(const posenc_tensor *pos, sequence_state *p)
 {
-    put_behind(pos, p, 0, 0, 0);
-    put_behind(pos, p, 0, 0, 0);
+    put_after(pos, p, 0, 0, 0);
+    put_after(pos, p, 0, 0, 0);
     p->next++;
 }
 
-static void put_film(const posenc_tensor *pos, place *p, const block *b)
+static void put_film(const posenc_tensor *pos, sequence_state *p, const token_block *b)
 {
     const int64_t n[2]    = {b->sound, b->frames * b->rows * b->columns}; /* heard, seen */
     int64_t       from[2] = {0}, far = 0;
@@ -231,8 +232,8 @@ static void put_film(const posenc_tensor *pos, place *p, const block *b)
     for (double until = (double)b->chunk; from[0] < n[0] || from[1] < n[1]; until += (double)b->chunk)
         for (int is_seen = 1; is_seen >= 0; is_seen--)
             if (from[is_seen] < n[is_seen]) {
-                const int64_t to = end_of_turn(b, from[is_seen], n[is_seen], until, is_seen);
-                far              = put_turn(pos, p, b, from[is_seen], to, is_seen);
+                const int64_t to = end_of_chunk(b, from[is_seen], n[is_seen], until, is_seen);
+                far              = put_chunk(pos, p, b, from[is_seen], to, is_seen);
                 from[is_seen]    = to;
             }
     p->next += far + 1;
@@ -241,13 +242,13 @@ static void put_film(const posenc_tensor *pos, place *p, const block *b)
 
 /* ---- four coordinates ---- */
 
-/* Words stand at their own number; so does, in the first coordinate, what an image is made of. */
-static void put_numbered(const posenc_tensor *pos, place *p, const block *b, int is_image)
+/* Words have their own number as position; so do cells of an image, in the first coordinate. */
+static void put_numbered(const posenc_tensor *pos, sequence_state *p, const token_block *b, int is_image)
 {
     for (int64_t i = 0; i < b->count * b->rows * b->columns; i++) {
         const int64_t word[4] = {p->n, p->n, p->n, p->n},
                       cell[4] = {p->n, i % b->columns, i / b->columns, p->images};
-        put(pos, p, is_image ? cell : word);
+        put_token(pos, p, is_image ? cell : word);
     }
     p->images += is_image;
 }
@@ -288,11 +289,11 @@ static posenc_status check_pos(const posenc_segment *segments, int64_t count, in
     return status ? status : check_kinds(segments, count, pos, err);
 }
 
-static void put_segment(const posenc_tensor *pos, place *p, const posenc_segment *s, int rules)
+static void put_segment(const posenc_tensor *pos, sequence_state *p, const posenc_segment *s, int rules)
 {
-    const block b = block_of(s, rules);
+    const token_block b = block_of(s, rules);
     if (s->restart)
-        *p = (place){.at = p->at};
+        *p = (sequence_state){.at = p->at};
     if (pos->shape[1] == 4)
         put_numbered(pos, p, &b, s->kind == POSENC_SEGMENT_LINES);
     else if (b.sound)
@@ -305,9 +306,9 @@ static void put_segment(const posenc_tensor *pos, place *p, const posenc_segment
 posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t count, int rules,
                                         posenc_tensor *pos, int64_t *delta, posenc_error *err)
 {
-    place         p = {0};
-    int64_t       tokens;
-    posenc_status status = posenc_segments_tokens(segments, count, &tokens, err);
+    sequence_state p = {0};
+    int64_t        tokens;
+    posenc_status  status = posenc_segments_tokens(segments, count, &tokens, err);
     if (!status)
         status = check_pos(segments, count, rules, tokens, pos, err);
     if (status)

@@ -83,12 +83,11 @@ static int scope_lookup(void *context, const char *name, size_t length, double *
         return 1;
     if (scope->sizes)
         return pe_settings_size(scope->sizes, name, length, value);
-    *value = NAN; /* a size not known yet: the number is checked when it is */
+    *value = NAN; /* a size not known yet: checked later */
     return pe_settings_size(&any, name, length, &(double){0});
 }
 
-/* "2..", "0..1", "..5": both ends belong to it. A trailing '<' after the dots' left side excludes it:
-   "1<..". */
+/* "2..", "0..1", "..5": both ends included. "1<.." excludes the lower one. */
 static int is_in_range(const char *range, double x)
 {
     const char *dots = strstr(range, "..");
@@ -103,7 +102,7 @@ static int is_in_range(const char *range, double x)
     return !dots[2] || x <= strtod(dots + 2, NULL);
 }
 
-/* What an expression came to is said beside it. */
+/* Names the value of an expression as well. */
 static posenc_status refuse_number(const posenc_setting_info *row, const char *text, double x,
                                    const char *who, posenc_error *err)
 {
@@ -181,8 +180,8 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     return n;
 }
 
-/* The standard says every name; the text some of them. Without a table the text alone is checked: the
-   standard may name other settings. */
+/* The default has every name, the text some of them. Without a table only the text is checked: the default
+   may name other settings. */
 static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const pe_scope *scope, const char *who, posenc_error *err)
 {

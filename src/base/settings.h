@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * settings.h: "name=value" text against a room's table of settings
+ * settings.h: "name=value" text, by a room's table of settings
  *
- * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range
+ * A table row has name, type, default, range and meaning; everything else - parsing, defaults, range
  * checks, printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are
  * allowed: "8*L"), "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by
  * ':', or by 'x' for a grid: "24:20:20", "7x7"; the range is that of each; as a number it is their product),
  * "map" (names of range with an integer each, "a=8:b=4"; items in the order of range, those that are not
- * named as the standard has them). A standard of "" means absent: value.given is 0. A standard may also name
- * settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity, which
- * "first(buckets,length)" passes over.
+ * named as in the default). A default of "" means absent: value.given is 0. A default may also name
+ * settings that precede it in the table: "-max_relative"; an absent one counts as infinity, which
+ * "first(buckets,length)" skips.
  */
 #ifndef PE_BASE_SETTINGS_H
 #define PE_BASE_SETTINGS_H
@@ -27,17 +27,17 @@ typedef struct pe_value {
     int64_t items[PE_MAX_ITEMS];
 } pe_value;
 
-/* One setting as the user wrote it ("" = standard). */
+/* One setting as the user wrote it ("" = default). */
 typedef struct pe_setting_text {
     char text[PE_MAX_TEXT];
 } pe_setting_text;
 
 int pe_settings_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
 
-/* The next "name=value" of a text, up to one of the separators or the end; *at moves behind it and the
+/* The next "name=value" of a text, up to one of the separators or the end; *at moves past it and the
    separators that follow. Returns 0 at the end. Without "=" there is no value, and all is the name. */
 typedef struct pe_setting_pair {
-    const char *name, *value; /* neither ends where it ends: see the lengths */
+    const char *name, *value; /* not terminated: see the lengths */
     size_t      name_length, value_length;
 } pe_setting_pair;
 
@@ -46,8 +46,8 @@ int pe_settings_next(pe_setting_pair *pair, const char **at, const char *separat
 /* Index of word in "a|b|c", or -1. */
 int pe_settings_word_index(const char *range, const char *word, size_t length);
 
-/* Value of the text for a row, or of its standard if text is "". Sizes may be NULL: then expressions over
-   sizes are accepted unseen. `who` is the encoding's name for the sentence. */
+/* Value of the text for a row, or of its default if text is "". Sizes may be NULL: then expressions over
+   sizes are accepted unchecked. `who` is the encoding's name in an error. */
 posenc_status pe_settings_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
                                   const posenc_dims *sizes, const char *who, posenc_error *err);
 
@@ -60,7 +60,7 @@ typedef struct pe_scope {
     int                        known;
 } pe_scope;
 
-/* A setting of the table as a number, a word as its place in the range, absent ones infinite; "window1" is
+/* A setting of the table as a number: a word as its index in the range, absent ones infinite; "window1" is
    the first number of the list `window`. */
 int pe_settings_number(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value);

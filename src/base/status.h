@@ -5,7 +5,7 @@
  *     return pe_fail(err, POSENC_ERROR_SHAPE, "attend: k has %lld heads but q has %lld; ...", ...);
  *
  * The sentence names the argument, what it is and what it must be. It goes into the caller's struct;
- * nothing is printed, allocated or kept.
+ * nothing is printed, allocated or stored elsewhere.
  */
 #ifndef PE_BASE_STATUS_H
 #define PE_BASE_STATUS_H

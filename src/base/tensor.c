@@ -170,7 +170,7 @@ static int same_shape(const posenc_tensor *t, int ndim, const int64_t *shape)
     return 1;
 }
 
-/* What is wrong, kept apart: a run checks all its tensors, and of a small one that is no small part. */
+/* Says what is wrong. Not inlined: a run checks all its tensors, which takes a good part of a small run. */
 static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t, const char *who, int ndim,
                                                           const int64_t *shape, posenc_error *err)
 {

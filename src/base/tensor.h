@@ -2,8 +2,8 @@
 /*
  * tensor.h: reading and writing the caller's views, one element or one row at a time
  *
- * This is the door where storage types become arithmetic types: float for the tiled machine, double for the
- * reference and the rooms. Behind it nobody asks for a dtype again.
+ * Here storage types become arithmetic types: float for the tiled executor, double for the reference executor
+ * and the rooms. What is computed with them knows no dtype.
  */
 #ifndef PE_BASE_TENSOR_H
 #define PE_BASE_TENSOR_H

@@ -6,7 +6,7 @@ static const pe_wide LN2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
 enum { HALVINGS = 6, WIDE = 5, TERMS = 12 };
 
-/* exp(r) for |r| < 0.006. Terms behind the fifth are so small that double holds them. */
+/* exp(r) for |r| < 0.006. Terms after the fifth are so small that double is enough. */
 static pe_wide series(pe_wide r)
 {
     static const pe_wide over[WIDE + 1] = {{1, 0}, /* 1/n! */
@@ -29,8 +29,8 @@ pe_wide pe_wide_exp(pe_wide x)
     if (!(fabs(x.hi) < 740)) /* no normal number, or none at all */
         return pe_wide_of(exp(x.hi));
     const double  doublings = rint(x.hi / LN2.hi), part = ldexp(1, -HALVINGS);
-    const pe_wide left = pe_wide_difference(x, pe_wide_product(pe_wide_of(doublings), LN2));
-    pe_wide       e    = series((pe_wide){left.hi * part, left.lo * part});
+    const pe_wide rest = pe_wide_difference(x, pe_wide_product(pe_wide_of(doublings), LN2));
+    pe_wide       e    = series((pe_wide){rest.hi * part, rest.lo * part});
     for (int i = 0; i < HALVINGS; i++)
         e = pe_wide_product(e, e);
     return pe_wide_joined(ldexp(e.hi, (int)doublings), ldexp(e.lo, (int)doublings));

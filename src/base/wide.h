@@ -4,8 +4,8 @@
  *
  * A wide number is the sum of two doubles, the second below the last bit of the first: about 104 bits. A
  * frequency that comes out of a power, a quotient and a blend, each rounded to double, is off by several of
- * its last bits, and a position multiplies that; carried in wide numbers it is rounded at the end alone. long
- * double would do on some machines and is plain double on others; this is the same everywhere.
+ * its last bits, and a position multiplies that; carried in wide numbers it is rounded only at the end. long
+ * double would be enough on some machines and is plain double on others; this is the same everywhere.
  *
  * Error  sum: 2^-104 of the larger operand; product, ratio: 2^-103; exp, log, power: 2^-90
  * Needs  a correctly rounded fma and no contraction (-ffp-contract=off)

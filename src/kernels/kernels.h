@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernels.h: the contract book of the hot loops
+ * kernels.h: the contracts of the hot loops
  *
  * Kernels take floats (one of them doubles), strides and counts, return void and cannot fail: all checking
  * was done when the run began. Each is written once (*.inc) against the small vector layer vec_*.h and
- * compiled once per instruction set; a plan holds the table that dispatch.c chose. Strides are in elements.
- * "Padded" means: rows may be read and written up to the next multiple of PE_LANES columns, and the machine
+ * compiled once per instruction set; a plan holds the table that kernels.c chose. Strides are in elements.
+ * "Padded" means: rows may be read and written up to the next multiple of PE_LANES columns, and the caller
  * allocated them so.
  *
  * Everything the tiled attention multiplies is one kernel, `product`: scores, values and all five products of
@@ -20,7 +20,7 @@
 enum {
     PE_LANES   = 16,
     PE_LANES64 = 8
-}; /* padding of rows in the machine's buffers: the widest vector in floats, in doubles */
+}; /* padding of rows in scratch memory: the widest vector in floats, in doubles */
 
 /*
  * product: C = A*B, or C += A*B
@@ -38,10 +38,10 @@ typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
 
 /* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded,
-   then added to. A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of
-   their own 3 % of attention. ahead: NULL, or what later calls will read: whole blocks ask memory for it
-   while they multiply, row by row and as many floats of each as C has columns. What lies beside C's last
-   rows, in no whole block, is not asked for. */
+   then added to. A's columns are 1 apart. For terms of scores: they cost almost nothing here, where a
+   pass of their own takes 3 % of attention. ahead: NULL, or what later calls will read: whole blocks prefetch
+   it while they multiply, row by row and as many floats of each as C has columns. What corresponds to C's
+   last rows, in no whole block, is not prefetched. */
 typedef struct pe_ahead {
     uintptr_t at[2];   /* addresses, never read and maybe beyond all memory; 0: none */
     int64_t   step[2]; /* bytes from row to row */
@@ -51,7 +51,7 @@ typedef void pe_product_plus_fn(float *c, int64_t c_stride, const float *a, int6
                                 int64_t b_stride, int64_t R, int64_t columns, int64_t K, const float *plus,
                                 int64_t plus_step, const pe_ahead *ahead);
 
-/* product64: the same in doubles, padded to PE_LANES64; for rooms whose rows follow from each other. */
+/* product64: the same in doubles, padded to PE_LANES64; for rows that are computed from each other. */
 typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64_t a_row, int64_t a_col,
                              const double *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K,
                              int add);
@@ -80,7 +80,7 @@ typedef struct pe_tile_terms {
     const float   *bias, *skewed, *extra, *key;        /* four streams of [R, columns] */
     int64_t        bias_step, skewed_step, extra_step; /* key: the same row for every query */
     const float   *row;                                /* [R] one number for all keys of a query */
-    const float   *gate;                               /* multiplies the weights; `softmax` alone reads it */
+    const float   *gate;                               /* multiplies the weights; read only by `softmax` */
     int64_t        gate_step;
     const int32_t *low,
         *high; /* allowed columns of row r: low[r] <= c < high[r]; both NULL: all of `columns` */
@@ -95,9 +95,9 @@ typedef struct pe_tile_terms {
 typedef void pe_scores_finish_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, int64_t R,
                                  int64_t columns);
 
-/* What the online softmax knows of a tile's queries. */
+/* The state of the online softmax for a tile's queries. */
 typedef struct pe_softmax {
-    float  *shift; /* [R] what is taken from scores; -FLT_MAX at first */
+    float  *shift; /* [R] subtracted from scores; -FLT_MAX at first */
     float  *sums;  /* [R, PE_LANES] of the weights, lane by lane */
     float  *o;     /* [R, columns] the running output, padded; rescaled when a shift rises */
     int64_t o_stride, columns;
@@ -109,11 +109,10 @@ enum { PE_HEADROOM = 8 };
  * softmax: one step of the online softmax
  *
  * Formula  S = s + terms, W = exp(S - shift), sums += W; s becomes gate * W
- *          Where a score is PE_HEADROOM above its row's shift, the shift becomes the largest at hand,
- *          and sums, output and
- *          the row's weights so far are multiplied by exp(old shift - shift). Any shift near the maximum
- *          serves as well
- *          as the maximum itself: weights reach e^8 instead of 1, and next to no row is ever rescaled.
+ *          Where a score is PE_HEADROOM above its row's shift, the shift becomes the largest score, and
+ *          sums, output and the row's weights so far are multiplied by exp(old shift - shift). Any shift near
+ *          the maximum serves as well as the maximum: weights reach e^8 instead of 1, and almost no row is
+ *          ever rescaled.
  * Shapes   s [R, columns] padded; the padding becomes 0
  * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -87.3
  *          at most 2^-125, from -104 on 0
@@ -166,9 +165,8 @@ typedef void pe_modulus_fn(float *x, const float *y, int64_t stride, int64_t R, 
  * row_moments, exact_cotangent: the softmax's backward where a row is short enough to be seen whole
  *
  * Formula  sums[r] = (sum_c W, sum_c W*dW), added;   then dS = W * (dW - sums[r][1] / sums[r][0])
- *          delta from the very W and dW it will meet,
- *          in double: a saturated softmax (W near 1 for one key) leaves a
- *          difference of nearly equal numbers, of which dO.O in float would leave noise
+ *          delta from the same W and dW, in double: a saturated softmax (W near 1 for one key) gives a
+ *          difference of nearly equal numbers, of which dO.O in float would leave only noise
  * Shapes   w, dw [R, columns], dw becomes dS; sums [R, 2] double
  */
 typedef void pe_row_moments_fn(double *sums, const float *w, const float *dw, int64_t stride, int64_t R,
@@ -190,7 +188,7 @@ typedef void pe_diagonal_sums_fn(float *sums, const float *x, int64_t stride, in
  * dot_rows: out[r] = sum_c x[r,c]*y[r,c]
  *
  * Error    the very sum that `product` makes of the same numbers, in its order and with its rounding: where a
- *          query sees one key alone, O is that key's V, and dW - delta must be 0, not noise
+ *          query sees only one key, O is that key's V, and dW - delta must be 0, not noise
  */
 typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const float *y, int64_t y_stride,
                             int64_t R, int64_t columns);
@@ -200,16 +198,16 @@ typedef void pe_transpose_fn(float *to, int64_t to_stride, const float *from, in
                              int64_t columns);
 
 /*
- * rotate: turn pairs of channels by their position's angles, all heads of some tokens
+ * rotate: rotates pairs of channels by their position's angles, all heads of some tokens
  *
  * Formula  y_a = x_a * c - s * x_b * n       c = cos(t,m), n = sin(t,m), s = sign
  *          y_b = x_b * c + s * x_a * n
  *          half-split a = m, b = m + M; interleaved a = 2m, b = 2m + 1
- *          sign +1 turns forward; -1 turns back, which is also the gradient
+ *          sign +1 rotates forward; -1 back, which is also the gradient
  * Shapes   x [tokens, heads, 2M] at `from`, y the same at `to`, strides in elements; `to` may be `from`;
  *          table [tokens, 2M] in float: M cosines, then M sines (magnitude included); nothing else is read
  * Error    in float |y - exact| <= 2^-22 * hypot(x_a, x_b) per element, for the table as given; f16 and bf16
- *          are turned in float and rounded once
+ *          are rotated in float and rounded once
  * Special  NaN and infinity in x spread to their own pair only
  * Speed    that of x = -x in place: memory. M = 16, 32, 40, 48, 64 and 128 are constants of loops of their
  *          own
@@ -222,9 +220,9 @@ typedef struct pe_rotate_args {
     const float *table;
     int64_t      table_stride, tokens, heads, M;
     float        sign;
-    int64_t      far;    /* rows are asked for so many bytes ahead of their turn; 0: not */
-    int          stream; /* y passes by the caches: to, its strides and M are whole multiples of 64 bytes */
-    int          far_table; /* rows of the table as well, which have not just been made */
+    int64_t      far;       /* rows are prefetched so many bytes ahead; 0: not */
+    int          stream;    /* y bypasses the caches: to, its strides and M are whole multiples of 64 bytes */
+    int          far_table; /* prefetch rows of the table as well: they were not just made */
 } pe_rotate_args;
 
 typedef void pe_rotate_fn(const pe_rotate_args *rotation);
@@ -242,8 +240,7 @@ typedef enum pe_stored { PE_STORED_F32, PE_STORED_F16, PE_STORED_BF16, PE_STORED
 typedef void pe_cosines_fn(const double *position, const double *k, int64_t step, double *cosine,
                            double *sine, int64_t n);
 
-/* ---- what trains a model: the layers between its products, on rows that may have any width and lie one
-   behind the other ---- */
+/* ---- for training: the layers of a model between its products, on contiguous rows of any width ---- */
 
 /*
  * norm, stretch, norm_back: layer normalisation
@@ -299,13 +296,13 @@ typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int6
  *
  * Formula  column j of row r of a block holds the cosine of coarse + middle + (r - 7.5) w_j,
  *          magnitude included; that of a sine
- *          is one whose coarse angle stands a quarter turn back
+ *          is one whose coarse angle is a quarter turn back
  * Shapes   to + (r - first)*stride: row r, first <= r < first + rows <= PE_BLOCK_WAVES; `width` floats, of
  *          which those of pair m are at cosine + m*step and sine + m*step where these are below `width`
  *          coarse, middle [2, padded], cosines and sines of each column; fine [3, padded]: those of w_j / 2,
  *          and 2 cos w_j padding is 1 and 0, in coarse `factor` and 0, in the third row of fine 2
  * Error    0.501 ulp, zeros included, if the sum of coarse and middle carries at most 2e-15, fine 2.3e-16 and
- *          its third row 4.6e-16, and those of pairs that have not turned by half a quarter yet as much of
+ *          its third row 4.6e-16, and those of pairs that have rotated by less than an eighth yet as much of
  *          themselves: other numbers below `small` are made from their exact angles
  * Speed    that of narrowing: a multiply-add and a rounding for each number, 7 more multiply-adds for 16 of a
  *          column
@@ -319,13 +316,13 @@ typedef struct pe_wave_rows {
     const double *k; /* exact angles: position of the first row, its distance to the next is 1 */
     double        position, factor, sense;
     float         small;  /* 2^-13 of the magnitude, of its next power of two where it is none */
-    int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
-    int           last;   /* no more are to come: what passed by the caches shall have arrived */
+    int           stream; /* rows bypass the caches: to and stride are whole multiples of 64 bytes */
+    int           last;   /* no more follow: what bypassed the caches must have arrived */
 } pe_wave_rows;
 
 typedef void pe_wave_rows_fn(const pe_wave_rows *rows);
 
-/* Rows of a cache of keys or values as the caller keeps them. */
+/* Rows of a cache of keys or values as the caller stores them. */
 typedef enum pe_cache_type { PE_CACHE_F32, PE_CACHE_BF16, PE_CACHE_F16 } pe_cache_type;
 
 enum { PE_CACHE_WIDEST = 512 }; /* channels of a row */
@@ -335,13 +332,13 @@ typedef struct pe_cache {
     int64_t       C, D; /* rows of D numbers: a multiple of 2 PE_LANES, at most PE_CACHE_WIDEST */
     int64_t       stride;
     pe_cache_type type;
-    const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
+    const void   *next;      /* rows that will be read afterwards, to be prefetched; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
-    int found; /* rows that go by from end to end are not asked for: not pe_kernels_prefetch_helps */
+    int found; /* the hardware finds such rows by itself: do not prefetch (not pe_kernels_prefetch_helps) */
 } pe_cache;
 
 /*
- * cache_scores: products of a few queries with keys that lie as the caller keeps them
+ * cache_scores: products of a few queries with keys as the caller stores them
  *
  * Formula  S[r,c] = sum_d Q[r,d] * K[c,d]
  * Shapes   S [R, C] at s + r*s_stride, nothing beyond C is written; Q [R, D] floats
@@ -353,7 +350,7 @@ typedef void pe_cache_scores_fn(float *s, int64_t s_stride, const float *q, int6
                                 const pe_cache *k, int64_t R);
 
 /*
- * cache_values: O += W V, V as the caller keeps it
+ * cache_values: O += W V, V as the caller stores it
  *
  * Formula  O[r,d] = O[r,d] + sum_c W[r,c] * V[c,d], in the order of c, by fused multiply-adds
  * Shapes   O [R, D] floats at o + r*o_stride; W [R, C]
@@ -472,7 +469,7 @@ typedef void pe_bf16_pair_rows_fn(uint32_t *to, const uint16_t *first, const uin
 typedef void pe_bf16_cache_scores_fn(float *s, int64_t s_stride, const uint16_t *q, int64_t q_stride,
                                      const pe_cache *k, int64_t R, float scale);
 
-/* What a step of the online softmax keeps of each row. */
+/* The state of the online softmax for each row. */
 typedef struct pe_softmax_sums {
     float *m, *l, *rounded, *factor; /* [R] */
 } pe_softmax_sums;
@@ -488,7 +485,7 @@ typedef void pe_bf16_softmax_step_fn(uint16_t *p, int64_t p_stride, const float 
                                      const pe_softmax_sums *sums, int64_t R, int64_t columns);
 
 /*
- * cache_values: O += P V, V in bf16 as the caller keeps it
+ * cache_values: O += P V, V in bf16 as the caller stores it
  *
  * Formula  O[r,d] = O[r,d] + sum_c P[r,c] * V[c,d], two keys at a time
  * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16; where C is odd there is one column more, of
@@ -521,9 +518,9 @@ const pe_kernels *pe_kernels_choose(void);
 const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);
-/* Do loops through memory gain where they ask for it ahead of its turn? */
+/* Do loops through memory gain by prefetching? */
 int pe_kernels_prefetch_helps(void);
-/* What `far` of a rotation shall be whose tensor has so many bytes, in numbers of `size` bytes each. */
+/* pe_rotate_args.far for a tensor of so many bytes, in numbers of `size` bytes each. */
 int64_t pe_kernels_prefetch_distance(int64_t size, int64_t bytes);
 /* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);

@@ -12,7 +12,7 @@
  *   vwhere                    (four lanes) a where the mask's lane is all ones, b where it is zeros
  *   vwhere_lanes              a if low <= lane number + first < high, else b
  *   vcut                      t, as vscale2 wants it: cut where 2^t is nothing
- *   vfraction                 t less the nearest whole number; |t| < 2^22
+ *   vfraction                 t minus the nearest whole number; |t| < 2^22
  *   vscale2                   x * 2^k for whole k from -127 on; 0 for -127
  *   vmax_positive             max of two of which one is above 0; of others, one that is not above 0 either
  *   vany_above                is a > b in some lane?
@@ -21,15 +21,15 @@
  *   vswap, vnegate_even       x1 x0 x3 x2 ...; -x0 x1 -x2 x3 ...
  *   vload_twice               x0 x0 x1 x1 ..., from VL/2 floats
  *   veven, vodd, vunite       the numbers 0 2 4 ... and 1 3 5 ... of two vectors; puts them back in order
- *   vload_part, vstore_part   the first n < VL lanes, the others zero, or left alone in memory
- *   vload_behind              n zeros, n < VL, and behind them the first VL - n lanes of p
+ *   vload_part, vstore_part   the first n < VL lanes, the others zero, or unchanged in memory
+ *   vload_behind              n zeros, n < VL, and after them the first VL - n lanes of p
  *   vstream, hstream, istream a store that goes past the caches where there is one; p aligned to the vector;
  *                             vfence ends a run
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
  *   wvec                      VL words of two bf16: vfrom_low and vfrom_high are the first and the second of
  *                             each word, vto_words puts two vectors together again, where every NaN comes of
  *                             bf16 or of vshort_nan
- *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might
+ *   vshort_nan                as it is, but a NaN without the bits that bf16 cuts off, which rounding might
  *                             carry over; vany_nan says whether a vector needs it
  *   vnarrow                   rounds two dvec to one vec
  *   nvec                      as vnarrow leaves them (nnarrow): nset, nstore, nstream, nleast, nany_below as
@@ -133,7 +133,7 @@ static inline void istore(uint16_t *p, wvec w)
     *(wvec_at *)(void *)p = w;
 }
 
-/* Rounded to the upper half of each lane, NaN like any number; the lower half is what is left over. */
+/* Rounded to the upper half of each lane, NaN like any number; the lower half is the remainder. */
 static inline uvec round_word(vec x)
 {
     const uvec bits = (uvec)x;

@@ -226,7 +226,7 @@ static inline vec vfrom_bf16(hvec h)
     return (vec)((uvec)_mm512_cvtepu16_epi32(h) << 16);
 }
 
-/* Rounded to the upper half of each lane; the lower half is what is left over. */
+/* Rounded to the upper half of each lane; the lower half is the remainder. */
 static inline ivec round_bf16(vec x)
 {
     const ivec      bits = _mm512_castps_si512(x), up = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));

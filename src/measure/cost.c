@@ -7,11 +7,10 @@
  * beyond that of attention without positions, per token.
  *
  * Speed: embedding and attention of the tiled executor on one thread, forward, causal, over the same without
- * positions; the two run alternately, three times each in a turn, and each turn gives the ratio of the
- * shortest times. Times are those that the thread worked, so that others on the machine disturb little. The
- * number is the median of the turns; beside it stands half of what lies between their quartiles, and the word
- * needs both ends of that to agree (verdict.c). It is measured only when asked for, because it is another
- * number at each run.
+ * positions; the two run alternately, three times each in a round, and each round gives the ratio of the
+ * shortest times. Times are CPU times of the thread, so that other programs disturb little. The number is the
+ * median of the rounds, its spread half of the range between their quartiles; both ends of the spread must
+ * give the same word (findings.c). Speed differs from run to run, so it is measured only when asked for.
  */
 #include "measure/subject.h"
 
@@ -19,10 +18,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The encoding that is none: what everything is compared with. */
+/* The encoding that adds nothing: what all others are compared with. */
 #define BASELINE "nope"
 
-enum { TURNS = 15, RUNS = 3, ALIGNMENT = 64 };
+enum { ROUNDS = 15, RUNS = 3, ALIGNMENT = 64 };
 
 static double trained_numbers(const pe_subject *s)
 {
@@ -36,8 +35,6 @@ static double trained_numbers(const pe_subject *s)
     return sum;
 }
 
-/* ---------------------------------------------------------------- the tiled executor -------- */
-
 /* A run of attention in float32, with all it needs. */
 typedef struct timed {
     posenc_encoding  *own; /* to be freed; NULL where it is the subject's */
@@ -48,7 +45,7 @@ typedef struct timed {
     posenc_tensor     y;
     int               is_input;
     void             *work;
-    double            seconds; /* the shortest of a turn */
+    double            seconds; /* the shortest of a round */
 } timed;
 
 static void close_timed(timed *t)
@@ -92,8 +89,8 @@ static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Seconds that this thread has worked: what others do with the machine in between is not among them. */
-static double now(void)
+/* Seconds of CPU time of this thread, so that other programs disturb little. */
+static double cpu_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -102,11 +99,11 @@ static double now(void)
 
 static posenc_status run_once(timed *t, posenc_error *err)
 {
-    const double  start  = now();
+    const double  start  = cpu_seconds();
     posenc_status status = t->is_input ? posenc_rows(t->plan, &t->rows, &t->y, t->work, err) : POSENC_OK;
     if (!status)
         status = posenc_attend(t->plan, &t->in, &t->out, t->work, err);
-    t->seconds = fmin(t->seconds, now() - start);
+    t->seconds = fmin(t->seconds, cpu_seconds() - start);
     return status;
 }
 
@@ -116,11 +113,11 @@ static int compare_ratios(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In a turn both run alternately, and the shortest time of each counts. */
-static posenc_status time_both(timed *with, timed *without, double ratios[TURNS], posenc_error *err)
+/* In a round both run alternately, and the shortest time of each counts. */
+static posenc_status time_both(timed *with, timed *without, double ratios[ROUNDS], posenc_error *err)
 {
     posenc_status status = POSENC_OK;
-    for (int run = 0; !status && run < TURNS * RUNS; run++) {
+    for (int run = 0; !status && run < ROUNDS * RUNS; run++) {
         if (run % RUNS == 0)
             with->seconds = without->seconds = INFINITY;
         status = run_once(with, err);
@@ -134,7 +131,7 @@ static posenc_status time_both(timed *with, timed *without, double ratios[TURNS]
 static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_findings *to,
                                 posenc_error *err)
 {
-    double        ratios[TURNS];
+    double        ratios[ROUNDS];
     posenc_status status = fill_timed(with, s, err);
     if (!status)
         status = fill_timed(without, s, err);
@@ -142,9 +139,9 @@ static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_f
         status = time_both(with, without, ratios, err);
     if (status)
         return status;
-    qsort(ratios, TURNS, sizeof *ratios, compare_ratios);
-    const double low = ratios[TURNS / 4], high = ratios[TURNS - 1 - TURNS / 4];
-    pe_findings_add(to, PE_SPEED, ratios[TURNS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
+    qsort(ratios, ROUNDS, sizeof *ratios, compare_ratios);
+    const double low = ratios[ROUNDS / 4], high = ratios[ROUNDS - 1 - ROUNDS / 4];
+    pe_findings_add(to, PE_SPEED, ratios[ROUNDS / 2], (high - low) / 2, "%lld tokens, tiled, forward",
                     (long long)s->sizes.length);
     return status;
 }

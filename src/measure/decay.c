@@ -4,13 +4,13 @@
  *
  * c(t) is the score of the last query for the key t tokens back, with the same q and k at every position, so
  * that only distance changes. Three contents, because the answer depends on them: q = k = ones; q, k ~ U[0,1]
- * (a common mean); q, k ~ N(0, I) (none). What an encoding adds whatever the content is measured by itself,
- * per head. Of an input encoding c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a
+ * (a common mean); q, k ~ N(0, I) (mean zero). A bias, which no content changes, is measured by itself, per
+ * head. Of an input encoding c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a
  * mean of at least N/2 products (of the first 4096 positions where there are more).
  *
  * Numbers: Spearman's rho of t and c(t); the share of steps that do not rise; the first t with c(t) <= c(0) /
  * 2, for a bias the first t where it has cost half of the weight, b(t) <= b(0) - ln 2; c at some distances
- * (contents: over c(0), ones alone). Of biases also the distance within which 90 % of softmax(b) lies at
+ * (of contents: only ones, over c(0)). Of biases also the distance within which 90 % of softmax(b) lies at
  * eight times the length. Drawn contents give a mean and a standard deviation over draws and heads.
  *
  * Attention resolution, R = sum_n e^s(n) (e^s(n) - e^s(n+1)) / (sum_n e^s(n))^2, s the mean score of U[0,1]
@@ -26,20 +26,20 @@ static const int64_t marks[MARKS] = {1, 16, 64, 256, 1023};
 
 /* ---------------------------------------------------------------- numbers of a profile ------ */
 
-/* A value and where it was. */
-typedef struct place {
+/* A value and its index. */
+typedef struct ranked {
     double  value;
     int64_t at;
-} place;
+} ranked;
 
-static int compare_places(const void *a, const void *b)
+static int compare_ranked(const void *a, const void *b)
 {
-    const double x = ((const place *)a)->value, y = ((const place *)b)->value;
+    const double x = ((const ranked *)a)->value, y = ((const ranked *)b)->value;
     return (x > y) - (x < y);
 }
 
-/* ranks[i] of c[i]: from 0; a run of equal values shares its mean rank. */
-static void rank(double *ranks, const place *sorted, int64_t n)
+/* ranks[i] of c[i], from 0; a run of equal values shares its mean rank. */
+static void set_ranks(double *ranks, const ranked *sorted, int64_t n)
 {
     for (int64_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && sorted[end].value == sorted[i].value;)
@@ -65,14 +65,14 @@ static double correlation(const double *x, int64_t n)
 
 double pe_decay_spearman(const double *c, int64_t n)
 {
-    place  *sorted = malloc((size_t)n * sizeof *sorted);
+    ranked *sorted = malloc((size_t)n * sizeof *sorted);
     double *ranks  = malloc((size_t)n * sizeof *ranks);
     double  rho    = NAN;
     if (sorted && ranks) {
         for (int64_t i = 0; i < n; i++)
-            sorted[i] = (place){c[i], i};
-        qsort(sorted, (size_t)n, sizeof *sorted, compare_places);
-        rank(ranks, sorted, n);
+            sorted[i] = (ranked){c[i], i};
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_ranked);
+        set_ranks(ranks, sorted, n);
         rho = correlation(ranks, n);
     }
     free(sorted);
@@ -92,7 +92,7 @@ double pe_decay_falling_share(const double *c, int64_t n)
 
 /* The three numbers of every profile. */
 typedef struct shape {
-    pe_moments trend, falling, half;
+    pe_sample trend, falling, half;
 } shape;
 
 static void add_profile(shape *to, const double *c, int64_t N, double half)
@@ -128,7 +128,7 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
                                   posenc_error *err)
 {
     static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
-    const int64_t            N = s->sizes.length, draws = content == PE_ONES ? 1 : s->sizes.draws;
+    const int64_t            N = s->sizes.length, draws = content == PE_CONTENT_ONES ? 1 : s->sizes.draws;
     shape                    of = {0};
     for (int64_t draw = 0; draw < draws; draw++) {
         const posenc_status status = pe_subject_profiles(s, content, draw, c, err);
@@ -138,7 +138,7 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
             add_profile(&of, c + h * N, N, c[h * N] / 2);
     }
     find_shape(&of, names[content], to);
-    if (content == PE_ONES)
+    if (content == PE_CONTENT_ONES)
         find_marks(c, N, c[0], "ones", to);
     return POSENC_OK;
 }
@@ -185,7 +185,7 @@ static double resolution(const double *scores, int64_t N)
     return above / (below * below);
 }
 
-/* The same encoding with other positions to see; NULL where it has no meaning there (a table that ends). */
+/* The same encoding at `factor` times the length; NULL where it cannot be (a table that ends). */
 static pe_subject *longer(const pe_subject *s, int64_t factor)
 {
     pe_subject      *other;
@@ -209,14 +209,14 @@ static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_erro
     return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
 }
 
-/* mean [N] over draws and heads, c [H,N] is room. */
+/* mean [N] over draws and heads; c [H,N] is scratch memory. */
 static posenc_status mean_scores(pe_subject *s, double *mean, double *c, posenc_error *err)
 {
     const int64_t H = s->dims.H, N = s->sizes.length;
     for (int64_t t = 0; t < N; t++)
         mean[t] = 0;
     for (int64_t draw = 0; draw < s->sizes.draws; draw++) {
-        const posenc_status status = pe_subject_profiles(s, PE_UNIFORM, draw, c, err);
+        const posenc_status status = pe_subject_profiles(s, PE_CONTENT_UNIFORM, draw, c, err);
         if (status)
             return status;
         for (int64_t i = 0; i < H * N; i++)
@@ -231,11 +231,11 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
     if (!far)
         return POSENC_OK;
     const int64_t N = far->sizes.length, H = far->dims.H;
-    double       *room = pe_subject_take(far, (H + 1) * N, sizeof *room);
+    double       *mean = pe_subject_take(far, (H + 1) * N, sizeof *mean);
     posenc_status status =
-        room ? mean_scores(far, room, room + N, NULL) : pe_subject_no_memory(err, "scores");
+        mean ? mean_scores(far, mean, mean + N, NULL) : pe_subject_no_memory(err, "scores");
     if (!status)
-        pe_findings_add(to, PE_RESOLUTION, resolution(room, N), NAN, "length %lld", (long long)N);
+        pe_findings_add(to, PE_RESOLUTION, resolution(mean, N), NAN, "length %lld", (long long)N);
     pe_subject_free(far);
     return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
 }

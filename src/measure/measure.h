@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure.h: the one door of this folder: what an encoding does, in numbers
+ * measure.h: what an encoding does, in numbers; the one header of this folder that others include
  *
  * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
  * (docs/properties.md), and the word beside a number is computed from that number alone (pe_findings_word):
- * whoever doubts the word can look at the number, and whoever doubts the number can compute it again.
+ * if you doubt the word, look at the number; if you doubt the number, compute it again.
  *
- * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows,
- * its biases, its scores, its attention. Each property has a file, which asks the subject and adds findings
- * to a list:
+ * A subject is an encoding made ready to be measured, in float64 and only through the public interface: its
+ * rows, its biases, its scores, its attention. Each property has a file, which measures the subject and adds
+ * findings to a list:
  *
  *     uniqueness.c   two vectors that are nearly equal; distances that scores cannot tell apart
- *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend on the offset alone
- *     scores.c       scores that depend on the offset alone; past and future told apart
- *     terms.c        the four terms of a score between two embedded positions
+ *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend only on the offset
+ *     scores.c       scores that depend only on the offset; past and future told apart
+ *     score_terms.c  the four terms of a score between two embedded positions
  *     equivariance.c what becomes of the output when the tokens are permuted
  *     decay.c        scores against distance
  *     cost.c         parameters, operations, bytes, speed
@@ -28,7 +28,7 @@
 
 /* ---------------------------------------------------------------- findings ------------------ */
 
-/* What is measured; the order of the report. ORDER the table of verdict.c */
+/* What is measured; the order of the report. ORDER the table of findings.c */
 typedef enum pe_measure {
     PE_NEAREST,         /* u = min |p_i - p_j| / rms */
     PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
@@ -65,8 +65,8 @@ const char *pe_findings_property(pe_measure m);
 const char *pe_findings_title(pe_measure m);
 const char *pe_findings_unit(pe_measure m);
 
-/* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0":
-   nothing is there to be judged. */
+/* The word for a number, by the rule of findings.c; NULL for measures without one. NaN means 0/0: there is
+   nothing to judge. */
 const char *pe_findings_word(pe_measure m, double value);
 
 enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
@@ -83,15 +83,13 @@ typedef struct pe_finding {
 typedef struct pe_findings {
     pe_finding rows[PE_MOST_FINDINGS];
     int        count;
-    int        drawn; /* its parameters are born as zeros: they were drawn from N(0,1) */
+    int        randomised; /* its parameters are initialised with zeros: N(0,1) was measured instead */
     int        causal_only;
 } pe_findings;
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
 void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
     __attribute__((format(printf, 5, 6)));
-/* Computes every verdict again from the numbers as they now are. */
-void pe_findings_judge(pe_findings *all);
 
 /* ---------------------------------------------------------------- subjects ------------------ */
 
@@ -110,11 +108,11 @@ typedef struct pe_subject pe_subject;
 posenc_status pe_subject_create(pe_subject **s, const posenc_encoding *e, const pe_subject_sizes *sizes,
                                 posenc_error *err);
 void          pe_subject_free(pe_subject *s); /* NULL is fine */
-/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed). An encoding
-   whose parameters all are born as zeros says nothing yet: they are from N(0,1). */
+/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed); from N(0,1)
+   if all of them would be zero, which leaves nothing to measure. */
 posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *err);
-/* Born, and N(0,1) added to each trained parameter that is born as one number everywhere: unit gates, zero
-   biases. */
+/* The same, and N(0,1) added to each trained parameter that is initialised with one number everywhere: unit
+   gates, zero biases. */
 posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_error *err);
 
 /* table [length, width]: the rows of its input part at positions [length], or at 0, 1, ... where NULL.
@@ -123,8 +121,8 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 
 /* ---------------------------------------------------------------- properties ---------------- */
 
-/* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
-   its parameters may be others than those it was born with (pe_subject_initialise). */
+/* Each adds its findings about this subject; none where the encoding acts at another place. It may change the
+   parameters (pe_subject_initialise restores them). */
 typedef posenc_status pe_property(pe_subject *s, pe_findings *to, posenc_error *err);
 pe_property           pe_uniqueness_measure, pe_relativity_measure, pe_scores_measure, pe_score_terms_measure,
     pe_equivariance_measure, pe_decay_measure, pe_cost_measure;
@@ -134,12 +132,11 @@ pe_property           pe_uniqueness_measure, pe_relativity_measure, pe_scores_me
 typedef struct pe_survey {
     pe_subject_sizes sizes;
     int64_t          tokens;
-    int              time; /* 1: speed is measured as well, whose number is another at each run */
+    int              time; /* 1: speed is measured as well, which differs from run to run */
 } pe_survey;
 
-/* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use
-   nothing of it there (posenc_encoding_info.at_length), gets those that suit, if the caller leaves that
-   setting alone. */
+/* As posenc_encoding_create. A single encoding whose default settings hold too few positions, or make no use
+   of it there, gets the setting that suits (posenc_encoding_info.at_length), unless the caller sets it. */
 posenc_status pe_survey_encoding(posenc_encoding **e, const char *spec, const char *settings,
                                  posenc_error *err);
 
@@ -149,13 +146,13 @@ posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, p
 /* ---------------------------------------------------------------- the formulas themselves --- */
 
 /* u over the rows of table [N,d], N >= 2, and a pair that has it. */
-typedef struct pe_pair {
+typedef struct pe_row_pair {
     double  distance; /* divided by rms */
     int64_t first, second;
-} pe_pair;
+} pe_row_pair;
 
-pe_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d);
-/* Rows that differ from every other row, counted once each, after rounding to bf16. -1 without memory. */
+pe_row_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d);
+/* How many different rows there are after rounding to bf16. -1 without memory. */
 int64_t pe_uniqueness_distinct_rows(const double *table, int64_t N, int64_t d);
 double  pe_uniqueness_round_bf16(double x);
 
@@ -168,19 +165,19 @@ posenc_status pe_relativity_offset_share(double *tau, const double *table, int64
 /* Channels whose values span less than a twentieth of what the widest channel spans. */
 int64_t pe_relativity_idle_channels(const double *table, int64_t N, int64_t d);
 
-/* S [N,N]. Sums over the offsets i - j (past_only: i > j alone): squares about the mean of each offset, and
+/* S [N,N]. Sums over the offsets i - j (past_only: only i > j): squares about the mean of each offset, and
    about the mean of all; adds to both. profile [2 N - 1] receives the means, that of offset t at N - 1 + t;
    may be NULL. */
 void pe_scores_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
                               double *profile);
 
-/* Spearman's rho of 0 .. n-1 and c[0 .. n-1], equal values share their mean rank; NaN for constant c, or
+/* Spearman's rho of 0 .. n-1 and c[0 .. n-1]; equal values share their mean rank. NaN for constant c, or
    without memory. */
 double pe_decay_spearman(const double *c, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
 double pe_decay_falling_share(const double *c, int64_t n);
 
 /* What q and k are where they are the same everywhere. */
-typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
+typedef enum pe_content { PE_CONTENT_ONES, PE_CONTENT_UNIFORM, PE_CONTENT_NORMAL, PE_CONTENTS } pe_content;
 
 #endif

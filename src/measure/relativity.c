@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relativity.c: is a step of k positions one linear map, wherever it begins?
+ * relativity.c: is a step of k positions the same linear map everywhere?
  *
- * r(k): the matrix M that takes p(i) to p(i+k) best over the even i is tried on the odd i; r is what it
- * leaves of the variance there. Fitting and testing on different rows matters: any table of N <= d rows has a
- * perfect M of its own. Even and odd rows rather than halves, because the slow channels of a sinusoid hardly
- * move within a half, and what does not move cannot be fitted.
+ * r(k): the matrix M that best takes p(i) to p(i+k) over the even i is tested on the odd i; r is the share of
+ * the variance there that it does not explain. Fitting and testing on different rows matters: any table of
+ * N <= d rows has a perfect M. Even and odd rows rather than halves, because the slow channels of a sinusoid
+ * hardly move within a half, and what does not move cannot be fitted.
  *
- * tau: of the variance of all dot products p_i . p_j, i > j, the share that is left within the offsets i - j:
- * 0 where the product is a function of the offset.
+ * tau: the share of the variance of all dot products p_i . p_j, i > j, that is within the offsets i - j: 0
+ * where the product is a function of the offset.
  */
 #include "measure/subject.h"
 
@@ -31,7 +31,7 @@ static void every_other(double *to, const double *table, int64_t first, int64_t 
 /* sum |b_i - a_i M|^2 / sum |b_i - mean|^2 over n rows, M [d,d]. */
 static double residual(const double *a, const double *b, const double *M, int64_t n, int64_t d)
 {
-    double left = 0, variance = 0;
+    double unexplained = 0, variance = 0;
     for (int64_t c = 0; c < d; c++) {
         double mean = 0;
         for (int64_t i = 0; i < n; i++)
@@ -40,11 +40,11 @@ static double residual(const double *a, const double *b, const double *M, int64_
             double sum = b[i * d + c];
             for (int64_t m = 0; m < d; m++)
                 sum -= a[i * d + m] * M[m * d + c];
-            left += sum * sum;
+            unexplained += sum * sum;
             variance += (b[i * d + c] - mean) * (b[i * d + c] - mean);
         }
     }
-    return variance > 0 ? left / variance : NAN;
+    return variance > 0 ? unexplained / variance : NAN;
 }
 
 posenc_status pe_relativity_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,

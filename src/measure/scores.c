@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scores.c: do the scores see the offset alone, and do they tell past from future?
+ * scores.c: do the scores depend only on the offset, and do they tell past from future?
  *
  * The same token x ~ N(0, I) stands everywhere, so that nothing but position can make two scores differ; W_q
  * and W_k are drawn from N(0, 1/d_model), parameters as the encoding's source initialises them; the scores
- * are those before any mask. eta is the share of their variance that is left within the offsets i - j.
+ * are those before any mask. eta is the share of their variance within the offsets i - j.
  * Several draws, all heads: the sums of squares are pooled before they are divided.
  *
  * Direction: the mean score of each offset, s(t), split into an even and an odd part; the odd share of their
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offset t of an N x N array: (i, j) from the first such pair on along the diagonal. */
-static void diagonal(const double *S, int64_t N, int64_t t, double *mean, double *squares)
+/* Mean, and squares about it, of offset t of an N x N array: a diagonal. */
+static void sum_diagonal(const double *S, int64_t N, int64_t t, double *mean, double *squares)
 {
     const int64_t first = t >= 0 ? t * N : -t, n = N - llabs(t);
     *mean = *squares = 0;
@@ -44,7 +44,7 @@ void pe_scores_offset_squares(const double *S, int64_t N, int past_only, double 
     const double all = mean_of_all(S, N, past_only);
     for (int64_t t = past_only ? 1 : 1 - N; t < N; t++) {
         double mean, squares;
-        diagonal(S, N, t, &mean, &squares);
+        sum_diagonal(S, N, t, &mean, &squares);
         *within += squares;
         *total += squares + (double)(N - llabs(t)) * (mean - all) * (mean - all);
         if (profile)
@@ -65,14 +65,14 @@ static void split(const double *profile, int64_t N, double *odd, double *even)
     }
 }
 
-/* Room for one draw. */
-typedef struct draw {
+/* Arrays for one draw. */
+typedef struct score_draw {
     double *x, *y, *Wq, *Wk, *q, *k, *S, *profile;
-} draw;
+} score_draw;
 
 /* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected
    and repeated. */
-static void project(double *to, const draw *r, const double *W, const pe_subject *s)
+static void project_or_repeat(double *to, const score_draw *r, const double *W, const pe_subject *s)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;
     if (pe_subject_has(s, POSENC_PLACE_INPUT)) {
@@ -84,7 +84,7 @@ static void project(double *to, const draw *r, const double *W, const pe_subject
         memmove(to + row * D, to + row / N * D, (size_t)D * sizeof *to);
 }
 
-static posenc_status draw_scores(pe_subject *s, draw *r, int64_t index, posenc_error *err)
+static posenc_status draw_scores(pe_subject *s, score_draw *r, int64_t index, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     posenc_status status = pe_subject_initialise(s, s->sizes.seed + (uint64_t)index, err);
@@ -97,23 +97,23 @@ static posenc_status draw_scores(pe_subject *s, draw *r, int64_t index, posenc_e
         status = pe_subject_embed(s, r->x, r->y, err);
     if (status)
         return status;
-    project(r->q, r, r->Wq, s);
-    project(r->k, r, r->Wk, s);
+    project_or_repeat(r->q, r, r->Wq, s);
+    project_or_repeat(r->k, r, r->Wk, s);
     return pe_subject_scores(s, r->q, r->k, r->S, err);
 }
 
 /* What the draws add up to. */
-typedef struct sums {
+typedef struct score_sums {
     double within, total, odd, even;
-} sums;
+} score_sums;
 
-/* A total that is round-off of the scores themselves is none. */
+/* A total that is only round-off of the scores counts as none. */
 static double share(double part, double whole, double squares)
 {
     return whole > 1e-24 * squares ? part / whole : NAN;
 }
 
-static posenc_status add_draw(pe_subject *s, draw *r, int64_t index, sums *all, double *squares,
+static posenc_status add_draw(pe_subject *s, score_draw *r, int64_t index, score_sums *all, double *squares,
                               posenc_error *err)
 {
     const int64_t       N      = s->sizes.length;
@@ -131,9 +131,9 @@ posenc_status pe_scores_measure(pe_subject *s, pe_findings *to, posenc_error *er
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, H = s->dims.H, w = H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, d * w, d * w, N * w, N * w, H * N * N, 2 * N};
-    draw          r;
+    score_draw    r;
     double      **parts[] = {&r.x, &r.y, &r.Wq, &r.Wk, &r.q, &r.k, &r.S, &r.profile};
-    sums          all     = {0};
+    score_sums    all     = {0};
     double        squares = 0;
     if (s->coordinates > 1)
         return POSENC_OK;

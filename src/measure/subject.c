@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subject.c: an encoding made ready to be asked
+ * subject.c: an encoding made ready to be measured
  *
- * What asking needs is allocated in pe_subject_create; the workspace is that of the larger plan. Arrays for
- * answers come from a store, a chain of blocks that is given back after each property.
+ * What runs need is allocated in pe_subject_create; the workspace is that of the larger plan. Arrays for
+ * results come from a store, a chain of blocks that is freed after each property.
  *
- * Profiles are scores against distance, for contents that are the same at every position: one query stands at
- * the last position, one key at every position up to it, so that the score is a function of the position
- * alone, and c(t) is that of the key t tokens back. Encodings that see more than the distance (fire) are
- * measured as the last query sees them.
+ * Profiles are scores against distance, for contents that are the same at every position: one query at the
+ * last position, the same key at every position up to it, so that only position changes the score, and c(t)
+ * is the score of the key t tokens back. Encodings that see more than the distance (fire) are measured as the
+ * last query sees them.
  */
 #include "measure/subject.h"
 
@@ -34,7 +34,16 @@ int pe_subject_attends(const pe_subject *s)
 
 /* ---------------------------------------------------------------- making one ---------------- */
 
-static posenc_status refuse(posenc_error *err, const char *format, int64_t one, int64_t other)
+posenc_status pe_subject_no_memory(posenc_error *err, const char *what)
+{
+    if (err) {
+        err->status = POSENC_ERROR_MEMORY;
+        snprintf(err->message, sizeof err->message, "measure: there is no memory for %s", what);
+    }
+    return POSENC_ERROR_MEMORY;
+}
+
+static posenc_status fail_on_shape(posenc_error *err, const char *format, int64_t one, int64_t other)
 {
     if (err) {
         err->status = POSENC_ERROR_SHAPE;
@@ -48,7 +57,8 @@ static posenc_status set_dims(pe_subject *s, posenc_error *err)
     const int64_t H = s->sizes.heads, width = s->sizes.width;
     const int     is_input = pe_subject_has(s, POSENC_PLACE_INPUT);
     if (is_input && width % H)
-        return refuse(err, "measure: %lld heads do not divide the width %lld of an input encoding", H, width);
+        return fail_on_shape(err, "measure: %lld heads do not divide the width %lld of an input encoding", H,
+                             width);
     s->dims         = (posenc_dims){.B = 1, .H = H, .Lq = s->sizes.length, .Lk = s->sizes.length};
     s->dims.D       = is_input ? width / H : width;
     s->dims.d_model = is_input ? width : H * width;
@@ -78,9 +88,9 @@ static posenc_status make_plans(pe_subject *s, posenc_error *err)
         status = posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
     if (status || !pe_subject_has(s, POSENC_PLACE_INPUT) || posenc_rows_width(s->plan) == s->dims.d_model)
         return status;
-    /* rows join tokens of width d_model: a table of another width cannot be measured beside them */
-    return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
-                  posenc_rows_width(s->plan), s->dims.d_model);
+    /* rows are added to tokens of width d_model: a table must have that width too */
+    return fail_on_shape(err, "measure: the rows have width %lld but the model has %lld; these must be equal",
+                         posenc_rows_width(s->plan), s->dims.d_model);
 }
 
 static posenc_status make_workspace(pe_subject *s, posenc_error *err)
@@ -159,8 +169,16 @@ void pe_subject_free(pe_subject *s)
     free(s);
 }
 
-/* x + N(0,1) in every place of parameter i */
-static void disturb(pe_subject *s, int i, uint64_t seed)
+static int is_all_zero(const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return 0;
+    return 1;
+}
+
+/* Adds N(0,1) to all of parameter i. */
+static void add_normal(pe_subject *s, int i, uint64_t seed)
 {
     double *x = s->params[i].data;
     for (int64_t n = 0; n < elements(&s->params[i]); n++)
@@ -171,16 +189,16 @@ posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *
 {
     const posenc_status status = posenc_param_init(s->e, &s->dims, s->params, seed, err);
     const int           count  = posenc_param_count(s->e);
-    s->drawn                   = !status && count > 0;
-    for (int i = 0; s->drawn && i < count; i++)
-        s->drawn = pe_all_zero(s->params[i].data, elements(&s->params[i]));
-    for (int i = 0; s->drawn && i < count; i++)
-        disturb(s, i, seed);
+    s->randomised              = !status && count > 0;
+    for (int i = 0; s->randomised && i < count; i++)
+        s->randomised = is_all_zero(s->params[i].data, elements(&s->params[i]));
+    for (int i = 0; s->randomised && i < count; i++)
+        add_normal(s, i, seed);
     return status;
 }
 
-/* Is it trained, and born as one number that stands in many places? */
-static int is_level(const pe_subject *s, int i)
+/* Is parameter i trained, of several numbers, and are they all equal? */
+static int is_constant(const pe_subject *s, int i)
 {
     const double *x = s->params[i].data;
     const int64_t n = elements(&s->params[i]);
@@ -194,58 +212,59 @@ posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_
 {
     const posenc_status status = pe_subject_initialise(s, seed, err);
     for (int i = 0; !status && i < posenc_param_count(s->e); i++)
-        if (is_level(s, i))
-            disturb(s, i, seed);
+        if (is_constant(s, i))
+            add_normal(s, i, seed);
     return status;
 }
 
-/* ---------------------------------------------------------------- asking -------------------- */
+/* ---------------------------------------------------------------- runs ---------------------- */
 
-/* The public interface takes pointers to what it may write elsewhere; inputs stay as they are. */
-static posenc_tensor numbers(const double *x, int32_t ndim, const int64_t *shape)
+/* A tensor has no const: inputs stay as they are. */
+static posenc_tensor tensor_of(const double *x, int32_t ndim, const int64_t *shape)
 {
     return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_DTYPE_F64, ndim, shape);
 }
 
-/* y = x + the rows of positions, or the rows alone where x is NULL. */
-static posenc_status rows(pe_subject *s, const double *x, posenc_positions positions, double *y,
-                          posenc_error *err)
+/* y = x + the rows of positions, or only the rows where x is NULL. */
+static posenc_status add_rows(pe_subject *s, const double *x, posenc_positions positions, double *y,
+                              posenc_error *err)
 {
     const int64_t  shape[3] = {1, s->sizes.length, s->dims.d_model};
-    posenc_tensor  to       = numbers(y, 3, shape);
+    posenc_tensor  to       = tensor_of(y, 3, shape);
     posenc_rows_in in       = {.pos = positions, .params = s->params};
     if (x)
-        in.x = numbers(x, 3, shape);
+        in.x = tensor_of(x, 3, shape);
     return posenc_rows(s->plan, &in, &to, s->work, err);
 }
 
 posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err)
 {
-    return rows(s, NULL,
-                positions ? posenc_positions_array(numbers(positions, 1, &s->sizes.length)) : s->positions,
-                table, err);
+    return add_rows(s, NULL,
+                    positions ? posenc_positions_array(tensor_of(positions, 1, &s->sizes.length))
+                              : s->positions,
+                    table, err);
 }
 
 posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
 {
     *table = pe_subject_take(s, s->sizes.length * s->dims.d_model, sizeof **table);
-    return *table ? rows(s, NULL, s->positions, *table, err) : pe_subject_no_memory(err, "a table");
+    return *table ? add_rows(s, NULL, s->positions, *table, err) : pe_subject_no_memory(err, "a table");
 }
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
 {
     if (pe_subject_has(s, POSENC_PLACE_INPUT))
-        return rows(s, x, s->positions, y, err);
+        return add_rows(s, x, s->positions, y, err);
     memcpy(y, x, (size_t)(s->sizes.length * s->dims.d_model) * sizeof *y);
     return POSENC_OK;
 }
 
 /* q of Lq queries and k of all keys; stride 0 where every position has the same. */
-static posenc_attend_in scores_of(const pe_subject *s, const double *q, int64_t Lq, const double *k, int same)
+static posenc_attend_in inputs_of(const pe_subject *s, const double *q, int64_t Lq, const double *k, int same)
 {
     const int64_t    H = s->dims.H, D = s->dims.D, N = s->sizes.length;
     const int64_t    of_q[4] = {1, H, same ? 1 : Lq, D}, of_k[4] = {1, H, same ? 1 : N, D};
-    posenc_attend_in in = {.q = numbers(q, 4, of_q), .k = numbers(k, 4, of_k), .params = s->params};
+    posenc_attend_in in = {.q = tensor_of(q, 4, of_q), .k = tensor_of(k, 4, of_k), .params = s->params};
     in.q.shape[2]       = Lq;
     in.k.shape[2]       = N;
     if (same)
@@ -259,16 +278,16 @@ static posenc_attend_in scores_of(const pe_subject *s, const double *q, int64_t 
 posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err)
 {
     const int64_t    N = s->sizes.length, shape[3] = {s->dims.H, 1, N};
-    posenc_attend_in in = scores_of(s, bias, 1, bias, 1);
-    posenc_tensor    to = numbers(bias, 3, shape);
+    posenc_attend_in in = inputs_of(s, bias, 1, bias, 1); /* posenc_bias reads neither q nor k */
+    posenc_tensor    to = tensor_of(bias, 3, shape);
     return posenc_bias(s->plan, &in, &to, s->work, err);
 }
 
 posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S, posenc_error *err)
 {
     const int64_t    N = s->sizes.length, shape[4] = {1, s->dims.H, N, N};
-    posenc_attend_in in = scores_of(s, q, N, k, 0);
-    posenc_tensor    to = numbers(S, 4, shape);
+    posenc_attend_in in = inputs_of(s, q, N, k, 0);
+    posenc_tensor    to = tensor_of(S, 4, shape);
     return posenc_scores(s->plan, &in, &to, s->work, err);
 }
 
@@ -276,22 +295,22 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
                                 double *o, posenc_error *err)
 {
     const int64_t     shape[4] = {1, s->dims.H, s->sizes.length, s->dims.D};
-    posenc_attend_in  in       = scores_of(s, q, s->sizes.length, k, 0);
-    posenc_attend_out out      = {.o = numbers(o, 4, shape)};
-    in.v                       = numbers(v, 4, shape);
+    posenc_attend_in  in       = inputs_of(s, q, s->sizes.length, k, 0);
+    posenc_attend_out out      = {.o = tensor_of(o, 4, shape)};
+    in.v                       = tensor_of(v, 4, shape);
     return posenc_attend(causal ? s->causal : s->plan, &in, &out, s->work, err);
 }
 
 /* ---------------------------------------------------------------- what all properties use --- */
 
-typedef struct block {
-    struct block *next;
+typedef struct store_block {
+    struct store_block *next;
     alignas(max_align_t) char bytes[];
-} block;
+} store_block;
 
 void *pe_subject_take(pe_subject *s, int64_t count, size_t size)
 {
-    block *made = malloc(sizeof *made + (size_t)count * size);
+    store_block *made = malloc(sizeof *made + (size_t)count * size);
     if (!made)
         return NULL;
     made->next = s->store;
@@ -301,7 +320,7 @@ void *pe_subject_take(pe_subject *s, int64_t count, size_t size)
 
 void pe_subject_give_back(pe_subject *s)
 {
-    for (block *at = s->store, *next; at; at = next) {
+    for (store_block *at = s->store, *next; at; at = next) {
         next = at->next;
         free(at);
     }
@@ -316,7 +335,7 @@ int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t siz
     return i == count;
 }
 
-void pe_subject_sample_add(pe_moments *m, double x)
+void pe_subject_sample_add(pe_sample *m, double x)
 {
     if (isnan(x))
         return;
@@ -325,23 +344,15 @@ void pe_subject_sample_add(pe_moments *m, double x)
     m->count++;
 }
 
-double pe_subject_sample_mean(const pe_moments *m)
+double pe_subject_sample_mean(const pe_sample *m)
 {
     return m->count ? m->sum / (double)m->count : (double)NAN;
 }
 
-double pe_subject_sample_spread(const pe_moments *m)
+double pe_subject_sample_spread(const pe_sample *m)
 {
     const double mean = pe_subject_sample_mean(m), n = (double)m->count;
     return m->count < 2 ? (double)NAN : sqrt(fmax(0, m->squares / n - mean * mean) * n / (n - 1));
-}
-
-int pe_all_zero(const double *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] != 0)
-            return 0;
-    return 1;
 }
 
 void pe_subject_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name,
@@ -364,32 +375,33 @@ void pe_subject_project(double *to, const double *y, const double *W, const pose
 
 /* ---------------------------------------------------------------- profiles ------------------ */
 
-static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
-                 int64_t draw)
+static void fill_content(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
+                         int64_t draw)
 {
-    if (content == PE_NORMAL)
+    if (content == PE_CONTENT_NORMAL)
         pe_subject_draw_normal(x, n, 1, s, name, draw);
     else
         for (int64_t i = 0; i < n; i++)
-            x[i] =
-                content == PE_ONES ? 1 : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
+            x[i] = content == PE_CONTENT_ONES
+                       ? 1
+                       : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
 }
 
 posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
                                   posenc_error *err)
 {
     const int64_t n = s->dims.H * s->dims.D, N = s->sizes.length, shape[4] = {1, s->dims.H, 1, N};
-    fill(s->content, n, content, s, "query", draw);
-    fill(s->content + n, n, content, s, "key", draw);
-    posenc_attend_in    in     = scores_of(s, s->content, 1, s->content + n, 1);
-    posenc_tensor       to     = numbers(c, 4, shape);
+    fill_content(s->content, n, content, s, "query", draw);
+    fill_content(s->content + n, n, content, s, "key", draw);
+    posenc_attend_in    in     = inputs_of(s, s->content, 1, s->content + n, 1);
+    posenc_tensor       to     = tensor_of(c, 4, shape);
     const posenc_status status = posenc_scores(s->plan, &in, &to, s->work, err);
-    /* the scores come by key: distance 0 is the last */
+    /* the scores are by key: distance 0 is the last */
     for (int64_t h = 0; !status && h < s->dims.H; h++)
         for (int64_t t = 0; t < N - 1 - t; t++) {
-            const double kept    = c[h * N + t];
+            const double other   = c[h * N + t];
             c[h * N + t]         = c[h * N + N - 1 - t];
-            c[h * N + N - 1 - t] = kept;
+            c[h * N + N - 1 - t] = other;
         }
     return status;
 }
@@ -414,8 +426,8 @@ posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int
     const int64_t N = s->sizes.length, H = s->dims.H;
     posenc_status status = pe_subject_bias(s, bias, err);
     if (!status)
-        status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
-    *is_biased = !status && !pe_all_zero(bias, H * N);
+        status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
+    *is_biased = !status && !is_all_zero(bias, H * N);
     *moves     = !status && content_moves(c, bias, H, N);
     return status;
 }

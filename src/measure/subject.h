@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subject.h: how the properties ask their subject
+ * subject.h: how the properties measure their subject
  *
  * A subject holds an encoding with sizes, parameters in float64, a plan for all positions at once and a
  * workspace. All answers come from the public interface: posenc_rows, posenc_bias, posenc_scores,
- * posenc_attend on the reference executor. Where the encoding has a meaning under a causal mask alone, the
+ * posenc_attend on the reference executor. Where the encoding has a meaning only under a causal mask, the
  * plan has one.
  *
  * Sizes: an encoding with an input part has d_model = width and heads of width / heads; any other has heads
@@ -24,11 +24,11 @@ struct pe_subject {
     posenc_plan           *causal; /* under a causal mask */
     void                  *work;
     int                    causal_only, is_timed; /* pe_survey.time */
-    int drawn;       /* born as zeros throughout, parameters are from N(0,1); see pe_subject_initialise */
-    int coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
-    posenc_positions positions; /* of all N */
-    double          *content;   /* [2, H, D]: room for a query and a key */
-    void            *store;     /* see pe_subject_take */
+    int                    randomised;            /* as in pe_findings */
+    int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
+    posenc_positions positions;   /* of all N */
+    double          *content;     /* [2, H, D]: a query and a key */
+    void            *store;       /* see pe_subject_take */
 };
 
 int pe_subject_has(const pe_subject *s, posenc_place place);
@@ -48,39 +48,40 @@ posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k,
 posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
                                 double *o, posenc_error *err);
 
-/* c [H,N]: the score of the last position's query for the key t positions back, one content everywhere. */
+/* c [H,N]: the score of the last position's query for the key t positions back, with one content at all
+   positions. */
 posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
                                   posenc_error *err);
-/* Is there a bias whatever the content, and do scores of content change with distance beyond it? bias, c
-   [H,N] receive the last query's bias, and its scores for a drawn content by distance. */
+/* Is there a bias that does not depend on the content, and do scores change with distance beyond it? bias, c
+   [H,N] receive the last query's bias by key, and its scores for a drawn content by distance. */
 posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
                                      posenc_error *err);
 
-/* `count` things of `size` bytes, until pe_subject_give_back or the end of the subject; NULL without memory.
+/* `count` elements of `size` bytes, until pe_subject_give_back or the end of the subject; NULL without
+ * memory.
  */
 void *pe_subject_take(pe_subject *s, int64_t count, size_t size);
 void  pe_subject_give_back(pe_subject *s);
 /* The same for several arrays: *parts[i] points to sizes[i] numbers. 0 without memory. */
 int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t sizes[], size_t count);
-int pe_all_zero(const double *x, int64_t n);
 /* x[i] = sigma * normal number i of draw `draw` of the stream `name`. */
 void pe_subject_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name,
                             int64_t draw);
 /* to [H,N,D] = y [N,d_model] times W [d_model, H*D] */
 void pe_subject_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N);
 
-/* Mean and standard deviation of numbers that come one by one; NaN ones are left out. */
-typedef struct pe_moments {
+/* Mean and standard deviation of numbers that come one by one; NaN is skipped. */
+typedef struct pe_sample {
     double  sum, squares;
     int64_t count;
-} pe_moments;
+} pe_sample;
 
-void   pe_subject_sample_add(pe_moments *m, double x);
-double pe_subject_sample_mean(const pe_moments *m);   /* NaN of none */
-double pe_subject_sample_spread(const pe_moments *m); /* of a sample; NaN of fewer than two */
+void   pe_subject_sample_add(pe_sample *m, double x);
+double pe_subject_sample_mean(const pe_sample *m);   /* NaN of none */
+double pe_subject_sample_spread(const pe_sample *m); /* of a sample; NaN of fewer than two */
 
 /* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular
-   values below cut * the largest count as 0. MEMORY alone. linear.c */
+   values below cut * the largest count as 0. Can fail only with MEMORY. */
 posenc_status pe_least_squares_fit(double *X, const double *A, const double *B, int64_t m, int64_t n,
                                    int64_t c, double cut, posenc_error *err);
 

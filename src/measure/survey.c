@@ -2,8 +2,8 @@
 /*
  * survey.c: all properties of one encoding
  *
- * Two subjects, because the properties need different sizes: a table's vectors and a score's decay want many
- * positions, what is quadratic in them wants few. The order of the findings is that of the report.
+ * Two subjects, because the properties need different sizes: a table's vectors and a score's decay need many
+ * positions, what is quadratic in them few. The order of the findings is that of the report.
  */
 #include "measure/subject.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an encoding by itself would like to be set to; NULL: nothing, or it has been said already. */
-static const char *wish_of(const posenc_encoding *e)
+/* The setting that suits a single encoding at this length; NULL: none, or the SPEC sets it already. */
+static const char *suited_setting(const posenc_encoding *e)
 {
     const posenc_encoding_info *only = NULL;
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
@@ -34,15 +34,15 @@ posenc_status pe_survey_encoding(posenc_encoding **e, const char *spec, const ch
                                  posenc_error *err)
 {
     const posenc_status status = posenc_encoding_create(e, spec, settings, err);
-    const char         *wish   = status ? NULL : wish_of(*e);
-    if (!wish)
+    const char         *suited = status ? NULL : suited_setting(*e);
+    if (!suited)
         return status;
-    const size_t room = strlen(wish) + (settings ? strlen(settings) : 0) + 2;
-    char        *all  = malloc(room);
+    const size_t size = strlen(suited) + (settings ? strlen(settings) : 0) + 2;
+    char        *all  = malloc(size);
     posenc_encoding_free(*e);
     if (!all)
         return pe_subject_no_memory(err, "settings");
-    snprintf(all, room, "%s %s", wish, settings ? settings : "");
+    snprintf(all, size, "%s %s", suited, settings ? settings : "");
     const posenc_status again = posenc_encoding_create(e, spec, all, err);
     free(all);
     return again;
@@ -61,7 +61,7 @@ posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, p
     pe_subject      *subjects[2] = {NULL};
     posenc_status    status      = POSENC_OK;
     sizes[1].length              = survey->tokens;
-    to->count = to->drawn = 0;
+    to->count = to->randomised = 0;
     for (int k = 0; !status && k < 2; k++)
         status = pe_subject_create(&subjects[k], e, &sizes[k], err);
     if (!status)
@@ -74,7 +74,7 @@ posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, p
             status = pe_subject_initialise(s, survey->sizes.seed, err);
     }
     if (!status) {
-        to->drawn       = subjects[0]->drawn | subjects[1]->drawn;
+        to->randomised  = subjects[0]->randomised | subjects[1]->randomised;
         to->causal_only = subjects[0]->causal_only;
     }
     pe_subject_free(subjects[0]);

@@ -3,12 +3,11 @@
  * uniqueness.c: has every position its own vector, every distance its own score?
  *
  * Tables: u = min over pairs of |p_i - p_j| / rms, rms^2 = mean |p_i|^2, so that u does not depend on the
- * table's scale. The distance of a pair is summed channel by channel and given up as soon as it exceeds the
- * nearest so far, which for most pairs is after a few channels; all pairs of 65536 rows take seconds.
+ * table's scale. The distance of a pair is summed channel by channel, and no further once it exceeds the
+ * smallest so far, which for most pairs is after a few channels; all pairs of 65536 rows take seconds.
  *
- * Rounding: rows are counted again after rounding to bf16, and once more with positions that went through
- * bf16 before the table saw them, as in a model whose positions are of that type: whole numbers beyond 256
- * then fall together.
+ * Rounding: rows are counted again after rounding to bf16, and once more with positions that were rounded to
+ * bf16 first, as in a model whose positions are of that type: whole numbers beyond 256 then coincide.
  *
  * Scores: v(t) = the scores of all heads at distance t, for one drawn content that is the same everywhere.
  * Their smallest difference in the head that tells best; the largest D such that v(0) ... v(D) all differ;
@@ -22,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 8 };     /* summed before the sum is looked at */
+enum { CHANNELS = 8 };     /* summed before the sum is compared */
 #define TIE (1 - 1e-9)     /* pairs that differ by round-off are equally near: the first one is named */
 enum { MOST_GAPS = 4096 }; /* distances whose pairs are compared */
 
@@ -36,14 +35,14 @@ static double squared_distance(const double *a, const double *b, int64_t d, doub
     return sum;
 }
 
-pe_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d)
+pe_row_pair pe_uniqueness_nearest_pair(const double *table, int64_t N, int64_t d)
 {
-    pe_pair best = {INFINITY, 0, 0};
+    pe_row_pair best = {INFINITY, 0, 0};
     for (int64_t i = 0; i < N; i++)
         for (int64_t j = i + 1; j < N; j++) {
             const double square = squared_distance(table + i * d, table + j * d, d, best.distance);
             if (square < best.distance * TIE)
-                best = (pe_pair){square, i, j};
+                best = (pe_row_pair){square, i, j};
         }
     double scale = 0; /* mean |p_i|^2 */
     for (int64_t i = 0; i < N * d; i++)
@@ -111,8 +110,8 @@ static posenc_status find_distinct(const pe_subject *s, const double *table, pe_
     return POSENC_OK;
 }
 
-/* Rows of the positions as bf16 knows them. The last may round up to N, which a table of N rows does not
-   have. */
+/* Rows of the positions rounded to bf16. The last may round up to N, which a table of N rows does not have.
+ */
 static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to, posenc_error *err)
 {
     const int64_t N         = s->sizes.length;
@@ -133,7 +132,7 @@ static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *er
     posenc_status status = pe_subject_take_table(s, &table, err);
     if (status)
         return status;
-    const pe_pair pair = pe_uniqueness_nearest_pair(table, s->sizes.length, s->dims.d_model);
+    const pe_row_pair pair = pe_uniqueness_nearest_pair(table, s->sizes.length, s->dims.d_model);
     pe_findings_add(to, PE_NEAREST, pair.distance, NAN, "positions %lld and %lld", (long long)pair.first,
                     (long long)pair.second);
     status = find_distinct(s, table, PE_DISTINCT, to, err);
@@ -188,7 +187,7 @@ static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error
     double       *c = pe_subject_take(s, H * N, sizeof *c);
     if (!c)
         return pe_subject_no_memory(err, "scores");
-    const posenc_status status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
+    const posenc_status status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
     if (!status)
         find_gaps(c, H, N, to);
     return status;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * biases.c: what is added to the scores whatever the content, where attention goes by it alone, and which
- * distances share a class
+ * biases.c: biases of scores, the attention that they make by themselves, and the buckets of distances
  *
- *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per
- *         head; of one that knows positions one by one (tupe), a matrix of queries and keys per head
- *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have
- *         90 %
+ *   bias     per head against the distance t; of an encoding with a window of rows and columns, a map of
+ *            offsets per head; of one that knows positions one by one (tupe), a matrix of queries and keys
+ *            per head
+ *   mass     softmax of the bias alone: the share of the attention on the nearest keys, and on how many of
+ *            them 90 % of it lies
+ *   buckets  left the bucket of every distance, with its sign; right the buckets of all pairs of a query and
+ *            a key, as the scores see them: exact integers by posenc_index_map, with the settings of the
+ *            encoding. To add an encoding with buckets, add a row to the table: its map, the sign of the
+ *            map's argument, and its settings.
  *
- *   buckets  left the class of every distance, with its sign; right the classes of all pairs of a query and a
- *         key, as the scores see them, exact integers by posenc_index_map, with the settings of the encoding.
- *         A further encoding with classes is a further row of the table: its map, which way its argument
- *         counts, and its settings.
- *
- * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in
- *            linear memory. A map needs every pair of the window once; an offset is read where it comes
- *            first.
+ * Surprises  The bias by distance is read for one query and a range of keys: that is every distance once, in
+ *            linear memory. A map needs every pair of the window once; an offset is read at the first pair
+ *            that has it.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,15 +26,15 @@ enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOS
 
 static const char *head_name(pe_sketch *s, int64_t h)
 {
-    return pe_take_text(s, "head %lld", (long long)h + 1);
+    return pe_sketch_text(s, "head %lld", (long long)h + 1);
 }
 
 static void check_heads(pe_sketch *s, int most)
 {
     if (s->data->dims.H > most)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: %lld heads are too many; %s is drawn for at most %d",
-                       (long long)s->data->dims.H, s->part->name, most);
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: %lld heads are too many; %s is drawn for at most %d heads",
+                         (long long)s->data->dims.H, s->part->name, most);
 }
 
 /* bias [H, Lq, Lk] of queries from q0 on and keys from 0 on. */
@@ -45,7 +44,8 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
     posenc_dims   dims = s->data->dims;
     dims.B             = 1;
     dims.Lq = dims.Lk = dims.Lk > most ? dims.Lk : most;
-    double *bias = pe_prepare(s, s->e, &dims, POSENC_RUN_SCORES) ? pe_take_numbers(s, H * Lq * Lk) : NULL;
+    double *bias =
+        pe_sketch_prepare(s, s->e, &dims, POSENC_RUN_SCORES) ? pe_sketch_numbers(s, H * Lq * Lk) : NULL;
     if (!bias)
         return NULL;
     posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, shape);
@@ -64,7 +64,7 @@ static double *read_two_lines(pe_sketch *s, int64_t n)
 {
     const int64_t H = s->data->dims.H, N = s->data->length;
     const double *past = read_bias(s, N - 1, 1, N), *future = read_bias(s, 0, 1, N);
-    double       *bias = pe_take_numbers(s, H * n);
+    double       *bias = pe_sketch_numbers(s, H * n);
     for (int64_t k = 0; bias && k < H * n; k++) {
         const int64_t h = k / n, j = k % n;
         bias[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
@@ -72,31 +72,32 @@ static double *read_two_lines(pe_sketch *s, int64_t n)
     return bias;
 }
 
-/* Elsewhere one query at N-1, and keys from 0 on. */
-static void on_a_line(pe_sketch *s)
+/* Without a limit of positions: one query at N-1, and keys from 0 on. */
+static void draw_by_distance(pe_sketch *s)
 {
     const int64_t H = s->data->dims.H, N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
     check_heads(s, HEADS_MOST);
     const double *bias = s->part->row_limit ? read_two_lines(s, n) : read_bias(s, N - 1, 1, n);
-    pe_curve *curves = pe_set_curves(s, s->figure, pe_take_range(s, (double)(N - 1), -1, n), bias, n, (int)H);
+    pe_curve     *curves =
+        pe_sketch_curves(s, s->figure, pe_sketch_range(s, (double)(N - 1), -1, n), bias, n, (int)H);
     for (int h = 0; curves && h < (int)H; h++)
         curves[h].name = head_name(s, h);
     s->figure->ordered = H > 1;
-    pe_set_labels(s->figure, "distance t (tokens), positive = the key lies in the past",
-                  "bias added to the score", NULL);
+    pe_sketch_labels(s->figure, "distance t (tokens), positive = the key lies in the past",
+                     "bias added to the score", NULL);
 }
 
 /* ---------------------------------------------------------------- on a window --------------- */
 
-/* What bounds the room's positions: 1 a limit of positions one by one, 2 a window of rows and columns, 0
- * neither, or a window of one column. */
+/* What limits the encoding's positions: 2 a window of rows and columns, "7x7", 1 a number of positions, 0
+   nothing, or a window of one column. */
 static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 {
     char      text[PE_SETTING_LENGTH];
     long long r = 0, c = 0;
     if (!s->part->row_limit)
         return 0;
-    pe_setting_text(s, s->part->row_limit, text);
+    pe_sketch_setting(s, s->part->row_limit, text);
     const int axes = sscanf(text, "%lldx%lld", &r, &c);
     *rows          = r;
     *cols          = c;
@@ -110,11 +111,11 @@ int pe_biases_is_map(const posenc_encoding *e)
     return s.part && axes_of_limit(&s, &rows, &cols) == 2;
 }
 
-/* Offset (dy, dx) = query less key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
-static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols)
+/* Offset (dy, dx) = query - key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
+static void set_offset_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols)
 {
     const int64_t height = 2 * rows - 1, width = 2 * cols - 1, n = rows * cols;
-    double       *values = pe_take_numbers(s, height * width);
+    double       *values = pe_sketch_numbers(s, height * width);
     if (!values)
         return;
     for (int64_t k = 0; k < height * width; k++) {
@@ -122,17 +123,17 @@ static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows
         const int64_t query = (dy > 0 ? dy : 0) * cols + (dx > 0 ? dx : 0), key = query - dy * cols - dx;
         values[k] = bias[query * n + key];
     }
-    pe_set_grid(f, values, height, width);
-    pe_set_labels(f, "columns from key to query", "rows from key to query", "bias");
+    pe_sketch_grid(f, values, height, width);
+    pe_sketch_labels(f, "columns from key to query", "rows from key to query", "bias");
     f->x0 = (double)(1 - cols);
     f->y0 = (double)(1 - rows);
 }
 
-/* One range of colours for all heads: centred at zero, where there is something on both sides of it. */
-static void share_scale(pe_figure *panels, int count)
+/* One range of colours for all heads: centred at zero, where there are values on both sides of it. */
+static void share_signed_scale(pe_figure *panels, int count)
 {
     double low, high;
-    pe_span(panels, count, &low, &high);
+    pe_colours_extremes(panels, count, &low, &high);
     const int    is_signed = low < 0 && high > 0;
     const double most      = fmax(fabs(low), fabs(high));
     for (int k = 0; k < count; k++) {
@@ -148,114 +149,77 @@ static void set_heads(pe_sketch *s, int64_t n, int64_t rows, int64_t cols)
 {
     const int     H      = (int)s->data->dims.H;
     const double *bias   = read_bias(s, 0, n, n);
-    pe_figure    *panels = pe_set_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
+    pe_figure    *panels = pe_sketch_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
     for (int h = 0; panels && h < H; h++) {
         if (rows)
-            set_map(s, &panels[h], bias + h * n * n, rows, cols);
+            set_offset_map(s, &panels[h], bias + h * n * n, rows, cols);
         else {
-            pe_set_grid(&panels[h], bias + h * n * n, n, n);
-            pe_set_labels(&panels[h], "key (position)", "query (position)", "bias");
+            pe_sketch_grid(&panels[h], bias + h * n * n, n, n);
+            pe_sketch_labels(&panels[h], "key (position)", "query (position)", "bias");
         }
         panels[h].square_cells = 1;
         panels[h].title        = head_name(s, h);
     }
     if (!s->status)
-        share_scale(panels, H);
+        share_signed_scale(panels, H);
 }
 
-static void on_a_window(pe_sketch *s, int64_t rows, int64_t cols)
+static void draw_window(pe_sketch *s, int64_t rows, int64_t cols)
 {
     const int64_t n = rows * cols;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: a window of %lldx%lld is too large; at most %d tokens", (long long)rows,
-                       (long long)cols, MOST_TOKENS);
-    s->what = pe_take_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: a window of %lldx%lld is too large; at most %d tokens are drawn",
+                         (long long)rows, (long long)cols, MOST_TOKENS);
+    s->what = pe_sketch_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
     set_heads(s, n, rows, cols);
 }
 
-/* ---------------------------------------------------------------- of two positions ---------- */
-
-static void of_two_positions(pe_sketch *s)
+static void draw_by_pair(pe_sketch *s)
 {
     const int64_t n = s->data->length;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
-                       (long long)n, MOST_TOKENS);
-    s->what = "bias of every two positions";
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: length is %lld; a bias of every pair of positions is drawn for 2 to %d",
+                         (long long)n, MOST_TOKENS);
+    s->what = "bias of every pair of positions";
     set_heads(s, n, 0, 0);
 }
 
-/* A room that knows positions one by one, up to a limit, and not by their distance, is tupe. */
-void pe_make_bias(pe_sketch *s)
+/* An encoding with a limit of positions whose bias is not by distance (tupe) has one for each pair. */
+void pe_biases_make(pe_sketch *s)
 {
     int64_t   rows, cols;
     const int axes = axes_of_limit(s, &rows, &cols);
     if (axes == 2)
-        on_a_window(s, rows, cols);
+        draw_window(s, rows, cols);
     else if (!s->part->by_distance && axes == 1)
-        of_two_positions(s);
+        draw_by_pair(s);
     else
-        on_a_line(s);
+        draw_by_distance(s);
 }
 
-/* ---------------------------------------------------------------- mass ---------------------- */
-
-void pe_share_within(double *scores, int64_t n)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, scores[i]);
-    for (int64_t i = 0; i < n; i++) {
-        sum += exp(scores[i] - most);
-        scores[i] = sum;
-    }
-    for (int64_t i = 0; i < n; i++)
-        scores[i] /= sum;
-}
-
-pe_curve *pe_draw_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n)
-{
-    pe_figure *f      = s->figure;
-    pe_curve  *curves = pe_set_curves(s, f, pe_take_range(s, 1, 1, n), shares, n, count);
-    for (int k = 0; curves && k < count; k++) {
-        int64_t nearest = 1;
-        while (nearest < n && shares[k * n + nearest - 1] < 0.9)
-            nearest++;
-        curves[k].name = pe_take_text(s, "%s: 90 %% in %lld", names[k], (long long)nearest);
-    }
-    f->ordered = count > 1;
-    f->log_x   = 1;
-    f->low     = 0;
-    f->high    = 1;
-    pe_set_labels(f,
-                  pe_take_text(s, "nearest keys, the query's own first (of %lld, log scale)", (long long)n),
-                  "their share of the attention", NULL);
-    return curves;
-}
-
-void pe_make_bias_mass(pe_sketch *s)
+void pe_biases_mass(pe_sketch *s)
 {
     const int64_t H = s->data->dims.H, n = s->data->length;
     const char   *names[HEADS_MOST];
     check_heads(s, HEADS_MOST);
     const double *bias   = read_bias(s, n - 1, 1, n);
-    double       *shares = pe_take_numbers(s, H * n);
+    double       *shares = pe_sketch_numbers(s, H * n);
     for (int64_t h = 0; shares && h < H; h++) {
         names[h] = head_name(s, h);
         for (int64_t t = 0; t < n; t++)
             shares[h * n + t] = bias[h * n + n - 1 - t];
-        pe_share_within(shares + h * n, n);
+        pe_sketch_shares(shares + h * n, n);
     }
-    pe_draw_mass(s, shares, names, (int)H, n);
+    pe_sketch_mass(s, shares, names, (int)H, n);
 }
 
 /* ---------------------------------------------------------------- buckets ------------------- */
 
-static const struct map {
+static const struct bucket_map {
     const char *encoding, *map;
     int         sign; /* +1: the map takes t, -1: it takes -t */
     const char *settings[MOST_SETTINGS];
@@ -264,72 +228,71 @@ static const struct map {
     {"deberta", "deberta", 1, {"position_buckets", "max_relative_positions", "clip_first"}},
 };
 
-/* Classes [2n-1] of the distances t = -(n-1) .. n-1. */
-static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
+/* Buckets [2n-1] of the distances t = -(n-1) .. n-1. */
+static int64_t *read_buckets(pe_sketch *s, const struct bucket_map *map, int64_t n)
 {
     char     settings[MOST_SETTINGS * (PE_SETTING_LENGTH + 32)] = "", value[PE_SETTING_LENGTH];
     size_t   used                                               = 0;
-    int64_t *rel                                                = pe_arena_take(s, 2 * n - 1, sizeof *rel),
-            *classes = pe_arena_take(s, 2 * n - 1, sizeof *classes);
+    int64_t *rel                                                = pe_sketch_take(s, 2 * n - 1, sizeof *rel),
+            *buckets = pe_sketch_take(s, 2 * n - 1, sizeof *buckets);
     for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
-        pe_setting_text(s, map->settings[i], value);
+        pe_sketch_setting(s, map->settings[i], value);
         if (!value[0])
-            pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED,
-                           "picture: %s has classes only where %s is given; set it", s->part->name,
-                           map->settings[i]);
+            pe_sketch_refuse(s, POSENC_ERROR_UNSUPPORTED,
+                             "picture: %s has buckets only where %s is given; set it", s->part->name,
+                             map->settings[i]);
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
                                  map->settings[i], value);
     }
     for (int64_t i = 0; rel && i < 2 * n - 1; i++)
         rel[i] = map->sign * (i - n + 1);
     if (!s->status)
-        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, classes, s->err);
-    return s->status ? NULL : classes;
+        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, buckets, s->err);
+    return s->status ? NULL : buckets;
 }
 
-static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
 {
-    double *y = pe_take_numbers(s, 2 * n - 1);
+    double *y = pe_sketch_numbers(s, 2 * n - 1);
     for (int64_t i = 0; y && i < 2 * n - 1; i++)
-        y[i] = (double)classes[i];
-    pe_set_curves(s, f, pe_take_range(s, (double)(1 - n), 1, 2 * n - 1), y, 2 * n - 1, 1);
-    pe_set_labels(f, "distance t (tokens), positive = past", "class", NULL);
-    f->title = "class of each distance";
+        y[i] = (double)buckets[i];
+    pe_sketch_curves(s, f, pe_sketch_range(s, (double)(1 - n), 1, 2 * n - 1), y, 2 * n - 1, 1);
+    pe_sketch_labels(f, "distance t (tokens), positive = past", "bucket", NULL);
+    f->title = "bucket of each distance";
     f->steps = 1;
 }
 
-static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
 {
-    double *values = pe_take_numbers(s, n * n);
+    double *values = pe_sketch_numbers(s, n * n);
     if (!values)
         return;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            values[i * n + j] = (double)classes[i - j + n - 1];
-    pe_set_grid(f, values, n, n);
-    pe_set_labels(f, "key (position)", "query (position)", "class");
-    f->title        = "class of each pair";
+            values[i * n + j] = (double)buckets[i - j + n - 1];
+    pe_sketch_grid(f, values, n, n);
+    pe_sketch_labels(f, "key (position)", "query (position)", "bucket");
+    f->title        = "bucket of each pair";
     f->square_cells = 1;
 }
 
-void pe_make_buckets(pe_sketch *s)
+void pe_biases_buckets(pe_sketch *s)
 {
-    const struct map *map = maps, *end = maps + sizeof maps / sizeof *maps;
-    const int64_t     n = s->data->length;
-    s->unlearned        = 1;
+    const struct bucket_map *map = maps, *end = maps + sizeof maps / sizeof *maps;
+    const int64_t            n = s->data->length;
+    s->unlearned               = 1;
     while (map < end && strcmp(map->encoding, s->part->name) != 0)
         map++;
     if (map == end)
-        pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED, "picture: no map of classes is known for %s",
-                       s->part->name);
+        pe_sketch_refuse(s, POSENC_ERROR_UNSUPPORTED, "picture: no buckets are known for %s", s->part->name);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: length is %lld; classes are drawn for 2 to %d positions", (long long)n,
-                       MOST_TOKENS);
-    const int64_t *classes = s->status ? NULL : read_classes(s, map, n);
-    pe_figure     *panels  = pe_set_panels(s, s->figure, 2, 2);
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: length is %lld; buckets are drawn for 2 to %d positions", (long long)n,
+                         MOST_TOKENS);
+    const int64_t *buckets = s->status ? NULL : read_buckets(s, map, n);
+    pe_figure     *panels  = pe_sketch_panels(s, s->figure, 2, 2);
     if (!panels)
         return;
-    set_distances(s, &panels[0], classes, n);
-    set_pairs(s, &panels[1], classes, n);
+    set_distances(s, &panels[0], buckets, n);
+    set_pairs(s, &panels[1], buckets, n);
 }

@@ -2,10 +2,10 @@
 /*
  * colours.c: viridis, blue-white-red, and a palette for curves
  *
- * Scales are a handful of stops with straight lines between them in RGB; seventeen stops of viridis are
- * within 3/255 of the original table of 256. The palette is Okabe and Ito's ("Color Universal Design", 2008)
- * without its yellow, which is lost on white paper, and with a grey instead. Families in order (heads) run
- * through viridis up to 0.88 only, for the same reason.
+ * Scales are a few stops with straight lines between them in RGB; seventeen stops of viridis are within 3/255
+ * of the original table of 256. The palette is Okabe and Ito's ("Color Universal Design", 2008) with grey in
+ * place of its yellow, which is hard to see on white paper. Ordered families (heads) run through viridis up
+ * to 0.88 only, for the same reason.
  *
  * Source  viridis: Smith and van der Walt, matplotlib 1.5, CC0. Blue-white-red: ColorBrewer's RdBu, reversed.
  */
@@ -36,7 +36,7 @@ static const pe_rgb palette[PALETTE] = {
 
 static const pe_rgb missing = {160, 160, 160};
 
-int pe_scale_stops(int signed_scale, const pe_rgb **stops)
+int pe_colours_stops(int signed_scale, const pe_rgb **stops)
 {
     *stops = signed_scale ? blue_white_red : viridis;
     return signed_scale ? COUNT(blue_white_red) : COUNT(viridis);
@@ -47,10 +47,10 @@ static uint8_t between(uint8_t a, uint8_t b, double part)
     return (uint8_t)lround(a + (b - a) * part);
 }
 
-pe_rgb pe_scale_colour(int signed_scale, double x)
+pe_rgb pe_colours_on_scale(int signed_scale, double x)
 {
     const pe_rgb *stops;
-    const int     n = pe_scale_stops(signed_scale, &stops);
+    const int     n = pe_colours_stops(signed_scale, &stops);
     if (isnan(x))
         return missing;
     const double at   = fmin(fmax(x, 0), 1) * (n - 1);
@@ -60,7 +60,7 @@ pe_rgb pe_scale_colour(int signed_scale, double x)
                     between(stops[i].b, stops[i + 1].b, part)};
 }
 
-pe_rgb pe_curve_colour(const pe_figure *figure, int index)
+pe_rgb pe_colours_of_curve(const pe_figure *figure, int index)
 {
     if (figure->curves[index].style == PE_RULE)
         return palette[PALETTE - 1];
@@ -69,10 +69,10 @@ pe_rgb pe_curve_colour(const pe_figure *figure, int index)
     if (!figure->ordered)
         return palette[index % PALETTE];
     const int last = figure->curve_count > 1 ? figure->curve_count - 1 : 1;
-    return pe_scale_colour(0, FAMILY_END * index / last);
+    return pe_colours_on_scale(0, FAMILY_END * index / last);
 }
 
-void pe_span(const pe_figure *figures, int count, double *low, double *high)
+void pe_colours_extremes(const pe_figure *figures, int count, double *low, double *high)
 {
     *low  = INFINITY;
     *high = -INFINITY;
@@ -91,13 +91,13 @@ void pe_span(const pe_figure *figures, int count, double *low, double *high)
     }
 }
 
-void pe_value_range(const pe_figure *figure, double *low, double *high)
+void pe_colours_range(const pe_figure *figure, double *low, double *high)
 {
     *low  = figure->low;
     *high = figure->high;
     if (*low < *high)
         return;
-    pe_span(figure, 1, low, high);
+    pe_colours_extremes(figure, 1, low, high);
     if (*low > *high)
         *low = *high = 0;
     if (figure->signed_scale) {

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * draw.h: what those who draw a figure share: how to fail, colours, the script for gnuplot, and where on a
- * page everything of a picture stands, in pixels from its upper left corner
- *
- * One place for the colours of gnuplot and the terminal: two scales and one palette, all readable with any
- * kind of colour blindness: viridis for magnitudes, blue-white-red for signed values (its lightness says the
- * size, its hue the sign), and a palette for unordered curves.
+ * draw.h: what the two ways to draw a figure share: how to fail, colours, the script for gnuplot, and where
+ * everything stands on a page, in pixels from its upper left corner
  *
  * A page is a strip with the title, and below it panes of one size, row by row: one, or one for each panel.
- * In its pane a grid or a set of arrows has a frame of a size decided here; curves get the pane, and gnuplot
- * finds their frame.
+ * layout.c decides the frame of a grid or a set of arrows in its pane; curves get the pane, and gnuplot finds
+ * their frame.
  */
 #ifndef PE_PLOT_DRAW_H
 #define PE_PLOT_DRAW_H
@@ -19,10 +15,10 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Fills the caller's posenc_error and returns its status, so that a check is one statement. The sentence
-   names what is wrong, and the mend. */
+/* Fills the caller's posenc_error and returns its status, so that a check is one statement. The sentence says
+   what is wrong, and how to fix it. */
 __attribute__((format(printf, 3, 4))) static inline posenc_status
-pe_plot_fail(posenc_error *err, posenc_status status, const char *format, ...)
+pe_draw_fail(posenc_error *err, posenc_status status, const char *format, ...)
 {
     if (err) {
         va_list list;
@@ -39,46 +35,46 @@ typedef struct pe_rgb {
 } pe_rgb;
 
 /* Scale at x in [0,1]; outside is cut; NaN is grey. */
-pe_rgb pe_scale_colour(int signed_scale, double x);
+pe_rgb pe_colours_on_scale(int signed_scale, double x);
 /* The stops of a scale, evenly spread: for gnuplot's palette. Returns their count. */
-int pe_scale_stops(int signed_scale, const pe_rgb **stops);
+int pe_colours_stops(int signed_scale, const pe_rgb **stops);
 /* Colour of curve `index` of the figure. */
-pe_rgb pe_curve_colour(const pe_figure *figure, int index);
-/* The least and the largest number of figures: finite values of grids, curves with their bands. */
-void pe_span(const pe_figure *figures, int count, double *low, double *high);
+pe_rgb pe_colours_of_curve(const pe_figure *figure, int index);
+/* The smallest and the largest number in the figures: finite values of grids, curves with their bands. */
+void pe_colours_extremes(const pe_figure *figures, int count, double *low, double *high);
 /* The range of values that the scale covers: symmetric about zero if signed; never empty. */
-void pe_value_range(const pe_figure *figure, double *low, double *high);
+void pe_colours_range(const pe_figure *figure, double *low, double *high);
 
 /* Writes the script that draws figure. `terminal` is a whole "set terminal" line, which finds the size that
-   suits the figure in the variables `width` and `height` (pixels). script.c */
-void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal);
+   suits the figure in the variables `width` and `height` (pixels). */
+void pe_script_write(FILE *to, const pe_figure *figure, const char *terminal);
 
 /* ---------------------------------------------------------------- layout -------------------- */
 
 enum { PE_WRAPPED = 600 };
 
-/* Of the first n bytes, in em. */
-double pe_text_width(const char *text, size_t n);
+/* Width of the first n bytes, in em. */
+double pe_layout_text_width(const char *text, size_t n);
 
-/* The text with a line break wherever a line would pass `width` em: at blanks, or behind ':' ',' '/' '+' of a
-   long word, or behind '_', or, if there is none of these, anywhere. Breaks of its own stay. Returns the
-   number of lines. */
-int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED]);
+/* The text with a line break wherever a line would pass `width` em: at blanks, or after ':' ',' '/' '+' in a
+   long word, or after '_', or, if there is none of these, anywhere. Its own breaks stay. Returns the number
+   of lines. */
+int pe_layout_wrap(const char *text, double width, char to[PE_WRAPPED]);
 
-/* Heights of letters, "em", as gnuplot.c sets the fonts, and of lines. */
+/* Heights of letters, "em", for the fonts that gnuplot.c sets, and of lines. */
 enum { PE_EM = 17, PE_TITLE_EM = 22, PE_TEXT_LINE = 21, PE_TITLE_LINE = 27 };
 
 typedef struct pe_box {
     double left, top, right, bottom;
 } pe_box;
 
-typedef struct pe_layout {
+typedef struct pe_page_layout {
     double width, height; /* of the page */
     int    columns, title_lines, has_strip;
     char   title[PE_WRAPPED];
     pe_box first;       /* the first pane */
     int    pane_titles; /* lines above a frame, so that frames stand in line */
-} pe_layout;
+} pe_page_layout;
 
 /* Numbers at an axis: first, first + step, ... */
 typedef struct pe_ticks {
@@ -94,14 +90,14 @@ typedef struct pe_pane {
     char     title[PE_WRAPPED];
 } pe_pane;
 
-void pe_layout_page(pe_layout *l, const pe_figure *f);
+void pe_layout_page(pe_page_layout *l, const pe_figure *f);
 
 /* Is its frame decided here? */
 int  pe_layout_frames(const pe_figure *f);
-void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int index);
+void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int index);
 
 /* Ticks in [low, high], at steps of 1, 2 or 5 times a power of ten, at least 1 if `whole`, the largest number
-   that leaves `least` of the axis' `length` between two, or room for their own texts if those lie side by
+   that leaves `least` of the axis' `length` between two, or space for their own texts if those lie side by
    side. */
 pe_ticks pe_layout_ticks(double low, double high, double length, double least, int whole, int side_by_side);
 /* The text of a tick; returns its width in em. */

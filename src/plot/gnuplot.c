@@ -3,16 +3,16 @@
  * gnuplot.c: a figure becomes a file, or a piece of a page, in a conversation with gnuplot through one socket
  *
  * The idea   One end of a socket pair is gnuplot's standard input and its standard output; we send the
- *            script, say that there is no more, and read the picture. No file is made on the way. The first
- *            panels of a picture are drawn before the script of the last is read: whoever sent everything
- *            first and read afterwards would wait for a gnuplot that waits for its reader. So both directions
- *            are served as they are ready.
+ *            script, say that there is no more, and read the picture. No file is made on the way. gnuplot
+ *            draws the first panels of a picture before it reads the script of the last: if we sent
+ *            everything before we read, we would wait for a gnuplot that waits for us. So both directions are
+ *            served as they are ready.
  * Surprises  -d: the user's ~/.gnuplot must not change our pictures. A socket and not two pipes, because
  *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE.
  *            What gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
- * Pictures   Which terminal of gnuplot an ending asks for is a table. Sizes and fonts are chosen so that a
- * picture of full width can be read on a page without zooming. "sans-serif" and "Sans" are names that every
- *            reader's machine turns into a font that it has; gnuplot has no way to carry one along.
+ * Pictures   A table gives the gnuplot terminal for each ending. Sizes and fonts are chosen so that a picture
+ *            of full width can be read on a page without zooming. "sans-serif" and "Sans" are names that
+ *            every viewer replaces by a font that it has; gnuplot cannot embed one.
  */
 #include "plot/draw.h"
 
@@ -33,15 +33,15 @@ extern char **environ;
 
 enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
 
-static posenc_status missing(posenc_error *err)
+static posenc_status fail_without_gnuplot(posenc_error *err)
 {
-    return pe_plot_fail(
+    return pe_draw_fail(
         err, POSENC_ERROR_FILE,
         "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
 }
 
 /* Starts gnuplot on the two descriptors; -1 if it cannot be started. */
-static pid_t start(int in_and_out, int complaints)
+static pid_t start_gnuplot(int in_and_out, int complaints)
 {
     char *const                arguments[] = {"gnuplot", "-d", NULL};
     posix_spawn_file_actions_t actions;
@@ -57,7 +57,7 @@ static pid_t start(int in_and_out, int complaints)
         posix_spawn_file_actions_destroy(&actions);
         return -1;
     }
-    /* A group of its own: Ctrl-C means us, and a picture that is half drawn shall still be finished. */
+    /* A group of its own: Ctrl-C is for us only, and a half-drawn picture is still finished. */
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -72,8 +72,8 @@ static pid_t start(int in_and_out, int complaints)
     return pid;
 }
 
-/* Sends what the other side takes now, of *n bytes at *data; none are left once it has heard that there is no
-   more. What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
+/* Sends what gnuplot takes now, of *n bytes at *data; *n becomes 0 when all are sent, or when gnuplot reads
+   no more: its own complaint then says more than our broken pipe would. */
 static void send_some(int to, const char **data, size_t *n)
 {
     const ssize_t sent = send(to, *data, *n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -85,7 +85,7 @@ static void send_some(int to, const char **data, size_t *n)
         shutdown(to, SHUT_WR);
 }
 
-/* Adds what has come: 1, 0 at the end, -1 without memory. */
+/* Appends what has arrived: 1, 0 at the end, -1 without memory. */
 static int receive_some(int from, char **data, size_t *size)
 {
     char *more = realloc(*data, *size + CHUNK + 1);
@@ -116,7 +116,7 @@ static int exchange(int socket, const char *script, size_t n, char **data, size_
     return more;
 }
 
-/* The last line that gnuplot complained with, without the caret lines that point into the script. */
+/* The last line of gnuplot's complaint, not counting lines of carets that point into the script. */
 static void read_complaint(FILE *complaints, char line[LONGEST_COMPLAINT])
 {
     char next[LONGEST_COMPLAINT];
@@ -133,30 +133,30 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
                               char **output, size_t *size, posenc_error *err)
 {
     char        complaint[LONGEST_COMPLAINT];
-    const pid_t pid = start(ends[1], fileno(complaints));
+    const pid_t pid = start_gnuplot(ends[1], fileno(complaints));
     close(ends[1]);
     ends[1] = -1;
     if (pid < 0)
-        return missing(err);
+        return fail_without_gnuplot(err);
     const int lost   = exchange(ends[0], script, script_size, output, size);
     int       status = -1;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (lost)
-        return pe_plot_fail(err, POSENC_ERROR_MEMORY,
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY,
                             "there is no memory for a picture of more than %zu bytes", *size);
-    if (status == 127) /* where the C library finds out only in the child that there is no such program */
-        return missing(err);
+    if (status == 127) /* some C libraries find out only in the child that there is no such program */
+        return fail_without_gnuplot(err);
     if (status == 0 && *size > 0)
         return POSENC_OK;
     read_complaint(complaints, complaint);
-    return pe_plot_fail(err, POSENC_ERROR_FILE, "gnuplot could not draw the picture: %s",
+    return pe_draw_fail(err, POSENC_ERROR_FILE, "gnuplot could not draw the picture: %s",
                         complaint[0] ? complaint : "it wrote nothing");
 }
 
-/* Feeds `script` to gnuplot and gives what it wrote to its standard output: *output is malloc'd, with a zero
-   byte behind its *size bytes. FILE if gnuplot is missing, fails or writes nothing. */
+/* Feeds `script` to gnuplot and returns what it wrote to its standard output: *output is malloc'd, with a
+   zero byte after its *size bytes. FILE if gnuplot is missing, fails or writes nothing. */
 static posenc_status run_gnuplot(const char *script, size_t script_size, char **output, size_t *size,
                                  posenc_error *err)
 {
@@ -166,10 +166,10 @@ static posenc_status run_gnuplot(const char *script, size_t script_size, char **
     *size            = 0;
     posenc_status status;
     if (!complaints || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-        status = pe_plot_fail(err, POSENC_ERROR_FILE, "gnuplot cannot be connected: %s", strerror(errno));
+        status = pe_draw_fail(err, POSENC_ERROR_FILE, "gnuplot cannot be reached: %s", strerror(errno));
     else {
-        /* its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what
-           start() hands it */
+        /* gnuplot must not inherit our end, or it would wait for us forever if we were killed: it gets only
+           what start_gnuplot() hands it */
         for (int i = 0; i < 2; i++)
             fcntl(ends[i], F_SETFD, FD_CLOEXEC);
         status = converse(ends, complaints, script, script_size, output, size, err);
@@ -227,21 +227,21 @@ posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err)
 {
     if (terminal_of(path))
         return POSENC_OK;
-    return pe_plot_fail(err, POSENC_ERROR_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
+    return pe_draw_fail(err, POSENC_ERROR_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
                         path);
 }
 
-static posenc_status draw(const pe_figure *figure, const char *terminal, char **output, size_t *size,
-                          posenc_error *err)
+static posenc_status draw_figure(const pe_figure *figure, const char *terminal, char **output, size_t *size,
+                                 posenc_error *err)
 {
     char  *script = NULL;
     size_t script_size;
     FILE  *to = open_memstream(&script, &script_size);
     if (to)
-        pe_gnuplot_script(to, figure, terminal);
+        pe_script_write(to, figure, terminal);
     if (!to || fclose(to)) {
         free(script);
-        return pe_plot_fail(err, POSENC_ERROR_MEMORY, "there is no memory for the picture \"%.80s\"",
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "there is no memory for the picture \"%.80s\"",
                             figure->title ? figure->title : "");
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);
@@ -256,7 +256,7 @@ posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_
     posenc_whole_file file;
     posenc_status     status = pe_gnuplot_path_check(path, err);
     if (!status)
-        status = draw(figure, terminal_of(path), &picture, &size, err);
+        status = draw_figure(figure, terminal_of(path), &picture, &size, err);
     if (status)
         return status;
     status = posenc_whole_file_open(&file, path, err);
@@ -275,12 +275,12 @@ posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **s
     size_t            size;
     *svg = NULL;
     if (!*name || name[strspn(name, letters)] || strlen(name) > 64)
-        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT,
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT,
                             "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
     /* the script of "mouse" knows one pair of axes */
     snprintf(terminal, sizeof terminal,
              "set terminal svg size width,height dynamic %s name '%s' font 'sans-serif,16' "
              "background 'white'",
              figure->kind == PE_PANELS ? "" : "mouse standalone", name);
-    return draw(figure, terminal, svg, &size, err);
+    return draw_figure(figure, terminal, svg, &size, err);
 }

@@ -2,15 +2,15 @@
 /*
  * layout.c: sizes of pages, panes and frames
  *
- * The idea   The smallest thing decides: a cell. A map gets a whole number of pixels per cell, so that every
- *            cell and every line between two small maps is seen as wide as its neighbour; frames follow from
- *            cells, panes from frames, the page from panes, and texts are broken where the page ends. Maps
- *            too wide to stand side by side stand below each other.
- * Texts      Nobody asks gnuplot how wide a text came out, so it is estimated from the letters, in em, after
- * a wide font (DejaVu Sans), from a table of classes of letters: other fonts leave room. Surprises  Where a
- * grid is so long and thin that whole square cells would make a page nobody opens, the thin side is drawn
- * wider than the cells want. Only maps without lines inside (a matrix of a thousand positions) may have fewer
- * pixels than cells.
+ * The idea   Cells decide. A map gets a whole number of pixels per cell, so that all cells, and all lines
+ *            between small maps, look equally wide; frames follow from cells, panes from frames, the page
+ *            from panes, and texts are broken where the page ends. Maps too wide to stand side by side stand
+ *            below each other.
+ * Texts      gnuplot cannot be asked how wide a text is before the page is laid out, so it is estimated from
+ *            the letters, in em, by a table of classes for a wide font (DejaVu Sans): others need less.
+ * Surprises  Where a grid is so long and thin that square cells would make too long a page, its thin side is
+ *            drawn wider. Only maps without lines inside (a matrix of a thousand positions) may have fewer
+ *            pixels than cells.
  */
 #include "plot/draw.h"
 
@@ -36,12 +36,12 @@ enum {
     ARROW_LEFT   = 100
 };
 
-#define BESIDE_KEY 0.78 /* of a page's width: as much as lies around the middle of such a plot */
+#define BESIDE_KEY 0.78 /* of a page's width: centred there, a title is centred above a plot with a key */
 
 /* ---------------------------------------------------------------- texts --------------------- */
 
-/* DejaVu Sans, rounded up; what is in no row is UNLISTED. The bytes behind the first of a letter in UTF-8
-   have no width. */
+/* DejaVu Sans, rounded up; what is in no row is UNLISTED. In UTF-8 only the first byte of a letter has a
+   width. */
 static const struct {
     const char *letters;
     double      width;
@@ -63,7 +63,7 @@ static double width_of(char c)
     return UNLISTED;
 }
 
-double pe_text_width(const char *text, size_t n)
+double pe_layout_text_width(const char *text, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n && text[i]; i++)
@@ -71,7 +71,7 @@ double pe_text_width(const char *text, size_t n)
     return sum;
 }
 
-/* Bytes of the next line, without the blank or break behind it. */
+/* Bytes of the next line, without the blank or break after it. */
 static size_t line_length(const char *text, double width)
 {
     const size_t whole = strcspn(text, "\n");
@@ -95,19 +95,19 @@ static size_t line_length(const char *text, double width)
     return blank ? blank : joint ? joint : within ? within : fits ? fits : 1;
 }
 
-int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED])
+int pe_layout_wrap(const char *text, double width, char to[PE_WRAPPED])
 {
     size_t used  = 0;
     int    lines = 0;
     to[0]        = 0;
     while (text && *text && lines < MOST_LINES) {
-        const size_t n = line_length(text, width), room = PE_WRAPPED - used - 2;
+        const size_t n = line_length(text, width), space = PE_WRAPPED - used - 2;
         if (lines++)
             to[used++] = '\n';
-        memcpy(to + used, text, n < room ? n : room);
-        used += n < room ? n : room;
+        memcpy(to + used, text, n < space ? n : space);
+        used += n < space ? n : space;
         to[used] = 0;
-        if (n >= room)
+        if (n >= space)
             break;
         text += n;
         text += *text == ' ' || *text == '\n';
@@ -124,7 +124,7 @@ double pe_layout_tick_text(const pe_ticks *t, int index, char text[PE_TICK_TEXT]
         snprintf(text, PE_TICK_TEXT, "%.3g", x);
     else
         snprintf(text, PE_TICK_TEXT, "%.*f", t->decimals, fabs(x) < 1e-9 * t->step ? 0 : x);
-    return pe_text_width(text, strlen(text));
+    return pe_layout_text_width(text, strlen(text));
 }
 
 /* The widest of them, in pixels. */
@@ -154,11 +154,11 @@ pe_ticks pe_layout_ticks(double low, double high, double length, double least, i
     const int           power  = whole ? 0 : (int)floor(log10(span)) - 2;
     pe_ticks            t      = {0};
     for (int i = 0; i < 60; i++) {
-        const double step = ones[i % 3] * pow(10, power + i / 3), apart = length * step / span;
-        if (apart < least)
+        const double step = ones[i % 3] * pow(10, power + i / 3), gap = length * step / span;
+        if (gap < least)
             continue;
         t = ticks_of_step(low, high, step);
-        if (!side_by_side || apart >= widest(&t) + least)
+        if (!side_by_side || gap >= widest(&t) + least)
             break;
     }
     return t;
@@ -166,7 +166,7 @@ pe_ticks pe_layout_ticks(double low, double high, double length, double least, i
 
 /* ---------------------------------------------------------------- frames -------------------- */
 
-/* Pixels of the longer side that maps look well at, by how many stand beside each other. */
+/* Pixels of the longer side at which maps look good, by how many stand side by side. */
 static double target_of(int columns)
 {
     static const double targets[] = {480, 420, 330, 250};
@@ -202,7 +202,7 @@ int pe_layout_frames(const pe_figure *f)
     return f->kind == PE_ARROWS || f->kind == PE_GRID;
 }
 
-/* What the frame of a map is; of anything else, that there is none yet. */
+/* The frame of a map; of anything else 0: there is none yet. */
 static size frame_size(const pe_figure *f, int columns)
 {
     const double arrows = target_of(columns ? columns : 1);
@@ -213,11 +213,11 @@ static size frame_size(const pe_figure *f, int columns)
 
 /* ---------------------------------------------------------------- margins ------------------- */
 
-/* Of the values, as the colours cover them; of a short scale its ends. */
+/* Of the range of colours; of a short scale its two ends. */
 static pe_ticks value_ticks(const pe_figure *f, double height)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     const pe_ticks t = pe_layout_ticks(low, high, height, fmax(1.6 * PE_TEXT_LINE, height / 12), 0, 0);
     return t.count > 1 ? t : (pe_ticks){.first = low, .step = high - low, .count = 2, .decimals = -1};
 }
@@ -233,22 +233,23 @@ static double second_width(const pe_figure *f)
 {
     double most = 0;
     for (int i = 0; i < f->tick_count; i++)
-        most = fmax(most, PE_EM * pe_text_width(f->ticks[i].label, strlen(f->ticks[i].label)));
+        most = fmax(most, PE_EM * pe_layout_text_width(f->ticks[i].label, strlen(f->ticks[i].label)));
     return f->tick_count ? TICK + most + UPRIGHT : 0;
 }
 
-/* How far the longest upright text reaches beyond a frame that is `high`, on either side. */
+/* How far the longest upright text reaches beyond a frame of height `high`, on either side. */
 static double beyond(const pe_figure *f, double high)
 {
     const char *const texts[] = {f->y_label, f->value_label, f->second_label};
     double            longest = 0;
     for (int i = 0; i < 3; i++)
-        longest = texts[i] ? fmax(longest, PE_EM * pe_text_width(texts[i], strlen(texts[i]))) : longest;
+        longest =
+            texts[i] ? fmax(longest, PE_EM * pe_layout_text_width(texts[i], strlen(texts[i]))) : longest;
     return longest > high ? ceil((longest - high) / 2) + 1 : 0;
 }
 
-/* What stands around a frame: axes' numbers and texts. Widths of numbers hang on the frame, of which `high`
-   is known. */
+/* The space around a frame for the axes' numbers and texts. The numbers depend on the frame, whose height is
+   known. */
 static pe_box margins_of(const pe_figure *f, double high)
 {
     const double over   = beyond(f, high);
@@ -273,25 +274,25 @@ static size pane_size(const pe_figure *f, int columns)
                        : (size){WIDTH, HEIGHT - 2 * PE_TITLE_LINE};
     const size   frame  = frame_size(f, columns);
     const pe_box m      = margins_of(f, frame.height);
-    const double label  = f->x_label ? PE_EM * pe_text_width(f->x_label, strlen(f->x_label)) : 0;
+    const double label  = f->x_label ? PE_EM * pe_layout_text_width(f->x_label, strlen(f->x_label)) : 0;
     const double beyond = fmax(label / 2 - frame.width / 2 - fmin(m.left, m.right), 0);
     return (size){m.left + frame.width + m.right + 2 * beyond, m.top + frame.height + m.bottom};
 }
 
-static double titles_height(const pe_layout *l)
+static double titles_height(const pe_page_layout *l)
 {
     return l->pane_titles ? PE_TEXT_LINE * l->pane_titles + ABOVE_FRAME : 0;
 }
 
-/* The title of curves is centred above their plot, beside which stands the key. */
-static int page_title(pe_layout *l, const pe_figure *f)
+/* The title of curves is centred above their plot, which has the key beside it. */
+static int page_title(pe_page_layout *l, const pe_figure *f)
 {
     const double part = f->kind == PE_CURVES && f->curve_count > 1 ? BESIDE_KEY : 1;
-    return pe_text_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
+    return pe_layout_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
 }
 
-/* Curves alone keep their title within the plot's own margins, where their marks' labels want it. */
-static void set_strip(pe_layout *l, const pe_figure *f, size pane, int rows)
+/* Only curves have their title within the plot's own margins, above the labels of their marks. */
+static void set_strip(pe_page_layout *l, const pe_figure *f, size pane, int rows)
 {
     l->title_lines = page_title(l, f);
     l->has_strip   = f->kind != PE_CURVES;
@@ -303,7 +304,7 @@ static void set_strip(pe_layout *l, const pe_figure *f, size pane, int rows)
     l->height          = ceil(strip + pane.height * rows);
 }
 
-static void panels_page(pe_layout *l, const pe_figure *f)
+static void panels_page(pe_page_layout *l, const pe_figure *f)
 {
     size pane = {0, 0};
     char unused[PE_WRAPPED];
@@ -314,32 +315,30 @@ static void panels_page(pe_layout *l, const pe_figure *f)
     if (f->panel_count == 1 && !is_map(&f->panels[0]))
         pane.width = WIDTH;
     for (int i = 0; i < f->panel_count; i++)
-        l->pane_titles =
-            (int)fmax(l->pane_titles, pe_text_wrap(f->panels[i].title, (pane.width - EDGE) / PE_EM, unused));
+        l->pane_titles = (int)fmax(l->pane_titles,
+                                   pe_layout_wrap(f->panels[i].title, (pane.width - EDGE) / PE_EM, unused));
     pane.height += titles_height(l);
     l->columns = (int)fmin(fmax(floor(WIDEST_PAGE / pane.width), 1), f->panel_columns);
     l->width   = ceil(fmax(pane.width * l->columns, LEAST_PAGE));
     set_strip(l, f, pane, (f->panel_count + l->columns - 1) / l->columns);
 }
 
-void pe_layout_page(pe_layout *l, const pe_figure *f)
+void pe_layout_page(pe_page_layout *l, const pe_figure *f)
 {
-    *l = (pe_layout){.columns = 1};
+    *l = (pe_page_layout){.columns = 1};
     if (f->kind == PE_PANELS) {
         panels_page(l, f);
         return;
     }
     size pane = pane_size(f, 0);
     l->width = pane.width = ceil(fmax(pane.width, LEAST_PAGE));
-    if (f->kind == PE_CURVES) /* lines beyond the second, and the names above, must not eat the plot */
+    if (f->kind == PE_CURVES) /* title lines beyond the second must not shrink the plot */
         pane.height = HEIGHT + PE_TITLE_LINE * fmax(page_title(l, f) - 2, 0);
     set_strip(l, f, pane, 1);
 }
 
-/* ---------------------------------------------------------------- one pane ------------------ */
-
-/* The frame, in the middle of its pane; maps have their own size, and other grids what the pane leaves. */
-static void place_frame(pe_pane *p, const pe_layout *l, const pe_figure *f, int columns)
+/* The frame, in the middle of its pane; maps have their own size, other grids fill the pane. */
+static void place_frame(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int columns)
 {
     const double titles = titles_height(l);
     const double wide = p->all.right - p->all.left, high = p->all.bottom - p->all.top - titles;
@@ -363,7 +362,7 @@ static void place_bar(pe_pane *p, const pe_figure *f)
     p->y              = axis_ticks(f->y0, f->dy, f->rows, p->frame.bottom - p->frame.top, 0);
 }
 
-void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int index)
+void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int index)
 {
     const double wide = l->first.right - l->first.left, high = l->first.bottom - l->first.top;
     const double left         = l->first.left + wide * (index % l->columns),
@@ -371,7 +370,7 @@ void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int inde
     const int        is_panel = f->kind == PE_PANELS;
     const pe_figure *own      = is_panel ? &f->panels[index] : f;
     *p                        = (pe_pane){.all = {left, top, left + wide, top + high}};
-    pe_text_wrap(own->title, (wide - EDGE) / PE_EM, p->title);
+    pe_layout_wrap(own->title, (wide - EDGE) / PE_EM, p->title);
     if (!pe_layout_frames(own))
         return;
     place_frame(p, l, own, is_panel ? f->panel_columns : 0);

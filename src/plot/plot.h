@@ -4,11 +4,11 @@
  *
  * A figure is data with labels; it knows no encoding. The same figure becomes a file (PNG, SVG, PDF by the
  * ending), a piece of SVG to inline in a page, or text in the terminal. Colours are safe for colour-blind
- * readers: viridis for magnitudes, a blue-white-red scale centred at zero for signed values, and curves
- * differ in their dashes as well.
+ * readers: viridis for magnitudes, a blue-white-red scale centred at zero for signed values; curves differ in
+ * their dashes as well.
  *
- * A picture is a figure made from an encoding and its parameters. Which pictures an encoding has is what the
- * registry says (posenc_encoding_info.pictures); how each kind is drawn stands in a table of picture.c.
+ * A picture is a figure made from an encoding and its parameters. posenc_encoding_info.pictures says which
+ * pictures an encoding has; the table of picture.c says how each kind is made.
  */
 #ifndef PE_PLOT_H
 #define PE_PLOT_H
@@ -20,8 +20,8 @@
 
 typedef enum pe_figure_kind { PE_GRID, PE_CURVES, PE_ARROWS, PE_PANELS } pe_figure_kind;
 
-/* How the points of a curve are shown: joined, one by one, or joined by a thin grey line that others are held
-   against. */
+/* How the points of a curve are shown: joined, one by one, or joined by a thin grey line to compare others
+   with. */
 typedef enum pe_curve_style { PE_LINE, PE_DOTS, PE_RULE } pe_curve_style;
 
 typedef struct pe_curve {
@@ -54,13 +54,13 @@ typedef struct pe_figure {
     double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
     /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per
        row */
-    const double *values;
-    int64_t       rows, cols;
-    double        x0, dx, y0, dy;
-    int           signed_scale; /* 1: centred at zero */
-    int           square_cells; /* 1: a map, whose cells are as high as wide */
-    int         whole_cells;  /* 1: a picture has a pixel for each cell: there are lines between small maps */
-    const char *second_label; /* of the second y axis */
+    const double   *values;
+    int64_t         rows, cols;
+    double          x0, dx, y0, dy;
+    int             signed_scale; /* 1: centred at zero */
+    int             square_cells; /* 1: a map, whose cells are as high as wide */
+    int             whole_cells;  /* 1: each cell has at least a pixel: there are lines between small maps */
+    const char     *second_label; /* of the second y axis */
     const pe_tick  *ticks;
     int             tick_count;
     const pe_point *points;
@@ -77,16 +77,16 @@ typedef struct pe_figure {
     int                     panel_count, panel_columns;
 } pe_figure;
 
-/* POSENC_OK if gnuplot can be run, else FILE with the package to install: ask before hours of work. */
+/* POSENC_OK if gnuplot can be run, else FILE with the package to install: to be called before long work. */
 posenc_status pe_gnuplot_ready(posenc_error *err);
 /* POSENC_OK if path ends in .png, .svg or .pdf, else ARGUMENT. */
 posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err);
 
 /* Writes path whole or not at all; the ending chooses the format. FILE if gnuplot is missing or fails. */
 posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_error *err);
-/* A self-contained <svg> document with coordinates after a click and toggled curves (gnuplot's "svg mouse
-   standalone"), whose elements carry `name` (letters, digits, '_') so that several live in one page. *svg is
-   malloc'd text. */
+/* A self-contained <svg> document that shows coordinates and toggles curves on a click (gnuplot's "svg mouse
+   standalone"). `name` (letters, digits, '_') is part of its elements' names, so that one page can hold
+   several. *svg is malloc'd text. */
 posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
 /* Half-block characters, `columns` wide; colour 0 = none: then a grid is shaded and curves are letters. */
 posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int columns, int colour,
@@ -100,7 +100,7 @@ enum { PE_KIND_LENGTH = 24, PE_MOST_OFFERS = 16 };
 typedef struct pe_offer {
     posenc_place place;
     char         kind[PE_KIND_LENGTH];
-    int          in_report; /* 1: it says at a glance what training made of the encoding */
+    int          in_report; /* 1: it shows at a glance what training did to the encoding */
 } pe_offer;
 
 /* What e offers, in the order of the places; returns the count (at most PE_MOST_OFFERS). */
@@ -112,12 +112,12 @@ int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims);
 /* Is e's bias drawn as a map of its window, whatever the length? */
 int pe_biases_is_map(const posenc_encoding *e);
 
-/* The vectors that a score of two turned vectors is drawn for: joined by |, 0 = all. */
-enum { PE_ONES = 1, PE_UNIFORM = 2, PE_NORMAL = 4 };
-/* How many frequencies turn the pairs of channels: joined by |, 0 = both, a panel each. */
+/* The vectors whose scores, once rotated, are drawn: joined by |, 0 = all. */
+enum { PE_VECTORS_ONES = 1, PE_VECTORS_UNIFORM = 2, PE_VECTORS_NORMAL = 4 };
+/* How many frequencies rotate the pairs of channels: joined by |, 0 = both, a panel each. */
 enum { PE_MANY_THETAS = 1, PE_ONE_THETA = 2 };
 
-/* Zero means "the kind's own choice", where nothing else is said. */
+/* Zero means that the kind chooses, where nothing else is said. */
 typedef struct pe_picture_data {
     posenc_dims dims;   /* H, D, d_model, and Lk and L as the parameters were made for */
     int64_t     length; /* positions, or distances, to draw */
@@ -137,7 +137,7 @@ typedef struct pe_picture_data {
     int            beside_binary; /* 1: heatmap draws the binary counter beside it */
     const double  *bases;         /* decay: a panel each; none: the encoding's own */
     int            base_count;
-    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
+    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_VECTORS_ONES ... */
     int64_t        draws;            /* of random vectors; 0: 200 */
     uint64_t       seed;             /* of those */
 } pe_picture_data;

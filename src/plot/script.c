@@ -7,18 +7,17 @@
  *            tooltips.
  * Panels     are one multiplot: each is written as a figure of its own after a `reset`, in the pane of
  *            layout.c.
- * Surprises  Texts may come from a user. gnuplot runs back-quoted shell commands in "..." but never in '...',
- *            so every text goes into single quotes with its own quotes doubled; a line break in a title
- *            becomes 'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not
- *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
+ * Surprises  Texts may come from a user. gnuplot runs shell commands in back quotes in "..." but never in
+ * '...', so every text goes into single quotes with its own quotes doubled; a line break in a title becomes
+ * 'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not finite is written as
+ * NaN, which breaks a line and leaves a hole in a grid.
  */
 #include "plot/draw.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Solid, long dashes, dash and dot: three, which with eight colours come together again only after 24
-   curves. */
+/* Solid, long dashes, dash and dot: three, so that with eight colours a pair repeats only after 24 curves. */
 static const char *const dashes[] = {"1", "(14,5)", "(14,4,2,4)"};
 enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES = 1024 };
 
@@ -44,14 +43,14 @@ static void write_number(FILE *to, double x)
         fputs(" NaN", to);
 }
 
-/* `title`, already broken into lines: above the plot, unless NULL. */
+/* `title` is already broken into lines, and may be NULL. */
 static void write_common(FILE *to, const pe_figure *f, const char *title, int is_panel)
 {
     fputs("set encoding utf8\n", to);
     if (title && *title) {
         fputs("set title ", to);
         write_text(to, title);
-        /* an empty line more, where the labels of marks stand */
+        /* one more line, empty, for the labels of marks */
         fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n", to);
     }
     for (int k = 0; k < 2; k++) {
@@ -106,8 +105,8 @@ static void write_colour(FILE *to, pe_rgb c)
     fprintf(to, "rgb '#%02x%02x%02x'", c.r, c.g, c.b);
 }
 
-/* One curve says in its axis label what it is; beside a panel there is no room for names, nor for long
-   ones. */
+/* A single curve is named by its axis label; beside a panel there is no space for names, nor anywhere for
+   long ones. */
 static const char *key_of(const pe_figure *f, int is_panel)
 {
     size_t longest = 0;
@@ -130,11 +129,11 @@ static void write_style(FILE *to, const pe_figure *f, int i, const char *comma)
         fprintf(to, "lines lw 1.4 dashtype %s lc ", dash);
     else
         fprintf(to, "%s lw 2.2 dashtype %s lc ", f->steps ? "histeps" : "lines", dash);
-    write_colour(to, pe_curve_colour(f, i));
+    write_colour(to, pe_colours_of_curve(f, i));
 }
 
-/* gnuplot's own numbers along x touch where they have four digits. Half of the pane is frame even beside a
-   wide key. */
+/* gnuplot's own numbers along x touch where they have four digits. The frame is at least half of the pane,
+   even beside a wide key. */
 static void write_x_step(FILE *to, const pe_figure *f, const pe_box *pane)
 {
     double low = INFINITY, high = -INFINITY;
@@ -165,7 +164,7 @@ static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int i
         if (!f->curves[i].low || !f->curves[i].high)
             continue;
         fprintf(to, "%s$curve%d using 1:3:4 with filledcurves fs transparent solid 0.18 lc ", comma, i);
-        write_colour(to, pe_curve_colour(f, i));
+        write_colour(to, pe_colours_of_curve(f, i));
         fputs(" notitle", to);
         comma = ", ";
     }
@@ -187,22 +186,22 @@ enum { MOST_LABELS = 64 };
 #define CLEAR      6.0
 
 /* The number of an arrow: its middle, and half its width and height, in pixels from the origin. */
-typedef struct number {
+typedef struct arrow_number {
     double x, y, wide, high;
-} number;
+} arrow_number;
 
-/* On a ring around the longest arrow, so far out that its box touches none: all of it lies beyond the
+/* On a ring around the longest arrow, so far out that its box touches no arrow: all of it lies beyond the
    tangent. */
-static number number_of(const pe_figure *f, int index, double reach, double scale)
+static arrow_number number_of(const pe_figure *f, int index, double reach, double scale)
 {
     const double x = f->curves[index].x[0], y = f->curves[index].y[0], length = hypot(x, y);
     const double right = length > 0 ? x / length : 1, up = length > 0 ? y / length : 0;
     const double wide = DIGIT_WIDE * (index < 10 ? 1 : 2) / 2, high = DIGIT_HIGH / 2;
     const double out = reach * scale + CLEAR + fabs(right) * wide + fabs(up) * high;
-    return (number){out * right, out * up, wide, high};
+    return (arrow_number){out * right, out * up, wide, high};
 }
 
-static int has_room(const number *here, const number *shown, int count)
+static int is_clear(const arrow_number *here, const arrow_number *shown, int count)
 {
     for (int i = 0; i < count; i++)
         if (fabs(here->x - shown[i].x) < here->wide + shown[i].wide + CLEAR &&
@@ -213,15 +212,15 @@ static int has_room(const number *here, const number *shown, int count)
 
 static void write_numbers(FILE *to, const pe_figure *f, const pe_pane *p)
 {
-    number       shown[MOST_LABELS];
+    arrow_number shown[MOST_LABELS];
     int          count = 0;
     double       reach = 0;
     const double scale = (p->frame.right - p->frame.left) / (f->high - f->low);
     for (int i = 0; i < f->curve_count; i++)
         reach = fmax(reach, hypot(f->curves[i].x[0], f->curves[i].y[0]));
     for (int i = 0; i < f->curve_count; i++) {
-        const number n = number_of(f, i, reach, scale);
-        if (!has_room(&n, shown, count))
+        const arrow_number n = number_of(f, i, reach, scale);
+        if (!is_clear(&n, shown, count))
             continue;
         shown[count++] = n;
         fprintf(to, "set label %d '%d' at %.9g,%.9g center font ',11'\n", i + 1, i, n.x / scale, n.y / scale);
@@ -239,7 +238,7 @@ static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
     for (int i = f->curve_count - 1; i >= 0; i--) {
         fprintf(to, "%s$curve%d using (0):(0):1:2 with vectors head filled size graph 0.05,18 lw 2.2 lc ",
                 i == f->curve_count - 1 ? "plot " : ", ", i);
-        write_colour(to, pe_curve_colour(f, i));
+        write_colour(to, pe_colours_of_curve(f, i));
     }
     fputc('\n', to);
 }
@@ -249,7 +248,7 @@ static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
 static void write_palette(FILE *to, int signed_scale)
 {
     const pe_rgb *stops;
-    const int     n = pe_scale_stops(signed_scale, &stops);
+    const int     n = pe_colours_stops(signed_scale, &stops);
     fputs("set palette defined (", to);
     for (int i = 0; i < n; i++)
         fprintf(to, "%s%d '#%02x%02x%02x'", i ? ", " : "", i, stops[i].r, stops[i].g, stops[i].b);
@@ -260,7 +259,7 @@ static void write_palette(FILE *to, int signed_scale)
 static void write_ranges(FILE *to, const pe_figure *f)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     fprintf(to, "set cbrange [%.9g:%.9g]\n", low, high);
     fprintf(to, "set xrange [%.9g:%.9g]\n", f->x0 - f->dx / 2, f->x0 + f->dx * ((double)f->cols - 0.5));
     fprintf(to, "set yrange [%.9g:%.9g]\n", f->y0 + f->dy * ((double)f->rows - 0.5), f->y0 - f->dy / 2);
@@ -291,8 +290,9 @@ static void write_ticks(FILE *to, const char *axis, const pe_ticks *t)
     fputs(")\n", to);
 }
 
-/* A text that stands upright beside the frame: gnuplot's own would lie on wide numbers. */
-static void write_upright(FILE *to, int tag, const char *text, double x, const pe_pane *p, const pe_layout *l)
+/* A text that stands upright beside the frame: gnuplot's own labels overlap wide numbers. */
+static void write_upright(FILE *to, int tag, const char *text, double x, const pe_pane *p,
+                          const pe_page_layout *l)
 {
     if (!text)
         return;
@@ -304,7 +304,7 @@ static void write_upright(FILE *to, int tag, const char *text, double x, const p
 
 enum { BAR_LABEL = 9001, SECOND_LABEL, PAGE_TITLE }; /* beyond the tags of marks and arrows */
 
-static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
+static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_ticks(to, "xtics", &p->x);
     write_ticks(to, "ytics", &p->y);
@@ -317,7 +317,7 @@ static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe
         write_upright(to, SECOND_LABEL, f->second_label, p->second_label, p, l);
 }
 
-/* gnuplot draws no image of a single row or column: such a one is written twice, half as thick. */
+/* gnuplot draws no image of a single row or column: it is written twice, half as thick. */
 static int strokes(int64_t cells)
 {
     return cells > 1 ? 1 : 2;
@@ -337,7 +337,7 @@ static void write_grid_data(FILE *to, const pe_figure *f)
     fputs("END_OF_DATA\n", to);
 }
 
-static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
+static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_palette(to, f->signed_scale);
     write_ranges(to, f);
@@ -345,8 +345,7 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     write_scale(to, f, p, l);
     write_second_axis(to, f);
     write_grid_data(to, f);
-    /* viewers smooth the pixels of an svg's image away, but not rectangles; of which there must not be too
-       many */
+    /* viewers blur the pixels of an svg's image, but not rectangles, of which there must not be too many */
     if (f->rows * f->cols <= MOST_RECTANGLES)
         fputs("pixels = GPVAL_TERM eq 'svg' ? 'pixels' : ''\n", to);
     else
@@ -360,10 +359,8 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     fputc('\n', to);
 }
 
-/* ---------------------------------------------------------------- all ----------------------- */
-
 /* gnuplot measures from the lower left corner, in parts of the page. */
-static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l, int is_panel)
+static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l, int is_panel)
 {
     const pe_box *a = &p->all, *b = &p->frame;
     if (pe_layout_frames(f))
@@ -377,7 +374,7 @@ static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe
 }
 
 /* In the middle of the page, whatever the frames below it do. */
-static void write_page_title(FILE *to, const pe_layout *l)
+static void write_page_title(FILE *to, const pe_page_layout *l)
 {
     if (!l->has_strip || !l->title[0])
         return;
@@ -387,8 +384,8 @@ static void write_page_title(FILE *to, const pe_layout *l)
             1 - (0.75 * PE_TITLE_LINE) / l->height);
 }
 
-/* Of panels number `index`; the page's title goes with the first, as a label. */
-static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, int index)
+/* Panel `index`, or the whole figure; the page's title is a label of the first. */
+static void write_figure(FILE *to, const pe_page_layout *l, const pe_figure *page, int index)
 {
     const int        is_panel = page->kind == PE_PANELS;
     const pe_figure *f        = is_panel ? &page->panels[index] : page;
@@ -398,7 +395,7 @@ static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, in
     write_place(to, f, &p, l, is_panel);
     if (index == 0)
         write_page_title(to, l);
-    if (f->log_x) /* data positions span more than powers of ten but less than many: label powers of two */
+    if (f->log_x) /* positions seldom span many powers of ten: label powers of two */
         fputs("set logscale x 2\nset xtics 2\nset mxtics default\n", to);
     if (f->log_y)
         fputs("set logscale y 10\nset format y '10^{%L}'\n", to);
@@ -407,14 +404,14 @@ static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, in
     case PE_GRID: write_grid(to, f, &p, l); break;
     case PE_CURVES: write_curves(to, f, &p.all, is_panel); break;
     case PE_ARROWS: write_arrows(to, f, &p); break;
-    case PE_PANELS: break; /* not inside each other */
+    case PE_PANELS: break; /* never inside each other */
     }
 }
 
-void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal)
+void pe_script_write(FILE *to, const pe_figure *figure, const char *terminal)
 {
-    const int panels = figure->kind == PE_PANELS;
-    pe_layout l;
+    const int      panels = figure->kind == PE_PANELS;
+    pe_page_layout l;
     pe_layout_page(&l, figure);
     fprintf(to, "width = %.0f\nheight = %.0f\n%s\n", l.width, l.height, terminal);
     fputs(panels ? "set multiplot\n" : "", to);

@@ -2,17 +2,17 @@
 /*
  * similarity.c: how alike the vectors of positions are
  *
- *   similarity    on a line: the cosine of every two vectors, and beside it its profile: mean, least and
- *                 largest cosine at each distance. A table by relation has a profile without width
+ *   similarity    on a line: the cosine of every pair of vectors, and beside it its profile: mean, smallest
+ *                 and largest cosine at each distance. Where the cosine depends on the distance only, the
+ *                 three are one
  *                 on a grid: a grid of grids, in cell (y, x) the similarity of all positions to (y, x), as
  *                 the ViT paper draws it (Dosovitskiy et al. 2021, arXiv:2010.11929, fig. 7)
  *   similarity2d  a map per chosen point of a grid, all on one scale
  *
- * Surprises  The cosine of a vector that is zero (a padding row) does not exist: it is NaN, a hole in the
- *            picture, and the profile is taken over the others. Encodings with one coordinate see a grid row
- *            by row.
+ * Surprises  A vector that is zero (a padding row) has no cosine: it is NaN, a hole in the picture, and the
+ *            profile is taken over the others. Encodings with one coordinate read a grid row by row.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 
@@ -27,25 +27,25 @@ static double cosine(const cosines *c, int64_t i, int64_t j)
 {
     const int64_t width = c->set.width;
     const double  size  = c->norms[i] * c->norms[j];
-    return size > 0 ? pe_product(c->set.rows + i * width, c->set.rows + j * width, width) / size : NAN;
+    return size > 0 ? pe_sketch_dot(c->set.rows + i * width, c->set.rows + j * width, width) / size : NAN;
 }
 
 static cosines read_cosines(pe_sketch *s)
 {
-    cosines c     = {.set = pe_read_rows(s)};
-    double *norms = pe_take_numbers(s, c.set.n);
+    cosines c     = {.set = pe_sketch_rows(s)};
+    double *norms = pe_sketch_numbers(s, c.set.n);
     for (int64_t i = 0; norms && i < c.set.n; i++) {
         const double *row = c.set.rows + i * c.set.width;
-        norms[i]          = sqrt(pe_product(row, row, c.set.width));
+        norms[i]          = sqrt(pe_sketch_dot(row, row, c.set.width));
     }
     c.norms = norms;
     return c;
 }
 
-static void set_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
+static void set_cosine_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 {
-    pe_set_grid(f, values, rows, cols);
-    pe_set_labels(f, "column", "row", "cosine");
+    pe_sketch_grid(f, values, rows, cols);
+    pe_sketch_labels(f, "column", "row", "cosine");
     f->square_cells = 1;
 }
 
@@ -74,36 +74,36 @@ static void measure_profile(const double *values, int64_t n, double *mean, doubl
 
 static void set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_t n)
 {
-    double   *y     = pe_take_numbers(s, 3 * n);
-    pe_curve *curve = pe_set_curves(s, f, pe_take_range(s, 0, 1, n), y, n, 1);
+    double   *y     = pe_sketch_numbers(s, 3 * n);
+    pe_curve *curve = pe_sketch_curves(s, f, pe_sketch_range(s, 0, 1, n), y, n, 1);
     if (!curve)
         return;
     measure_profile(values, n, y, y + n, y + 2 * n);
     curve->low  = y + n;
     curve->high = y + 2 * n;
-    curve->name = "mean, least to largest";
-    pe_set_labels(f, "distance (tokens)", "cosine of the two vectors", NULL);
-    f->title = "profile: mean, and least to largest";
+    curve->name = "mean, smallest to largest";
+    pe_sketch_labels(f, "distance (tokens)", "cosine of the two vectors", NULL);
+    f->title = "profile: mean, smallest and largest";
 }
 
 static void set_matrix(pe_sketch *s, pe_figure *f, const cosines *c)
 {
     const int64_t n      = c->set.n;
-    double       *values = pe_take_numbers(s, n * n);
+    double       *values = pe_sketch_numbers(s, n * n);
     if (!values)
         return;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++)
             values[i * n + j] = values[j * n + i] = cosine(c, i, j);
-    pe_set_grid(f, values, n, n);
-    pe_set_labels(f, "position (tokens)", "position (tokens)", "cosine of the two vectors");
-    f->title        = "every two positions";
+    pe_sketch_grid(f, values, n, n);
+    pe_sketch_labels(f, "position (tokens)", "position (tokens)", "cosine of the two vectors");
+    f->title        = "every pair of positions";
     f->square_cells = 1;
 }
 
-static void on_a_line(pe_sketch *s, const cosines *c)
+static void draw_line(pe_sketch *s, const cosines *c)
 {
-    pe_figure *panels = pe_set_panels(s, s->figure, 2, 2);
+    pe_figure *panels = pe_sketch_panels(s, s->figure, 2, 2);
     if (!panels)
         return;
     set_matrix(s, &panels[0], c);
@@ -116,8 +116,7 @@ static void on_a_line(pe_sketch *s, const cosines *c)
 
 /* ---------------------------------------------------------------- on a grid ----------------- */
 
-/* Cells of rows x cols with a line of nothing between them: cell (y, x) starts at (y (rows+1), x
-   (cols+1)). */
+/* Cells of rows x cols with an empty line between them: cell (y, x) starts at (y (rows+1), x (cols+1)). */
 static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *values)
 {
     const int64_t width = cols * (cols + 1) - 1, height = rows * (rows + 1) - 1;
@@ -130,22 +129,22 @@ static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *va
 }
 
 /* The axes count cells: 0 in the middle of the first. */
-static void on_a_grid(pe_sketch *s, const cosines *c)
+static void draw_grid_of_grids(pe_sketch *s, const cosines *c)
 {
     const int64_t rows = s->data->rows, cols = s->data->cols;
     const int64_t height = rows * (rows + 1) - 1, width = cols * (cols + 1) - 1;
     pe_figure    *f = s->figure;
     if (height > MOST_CELLS || width > MOST_CELLS)
-        pe_plot_refuse(
+        pe_sketch_refuse(
             s, POSENC_ERROR_ARGUMENT,
-            "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: take "
-            "a squarer or smaller grid, or similarity2d",
+            "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: use a "
+            "squarer or smaller grid, or similarity2d",
             (long long)rows, (long long)cols, (long long)(height > width ? height : width), MOST_CELLS);
-    double *values = pe_take_numbers(s, height * width);
+    double *values = pe_sketch_numbers(s, height * width);
     if (!values)
         return;
     fill_mosaic(c, rows, cols, values);
-    set_map(f, values, height, width);
+    set_cosine_map(f, values, height, width);
     f->whole_cells = 1;
     f->x_label     = "column of the position that a small map belongs to";
     f->y_label     = "row of that position";
@@ -155,15 +154,15 @@ static void on_a_grid(pe_sketch *s, const cosines *c)
     f->y0          = -(double)(rows - 1) / 2 * f->dy;
 }
 
-void pe_make_row_similarity(pe_sketch *s)
+void pe_similarity_matrix(pe_sketch *s)
 {
     const int64_t n = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     if (n > MOST_POSITIONS)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: a similarity of %lld positions is too large; at most %d are drawn",
-                       (long long)n, MOST_POSITIONS);
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: a similarity of %lld positions is too large; at most %d are drawn",
+                         (long long)n, MOST_POSITIONS);
     const cosines c = read_cosines(s);
-    (s->data->rows ? on_a_grid : on_a_line)(s, &c);
+    (s->data->rows ? draw_grid_of_grids : draw_line)(s, &c);
 }
 
 /* ---------------------------------------------------------------- from chosen points -------- */
@@ -183,27 +182,28 @@ static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int 
     const int64_t rows = s->data->rows, cols = s->data->cols, y = chosen(s, point, 0),
                   x = chosen(s, point, 1);
     if (y < 0 || y >= rows || x < 0 || x >= cols)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                       "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
-                       (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
-    pe_point *cross  = pe_arena_take(s, 1, sizeof *cross);
-    double   *values = pe_take_numbers(s, rows * cols);
+        pe_sketch_refuse(
+            s, POSENC_ERROR_ARGUMENT,
+            "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
+            (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
+    pe_point *cross  = pe_sketch_take(s, 1, sizeof *cross);
+    double   *values = pe_sketch_numbers(s, rows * cols);
     if (!values)
         return;
     for (int64_t i = 0; i < rows * cols; i++)
         values[i] = cosine(c, y * cols + x, i);
-    set_map(f, values, rows, cols);
+    set_cosine_map(f, values, rows, cols);
     *cross         = (pe_point){(double)x, (double)y};
     f->points      = cross;
     f->point_count = 1;
-    f->title       = pe_take_text(s, "to row %lld, column %lld", (long long)y, (long long)x);
+    f->title       = pe_sketch_text(s, "to row %lld, column %lld", (long long)y, (long long)x);
 }
 
 /* One range of colours for all maps: a reader compares them. */
 static void share_scale(pe_figure *panels, int count)
 {
     double low, high;
-    pe_span(panels, count, &low, &high);
+    pe_colours_extremes(panels, count, &low, &high);
     for (int k = 0; k < count; k++) {
         panels[k].signed_scale = low < 0;
         panels[k].low          = low < 0 ? -1 : low;
@@ -211,13 +211,13 @@ static void share_scale(pe_figure *panels, int count)
     }
 }
 
-void pe_make_similarity2d(pe_sketch *s)
+void pe_similarity_to_points(pe_sketch *s)
 {
     const int count = s->data->chosen_count ? s->data->chosen_count / 2 : POINTS;
     if (!s->data->rows)
-        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
     const cosines c      = read_cosines(s);
-    pe_figure    *panels = pe_set_panels(s, s->figure, count, 0);
+    pe_figure    *panels = pe_sketch_panels(s, s->figure, count, 0);
     for (int k = 0; panels && k < count; k++)
         set_similarity_to(s, &panels[k], &c, k);
     if (!s->status)

@@ -8,9 +8,9 @@
  * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to
  *            '@', and each curve is drawn with a letter of its own, named below the picture.
  * Panels     stand one below the other, each with its title. Arrows are lines from the origin. Labels of a
- *            second axis stand to the right of the line that they belong to.
- * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|'
- *            without colour. A band is a dimmer colour, or dots.
+ *            second axis stand to the right of their line.
+ * Surprises  The picture, labels included, is never wider than asked. NaN is grey, or '|' without colour. A
+ *            band is a dimmer colour, or dots.
  */
 #include "plot/draw.h"
 
@@ -35,12 +35,10 @@ typedef struct canvas {
     pixel *pixels;
 } canvas;
 
-/* What the axes span, in drawn units (logarithms where the axis is logarithmic). */
-typedef struct span {
+/* What the axes span (logarithms where the axis is logarithmic). */
+typedef struct axis_span {
     double x0, x1, y0, y1;
-} span;
-
-/* ---------------------------------------------------------------- drawing into pixels ------- */
+} axis_span;
 
 static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
 {
@@ -55,7 +53,7 @@ static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0
     return n ? sum / (double)n : NAN;
 }
 
-/* The source cells [*first, *end) that pixel i of `pixels` stands for; at least one. */
+/* The cells [*first, *end) that pixel i of `pixels` shows; at least one. */
 static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64_t *end)
 {
     *first = (int64_t)i * cells / pixels;
@@ -64,8 +62,8 @@ static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64
         *end = *first + 1;
 }
 
-/* Neighbouring source cells that fall onto one pixel are averaged, so that a fine pattern fades instead of
-   beating with the pixels. */
+/* Neighbouring cells that fall onto one pixel are averaged, so that a fine pattern fades instead of making
+   moire patterns. */
 static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
 {
     for (int y = 0; y < c->height; y++)
@@ -77,15 +75,14 @@ static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
         }
 }
 
-/* As the axis has it. */
 static double on_axis(double v, int is_log)
 {
     return is_log ? log2(v) : v;
 }
 
-static span span_of(const pe_figure *f)
+static axis_span span_of(const pe_figure *f)
 {
-    span s = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    axis_span s = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     for (int k = 0; k < f->curve_count; k++)
         for (int64_t i = 0; i < f->curves[k].n; i++) {
             const double x = on_axis(f->curves[k].x[i], f->log_x), y = on_axis(f->curves[k].y[i], f->log_y);
@@ -93,7 +90,7 @@ static span span_of(const pe_figure *f)
                 continue;
             const double low  = f->curves[k].low ? on_axis(f->curves[k].low[i], f->log_y) : y;
             const double high = f->curves[k].high ? on_axis(f->curves[k].high[i], f->log_y) : y;
-            s                 = (span){fmin(s.x0, x), fmax(s.x1, x), fmin(s.y0, low), fmax(s.y1, high)};
+            s                 = (axis_span){fmin(s.x0, x), fmax(s.x1, x), fmin(s.y0, low), fmax(s.y1, high)};
         }
     if (f->low < f->high)
         s.y0 = on_axis(f->low, f->log_y), s.y1 = on_axis(f->high, f->log_y);
@@ -105,14 +102,14 @@ static span span_of(const pe_figure *f)
 }
 
 /* A point in parts of the canvas. */
-static void place(double at[2], const pe_figure *f, const span *s, double x, double y)
+static void on_canvas(double at[2], const pe_figure *f, const axis_span *s, double x, double y)
 {
     at[0] = (on_axis(x, f->log_x) - s->x0) / (s->x1 - s->x0);
     at[1] = (on_axis(y, f->log_y) - s->y0) / (s->y1 - s->y0);
 }
 
-/* A straight piece, in parts of the canvas; steps fine enough to leave no hole. */
-static void line(canvas *c, const double from[2], const double to[2], int curve)
+/* A straight line, in parts of the canvas; steps fine enough to leave no hole. */
+static void draw_line(canvas *c, const double from[2], const double to[2], int curve)
 {
     const double dx = (to[0] - from[0]) * c->width, dy = (to[1] - from[1]) * c->height;
     const int    n = 1 + (int)ceil(fmax(fabs(dx), fabs(dy)));
@@ -124,19 +121,19 @@ static void line(canvas *c, const double from[2], const double to[2], int curve)
     }
 }
 
-/* Round circles stay round: as many pixels to the right as up, where a character is twice as high as wide. */
-static void draw_arrows(canvas *c, const pe_figure *f, const span *s)
+/* Circles stay round: cells_high takes a character to be twice as high as wide. */
+static void draw_arrows(canvas *c, const pe_figure *f, const axis_span *s)
 {
     for (int k = f->curve_count - 1; k >= 0; k--) {
         double from[2], to[2];
-        place(from, f, s, 0, 0);
-        place(to, f, s, f->curves[k].x[0], f->curves[k].y[0]);
-        line(c, from, to, k);
+        on_canvas(from, f, s, 0, 0);
+        on_canvas(to, f, s, f->curves[k].x[0], f->curves[k].y[0]);
+        draw_line(c, from, to, k);
     }
 }
 
 /* Everything between low and high at x, all in parts of the canvas. */
-static void column(canvas *c, double x, double low, double high, int curve)
+static void draw_column(canvas *c, double x, double low, double high, int curve)
 {
     const int at = (int)lround(x * (c->width - 1));
     for (int y = 0; y < c->height; y++) {
@@ -147,7 +144,7 @@ static void column(canvas *c, double x, double low, double high, int curve)
 }
 
 /* Columns between two samples are interpolated. */
-static void draw_band(canvas *c, const pe_figure *f, const span *s, int k)
+static void draw_band(canvas *c, const pe_figure *f, const axis_span *s, int k)
 {
     const pe_curve *curve = &f->curves[k];
     const double    wide = s->x1 - s->x0, high = s->y1 - s->y0;
@@ -159,13 +156,13 @@ static void draw_band(canvas *c, const pe_figure *f, const span *s, int k)
             const double part = (double)step / n;
             const double low  = curve->low[i] + part * (curve->low[i + 1] - curve->low[i]);
             const double top  = curve->high[i] + part * (curve->high[i + 1] - curve->high[i]);
-            column(c, x0 + part * (x1 - x0), (on_axis(low, f->log_y) - s->y0) / high,
-                   (on_axis(top, f->log_y) - s->y0) / high, k);
+            draw_column(c, x0 + part * (x1 - x0), (on_axis(low, f->log_y) - s->y0) / high,
+                        (on_axis(top, f->log_y) - s->y0) / high, k);
         }
     }
 }
 
-static void draw_curves(canvas *c, const pe_figure *f, const span *s)
+static void draw_curves(canvas *c, const pe_figure *f, const axis_span *s)
 {
     for (int k = 0; k < f->curve_count; k++)
         draw_band(c, f, s, k);
@@ -173,11 +170,11 @@ static void draw_curves(canvas *c, const pe_figure *f, const span *s)
         double before[2] = {NAN, NAN};
         for (int64_t i = 0; i < f->curves[k].n; i++) {
             double now[2];
-            place(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
-            const int stands = isfinite(now[0]) && isfinite(now[1]);
-            if (stands)
-                line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
-            before[0] = stands ? now[0] : NAN;
+            on_canvas(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
+            const int is_point = isfinite(now[0]) && isfinite(now[1]);
+            if (is_point)
+                draw_line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
+            before[0] = is_point ? now[0] : NAN;
             before[1] = now[1];
         }
     }
@@ -190,13 +187,13 @@ static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rg
 {
     const int i = y * c->width + x;
     if (f->kind == PE_GRID) {
-        *colour = pe_scale_colour(f->signed_scale, c->pixels[i].value);
+        *colour = pe_colours_on_scale(f->signed_scale, c->pixels[i].value);
         return 1;
     }
     const int index = c->pixels[i].curve ? c->pixels[i].curve : c->pixels[i].band;
     if (!index)
         return 0;
-    *colour = pe_curve_colour(f, index - 1);
+    *colour = pe_colours_of_curve(f, index - 1);
     if (!(colour->r | colour->g | colour->b)) /* black would be lost on a dark screen */
         *colour = (pe_rgb){200, 200, 200};
     if (!c->pixels[i].curve)
@@ -219,7 +216,7 @@ static void print_coloured_cell(FILE *to, const canvas *c, const pe_figure *f, i
         fputc(' ', to);
 }
 
-static char letter(int curve)
+static char letter_of(int curve)
 {
     return (char)('a' + curve % LETTERS);
 }
@@ -228,14 +225,14 @@ static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int 
 {
     const int i = row * c->width + x;
     if (f->kind != PE_GRID)
-        fputc(c->pixels[i].curve ? letter(c->pixels[i].curve - 1) : c->pixels[i].band ? '.' : ' ', to);
+        fputc(c->pixels[i].curve ? letter_of(c->pixels[i].curve - 1) : c->pixels[i].band ? '.' : ' ', to);
     else if (isnan(c->pixels[i].value))
         fputc('|', to);
     else
         fputc(shades[(int)fmin(fmax(c->pixels[i].value, 0) * SHADES, SHADES - 1)], to);
 }
 
-/* The label of the second axis that falls on a line; the first, where several do. */
+/* The label of the second axis for a line; the first, where there are several. */
 static const char *second_label_at(const pe_figure *f, int row, int rows)
 {
     for (int i = 0; f->kind == PE_GRID && i < f->tick_count; i++) {
@@ -246,7 +243,7 @@ static const char *second_label_at(const pe_figure *f, int row, int rows)
     return NULL;
 }
 
-/* Columns that those labels need, with a blank and a mark before them. */
+/* Columns that those labels need, with "- " before them. */
 static int second_width(const pe_figure *f)
 {
     int widest = 0;
@@ -280,14 +277,14 @@ static void print_x_axis(FILE *to, int width, double left, double right, const c
     char ends[2][24];
     snprintf(ends[0], sizeof ends[0], "%.4g", left);
     snprintf(ends[1], sizeof ends[1], "%.4g", right);
-    const int used = (int)(strlen(ends[0]) + strlen(ends[1]));
-    const int room = width - used, wanted = label ? (int)strlen(label) : 0;
-    if (room < wanted + 4)
-        fprintf(to, "%*s%s%*s%s\n%*s%s\n", MARGIN, "", ends[0], room > 1 ? room : 1, "", ends[1], MARGIN, "",
-                label ? label : "");
+    const int used  = (int)(strlen(ends[0]) + strlen(ends[1]));
+    const int space = width - used, wanted = label ? (int)strlen(label) : 0;
+    if (space < wanted + 4)
+        fprintf(to, "%*s%s%*s%s\n%*s%s\n", MARGIN, "", ends[0], space > 1 ? space : 1, "", ends[1], MARGIN,
+                "", label ? label : "");
     else
-        fprintf(to, "%*s%s%*s%s%*s%s\n", MARGIN, "", ends[0], (room - wanted) / 2, "", label ? label : "",
-                room - wanted - (room - wanted) / 2, "", ends[1]);
+        fprintf(to, "%*s%s%*s%s%*s%s\n", MARGIN, "", ends[0], (space - wanted) / 2, "", label ? label : "",
+                space - wanted - (space - wanted) / 2, "", ends[1]);
 }
 
 static void print_scale(FILE *to, const pe_figure *f, double low, double high, int width, int colour)
@@ -296,7 +293,7 @@ static void print_scale(FILE *to, const pe_figure *f, double low, double high, i
     fprintf(to, "%*s%.4g ", MARGIN, "", low);
     for (int i = 0; i < steps; i++) {
         const double at = steps > 1 ? (double)i / (steps - 1) : 0;
-        const pe_rgb c  = pe_scale_colour(f->signed_scale, at);
+        const pe_rgb c  = pe_colours_on_scale(f->signed_scale, at);
         if (colour)
             fprintf(to, "\033[38;2;%d;%d;%dm\u2588\033[0m", c.r, c.g, c.b);
         else
@@ -309,10 +306,10 @@ static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
 {
     int used = 0;
     if (f->curve_count < 2)
-        return; /* one curve says in its axis label what it is */
+        return; /* a single curve is named by its axis label */
     for (int k = 0; k < f->curve_count; k++) {
         const int    length = (int)strlen(f->curves[k].name) + 4;
-        const pe_rgb c      = pe_curve_colour(f, k);
+        const pe_rgb c      = pe_colours_of_curve(f, k);
         if (used == 0 || used + length > columns) {
             fprintf(to, "%s%*s", used ? "\n" : "", MARGIN, "");
             used = MARGIN;
@@ -320,7 +317,7 @@ static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
         if (colour)
             fprintf(to, "\033[38;2;%d;%d;%dm\u2588\033[0m ", c.r | 40, c.g | 40, c.b | 40);
         else
-            fprintf(to, "%c ", letter(k));
+            fprintf(to, "%c ", letter_of(k));
         fprintf(to, "%s  ", f->curves[k].name);
         used += length;
     }
@@ -346,7 +343,7 @@ static void print_heading(FILE *to, const pe_figure *f, int ends)
 static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
     double low, high;
-    pe_value_range(f, &low, &high);
+    pe_colours_range(f, &low, &high);
     draw_grid(c, f, low, high);
     print_heading(to, f, MARGIN + c->width + second_width(f));
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
@@ -361,7 +358,7 @@ static double off_axis(double v, int is_log)
 
 static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
-    const span s = f->kind == PE_ARROWS ? (span){f->low, f->high, f->low, f->high} : span_of(f);
+    const axis_span s = f->kind == PE_ARROWS ? (axis_span){f->low, f->high, f->low, f->high} : span_of(f);
     (f->kind == PE_ARROWS ? draw_arrows : draw_curves)(c, f, &s);
     print_heading(to, f, columns);
     print_cells(to, c, f, off_axis(s.y1, f->log_y), off_axis(s.y0, f->log_y));
@@ -385,7 +382,7 @@ static int cells_high(const pe_figure *f, int width)
 
 enum { WIDEST_MAP = 56 }; /* columns: a square map fits on a screen of about 30 lines */
 
-/* Columns of the canvas: whole ones per cell where there is room. */
+/* Columns of the canvas: a whole number per cell where that is possible. */
 static int canvas_width(const pe_figure *f, int columns)
 {
     int       width = columns - MARGIN - second_width(f);
@@ -404,7 +401,7 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
     c.height = cells_high(f, c.width) * c.per_cell;
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)
-        return pe_plot_fail(err, POSENC_ERROR_MEMORY, "there is no memory for a picture of %d columns",
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "there is no memory for a picture of %d columns",
                             columns);
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
     free(c.pixels);
@@ -416,7 +413,7 @@ posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int colum
 {
     posenc_status status = POSENC_OK;
     if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
-        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT,
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT,
                             "picture: the terminal has %d columns; %d to %d are needed", columns,
                             LEAST_COLUMNS, MOST_COLUMNS);
     if (figure->kind != PE_PANELS)

@@ -2,12 +2,12 @@
 /*
  * wavelengths.c: the wavelength of each pair of a rotation, against the context
  *
- * After 2 pi / w tokens a pair has turned once. A pair that turns many times within the context that a model
+ * After 2 pi / w tokens a pair has made one rotation. A pair that makes many within the context that a model
  * was first trained at tells near positions apart, and has seen every angle there is; one that never
- * completes a turn says how far away a token is, and has not: at a longer context it meets angles that it was
- * never trained on. YaRN draws its borders there, and so does this picture, whatever the schedule: 32 turns
- * and one within the first context (beta_fast and beta_slow, where the encoding has them), counted before any
- * scaling.
+ * completes a rotation says how far away a token is, and at a longer context it meets angles that it was
+ * never trained on. YaRN draws its borders there, and so does this picture, whatever the schedule: 32
+ * rotations and one within the first context (beta_fast and beta_slow, where the encoding has them), counted
+ * before any scaling.
  *
  * What is seen  dots are wavelengths as they are used; the grey line is what they were before scaling, where
  *               that differs; flat lines are contexts: of the first training, and the present one.
@@ -15,7 +15,7 @@
  *               neighbours.
  * Source        Peng et al. 2023, arXiv:2309.00071, section 3.2
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,16 +23,16 @@
 
 enum { REGIMES = 3, MOST_RULES = 3 };
 
-/* In tokens, [M]; NaN for a pair that does not turn. */
-typedef struct waves {
+/* In tokens, [M]; NaN for a pair that does not rotate. */
+typedef struct wavelengths {
     double *length;
     int64_t M;
-} waves;
+} wavelengths;
 
-static waves read_waves(pe_sketch *s, const posenc_encoding *e)
+static wavelengths read_waves(pe_sketch *s, const posenc_encoding *e)
 {
-    waves made;
-    made.length = pe_read_frequencies(s, e, &made.M, NULL);
+    wavelengths made;
+    made.length = pe_rotated_frequencies(s, e, &made.M, NULL);
     for (int64_t m = 0; made.length && m < made.M; m++)
         made.length[m] = made.length[m] > 0 ? PE_TWO_PI / made.length[m] : NAN;
     return made;
@@ -50,12 +50,12 @@ static int is_scaled(const char *schedule)
     return 1;
 }
 
-/* What would leave the frequencies as the base gives them; "" where they are so, or have no base. */
+/* The settings that undo any scaling of the frequencies; "" where they are not scaled, or have no base. */
 static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
 {
     char schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
-    pe_setting_text(s, "schedule", schedule);
-    pe_setting_text(s, "freq_factors", divided);
+    pe_sketch_setting(s, "schedule", schedule);
+    pe_sketch_setting(s, "freq_factors", divided);
     settings[0] = 0;
     if (is_scaled(schedule))
         snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
@@ -63,49 +63,47 @@ static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
         snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
 }
 
-static waves read_unscaled(pe_sketch *s)
+static wavelengths read_unscaled(pe_sketch *s)
 {
     char settings[2 * PE_SETTING_LENGTH];
     unscaling(s, settings);
     if (!settings[0])
         return read_waves(s, s->e);
-    posenc_encoding *plain = pe_alter(s, settings);
-    const waves      made  = read_waves(s, plain);
-    pe_forget(s, plain);
+    posenc_encoding  *plain = pe_sketch_alter(s, settings);
+    const wavelengths made  = read_waves(s, plain);
+    pe_sketch_forget(s, plain);
     return made;
 }
 
-/* ---------------------------------------------------------------- what is drawn ------------- */
-
 /* A setting as a number, `otherwise` where it is absent. */
-static double number(const pe_sketch *s, const char *name, double otherwise)
+static double setting_or(const pe_sketch *s, const char *name, double otherwise)
 {
     char         text[PE_SETTING_LENGTH], *end;
-    const double x = (pe_setting_text(s, name, text), strtod(text, &end));
+    const double x = (pe_sketch_setting(s, name, text), strtod(text, &end));
     return end > text && x > 0 ? x : otherwise;
 }
 
-/* The context of the first training: the encoding's own word, or the present one. */
+/* The context of the first training, by the encoding's settings, or the present one. */
 static double first_context(const pe_sketch *s)
 {
-    return number(s, "original_length", number(s, "max_length", (double)s->data->length));
+    return setting_or(s, "original_length", setting_or(s, "max_length", (double)s->data->length));
 }
 
-/* The pairs of each regime: 0 many turns, 1 some, 2 less than one; none: no curve. */
-static void add_regimes(pe_sketch *s, pe_curve *curves, const waves *now, const waves *before)
+/* The pairs of each regime: 0 many rotations, 1 some, 2 less than one; no curve without pairs. */
+static void add_regimes(pe_sketch *s, pe_curve *curves, const wavelengths *now, const wavelengths *before)
 {
-    const double first = first_context(s), fast = number(s, "beta_fast", 32),
-                 slow                = number(s, "beta_slow", 1);
-    const char *const names[REGIMES] = {pe_take_text(s, "%g turns or more within %.0f tokens", fast, first),
-                                        pe_take_text(s, "%g to %g turns", slow, fast),
-                                        slow == 1 ? "no whole turn"
-                                                  : pe_take_text(s, "fewer than %g turns", slow)};
+    const double first = first_context(s), fast = setting_or(s, "beta_fast", 32),
+                 slow                = setting_or(s, "beta_slow", 1);
+    const char *const names[REGIMES] = {
+        pe_sketch_text(s, "%g rotations or more within %.0f tokens", fast, first),
+        pe_sketch_text(s, "%g to %g rotations", slow, fast),
+        slow == 1 ? "less than one rotation" : pe_sketch_text(s, "fewer than %g rotations", slow)};
     for (int r = 0; r < REGIMES; r++) {
-        double *x = pe_take_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
+        double *x = pe_sketch_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
         int64_t n = 0;
         for (int64_t m = 0; x && m < now->M; m++) {
-            const double turns = first / before->length[m];
-            if ((turns >= fast ? 0 : turns >= slow ? 1 : 2) == r && isfinite(now->length[m])) {
+            const double rotations = first / before->length[m];
+            if ((rotations >= fast ? 0 : rotations >= slow ? 1 : 2) == r && isfinite(now->length[m])) {
                 x[n]   = (double)m;
                 y[n++] = now->length[m];
             }
@@ -126,44 +124,44 @@ static void add_rule(pe_sketch *s, pe_curve *curves, const double *x, const doub
 /* A flat line from the first pair to the last. */
 static void add_context(pe_sketch *s, pe_curve *curves, int64_t M, double tokens, const char *name)
 {
-    add_rule(s, curves, pe_take_range(s, 0, (double)(M - 1), 2), pe_take_range(s, tokens, 0, 2), 2,
-             pe_take_text(s, "%s %.0f", name, tokens));
+    add_rule(s, curves, pe_sketch_range(s, 0, (double)(M - 1), 2), pe_sketch_range(s, tokens, 0, 2), 2,
+             pe_sketch_text(s, "%s %.0f", name, tokens));
 }
 
-static void name_them(pe_sketch *s, const waves *now)
+static void name_them(pe_sketch *s, const wavelengths *now)
 {
     int64_t still = 0, unfinished = 0;
     for (int64_t m = 0; m < now->M; m++) {
         still += isnan(now->length[m]);
         unfinished += now->length[m] > (double)s->data->length;
     }
-    const char *rest = still ? pe_take_text(s, "; %lld do not turn", (long long)still) : "";
+    const char *rest = still ? pe_sketch_text(s, "; %lld do not rotate", (long long)still) : "";
     char        schedule[PE_SETTING_LENGTH];
-    pe_setting_text(s, "schedule", schedule);
-    s->what      = pe_take_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
-                           is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
-                                (long long)unfinished, (long long)now->M, rest);
+    pe_sketch_setting(s, "schedule", schedule);
+    s->what      = pe_sketch_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
+                             is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
+                                  (long long)unfinished, (long long)now->M, rest);
     s->unlearned = 1;
 }
 
-void pe_make_wavelengths(pe_sketch *s)
+void pe_wavelengths_make(pe_sketch *s)
 {
-    pe_figure   *f      = s->figure;
-    pe_curve    *curves = pe_arena_take(s, REGIMES + MOST_RULES, sizeof *curves);
-    const waves  before = read_unscaled(s), now = read_waves(s, s->e);
-    const double first = first_context(s), present = (double)s->data->length;
+    pe_figure        *f      = s->figure;
+    pe_curve         *curves = pe_sketch_take(s, REGIMES + MOST_RULES, sizeof *curves);
+    const wavelengths before = read_unscaled(s), now = read_waves(s, s->e);
+    const double      first = first_context(s), present = (double)s->data->length;
     if (s->status)
         return;
     f->kind   = PE_CURVES;
     f->curves = curves;
     f->log_y  = 1;
-    pe_set_labels(f, "pair of channels", "wavelength (tokens per turn)", NULL);
+    pe_sketch_labels(f, "pair of channels", "wavelength (tokens per rotation)", NULL);
     int differ = 0;
     for (int64_t m = 0; m < now.M && now.M == before.M; m++)
         differ |= isfinite(now.length[m]) && now.length[m] != before.length[m];
-    /* what dots are held against lies below them */
+    /* lines first: dots are drawn over them */
     if (differ)
-        add_rule(s, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
+        add_rule(s, curves, pe_sketch_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
     if (first != present)
         add_context(s, curves, now.M, first, "first context");
     add_context(s, curves, now.M, present, "context");

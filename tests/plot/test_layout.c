@@ -112,12 +112,12 @@ static void check_inside(const pe_box *inner, const pe_box *outer)
                 inner->bottom <= outer->bottom);
 }
 
-static void check_texts(const pe_pane *p, const pe_layout *l, const pe_figure *f)
+static void check_texts(const pe_pane *p, const pe_page_layout *l, const pe_figure *f)
 {
     const double middle = (p->frame.left + p->frame.right) / 2,
-                 half   = PE_EM * pe_text_width(f->x_label, 200) / 2;
+                 half   = PE_EM * pe_layout_text_width(f->x_label, 200) / 2;
     const double centre = (p->frame.top + p->frame.bottom) / 2,
-                 up     = PE_EM * pe_text_width(f->y_label, 200) / 2;
+                 up     = PE_EM * pe_layout_text_width(f->y_label, 200) / 2;
     assert_true(middle - half >= 0 && middle + half <= l->width);
     if (centre - up < p->all.top || centre + up > p->all.bottom) /* not on the pane above or below */
         fail_msg("%lldx%lld: the text beside it runs from %g to %g, the pane from %g to %g",
@@ -125,22 +125,22 @@ static void check_texts(const pe_pane *p, const pe_layout *l, const pe_figure *f
     assert_true(p->bar_label + PE_TEXT_LINE / 2 <= p->all.right);
     assert_true(p->bar.left > p->frame.right && p->bar.right - p->bar.left >= 10);
     for (const char *line = p->title; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        assert_true(PE_EM * pe_text_width(line, strcspn(line, "\n")) <= p->all.right - p->all.left);
+        assert_true(PE_EM * pe_layout_text_width(line, strcspn(line, "\n")) <= p->all.right - p->all.left);
 }
 
-static void check_title(const pe_layout *l)
+static void check_title(const pe_page_layout *l)
 {
     int lines = 0;
     for (const char *line = l->title; *line; line += strcspn(line, "\n"), line += *line == '\n', lines++)
-        assert_true(PE_TITLE_EM * pe_text_width(line, strcspn(line, "\n")) <= l->width);
+        assert_true(PE_TITLE_EM * pe_layout_text_width(line, strcspn(line, "\n")) <= l->width);
     assert_int_equal(lines, l->title_lines);
     assert_true(!l->has_strip || l->first.top >= lines * PE_TITLE_LINE);
 }
 
 static void check_page(const pe_figure *page)
 {
-    const int count = page->kind == PE_PANELS ? page->panel_count : 1;
-    pe_layout l;
+    const int      count = page->kind == PE_PANELS ? page->panel_count : 1;
+    pe_page_layout l;
     pe_layout_page(&l, page);
     check_title(&l);
     for (int i = 0; i < count; i++) {
@@ -200,7 +200,7 @@ static void grids_of_grids_show_every_cell_and_every_line(void **state)
 static void the_tutorials_grid_has_a_pixel_per_cell_at_least(void **state)
 {
     const pe_figure f = a_mosaic(16, 32, "sinusoidal2d: similarity of positions");
-    pe_layout       l;
+    pe_page_layout  l;
     pe_pane         p;
     (void)state;
     pe_layout_page(&l, &f);
@@ -213,7 +213,7 @@ static void rows_and_columns_are_numbered_whole(void **state)
 {
     const pe_figure panels[3] = {a_map(5, 9, "a"), a_map(5, 9, "b"), a_map(5, 9, "c")};
     const pe_figure page      = panels_of(panels, 3, 3, "5 x 9");
-    pe_layout       l;
+    pe_page_layout  l;
     pe_pane         p;
     (void)state;
     pe_layout_page(&l, &page);
@@ -235,8 +235,8 @@ static void numbers_of_small_panels_do_not_run_together(void **state)
 
 static void a_matrix_of_a_thousand_positions_fits_a_page(void **state)
 {
-    pe_figure panels[MOST_PANELS];
-    pe_layout l;
+    pe_figure      panels[MOST_PANELS];
+    pe_page_layout l;
     (void)state;
     for (int k = 0; k < MOST_PANELS; k++)
         panels[k] = a_map(1024, 1024, "head");
@@ -249,7 +249,7 @@ static void panels_of_maps_stand_below_each_other_where_they_are_too_wide(void *
 {
     const pe_figure panels[3] = {a_map(4, 60, "a"), a_map(4, 60, "b"), a_map(4, 60, "c")};
     const pe_figure page      = panels_of(panels, 3, 3, "4 x 60");
-    pe_layout       l;
+    pe_page_layout  l;
     (void)state;
     pe_layout_page(&l, &page);
     assert_int_equal(l.columns, 1);
@@ -260,11 +260,11 @@ static void the_title_of_curves_leaves_room_for_the_key(void **state)
 {
     const pe_curve  curves[2] = {{.name = "head 1"}, {.name = "head 2"}};
     const pe_figure f         = {.kind = PE_CURVES, .title = LONG_TITLE, .curves = curves, .curve_count = 2};
-    pe_layout       l;
+    pe_page_layout  l;
     (void)state;
     pe_layout_page(&l, &f);
     for (const char *line = l.title; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        assert_true(PE_TITLE_EM * pe_text_width(line, strcspn(line, "\n")) <= 0.78 * l.width);
+        assert_true(PE_TITLE_EM * pe_layout_text_width(line, strcspn(line, "\n")) <= 0.78 * l.width);
     assert_true(l.title_lines >= 3 && l.height >= 600 + 27);
 }
 
@@ -272,7 +272,7 @@ static void the_second_axis_has_room_before_the_scale(void **state)
 {
     static const pe_tick ticks[] = {{0, "6.28"}, {63, "47117"}};
     pe_figure            f       = a_map(64, 128, "heat map");
-    pe_layout            l;
+    pe_page_layout       l;
     pe_pane              p;
     (void)state;
     f.square_cells = 0;
@@ -282,7 +282,7 @@ static void the_second_axis_has_room_before_the_scale(void **state)
     check_page(&f);
     pe_layout_page(&l, &f);
     pe_layout_pane(&p, &l, &f, 0);
-    assert_true(p.second_label - PE_TEXT_LINE / 2 > p.frame.right + PE_EM * pe_text_width("47117", 5));
+    assert_true(p.second_label - PE_TEXT_LINE / 2 > p.frame.right + PE_EM * pe_layout_text_width("47117", 5));
     assert_true(p.second_label + PE_TEXT_LINE / 2 < p.bar.left);
 }
 
@@ -311,7 +311,7 @@ static int read_numbers(const pe_figure *page, double at[][2], int *index)
     size_t size;
     int    count = 0, tag;
     FILE  *to    = open_memstream(&text, &size);
-    pe_gnuplot_script(to, page, "");
+    pe_script_write(to, page, "");
     fclose(to);
     for (const char *line = text; (line = strstr(line, "set label ")); line++)
         count += sscanf(line, "set label %d '%d' at %lf,%lf", &tag, &index[count], &at[count][0],
@@ -342,7 +342,7 @@ static void numbers_touch_no_arrow(void **state)
                                      .low         = -1.25,
                                      .high        = 1.25};
         const pe_figure panels[3] = {f, f, f}, page = panels_of(panels, 1, 3, "pairs");
-        pe_layout       l;
+        pe_page_layout  l;
         pe_pane         p;
         pe_layout_page(&l, &page);
         pe_layout_pane(&p, &l, &page, 0);
@@ -369,18 +369,18 @@ static void numbers_along_curves_keep_apart(void **state)
         const double    x[] = {1, most}, y[] = {0, 1};
         const pe_curve  curve = {.name = "loss", .x = x, .y = y, .n = 2};
         const pe_figure f     = {.kind = PE_CURVES, .title = "training", .curves = &curve, .curve_count = 1};
-        pe_layout       l;
+        pe_page_layout  l;
         char           *text, digits[16];
         size_t          size;
         double          step = 0;
         FILE           *to   = open_memstream(&text, &size);
-        pe_gnuplot_script(to, &f, "");
+        pe_script_write(to, &f, "");
         fclose(to);
         const char *at = strstr(text, "set xtics ");
         assert_true(at && sscanf(at, "set xtics %lf", &step) == 1 && step == floor(step));
         pe_layout_page(&l, &f);
         snprintf(digits, sizeof digits, "%d", most);
-        const double wide = PE_EM * pe_text_width(digits, strlen(digits));
+        const double wide = PE_EM * pe_layout_text_width(digits, strlen(digits));
         assert_true(most <= 3 || l.width / 2 * step / (most - 1) > wide);
         free(text);
     }

@@ -360,7 +360,7 @@ static void scores_of_ones_are_mean_cosines_at_every_base(void **state)
     pe_picture_data     data = sized(N, 1, D);
     data.bases               = bases;
     data.base_count          = 3;
-    data.contents            = PE_ONES;
+    data.contents            = PE_VECTORS_ONES;
     made m                   = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     assert_int_equal(m.f->panel_count, 4);
@@ -436,7 +436,7 @@ static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state
 static void a_seed_decides_the_draws(void **state)
 {
     pe_picture_data data = sized(20, 1, 8);
-    data.contents        = PE_NORMAL;
+    data.contents        = PE_VECTORS_NORMAL;
     made a               = make("rope", POSENC_PLACE_ROTARY, "decay", data),
          b               = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     data.seed            = 2;
@@ -465,7 +465,7 @@ static void a_factor_by_position_has_no_panel_with_one_theta(void **state)
     drop(&m);
 }
 
-/* A picture turns its draws as heads, which must be alike; a score part's numbers by head are none of its
+/* A picture rotates its draws as heads, which must be alike; a score part's numbers by head are none of its
    business. */
 static void heads_that_turn_differently_have_no_picture(void **state)
 {
@@ -482,13 +482,13 @@ static void heads_that_turn_differently_have_no_picture(void **state)
     drop(&m);
 }
 
-/* Channels that are not turned keep their product at every distance. */
-static void one_theta_turns_what_the_encoding_turns(void **state)
+/* Channels that are not rotated keep their product at every distance. */
+static void one_theta_rotates_what_the_encoding_rotates(void **state)
 {
     enum { N = 12, D = 8, TURNED = 4 };
     pe_picture_data data = sized(N, 1, D);
     data.thetas          = PE_ONE_THETA;
-    data.contents        = PE_ONES;
+    data.contents        = PE_VECTORS_ONES;
     made m               = make("rope[dim=4]", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     for (int t = 0; t < N; t++) {
@@ -528,7 +528,7 @@ static void the_mass_of_alibi_is_a_geometric_series(void **state)
         for (int n = 1; n <= N; n++)
             assert_true(m.f->curves[h].x[n - 1] == n &&
                         fabs(m.f->curves[h].y[n - 1] - (1 - pow(ratio, n)) / (1 - pow(ratio, N))) < CLOSE);
-        snprintf(name, sizeof name, "head %d: 90 %% in %d", h + 1, within);
+        snprintf(name, sizeof name, "head %d: 90 %% on %d keys", h + 1, within);
         assert_string_equal(m.f->curves[h].name, name);
     }
     drop(&m);
@@ -538,7 +538,7 @@ static void the_mass_of_a_rotation_is_a_softmax_of_its_scores(void **state)
 {
     enum { N = 50, D = 16 };
     pe_picture_data data = sized(N, 1, D);
-    data.contents        = PE_ONES;
+    data.contents        = PE_VECTORS_ONES;
     made   m             = make("rope", POSENC_PLACE_ROTARY, "mass", data);
     double all = 0, sum = 0;
     (void)state;
@@ -580,9 +580,9 @@ static void arrows_turn_in_the_channels_that_the_layout_pairs(void **state)
 
 /* ---------------------------------------------------------------- wavelengths --------------- */
 
-/* Every pair stands once, at 2 pi / w, in the curve of its turns within the context; then the context's own
-   line. */
-static void wavelengths_are_parted_by_their_turns_within_the_context(void **state)
+/* Every pair stands once, at 2 pi / w, in the curve of its rotations within the context; then the context's
+   own line. */
+static void wavelengths_are_grouped_by_their_rotations_within_the_context(void **state)
 {
     enum { D = 128, CONTEXT = 4096 };
     static const double least[] = {32, 1, 0}, below[] = {INFINITY, 32, 1};
@@ -593,10 +593,10 @@ static void wavelengths_are_parted_by_their_turns_within_the_context(void **stat
     assert_true(m.f->log_y && m.f->curve_count == 4);
     for (int r = 0; r < 3; r++)
         for (int64_t i = 0; i < m.f->curves[r + 1].n; i++, seen++) {
-            const double length = m.f->curves[r + 1].y[i], turns = CONTEXT / length;
+            const double length = m.f->curves[r + 1].y[i], rotations = CONTEXT / length;
             assert_true(m.f->curves[r + 1].x[i] == (double)seen); /* fast pairs first, in order */
             assert_true(fabs(length - TWO_PI / omega(1e4, seen, D)) < CLOSE * length);
-            assert_true(turns >= least[r] && turns < below[r]);
+            assert_true(rotations >= least[r] && rotations < below[r]);
         }
     assert_int_equal(seen, D / 2);
     assert_true(context->style == PE_RULE && context->y[0] == CONTEXT && context->x[1] == D / 2 - 1);
@@ -703,7 +703,7 @@ static void a_window_is_a_map_of_offsets(void **state)
     drop(&m);
 }
 
-static void check_classes(const char *spec, const char *map, const char *settings, int sign, int64_t n)
+static void check_buckets(const char *spec, const char *map, const char *settings, int sign, int64_t n)
 {
     made     m   = make(spec, POSENC_PLACE_SCORE, "buckets", sized(n, 1, 8));
     int64_t *rel = calloc((size_t)(4 * n), sizeof *rel), *want = rel + 2 * n;
@@ -723,17 +723,17 @@ static void check_classes(const char *spec, const char *map, const char *setting
 static void buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding(void **state)
 {
     (void)state;
-    check_classes("t5", "t5", "", -1, 200);
-    check_classes("t5[num_buckets=16:max_distance=40:sigma=0.5]", "t5", "num_buckets=16 max_distance=40", -1,
+    check_buckets("t5", "t5", "", -1, 200);
+    check_buckets("t5[num_buckets=16:max_distance=40:sigma=0.5]", "t5", "num_buckets=16 max_distance=40", -1,
                   60);
-    check_classes("t5[bidirectional=no]+rope", "t5", "bidirectional=no", -1, 60);
-    check_classes("deberta[position_buckets=32:max_relative_positions=100]", "deberta",
+    check_buckets("t5[bidirectional=no]+rope", "t5", "bidirectional=no", -1, 60);
+    check_buckets("deberta[position_buckets=32:max_relative_positions=100]", "deberta",
                   "position_buckets=32 max_relative_positions=100", 1, 150);
 }
 
-/* Each class's number is its own name: so the bias that the scores see must be the class that the picture
+/* Each bucket's number is its own name: so the bias that the scores see must be the bucket that the picture
    shows. */
-static void the_class_of_a_distance_is_the_one_that_the_scores_see(void **state)
+static void the_bucket_of_a_distance_is_the_one_that_the_scores_see(void **state)
 {
     enum { N = 50, R = 32 };
     double          names[R];
@@ -745,15 +745,15 @@ static void the_class_of_a_distance_is_the_one_that_the_scores_see(void **state)
         names[r] = r;
     data.params       = &table;
     made bias         = make("t5", POSENC_PLACE_SCORE, "bias", data),
-         classes      = make("t5", POSENC_PLACE_SCORE, "buckets", data);
-    const pe_curve *b = &bias.f->curves[0], *c = &classes.f->panels[0].curves[0];
+         buckets      = make("t5", POSENC_PLACE_SCORE, "buckets", data);
+    const pe_curve *b = &bias.f->curves[0], *c = &buckets.f->panels[0].curves[0];
     for (int i = 0; i < 2 * N - 1; i++)
         assert_true(b->x[i] == c->x[2 * N - 2 - i] && b->y[i] == c->y[2 * N - 2 - i]);
     drop(&bias);
-    drop(&classes);
+    drop(&buckets);
 }
 
-static void classes_that_are_not_set_are_refused(void **state)
+static void buckets_that_are_not_set_are_refused(void **state)
 {
     made         m;
     posenc_error err;
@@ -887,20 +887,20 @@ int main(void)
         cmocka_unit_test(a_seed_decides_the_draws),
         cmocka_unit_test(a_factor_by_position_has_no_panel_with_one_theta),
         cmocka_unit_test(heads_that_turn_differently_have_no_picture),
-        cmocka_unit_test(one_theta_turns_what_the_encoding_turns),
+        cmocka_unit_test(one_theta_rotates_what_the_encoding_rotates),
         cmocka_unit_test(another_base_needs_an_encoding_that_has_one),
         cmocka_unit_test(the_mass_of_alibi_is_a_geometric_series),
         cmocka_unit_test(the_mass_of_a_rotation_is_a_softmax_of_its_scores),
         cmocka_unit_test(arrows_turn_in_the_channels_that_the_layout_pairs),
-        cmocka_unit_test(wavelengths_are_parted_by_their_turns_within_the_context),
+        cmocka_unit_test(wavelengths_are_grouped_by_their_rotations_within_the_context),
         cmocka_unit_test(scaled_wavelengths_are_drawn_beside_those_before),
         cmocka_unit_test(a_bias_is_drawn_against_the_signed_distance),
         cmocka_unit_test(a_bias_of_bounded_positions_stays_within_them),
         cmocka_unit_test(a_bias_of_absolute_positions_is_a_matrix_per_head),
         cmocka_unit_test(a_window_is_a_map_of_offsets),
         cmocka_unit_test(buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding),
-        cmocka_unit_test(the_class_of_a_distance_is_the_one_that_the_scores_see),
-        cmocka_unit_test(classes_that_are_not_set_are_refused),
+        cmocka_unit_test(the_bucket_of_a_distance_is_the_one_that_the_scores_see),
+        cmocka_unit_test(buckets_that_are_not_set_are_refused),
         cmocka_unit_test(every_picture_that_the_registry_promises_can_be_drawn),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
     };

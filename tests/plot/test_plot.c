@@ -334,15 +334,15 @@ static void dots_are_not_joined_and_hues_are_kept(void **state)
     char *text = draw(&f, COLUMNS, 0);
     assert_int_equal(count_of(text, 'a'), 2);
     free(text);
-    const pe_rgb orange = pe_curve_colour(&f, 0);
+    const pe_rgb orange = pe_colours_of_curve(&f, 0);
     one.style           = PE_LINE;
     text                = draw(&f, COLUMNS, 0);
     assert_true(count_of(text, 'a') > 10);
     free(text);
     one.hue           = 0;
-    const pe_rgb blue = pe_curve_colour(&f, 0);
+    const pe_rgb blue = pe_colours_of_curve(&f, 0);
     one.style         = PE_RULE;
-    const pe_rgb grey = pe_curve_colour(&f, 0);
+    const pe_rgb grey = pe_colours_of_curve(&f, 0);
     assert_true(orange.r > orange.b && blue.b > blue.r && grey.r == grey.g && grey.g == grey.b);
 }
 
@@ -421,20 +421,20 @@ static void a_terminal_too_narrow_is_refused(void **state)
 
 static void scales_end_where_they_should(void **state)
 {
-    const pe_rgb first = pe_scale_colour(0, 0), last = pe_scale_colour(0, 2),
-                 middle = pe_scale_colour(1, 0.5);
+    const pe_rgb first = pe_colours_on_scale(0, 0), last = pe_colours_on_scale(0, 2),
+                 middle = pe_colours_on_scale(1, 0.5);
     double    low, high;
     pe_figure f = a_grid();
     (void)state;
     assert_true(first.r == 68 && first.g == 1 && first.b == 84);
     assert_true(last.r == 253 && last.g == 231 && last.b == 37);
     assert_true(middle.r == 247 && middle.g == 247 && middle.b == 247);
-    pe_value_range(&f, &low, &high);
+    pe_colours_range(&f, &low, &high);
     assert_true(low == -high && high == N * N / 2);
     f.rows = f.cols = 1;
     f.values        = &xs[0];
     f.signed_scale  = 0;
-    pe_value_range(&f, &low, &high);
+    pe_colours_range(&f, &low, &high);
     assert_true(low < high); /* a scale of no width would divide by zero */
 }
 

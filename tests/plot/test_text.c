@@ -23,10 +23,10 @@ enum { TEXTS = sizeof texts / sizeof *texts };
 static void check_lines(const char *text, double width)
 {
     char      to[PE_WRAPPED];
-    const int lines = pe_text_wrap(text, width, to);
+    const int lines = pe_layout_wrap(text, width, to);
     int       found = *to != 0;
     for (const char *line = to; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        assert_true(pe_text_width(line, strcspn(line, "\n")) <= width);
+        assert_true(pe_layout_text_width(line, strcspn(line, "\n")) <= width);
         assert_true(((unsigned char)*line & 0xC0) != 0x80); /* no letter is torn */
     }
     for (const char *at = to; *at; at++)
@@ -50,7 +50,7 @@ static void nothing_is_lost(void **state)
     for (int i = 0; i < TEXTS; i++)
         for (double width = 8; width < 50; width += 0.7) {
             const char *a = texts[i], *b = to;
-            pe_text_wrap(texts[i], width, to);
+            pe_layout_wrap(texts[i], width, to);
             for (;; a++, b++) {
                 a += strspn(a, " \n");
                 b += strspn(b, " \n");
@@ -65,15 +65,16 @@ static void lines_end_at_blanks_and_joints_where_there_are_some(void **state)
 {
     char to[PE_WRAPPED];
     (void)state;
-    assert_int_equal(pe_text_wrap("to chosen points", pe_text_width("to chosen p", 11), to), 2);
+    assert_int_equal(pe_layout_wrap("to chosen points", pe_layout_text_width("to chosen p", 11), to), 2);
     assert_string_equal(to, "to chosen\npoints");
-    assert_int_equal(pe_text_wrap("a=1:b=22", pe_text_width("a=1:b=", 6), to), 2);
+    assert_int_equal(pe_layout_wrap("a=1:b=22", pe_layout_text_width("a=1:b=", 6), to), 2);
     assert_string_equal(to, "a=1:\nb=22");
-    assert_int_equal(pe_text_wrap("base=1:prefix_rows=1", pe_text_width("base=1:prefix_ro", 16), to), 2);
+    assert_int_equal(pe_layout_wrap("base=1:prefix_rows=1", pe_layout_text_width("base=1:prefix_ro", 16), to),
+                     2);
     assert_string_equal(to, "base=1:\nprefix_rows=1");
-    assert_int_equal(pe_text_wrap("one\ntwo", 40, to), 2);
+    assert_int_equal(pe_layout_wrap("one\ntwo", 40, to), 2);
     assert_string_equal(to, "one\ntwo");
-    assert_int_equal(pe_text_wrap(NULL, 40, to), 0);
+    assert_int_equal(pe_layout_wrap(NULL, 40, to), 0);
 }
 
 static void a_text_without_end_is_cut_and_not_overrun(void **state)
@@ -82,7 +83,7 @@ static void a_text_without_end_is_cut_and_not_overrun(void **state)
     (void)state;
     memset(text, 'm', sizeof text - 1);
     text[sizeof text - 1] = 0;
-    pe_text_wrap(text, 60, to);
+    pe_layout_wrap(text, 60, to);
     assert_true(strlen(to) > PE_WRAPPED / 2 && strlen(to) < PE_WRAPPED);
 }
 

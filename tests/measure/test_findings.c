@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_verdict: a word hangs on its number and on nothing else
+ * test_findings: a word hangs on its number and on nothing else
  *
  * Numbers of two encodings are exchanged: the words must change places. Beyond that: the limits of every rule
  * are tried on both sides, encodings of which the answer is a theorem get the right word, and the least
@@ -88,14 +88,22 @@ static const pe_finding *first(const pe_findings *f, pe_measure m)
     return NULL;
 }
 
+/* The same numbers, with their verdicts found anew. */
+static pe_findings judged(const pe_findings *all)
+{
+    pe_findings to = {.count = 0};
+    for (const pe_finding *f = all->rows; f < all->rows + all->count; f++)
+        pe_findings_add(&to, f->measure, f->value, f->spread, "%s", f->detail);
+    return to;
+}
+
 static void exchanged_numbers_exchange_verdicts(const char *one, const char *other, int at_least)
 {
     const pe_findings a = survey_of(one), b = survey_of(other);
     pe_findings       a_then = a, b_then = b;
     if (exchange(&a_then, &b_then) < at_least)
         fail_msg("%s and %s have the same verdicts: this test shows nothing", one, other);
-    pe_findings_judge(&a_then);
-    pe_findings_judge(&b_then);
+    b_then = judged(&b_then);
     for (int m = 0; m < PE_MEASURES; m++) {
         const pe_finding *was = first(&a, (pe_measure)m), *is = first(&b_then, (pe_measure)m);
         if (was && is && first(&b, (pe_measure)m) && !same_word(was->verdict, is->verdict))
@@ -138,7 +146,7 @@ static void a_limit_parts_words(void **state)
         {PE_TREND, -0.5, "tends to decay", "no trend"},
         {PE_TREND, 0.5, "no trend", "grows"},
         {PE_PARAMETERS, 0, "learns nothing", "learns"},
-        {PE_DIRECTION, 1e-20, "past like future", "past unlike future"},
+        {PE_DIRECTION, 1e-20, "past and future alike", "past and future differ"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_string_equal(pe_findings_word(rows[i].m, rows[i].at), rows[i].up_to);
@@ -182,19 +190,18 @@ static void four_terms_make_the_score(void **state)
         assert_true(first(&f, (pe_measure)m)->value > 0.01);
 }
 
-/* Encodings that are born as zeros are drawn, so that they say something; others are measured as they are
-   born. */
-static void what_is_born_as_zeros_is_drawn(void **state)
+/* Encodings that are initialised with zeros have no effect: they are measured with random parameters. */
+static void what_is_initialised_with_zeros_is_randomised(void **state)
 {
     (void)state;
     static const struct {
         const char *spec;
-        int         drawn;
+        int         randomised;
     } rows[] = {{"cope", 1}, {"toeplitz", 1}, {"dense_bias", 1}, {"t5", 0}, {"floater", 0}, {"nope", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const pe_findings f = survey_of(rows[i].spec);
-        if (f.drawn != rows[i].drawn || (f.drawn && isnan(first(&f, PE_SCORES)->value)))
-            fail_msg("%s: drawn is %d", rows[i].spec, f.drawn);
+        if (f.randomised != rows[i].randomised || (f.randomised && isnan(first(&f, PE_SCORES)->value)))
+            fail_msg("%s: randomised is %d", rows[i].spec, f.randomised);
     }
 }
 
@@ -322,10 +329,9 @@ static void a_time_near_a_limit_has_no_word(void **state)
     pe_findings_add(&f, PE_SPEED, 0.51, 0.02, "%s", "");
     pe_findings_add(&f, PE_SPEED, 0.88, 0.03, "%s", "");
     pe_findings_add(&f, PE_SPEED, 0.99, 0.05, "%s", "");
-    pe_findings_judge(&f);
     assert_string_equal(f.rows[0].verdict, "slow");
     for (int i = 1; i <= 3; i++)
-        assert_string_equal(f.rows[i].verdict, "too near a limit to say");
+        assert_string_equal(f.rows[i].verdict, "too close to a limit to say");
     assert_string_equal(f.rows[4].verdict, "as fast");
 }
 
@@ -369,7 +375,7 @@ int main(void)
         cmocka_unit_test(costs_are_those_counted_by_hand),
         cmocka_unit_test(parameters_and_bytes_are_those_of_the_encoding),
         cmocka_unit_test(a_time_near_a_limit_has_no_word),
-        cmocka_unit_test(what_is_born_as_zeros_is_drawn),
+        cmocka_unit_test(what_is_initialised_with_zeros_is_randomised),
         cmocka_unit_test(encodings_get_sizes_that_suit_the_length),
         cmocka_unit_test(speed_is_measured_only_when_asked_for),
         cmocka_unit_test(spearman_shares_ranks_of_equal_values),

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tables.c: the table of an input encoding: its heat map, and its channels as curves
+ * channels.c: the table of an input encoding: its heat map, and its channels as curves
  *
- *   heatmap  channel against position, with the wavelength of channels on the second axis; the binary counter
- *            of the same positions beside it, if wanted: fast digits above, slow ones below, in both
+ *   heatmap  channel against position, with the wavelength of channels on the second axis; if wanted, the
+ *            binary counter of the same positions beside it: fast digits at the top, slow ones at the bottom
  *   curves   chosen channels against position
  *
  * Wavelengths are measured, not taken from a formula: a pure sine of frequency w satisfies, exactly,
  *     x(s+1) - 2 x(s) + x(s-1) = -2 (1 - cos w) x(s),
- * so least squares over s gives w, and what is left over says whether the channel is a sine at all. A learned
- * table has no wavelengths and gets no second axis; so has a grid that is read row by row.
+ * so least squares over s gives w, and the residual says whether the channel is a sine at all. A learned
+ * table has no wavelengths and gets no second axis; nor does a grid that is read row by row.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 
 enum { TICKS = 9, CHANNELS = 5, LEAST_MEASURED = 8 };
 
-/* Second differences of slow channels keep 16 digits less those of 1/w^2: three are left at w = 1e-6. */
+/* Second differences of slow channels have 16 digits minus those of 1/w^2: three remain at w = 1e-6. */
 #define PURE 1e-3
 
 /* Of column c of rows; NaN where it is no sine. */
@@ -34,24 +34,23 @@ static double wavelength(const pe_row_set *set, int64_t c)
     }
     const double k = cross / square; /* 2 (1 - cos w) = 4 sin^2(w/2) */
     for (int64_t s = 1; s < set->n - 1; s++) {
-        const double here = x[s * set->width];
-        const double left = x[(s + 1) * set->width] - 2 * here + x[(s - 1) * set->width] + k * here;
-        rest += left * left;
+        const double here     = x[s * set->width];
+        const double residual = x[(s + 1) * set->width] - 2 * here + x[(s - 1) * set->width] + k * here;
+        rest += residual * residual;
     }
     return k > 0 && k < 4 && rest <= PURE * PURE * k * k * square ? PE_TWO_PI / (2 * asin(sqrt(k) / 2)) : NAN;
 }
 
 static const char *wavelength_text(pe_sketch *s, double length)
 {
-    return pe_take_text(s, length < 100 ? "%.3g" : "%.0f", length);
+    return pe_sketch_text(s, length < 100 ? "%.3g" : "%.0f", length);
 }
 
 /* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. */
 static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    pe_tick      *ticks = pe_arena_take(s, TICKS, sizeof *ticks);
+    pe_tick      *ticks = pe_sketch_take(s, TICKS, sizeof *ticks);
     const int64_t most  = set->width < TICKS ? set->width : TICKS;
-    f->tick_count       = 0;
     for (int64_t k = 0; ticks && k < most; k++) {
         const int64_t c      = most > 1 ? k * (set->width - 1) / (most - 1) : 0;
         const double  length = wavelength(set, c);
@@ -71,44 +70,44 @@ static const char *position_label(const pe_sketch *s)
 
 static void set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    double *values = pe_take_numbers(s, set->n * set->width);
+    double *values = pe_sketch_numbers(s, set->n * set->width);
     if (!values)
         return;
     for (int64_t c = 0; c < set->width; c++)
         for (int64_t i = 0; i < set->n; i++)
             values[c * set->n + i] = set->rows[i * set->width + c];
-    pe_set_grid(f, values, set->width, set->n);
-    pe_set_labels(f, position_label(s), "channel", "value");
+    pe_sketch_grid(f, values, set->width, set->n);
+    pe_sketch_labels(f, position_label(s), "channel", "value");
     set_wavelengths(s, f, set);
 }
 
-/* Digit r of position i, the lowest in row 0; it comes again after 2^(r+1) positions. */
+/* Digit r of position i, the lowest in row 0; its period is 2^(r+1) positions. */
 static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
 {
     int64_t digits = 1;
     while ((int64_t)1 << digits < n)
         digits++;
-    double  *values = pe_take_numbers(s, digits * n);
-    pe_tick *ticks  = pe_arena_take(s, digits, sizeof *ticks);
+    double  *values = pe_sketch_numbers(s, digits * n);
+    pe_tick *ticks  = pe_sketch_take(s, digits, sizeof *ticks);
     for (int64_t r = 0; ticks && r < digits; r++) {
         for (int64_t i = 0; i < n; i++)
             values[r * n + i] = (double)(i >> r & 1);
-        ticks[r] = (pe_tick){(double)r, pe_take_text(s, "%lld", 2LL << r)};
+        ticks[r] = (pe_tick){(double)r, pe_sketch_text(s, "%lld", 2LL << r)};
     }
     if (s->status)
         return;
-    pe_set_grid(f, values, digits, n);
-    pe_set_labels(f, "position (tokens)", "binary digit, the lowest above", "digit");
+    pe_sketch_grid(f, values, digits, n);
+    pe_sketch_labels(f, "position (tokens)", "binary digit, lowest at the top", "digit");
     f->title        = "binary counter";
     f->second_label = "period of the digit (tokens)";
     f->ticks        = ticks;
     f->tick_count   = (int)digits;
 }
 
-void pe_make_heatmap(pe_sketch *s)
+void pe_channels_heatmap(pe_sketch *s)
 {
-    const pe_row_set set    = pe_read_rows(s);
-    pe_figure       *panels = s->data->beside_binary ? pe_set_panels(s, s->figure, 2, 2) : s->figure;
+    const pe_row_set set    = pe_sketch_rows(s);
+    pe_figure       *panels = s->data->beside_binary ? pe_sketch_panels(s, s->figure, 2, 2) : s->figure;
     if (s->status)
         return;
     set_table(s, panels, &set);
@@ -120,31 +119,31 @@ void pe_make_heatmap(pe_sketch *s)
 
 /* ---------------------------------------------------------------- curves -------------------- */
 
-/* The chosen channels, or every eighth part of the first half: the second half of a sinusoid hardly moves. */
-static int64_t channel(const pe_sketch *s, const pe_row_set *set, int k)
+/* The chosen channels, or those at eighths of the first half: the second half of a sinusoid hardly moves. */
+static int64_t chosen_channel(const pe_sketch *s, const pe_row_set *set, int k)
 {
     return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
 }
 
-void pe_make_channels(pe_sketch *s)
+void pe_channels_curves(pe_sketch *s)
 {
-    const pe_row_set set   = pe_read_rows(s);
+    const pe_row_set set   = pe_sketch_rows(s);
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
     for (int k = 0; k < count; k++)
-        if (channel(s, &set, k) < 0 || channel(s, &set, k) >= set.width)
-            pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
-                           "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
-                           (long long)channel(s, &set, k), (long long)set.width - 1);
-    double   *y      = pe_take_numbers(s, count * set.n);
-    pe_curve *curves = pe_set_curves(s, s->figure, pe_take_range(s, 0, 1, set.n), y, set.n, count);
+        if (chosen_channel(s, &set, k) < 0 || chosen_channel(s, &set, k) >= set.width)
+            pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                             "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
+                             (long long)chosen_channel(s, &set, k), (long long)set.width - 1);
+    double   *y      = pe_sketch_numbers(s, count * set.n);
+    pe_curve *curves = pe_sketch_curves(s, s->figure, pe_sketch_range(s, 0, 1, set.n), y, set.n, count);
     for (int k = 0; curves && k < count; k++) {
-        const int64_t c = channel(s, &set, k);
+        const int64_t c = chosen_channel(s, &set, k);
         for (int64_t i = 0; i < set.n; i++)
             y[k * set.n + i] = set.rows[i * set.width + c];
         const double length = wavelength(&set, c);
-        curves[k].name      = isfinite(length) ? pe_take_text(s, "channel %lld, wavelength %s", (long long)c,
-                                                              wavelength_text(s, length))
-                                               : pe_take_text(s, "channel %lld", (long long)c);
+        curves[k].name = isfinite(length) ? pe_sketch_text(s, "channel %lld, wavelength %s", (long long)c,
+                                                           wavelength_text(s, length))
+                                          : pe_sketch_text(s, "channel %lld", (long long)c);
     }
-    pe_set_labels(s->figure, position_label(s), "value", NULL);
+    pe_sketch_labels(s->figure, position_label(s), "value", NULL);
 }

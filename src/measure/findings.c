@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verdict.c: the word for a number
+ * findings.c: the list of findings, and the word for each number
  *
  * One table: each measure with its property, its title, its unit, and the rule that turns the number into a
- * word. A rule is a short list of limits; the first whose limit the number does not exceed names it. The
- * limits stand far from what any encoding measures (docs/properties.md shows how far), so that a word never
- * hangs on a last digit. No rule sees anything but the number, and of times, which are never the same twice,
- * the spread beside it: exchange two numbers and the words change places.
+ * word. A rule is a short list of limits; the first that the number does not exceed gives the word. Limits
+ * are far from what any encoding measures (docs/properties.md shows how far), so that no word depends on a
+ * last digit. A rule sees only the number, and for times, which are never the same twice, its spread: if two
+ * numbers are exchanged, so are the words.
  */
 #include "measure/measure.h"
 
@@ -31,7 +31,7 @@ typedef struct step {
 /* clang-format off */
 static const struct {
     const char *property, *title, *unit;
-    const char *nothing; /* the word for NaN, and for a time whose spread has two */
+    const char *nothing; /* the word for NaN, and for a time whose spread spans two words */
     step        steps[STEPS];
 } measures[] = {
     {"uniqueness",   "nearest pair, |p_i - p_j| / rms",      "",  NULL,
@@ -40,24 +40,24 @@ static const struct {
      {{0.999999, "repeats"}, {ANY, "all distinct"}}},
     {"uniqueness",   "rows distinct, positions in bf16",     "share", NULL,
      {{0.999999, "repeats"}, {ANY, "all distinct"}}},
-    {"uniqueness",   "nearest scores of two distances",      "", NULL, {{0, "repeats"}, {ANY, "unique"}}},
+    {"uniqueness",   "smallest gap between two distances",   "", NULL, {{0, "repeats"}, {ANY, "unique"}}},
     {"uniqueness",   "distances told apart by the scores",   "share", NULL,
      {{0, "none"}, {0.999999, "the nearest"}, {ANY, "all"}}},
-    {"uniqueness",   "last distance unlike the one before",  "tokens", NULL, {{0, NULL}}},
+    {"uniqueness",   "last distance with a new score",       "tokens", NULL, {{0, NULL}}},
     {"relativity",   "p(i+k) from p(i), residual r(k)",      "",  "too short",
      {{EXACT, "relative"}, {1e-3, "nearly relative"}, {0.5, "partly"}, {ANY, "not relative"}}},
-    {"relativity",   "dot products within offsets, tau",     "",  "constant",
+    {"relativity",   "dot products unexplained by offset, tau", "",  "constant",
      {{EXACT, "relative"}, {1e-3, "nearly relative"}, {0.9, "partly"}, {ANY, "not relative"}}},
-    {"relativity",   "scores within offsets, eta",           "",  "no position in the scores",
+    {"relativity",   "scores unexplained by offset, eta",    "",  "no position in the scores",
      {{EXACT, "relative"}, {0.1, "nearly relative"}, {ANY, "absolute"}}},
     {"direction",    "odd share of the mean scores",         "",  "no position in the scores",
-     {{EXACT, "past like future"}, {ANY, "past unlike future"}}},
+     {{EXACT, "past and future alike"}, {ANY, "past and future differ"}}},
     {"score terms",  "content-content",                      "rms", NULL, {{0, NULL}}},
     {"score terms",  "content-position",                     "rms", NULL, {{0, NULL}}},
     {"score terms",  "position-content",                     "rms", NULL, {{0, NULL}}},
     {"score terms",  "position-position",                    "rms", NULL, {{0, NULL}}},
     {"score terms",  "|sum of the four - score|, largest",   "",  NULL,
-     {{1e-9, "the four are all"}, {ANY, "something is missing"}}},
+     {{1e-9, "they add up"}, {ANY, "they do not add up"}}},
     {"equivariance", "max |f(Px) - P f(x)|, no mask",        "",  NULL,
      {{1e-5, "blind to order"}, {1e-2, "hardly sees order"}, {ANY, "sees order"}}},
     {"equivariance", "max |f(Px) - P f(x)|, causal",         "",  NULL,
@@ -65,7 +65,7 @@ static const struct {
     {"decay",        "Spearman's rho of distance and score", "",  "constant",
      {{-0.9, "decays"}, {-0.5, "tends to decay"}, {0.5, "no trend"}, {ANY, "grows"}}},
     {"decay",        "steps that do not rise",               "share", "constant",
-     {{0.999999, "with rises"}, {ANY, "never rises"}}},
+     {{0.999999, "sometimes rises"}, {ANY, "never rises"}}},
     {"decay",        "half distance",                        "tokens", NULL, {{0, NULL}}},
     {"decay",        "score",                                "",  NULL, {{0, NULL}}},
     {"decay",        "90 % of the mass of softmax(bias)",    "tokens", NULL, {{0, NULL}}},
@@ -74,7 +74,7 @@ static const struct {
      {{0, "learns nothing"}, {ANY, "learns"}}},
     {"cost",         "further operations per token",         "FLOP", NULL, {{0, NULL}}},
     {"cost",         "further workspace per token",          "bytes", NULL, {{0, NULL}}},
-    {"cost",         "tokens/s over those of nope",          "", "too near a limit to say",
+    {"cost",         "tokens/s relative to nope",            "", "too close to a limit to say",
      {{0.5, "slow"}, {0.9, "slower"}, {ANY, "as fast"}}},
 };
 /* clang-format on */
@@ -105,7 +105,7 @@ const char *pe_findings_word(pe_measure m, double value)
     return at->word;
 }
 
-/* A clock's number is another at each run: its word must be that of the whole spread. */
+/* A time differs from run to run: its word must hold for the whole spread. */
 static const char *word_of(const pe_finding *f)
 {
     if (f->measure != PE_SPEED)
@@ -125,10 +125,4 @@ void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread,
     vsnprintf(row->detail, sizeof row->detail, detail, list);
     va_end(list);
     row->verdict = word_of(row);
-}
-
-void pe_findings_judge(pe_findings *all)
-{
-    for (int i = 0; i < all->count; i++)
-        all->rows[i].verdict = word_of(&all->rows[i]);
 }

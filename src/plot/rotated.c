@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decay.c: scores of turned vectors by distance, and where attention goes by them
+ * rotated.c: scores of rotated vectors by distance, and where they put the attention
  *
  *   similarity  q.k / D for q = k = (1, ..., 1)
  *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80
- *               %; turned by the encoding's frequencies (a panel per base), and all pairs by one
- *   mass        the share of the attention, softmax of q.k / sqrt(D), that the nearest keys have
+ *               %; rotated by the encoding's frequencies (a panel per base), and all pairs by a single one
+ *   mass        the share of the attention, softmax of q.k / sqrt(D), on the nearest keys
  *
- * Why three contents: the fall with distance that tutorials show belongs to vectors with a common mean. Of
- * ones it is mean cos(t w_m), of U[0,1] on the average a quarter of that; of vectors with mean zero every
- * score has mean zero, at any distance. Why one theta: cos(t theta) comes back, so the fall is the work of
- * many. The one taken is the middle of the encoding's own. Where a factor changes with the position (xPos)
- * the fall is that factor's work too, and one theta would show another encoding: that panel is left out, and
+ * Why three contents: the decay with distance that tutorials show belongs to vectors with a common mean. For
+ * ones it is mean cos(t w_m), for U[0,1] a quarter of that on average; for vectors with mean zero every score
+ * has mean zero, at any distance. Why one theta: cos(t theta) returns to 1, so that only many frequencies
+ * together decay. The one taken is the middle of the encoding's own. Where a factor changes with the position
+ * (xPos) it contributes to the decay, and one theta would show another encoding: that panel is left out, and
  * the title says so.
  *
- * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what
- * it cannot do is to turn every pair by the same frequency, and that is computed here:
+ * The query is rotated to position t, the key stays at 0: t > 0 is a key in the past. The library rotates;
+ * what it cannot do is rotate every pair at the same frequency, and that is computed here:
  *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1),
- * times the square of the encoding's factor; channels that it does not turn are added as they are.
+ * times the square of the encoding's factor; channels that it does not rotate are added as they are.
  *
- * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n
+ * Surprises  A stride of 0 puts one query at all positions. Positions are done in pieces: R draws at n
  *            positions would be R * n * D numbers.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,12 +39,11 @@ typedef struct content {
 } content;
 
 static const content contents[CONTENTS] = {
-    {"ones", PE_ONES, NULL},
-    {"U[0,1]", PE_UNIFORM, posenc_random_uniform},
-    {"N(0,1)", PE_NORMAL, posenc_random_normal},
+    {"ones", PE_VECTORS_ONES, NULL},
+    {"U[0,1]", PE_VECTORS_UNIFORM, posenc_random_uniform},
+    {"N(0,1)", PE_VECTORS_NORMAL, posenc_random_normal},
 };
 
-/* How many random vectors the data asks for. */
 static int64_t draw_count(const pe_sketch *s)
 {
     return s->data->draws ? s->data->draws : DRAWS;
@@ -62,9 +61,9 @@ static trial draw_vectors(pe_sketch *s, const content *of)
 {
     trial         t  = {.content = of, .D = s->data->dims.D, .n = s->data->length};
     const int64_t RD = (t.R = of->draw ? draw_count(s) : 1) * t.D;
-    t.q              = pe_take_numbers(s, RD);
-    t.k              = pe_take_numbers(s, RD);
-    t.scores         = pe_take_numbers(s, t.R * t.n);
+    t.q              = pe_sketch_numbers(s, RD);
+    t.k              = pe_sketch_numbers(s, RD);
+    t.scores         = pe_sketch_numbers(s, t.R * t.n);
     for (int64_t i = 0; t.scores && i < RD; i++) {
         t.q[i] = of->draw ? of->draw(s->data->seed, "plot q", (uint64_t)i) : 1;
         t.k[i] = of->draw ? of->draw(s->data->seed, "plot k", (uint64_t)i) : 1;
@@ -72,8 +71,8 @@ static trial draw_vectors(pe_sketch *s, const content *of)
     return t;
 }
 
-/* A plan of a run that turns R heads at n positions. */
-static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64_t n)
+/* A plan of a run that rotates R heads at n positions. */
+static int prepare_rotation(pe_sketch *s, const posenc_encoding *e, int64_t R, int64_t n)
 {
     posenc_dims dims = s->data->dims;
     dims.B           = 1;
@@ -81,10 +80,10 @@ static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64
     dims.Lq         = n;
     dims.Lk         = dims.Lk > n ? dims.Lk : n;
     dims.d_model    = dims.d_model ? dims.d_model : dims.D;
-    return pe_prepare(s, e, &dims, POSENC_RUN_FORWARD);
+    return pe_sketch_prepare(s, e, &dims, POSENC_RUN_FORWARD);
 }
 
-void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
+void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
 {
     const posenc_tensor all =
         posenc_tensor_contiguous(q, POSENC_DTYPE_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
@@ -94,20 +93,20 @@ void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
                                  .k_pos     = posenc_positions_range(0, 1),
                                  .direction = 1,
                                  .params    = s->data->params};
-    if (q && prepare_turn(s, s->e, R, n > 1 ? n : 2))
+    if (q && prepare_rotation(s, s->e, R, n > 1 ? n : 2))
         s->status = posenc_rotate(s->plan, &io, s->work, s->err);
 }
 
 /* ---------------------------------------------------------------- scores -------------------- */
 
-/* The queries at positions t0 .. t0+n-1 into turned [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
+/* The queries at positions t0 .. t0+n-1 into rotated [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
    one query to all positions. */
-static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *turned, double *key)
+static void rotate_trial(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *rotated, double *key)
 {
     const int64_t    shape[4] = {1, t->R, n, t->D}, one[4] = {1, t->R, 1, t->D};
     posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_DTYPE_F64, 4, shape),
                            .k         = posenc_tensor_contiguous(t->k, POSENC_DTYPE_F64, 4, one),
-                           .to_q      = posenc_tensor_contiguous(turned, POSENC_DTYPE_F64, 4, shape),
+                           .to_q      = posenc_tensor_contiguous(rotated, POSENC_DTYPE_F64, 4, shape),
                            .to_k      = posenc_tensor_contiguous(key, POSENC_DTYPE_F64, 4, one),
                            .q_pos     = posenc_positions_range((double)t0, 1),
                            .k_pos     = posenc_positions_range(0, 1),
@@ -118,26 +117,26 @@ static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *tu
     s->status                       = posenc_rotate(s->plan, &io, s->work, s->err);
 }
 
-/* As e turns the vectors. Some positions at a time: all of them together would be R * n * D numbers. */
+/* With the vectors rotated by e, some positions at a time. */
 static void score(pe_sketch *s, const posenc_encoding *e, trial *t)
 {
     const int64_t fit = MOST_ELEMENTS / (t->R * t->D), step = fit < 1 ? 1 : fit < t->n ? fit : t->n;
-    double       *turned = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *turned); /* not for long */
-    double       *key    = turned ? turned + t->R * step * t->D : NULL;
-    if (!turned)
-        s->status = s->status ? s->status : pe_plot_no_memory(s->err);
-    prepare_turn(s, e, t->R, step);
+    double       *rotated = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *rotated); /* not for long */
+    double       *key     = rotated ? rotated + t->R * step * t->D : NULL;
+    if (!rotated)
+        s->status = s->status ? s->status : pe_sketch_no_memory(s->err);
+    prepare_rotation(s, e, t->R, step);
     for (int64_t t0 = 0; !s->status && t0 < t->n; t0 += step) {
         const int64_t n = t->n - t0 < step ? t->n - t0 : step;
-        turn(s, t, t0, n, turned, key);
+        rotate_trial(s, t, t0, n, rotated, key);
         for (int64_t i = 0; !s->status && i < t->R * n; i++)
             t->scores[i / n * t->n + t0 + i % n] =
-                pe_product(turned + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
+                pe_sketch_dot(rotated + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
     }
-    free(turned);
+    free(rotated);
 }
 
-/* As one frequency for M pairs turns them, made longer by a factor. */
+/* One frequency for M pairs, and a factor on their length. */
 typedef struct one_theta {
     double  theta, magnitude;
     int64_t M;
@@ -149,7 +148,7 @@ static void score_with_one_theta(trial *t, const one_theta *one)
     for (int64_t r = 0; r < t->R; r++) {
         const double *q = t->q + r * t->D, *k = t->k + r * t->D;
         double        even = 0, odd = 0;
-        const double  still = pe_product(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
+        const double  still = pe_sketch_dot(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
         for (int64_t m = 0; m < one->M; m++) {
             even += q[2 * m] * k[2 * m] + q[2 * m + 1] * k[2 * m + 1];
             odd += q[2 * m] * k[2 * m + 1] - q[2 * m + 1] * k[2 * m];
@@ -181,8 +180,8 @@ static double quantile(const double *sorted, int64_t n, double part)
    content. */
 static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
 {
-    double *mean = pe_take_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
-    double *column = pe_take_numbers(s, t->R);
+    double *mean = pe_sketch_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
+    double *column = pe_sketch_numbers(s, t->R);
     for (int64_t i = 0; column && i < t->n; i++) {
         for (int64_t r = 0; r < t->R; r++) {
             column[r] = t->scores[r * t->n + i];
@@ -199,18 +198,18 @@ static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
-/* Frequencies do not ask for rows: a plan of the shortest run will do. */
-double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
+/* Frequencies need no rows: a plan of the shortest run will do. */
+double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
 {
     posenc_dims dims = s->data->dims;
     dims.B = dims.H = dims.G = 1;
     dims.Lq = dims.Lk = 2;
     dims.d_model      = dims.D;
     *M                = 0;
-    if (pe_prepare(s, e, &dims, POSENC_RUN_FORWARD))
+    if (pe_sketch_prepare(s, e, &dims, POSENC_RUN_FORWARD))
         s->status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, s->err);
-    posenc_rotary_pair *pairs = pe_arena_take(s, *M, sizeof *pairs);
-    double             *w     = pe_take_numbers(s, *M);
+    posenc_rotary_pair *pairs = pe_sketch_take(s, *M, sizeof *pairs);
+    double             *w     = pe_sketch_numbers(s, *M);
     if (!w)
         return NULL;
     s->status =
@@ -218,45 +217,43 @@ double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, 
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))
-        pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED,
-                       "picture: the pairs of %s follow several coordinates at once; "
-                       "they have no frequency of their own",
-                       posenc_encoding_spec(e));
+        pe_sketch_refuse(
+            s, POSENC_ERROR_UNSUPPORTED,
+            "picture: each pair of %s follows several coordinates at once, so it has no single frequency",
+            posenc_encoding_spec(e));
     return s->status ? NULL : w;
 }
 
 static int wanted_contents(const pe_sketch *s)
 {
-    return s->data->contents ? s->data->contents : PE_ONES | PE_UNIFORM | PE_NORMAL;
+    return s->data->contents ? s->data->contents : PE_VECTORS_ONES | PE_VECTORS_UNIFORM | PE_VECTORS_NORMAL;
 }
 
-static int content_count(const pe_sketch *s)
+static int content_count(int wanted)
 {
     int count = 0;
     for (int c = 0; c < CONTENTS; c++)
-        count += (wanted_contents(s) & contents[c].flag) != 0;
+        count += (wanted & contents[c].flag) != 0;
     return count;
 }
 
-/* What the bands are, for the title; nothing without a random content. */
+/* What the bands are, for the title; no band without a random content. */
 static void name_bands(pe_sketch *s, const char *what)
 {
     const int64_t draws = draw_count(s);
     s->what             = what;
-    if (wanted_contents(s) & ~PE_ONES)
-        s->what = pe_take_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
+    if (wanted_contents(s) & ~PE_VECTORS_ONES)
+        s->what = pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
 }
 
-/* ---------------------------------------------------------------- decay --------------------- */
-
-/* One panel: every content, turned by e, or by one theta where e is NULL. */
-static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one)
+/* One panel: every content, rotated by e, or by one theta where e is NULL. */
+static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one, int wanted)
 {
     const int64_t n      = s->data->length;
-    double       *x      = pe_take_range(s, 0, 1, n);
-    pe_curve     *curves = pe_set_curves(s, f, x, x, n, content_count(s));
+    double       *x      = pe_sketch_range(s, 0, 1, n);
+    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, content_count(wanted));
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
-        if (!(wanted_contents(s) & contents[c].flag))
+        if (!(wanted & contents[c].flag))
             continue;
         trial t = draw_vectors(s, &contents[c]);
         if (e)
@@ -266,54 +263,47 @@ static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, con
         summarise(s, &t, &curves[k]);
         curves[k++].name = contents[c].name;
     }
-    pe_set_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
+    pe_sketch_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
     f->marks      = s->marks;
     f->mark_count = s->mark_count;
 }
 
-void pe_make_turn_similarity(pe_sketch *s)
+void pe_rotated_similarity(pe_sketch *s)
 {
-    const pe_picture_data *data = s->data;
-    pe_picture_data        ones = *data;
-    ones.contents               = PE_ONES;
-    s->data                     = &ones;
-    set_scores(s, s->figure, s->e, NULL);
-    s->data            = data;
+    set_scores(s, s->figure, s->e, NULL, PE_VECTORS_ONES);
     s->figure->y_label = "score of two ones-vectors, q.k / D";
 }
 
-/* Turned by the encoding's own frequencies, or with base number `index`, written as people write bases: 5e5.
- */
+/* Rotated by the encoding's own frequencies, or with base number `index`, whose title says 5e5. */
 static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
 {
     char setting[80];
     f->title = "many thetas: the encoding's own";
     if (!s->data->base_count) {
-        set_scores(s, f, s->e, NULL);
+        set_scores(s, f, s->e, NULL, wanted_contents(s));
         return;
     }
     const double base  = s->data->bases[index];
     const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
     const double first = base / pow(10, power);
-    f->title           = power < 4 ? pe_take_text(s, "many thetas, base %g", base)
-                                   : pe_take_text(s, "many thetas, base %.4ge%d", first, power);
+    f->title           = power < 4 ? pe_sketch_text(s, "many thetas, base %g", base)
+                                   : pe_sketch_text(s, "many thetas, base %.4ge%d", first, power);
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
-    posenc_encoding *other = pe_alter(s, setting);
-    set_scores(s, f, other, NULL);
-    pe_forget(s, other);
+    posenc_encoding *other = pe_sketch_alter(s, setting);
+    set_scores(s, f, other, NULL, wanted_contents(s));
+    pe_sketch_forget(s, other);
 }
 
-/* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
+/* The middle one of the encoding's own. Magnitude NAN: there is none to draw. */
 static one_theta find_one_theta(pe_sketch *s)
 {
     one_theta     one = {.magnitude = NAN};
-    const double *w   = pe_read_frequencies(s, s->e, &one.M, &one.magnitude);
+    const double *w   = pe_rotated_frequencies(s, s->e, &one.M, &one.magnitude);
     one.theta         = w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
-        pe_plot_refuse(
+        pe_sketch_refuse(
             s, POSENC_ERROR_UNSUPPORTED,
-            "picture: %s has a factor that changes with the position, which one theta would leave out; "
-            "draw many thetas",
+            "picture: %s scales vectors by their position, which one theta cannot show; draw many thetas",
             s->part->name);
     return one;
 }
@@ -321,43 +311,40 @@ static one_theta find_one_theta(pe_sketch *s)
 static void share_range(pe_figure *panels, int count)
 {
     double low, high;
-    pe_span(panels, count, &low, &high);
+    pe_colours_extremes(panels, count, &low, &high);
     for (int p = 0; p < count; p++) {
         panels[p].low  = low - 0.03 * (high - low);
         panels[p].high = high + 0.03 * (high - low);
     }
 }
 
-void pe_make_decay(pe_sketch *s)
+void pe_rotated_decay(pe_sketch *s)
 {
     const int       thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
     const int       many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
     const one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (one_theta){.magnitude = NAN};
     const int       count  = many + !isnan(one.magnitude);
-    pe_figure      *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    pe_figure      *panels = pe_sketch_panels(s, s->figure, count, count < 2 ? 1 : 2);
     for (int k = 0; panels && k < many; k++)
         set_many_thetas(s, &panels[k], k);
     if (panels && many < count) {
-        panels[many].title = pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
-                                          PE_TWO_PI / one.theta);
-        set_scores(s, &panels[many], NULL, &one);
+        panels[many].title = pe_sketch_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
+                                            PE_TWO_PI / one.theta);
+        set_scores(s, &panels[many], NULL, &one, wanted_contents(s));
     }
     if (!s->status && many)
         share_range(panels, many);
-    name_bands(s, "scores of turned vectors by distance");
+    name_bands(s, "scores of rotated vectors by distance");
     if (thetas & PE_ONE_THETA && isnan(one.magnitude))
-        s->what = pe_take_text(
-            s, "%s\none theta is left out: it has no place for a factor that changes with the position",
-            s->what);
+        s->what = pe_sketch_text(
+            s, "%s\none theta is left out: it cannot show a factor that changes with the position", s->what);
 }
 
-/* ---------------------------------------------------------------- mass ---------------------- */
-
-void pe_make_turn_mass(pe_sketch *s)
+void pe_rotated_mass(pe_sketch *s)
 {
     const int64_t n      = s->data->length;
-    const int     count  = content_count(s);
-    double       *shares = pe_take_numbers(s, count * n);
+    const int     count  = content_count(wanted_contents(s));
+    double       *shares = pe_sketch_numbers(s, count * n);
     pe_curve      curves[CONTENTS];
     const char   *names[CONTENTS];
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
@@ -368,16 +355,16 @@ void pe_make_turn_mass(pe_sketch *s)
         for (int64_t i = 0; !s->status && i < t.R * n; i++)
             t.scores[i] *= sqrt((double)t.D); /* q.k / D becomes q.k / sqrt(D) */
         for (int64_t r = 0; !s->status && r < t.R; r++)
-            pe_share_within(t.scores + r * n, n);
+            pe_sketch_shares(t.scores + r * n, n);
         summarise(s, &t, &curves[k]);
         if (!s->status)
             memcpy(shares + k * n, curves[k].y, (size_t)n * sizeof *shares);
         names[k++] = contents[c].name;
     }
-    pe_curve *drawn = s->status ? NULL : pe_draw_mass(s, shares, names, count, n);
-    for (int k = 0; drawn && k < count; k++) {
-        drawn[k].low  = curves[k].low;
-        drawn[k].high = curves[k].high;
+    pe_curve *mass = s->status ? NULL : pe_sketch_mass(s, shares, names, count, n);
+    for (int k = 0; mass && k < count; k++) {
+        mass[k].low  = curves[k].low;
+        mass[k].high = curves[k].high;
     }
     s->figure->ordered = 0;
     name_bands(s, s->what);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terms.c: the four terms of a score between two embedded positions
+ * score_terms.c: the four terms of a score between two embedded positions
  *
  *     ((x_i + p_i) W_q) . ((x_j + p_j) W_k) = xx + xp + px + pp
  *
  * content-content, content-position, position-content, position-position, times the scale. Tokens x ~ N(0,
- * I), matrices from N(0, 1/d_model). How loud each is: the root of its mean square over all pairs and heads,
- * in the mean of the draws of tokens, matrices and initial parameters. The draws matter: a sinusoid has few
- * directions that move, so the two matrices decide how loud position meets position, and one draw has half or
- * twice as much as another. The sum of the four is compared with the score of the embedded tokens themselves,
- * in every draw.
+ * I), matrices from N(0, 1/d_model). The size of each is its root mean square over all pairs and heads,
+ * averaged over draws of tokens, matrices and initial parameters. The draws matter: a sinusoid moves in few
+ * directions, so the two matrices decide the size of position-position, and one draw has half or twice as
+ * much as another. The sum of the four is compared with the score of the embedded tokens themselves, in every
+ * draw.
  *
- * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four
+ * Only for an input encoding by itself: with a part that acts in attention the score is no longer these four
  * products.
  */
 #include "measure/subject.h"
@@ -22,16 +22,16 @@
 enum { TERMS = 4 };
 
 /* One side of the product: content, position and their sum, embedded [N,d] and projected [H,N,D]. */
-typedef struct side {
+typedef struct term_side {
     double *content, *position, *both;
-} side;
+} term_side;
 
-typedef struct room {
-    double *x, *p, *y, *W, *part, *sum, *S;
-    side    q, k;
-} room;
+typedef struct term_arrays {
+    double   *x, *p, *y, *W, *part, *sum, *S;
+    term_side q, k;
+} term_arrays;
 
-static int make_room(room *r, pe_subject *s)
+static int take_arrays(term_arrays *r, pe_subject *s)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, pairs = s->dims.H * N * N;
     const int64_t sizes[] = {N * d, N * d, N * d, d * d, N * d, N * d, N * d,
@@ -42,7 +42,7 @@ static int make_room(room *r, pe_subject *s)
     return pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
 }
 
-static void project_side(room *r, side *to, const pe_subject *s, const char *name, int64_t draw)
+static void project_side(term_arrays *r, term_side *to, const pe_subject *s, const char *name, int64_t draw)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
     pe_subject_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, draw);
@@ -51,7 +51,7 @@ static void project_side(room *r, side *to, const pe_subject *s, const char *nam
     pe_subject_project(to->both, r->y, r->W, &s->dims, N);
 }
 
-static posenc_status embed(pe_subject *s, room *r, int64_t draw, posenc_error *err)
+static posenc_status embed(pe_subject *s, term_arrays *r, int64_t draw, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
     pe_subject_draw_normal(r->x, N * d, 1, s, "tokens", draw);
@@ -67,8 +67,8 @@ static posenc_status embed(pe_subject *s, room *r, int64_t draw, posenc_error *e
     return status;
 }
 
-/* The four terms into `loud`, their sum into r->sum. */
-static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posenc_error *err)
+/* The sizes of the four terms into `size`, their sum into r->sum. */
+static posenc_status add_terms(pe_subject *s, term_arrays *r, double size[TERMS], posenc_error *err)
 {
     const int64_t       pairs       = s->dims.H * s->sizes.length * s->sizes.length;
     const double *const q_of[TERMS] = {r->q.content, r->q.content, r->q.position, r->q.position};
@@ -84,25 +84,25 @@ static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posen
             squares += r->part[i] * r->part[i];
             r->sum[i] += r->part[i];
         }
-        loud[t] = sqrt(squares / (double)pairs);
+        size[t] = sqrt(squares / (double)pairs);
     }
     return pe_subject_scores(s, r->q.both, r->k.both, r->S, err);
 }
 
-/* What the draws say. */
-typedef struct drawn {
-    pe_moments loud[TERMS];
-    double     largest; /* difference of a score and its four terms */
-} drawn;
+/* The results of all draws. */
+typedef struct term_draws {
+    pe_sample size[TERMS];
+    double    largest; /* difference of a score and its four terms */
+} term_draws;
 
-static posenc_status add_draw(pe_subject *s, room *r, int64_t draw, drawn *to, posenc_error *err)
+static posenc_status add_draw(pe_subject *s, term_arrays *r, int64_t draw, term_draws *to, posenc_error *err)
 {
-    double        loud[TERMS];
+    double        size[TERMS];
     posenc_status status = embed(s, r, draw, err);
     if (!status)
-        status = add_terms(s, r, loud, err);
+        status = add_terms(s, r, size, err);
     for (int t = 0; !status && t < TERMS; t++)
-        pe_subject_sample_add(&to->loud[t], loud[t]);
+        pe_subject_sample_add(&to->size[t], size[t]);
     for (int64_t i = 0; !status && i < s->dims.H * s->sizes.length * s->sizes.length; i++)
         to->largest = fmax(to->largest, fabs(r->sum[i] - r->S[i]));
     return status;
@@ -110,20 +110,20 @@ static posenc_status add_draw(pe_subject *s, room *r, int64_t draw, drawn *to, p
 
 posenc_status pe_score_terms_measure(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    room          r;
-    drawn         all    = {.largest = 0};
+    term_arrays   r;
+    term_draws    all    = {.largest = 0};
     posenc_status status = POSENC_OK;
     if (!pe_subject_has(s, POSENC_PLACE_INPUT) || pe_subject_attends(s))
         return POSENC_OK;
-    if (!make_room(&r, s))
+    if (!take_arrays(&r, s))
         return pe_subject_no_memory(err, "the terms of scores");
     for (int64_t draw = 0; !status && draw < s->sizes.draws; draw++)
         status = add_draw(s, &r, draw, &all, err);
     if (status)
         return status;
     for (int t = 0; t < TERMS; t++)
-        pe_findings_add(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_subject_sample_mean(&all.loud[t]),
-                        pe_subject_sample_spread(&all.loud[t]), "%lld draws", (long long)s->sizes.draws);
+        pe_findings_add(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_subject_sample_mean(&all.size[t]),
+                        pe_subject_sample_spread(&all.size[t]), "%lld draws", (long long)s->sizes.draws);
     pe_findings_add(to, PE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_dispatch: which kernels this processor gets
+ * test_kernels: which kernels this processor gets
  *
  * POSENC_ISA and options.isa force a level for tests and measurements; a name that does not run here is
  * refused by the plan, in words. A table without one of its kernels

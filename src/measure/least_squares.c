@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linear.c: least squares by one-sided Jacobi rotations
+ * least_squares.c: least squares by one-sided Jacobi rotations
  *
- * Columns of A are turned in pairs until all are orthogonal: A V = U S. One-sided Jacobi finds small singular
- * values with high relative accuracy, which is what a table of sinusoids needs: its slow channels are nearly
- * collinear, and the normal equations would lose them (their condition is the square). Then X = V S^-1 U^T B.
+ * Columns of A are rotated in pairs until all are orthogonal: A V = U S. Then X = V S^-1 U^T B. One-sided
+ * Jacobi finds small singular values with high relative accuracy, which a table of sinusoids needs: its slow
+ * channels are nearly collinear, and normal equations, with the square of the condition number, lose them.
  *
  * Source: Golub, Van Loan, Matrix Computations, section 8.6.3; Demmel, Veselic 1992.
  */
 #include "measure/subject.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_SWEEPS = 60 };
 
-posenc_status pe_subject_no_memory(posenc_error *err, const char *what)
-{
-    if (err) {
-        err->status = POSENC_ERROR_MEMORY;
-        snprintf(err->message, sizeof err->message, "measure: there is no memory for %s", what);
-    }
-    return POSENC_ERROR_MEMORY;
-}
-
-/* In eight sums, which a compiler may keep in vectors without changing the order of any of them. */
+/* In eight sums, which a compiler can hold in a vector without changing the order of any of them. */
 static double dot(const double *a, const double *b, int64_t n)
 {
     double  sums[8] = {0};
@@ -38,7 +28,7 @@ static double dot(const double *a, const double *b, int64_t n)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-static void turn(double *a, double *b, int64_t n, double c, double s)
+static void rotate_columns(double *a, double *b, int64_t n, double c, double s)
 {
     for (int64_t i = 0; i < n; i++) {
         const double x = a[i], y = b[i];
@@ -47,7 +37,7 @@ static void turn(double *a, double *b, int64_t n, double c, double s)
     }
 }
 
-/* Makes columns p and q of U orthogonal; returns whether they were not. */
+/* Makes columns p and q of U orthogonal; returns 1 if they were not. */
 static int make_orthogonal(double *U, double *V, int64_t m, int64_t n, int64_t p, int64_t q)
 {
     double      *a = U + p * m, *b = U + q * m;
@@ -57,8 +47,8 @@ static int make_orthogonal(double *U, double *V, int64_t m, int64_t n, int64_t p
     const double zeta = (beta - alpha) / (2 * gamma);
     const double t    = (zeta < 0 ? -1.0 : 1.0) / (fabs(zeta) + hypot(1, zeta));
     const double c = 1 / hypot(1, t), s = c * t;
-    turn(a, b, m, c, s);
-    turn(V + p * n, V + q * n, n, c, s);
+    rotate_columns(a, b, m, c, s);
+    rotate_columns(V + p * n, V + q * n, n, c, s);
     return 1;
 }
 
@@ -67,12 +57,12 @@ static void decompose(double *U, double *V, int64_t m, int64_t n)
 {
     for (int64_t i = 0; i < n * n; i++)
         V[i] = i % (n + 1) == 0;
-    int turned = 1;
-    for (int sweep = 0; turned && sweep < MOST_SWEEPS; sweep++) {
-        turned = 0;
+    int rotated = 1;
+    for (int sweep = 0; rotated && sweep < MOST_SWEEPS; sweep++) {
+        rotated = 0;
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++)
-                turned |= make_orthogonal(U, V, m, n, p, q);
+                rotated |= make_orthogonal(U, V, m, n, p, q);
     }
 }
 

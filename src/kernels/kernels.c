@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dispatch.c: which kernels this processor gets
+ * kernels.c: which kernels this processor gets
  *
- * A row per instruction set, worst first; the last one that runs is chosen, or the one that the plan's
- * options or POSENC_ISA name. A name that this processor cannot run is no choice at all: a test or a
- * measurement that was sent to "avx512" and silently took something else would say what is not so. The choice
- * is stored in each plan: there is no global to initialise and no lock.
+ * A row per instruction set, slowest first; the last one that runs is chosen, or the one that the plan's
+ * options or POSENC_ISA name. A name that this processor cannot run chooses nothing: a test or a measurement
+ * of "avx512" that silently used something else would mislead. The choice is stored in each plan: there is no
+ * global to initialise and no lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,14 +77,6 @@ const pe_kernels *pe_kernels_named(const char *name)
     return NULL;
 }
 
-static const pe_kernels *best(void)
-{
-    const pe_kernels *last = NULL;
-    for (int i = 0; pe_kernels_at(i); i++)
-        last = pe_kernels_at(i);
-    return last;
-}
-
 const char *pe_kernels_wanted(void)
 {
     const char *wanted = getenv("POSENC_ISA");
@@ -94,13 +86,16 @@ const char *pe_kernels_wanted(void)
 const pe_kernels *pe_kernels_choose(void)
 {
     const char *wanted = pe_kernels_wanted();
-    return wanted ? pe_kernels_named(wanted) : best();
+    int         best   = LEVELS - 1;
+    while (!levels[best].runs()) /* the first does always */
+        best--;
+    return wanted ? pe_kernels_named(wanted) : levels[best].kernels;
 }
 
-/* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware fetches streams best alone:
-   rotation in place has 0.73 to 0.84 of a pass in place where it asks for each line, and 0.87 to 0.95 where
-   it does not, at any distance and for any cache; decoding loses a third by asking (decode.inc). On family
-   1Ah asking gains as much. */
+/* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware prefetches streams better by
+   itself: rotation in place reaches 0.73 to 0.84 of the speed of a pass in place with prefetches, and 0.87 to
+   0.95 without, at any distance and for any cache; decoding loses a third by prefetching (decode.inc). On
+   family 1Ah prefetching gains as much. */
 int pe_kernels_prefetch_helps(void)
 {
 #ifdef POSENC_X86
@@ -113,8 +108,8 @@ int pe_kernels_prefetch_helps(void)
 int64_t pe_kernels_prefetch_distance(int64_t size, int64_t bytes)
 {
     enum {
-        AHEAD = 6 << 10, /* bytes; lines of 16-bit numbers take longer to turn and are asked for sooner */
-        FAR   = 1 << 20  /* bytes: what the second cache of a core holds */
+        AHEAD = 6 << 10, /* bytes; lines of 16-bit numbers take longer to rotate and are prefetched sooner */
+        FAR   = 1 << 20  /* bytes: the second cache of a core */
     };
     if (bytes <= FAR || !pe_kernels_prefetch_helps())
         return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * workspace.h: one block of the caller carved into aligned pieces
+ * arena.h: one block of the caller carved into aligned pieces
  *
- * The same function that lays pieces out at run time is run once at prepare time on an arena without memory:
+ * The function that lays pieces out at run time also runs once at prepare time, on an arena without memory:
  * then it only counts. So size and layout cannot disagree.
  */
-#ifndef PE_BASE_WORKSPACE_H
-#define PE_BASE_WORKSPACE_H
+#ifndef PE_BASE_ARENA_H
+#define PE_BASE_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>
