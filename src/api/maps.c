@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* posenc_index_map: the integer maps of engine/index.h by name, with settings as text. */
+/* posenc_index_map: the integer maps of engine/score/index.h by name, with settings as text. */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
-#include "engine/index.h"
+#include "engine/score/index.h"
 
 static const posenc_setting_info t5_settings[] = {
     {"num_buckets", "integer", "32", "2..1048576", "classes, both directions together"},

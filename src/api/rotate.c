@@ -2,7 +2,7 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose
+ * All checks come first; then rows are turned by machine 2 (engine/rotation/rotation.h), in blocks of positions whose
  * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
  * turned in double, others in float.
  */

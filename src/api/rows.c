@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* posenc_rows and its backward: check, then hand to machine 1 (engine/rows.h). */
+/* posenc_rows and its backward: check, then hand to machine 1 (engine/rows/rows.h). */
 #include <math.h>
 
 #include "api/objects.h"
 #include "base/tensor.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 
 /* Over all items and coordinates. */
 static pe_extent extent_of(const pe_rows_run *r)

@@ -26,9 +26,9 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "engine/index.h"
-#include "engine/sequence.h"
-#include "engine/turn.h"
+#include "engine/score/index.h"
+#include "engine/rows/sequence.h"
+#include "engine/rotation/rotation.h"
 
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)

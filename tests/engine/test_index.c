@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/index.h"
+#include "engine/score/index.h"
 
 enum { LIMBS = 24 };
 

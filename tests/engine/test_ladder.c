@@ -17,7 +17,7 @@
 #include <posenc/posenc.h>
 #include <string.h>
 
-#include "engine/ladder.h"
+#include "engine/rotation/ladder.h"
 
 enum { MOST = 70, ROWS = 300, WIDTH = 2 * MOST + 5 };
 

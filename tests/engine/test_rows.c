@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "attention_case.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 
 enum { B = 3, L = 150, DIM = 10, COORDINATES = 4 };
 

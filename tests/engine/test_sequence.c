@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 
 enum { B = 2, L = 70, LANES = 5, WIDE = 2, WIDTH = LANES * WIDE, LONGEST = 100, PARAMS = 2 };
 

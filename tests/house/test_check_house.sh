@@ -40,10 +40,10 @@ small_house() {
     file src/base/status.h '#include <stddef.h>'
     file src/base/status.c '#include "base/status.h"'
     file src/base/parallel.c '#include <omp.h>'
-    file src/engine/terms.h '#include "base/tensor.h"'
-    file src/engine/attend.h
-    file src/engine/turn.c '#include "engine/terms.h"'
-    file src/encodings/encoding.h '#include "engine/terms.h"'
+    file src/engine/score/terms.h '#include "base/tensor.h"'
+    file src/engine/score/attention.h
+    file src/engine/rotation/rotation.c '#include "engine/score/terms.h"'
+    file src/encodings/encoding.h '#include "engine/score/terms.h"'
     file src/encodings/encodings.def 'ENCODING(score, alibi, alibi)' 'ENCODING(score, t5, t5)' \
         'ENCODING(rotary, rope, rope)' 'ENCODING(rotary, xpos, xpos)'
     room src/encodings/score/alibi.c
@@ -104,13 +104,13 @@ if ! python3 tools/check_house.py >"$root/said" 2>&1; then
     exit 1
 fi
 
-append src/base/status.c '#include "engine/terms.h"'
-refused 'src/base/status.c:.*engine/terms.h, which the floor base may not see'
+append src/base/status.c '#include "engine/score/terms.h"'
+refused 'src/base/status.c:.*engine/score/terms.h, which the floor base may not see'
 
-append src/encodings/score/alibi.c '#include "engine/attend.h"'
-refused 'engine/attend.h, which the floor encodings may not see'
+append src/encodings/score/alibi.c '#include "engine/score/attention.h"'
+refused 'engine/score/attention.h, which the floor encodings may not see'
 
-append cli/main.c '#include "engine/terms.h"'
+append cli/main.c '#include "engine/score/terms.h"'
 refused 'the floor cli may not see'
 
 append examples/attend.c '#include "plot/plot.h"'
@@ -126,16 +126,16 @@ append src/base/status.h '#include "base/tensor.h"'
 append src/base/tensor.h '#include "base/status.h"'
 refused 'a circle of includes: '
 
-append src/engine/turn.c '#include <omp.h>'
+append src/engine/rotation/rotation.c '#include <omp.h>'
 refused 'omp.h, which belongs to base/parallel.c alone'
 
 append src/api/plan.c '#include <jansson.h>'
 refused 'jansson.h, which belongs to'
 
-append src/engine/turn.c '#include <sys/mman.h>'
+append src/engine/rotation/rotation.c '#include <sys/mman.h>'
 refused "sys/mman.h, which is not the C library's"
 
-append src/engine/turn.c 'void *pe_taken(void);' 'void *pe_taken(void)' '{' '    return malloc(8);' '}'
+append src/engine/rotation/rotation.c 'void *pe_taken(void);' 'void *pe_taken(void)' '{' '    return malloc(8);' '}'
 refused 'malloc in pe_taken()'
 
 for word in Place Formula Learns Source; do

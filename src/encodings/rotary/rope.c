@@ -5,9 +5,9 @@
  * Place    rotary: q and k are turned by their positions before their product
  * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
  *          a = P * w_m
- *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/schedule.h)
+ *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/rotation/schedule.h)
  *          so q_i . k_j depends on content and on P(i) - P(j) alone
- *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h);
+ *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/rotation/axes.h);
  *          of a matrix F all of
  *          them: a = sum_n P_n F[m,n]
  * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
@@ -33,9 +33,9 @@
 #include "encodings/encoding.h"
 
 #include "base/half.h"
-#include "engine/axes.h"
-#include "engine/ggml.h"
-#include "engine/schedule.h"
+#include "engine/rotation/axes.h"
+#include "engine/rotation/ggml.h"
+#include "engine/rotation/schedule.h"
 
 enum {
     LAYOUT,
@@ -357,7 +357,7 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-/* What ggml can be told: engine/ggml.h. */
+/* What ggml can be told: engine/rotation/ggml.h. */
 static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_error *err)
 {
     const pe_rotary_run  none  = {NULL, 0};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turn.h: machine 2, rotation of pairs of channels by position
+ *
+ * A room states which channels are pairs, which coordinate and frequency each pair follows, and a magnitude;
+ * everything else - exact angles, tables, rows in float and double, forward and back, from one rotation to
+ * another - is here, and knows no schedule and no model. Coordinate p turns a pair of frequency w by the
+ * angle p * w: the product is exact (base/angle.h), cosine and sine are rounded once to the type of the
+ * table.
+ *
+ * Pairs come in blocks: as a rule one, half-split or interleaved, so that both are plain vector loops; where
+ * an encoder of pictures pairs within the part of each coordinate, one block for each of them. A result in
+ * another layout is turned in the layout of the input and then permuted in place along the cycles of the
+ * permutation.
+ */
+#ifndef PE_ENGINE_TURN_H
+#define PE_ENGINE_TURN_H
+
+#include "base/angle.h"
+#include "base/positions.h"
+#include "base/workspace.h"
+#include "engine/rotation/axes.h"
+#include "engine/rotation/ladder.h"
+#include "engine/score/terms.h"
+#include "kernels/kernels.h"
+
+typedef enum pe_layout {
+    PE_INTERLEAVED, /* pair m = channels (2m, 2m+1) of the block: the paper, GPT-J */
+    PE_HALF         /* pair m = channels (m, m+M): GPT-NeoX */
+} pe_layout;
+
+typedef enum pe_angles {
+    PE_EXACT,
+    PE_FLOAT32, /* position, frequency and product are rounded to float32, as in the common Python code */
+    PE_GGML /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h
+             */
+} pe_angles;
+
+typedef enum pe_number { PE_AS_F64, PE_AS_F32, PE_AS_BF16, PE_AS_F16 } pe_number;
+
+typedef enum pe_temperature { PE_NO_TEMPERATURE, PE_LLAMA4, PE_MINISTRAL } pe_temperature;
+
+typedef struct pe_turn {
+    int64_t   M; /* pairs; the rotated block is channels first .. first + 2M - 1 */
+    int64_t   first;
+    pe_layout layout, layout_out;     /* of what is turned, and of the result */
+    int       blocks;                 /* block i holds pairs start[i] .. start[i+1]-1 and their channels */
+    int64_t   start[PE_MAX_AXES + 1]; /* pe_turn_one_block: a single one */
+    double    magnitude;              /* factor on cosine and sine */
+    double    sense;                  /* +1; -1: the rotation itself is the inverse one */
+    pe_number table_type;             /* cosine and sine are rounded to it */
+
+    /* Frequencies. */
+    int           axes, is_matrix; /* coordinates; angles are sums over all of them */
+    int64_t       heads;           /* 1: all are alike; else each head has a matrix of its own */
+    int32_t      *axis, *index;    /* [M] which coordinate, and which number of its list: axes.h */
+    double       *w;               /* [M], of a matrix [heads, M, axes]: radians per step */
+    pe_frequency *k;               /* the same in quarter turns, filled by pe_turn_finish */
+    pe_angles     angles;
+    double *divisor, *share; /* PE_GGML: [M] each angle is divided by, and its part that is not slowed */
+    double  step, slower;    /* PE_GGML: from pair to pair, and for all; float32 numbers */
+
+    /* A factor on whole rows of queries by coordinate 0; keys have none. */
+    pe_temperature temperature;
+    double         temperature_scale, temperature_length;
+
+    /* xPos: a query at p is also multiplied by exp(growth * (p - center)), a key by exp(-growth * (p -
+       center)). Scores do not depend on center; it keeps both factors within the range of float. NULL: no
+       growth */
+    double *growth;              /* [M] */
+    double  center, growth_sign; /* +1 queries, -1 keys */
+
+    int64_t spoilt; /* filled by pe_turn_finish: the first pair with a frequency that is no number, or too
+                       fast for exact angles; -1: none */
+    int32_t *moves, *from; /* filled by pe_turn_finish where the layouts differ: cycles, each behind
+                                                 its length, ended by 0; and room to find them */
+} pe_turn;
+
+/* Takes the arrays for up to D/2 pairs; everything else is zero, and one block. */
+void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_t heads);
+/* M pairs in one block that starts at channel `first`, all following coordinate 0 in their order. */
+void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout);
+/* What follows from all that: call it last. */
+void pe_turn_finish(pe_turn *turn);
+
+/* The same rotation for keys. */
+pe_turn pe_turn_for_keys(const pe_turn *turn);
+
+/* The rotation of head h: `turn` itself where all heads are alike, else its part of it, put into *own.
+   Everything below but channels, places and temperatures takes the rotation of one head. */
+const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h);
+
+/* First and second channel of pair m in a layout. */
+void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t channels[2]);
+
+/* Coordinates of element s of item b. */
+void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,
+                   double at[PE_MAX_AXES]);
+
+/* ggml's running product, one for each coordinate; the first pair of a place starts it. */
+typedef struct pe_walk {
+    double  theta[PE_MAX_AXES];
+    int32_t index[PE_MAX_AXES];
+} pe_walk;
+
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
+   order. */
+void pe_turn_pair(const pe_turn *turn, int64_t m, const double at[], pe_walk *walk, double *cosine,
+                  double *sine);
+
+/* angle[M] of a place in radians, not reduced, without sense: the product rounded to double. */
+void pe_turn_angles(const pe_turn *turn, const double at[], double angle[]);
+/* The factor on a whole row. */
+double pe_turn_temperature(const pe_turn *turn, const double at[]);
+
+/* Floats in a row of a table: cosines and sines of each block, times the magnitude, and the temperature if
+   there is one. */
+int64_t pe_turn_width(const pe_turn *turn);
+/* Table rows for elements s0 .. s0+n-1 of batch item b, `stride` floats apart, the sooner where there are
+   many at whole positions: with a ladder (NULL: without) for turns and positions that it can climb to.
+   `stream`: see pe_wave_rows. The kernels may read PE_LANES floats beyond the last row. */
+void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
+                  int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                  const pe_kernels *kernels);
+/* May a ladder serve these positions? */
+int  pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos);
+void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels);
+/* Fewer rows that stand one after another are made each for itself. */
+enum { PE_LEAST_RUN = 8 };
+/* A ladder for queries and keys of any run at whole positions; NULL where they cannot climb one, or without
+   memory. */
+pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels);
+
+/* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
+void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[], double sign);
+
+/* R rows of floats in place, with table rows of the same elements. */
+void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, const float *table, int64_t R,
+                  float sign, const pe_kernels *kernels);
+
+/* Heads of n tokens turned from where they lie to where they shall be, in their own type of storage. */
+typedef struct pe_turned {
+    const posenc_tensor *from, *to; /* [B,H,L,D] of one of the types pe_turn_stores, `to` of the same */
+    double               sign;
+    int64_t              far; /* this and the others as in pe_rotation */
+    int                  stream, far_table;
+} pe_turned;
+
+/* Can the kernels turn rows of these types where they lie? Else they go through floats: pe_turn_rows. */
+int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
+/* What `far` and `stream` shall be, of rows that have so many bytes. */
+void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes);
+/* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */
+void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
+                   const float *table, int64_t stride, const pe_kernels *kernels);
+
+/* A row that `from` turned at one place, as `to` would have turned it at another: the angle between is exact,
+   the magnitude is their ratio. y [width] is written, channels outside the block as they are in x. */
+void pe_turn_again(double *y, const double *x, int64_t width, const pe_turn *from, const double from_at[],
+                   const pe_turn *to, const double to_at[]);
+
+/* dw[M, axes] (of a matrix; else dw[M, the pair's coordinate]) += the gradient of the frequencies, from a row
+   x that was turned with `sign`, and the cotangent dx of x. */
+void pe_turn_slopes(double *dw, const pe_turn *turn, const double at[], double sign, const double *x,
+                    const double *dx);
+
+#endif

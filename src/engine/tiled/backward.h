@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * back.h: what the files of the tiled backward share
+ *
+ * tiled_back.c goes through the batch, holds the formulas and takes the sums to parameters when all is done;
+ * back_pair.c does one pair of tiles.
+ */
+#ifndef PE_ENGINE_BACK_H
+#define PE_ENGINE_BACK_H
+
+#include "engine/tiled/tiles.h"
+
+typedef struct pe_backward {
+    pe_tiles T;
+    int64_t  b;      /* the item at hand */
+    int64_t  chunks; /* per key head */
+    int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
+    /* the item's queries and keys */
+    float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *key;                          /* [Lk] */
+    const float *key_mask;
+    /* sums: of the item, and over the batch */
+    float   *dQ;             /* [forms,chunks,H,Lq,Dp] */
+    float   *dK;             /* [G,Lk,Dp] of prepared keys, until they are folded */
+    double  *dkept;          /* as T.kept */
+    double  *dbeside[2];     /* by pe_side, as T.beside */
+    double  *dby1[PE_KINDS]; /* [H,chunks,table_rows] of bias and gate */
+    float   *dby[PE_KINDS];  /* [H,chunks,table_rows,row] of A, B, r */
+    double  *du, *dw, *dus;  /* [H,chunks,D] */
+    double  *dG;             /* [H,chunks,2,D] */
+    double  *hook;           /* [G*chunks, hook_count]: parameters of the part, end to end */
+    double **hook_pointers;  /* [G*chunks, PE_HOOK_PARAMS] */
+    double  *total, *mass;   /* [D] of one head: see find_residue */
+    int64_t  hook_count;
+    double  *state;  /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
+    int is_short;    /* rows of at most PE_SHORT keys, or sharp: delta is taken from the weights themselves */
+    double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
+} pe_backward;
+
+/* A rectangle of the pair (I,J) with the places its sums go to. */
+typedef struct pe_pair {
+    int64_t h, chunk, I, J, i0, R, j0, C, g;
+    float  *dQ; /* [R, Dp] rows of the chunk */
+    double *du, *dw;
+} pe_pair;
+
+/* Where the second form of queries at Qu lies; NULL where there is one. */
+float *pe_second_form(const pe_backward *w, float *Qu);
+
+/* Tiles I and J of head h, in the sums of a chunk. */
+pe_pair pe_pair_of(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J);
+
+/* The pair's share of all sums. */
+void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z);
+
+/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is
+   allowed. With `sums`, values, gate and r get theirs. */
+int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums);
+
+/* x += f*y */
+static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] += f * y[i];
+}
+
+/* shared.c: sums for a hook that is kept (NULL: it is not), the pair's share of them, and all of them to
+   parameters. */
+double *pe_kept_sums(const pe_attention *a, pe_arena *arena);
+void    pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS);
+void    pe_kept_fold(const pe_backward *w);
+
+#endif
