@@ -21,15 +21,15 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
     const posenc_status status = pe_rotary_start(plan, "frequencies", err);
     if (status)
         return status;
-    if (w && plan->turn.M > 0 && isnan(plan->turn.w[0])) /* not known without parameters */
+    if (w && plan->rotary.M > 0 && isnan(plan->rotary.w[0])) /* not known without parameters */
         return pe_fail(err, POSENC_UNSUPPORTED,
                        "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
                        plan->e->spec);
-    *pairs = plan->turn.M;
+    *pairs = plan->rotary.M;
     if (w)
-        memcpy(w, plan->turn.w, (size_t)plan->turn.M * sizeof *w);
+        memcpy(w, plan->rotary.w, (size_t)plan->rotary.M * sizeof *w);
     if (magnitude)
-        *magnitude = plan->turn.growth ? NAN : plan->turn.magnitude;
+        *magnitude = plan->rotary.growth ? NAN : plan->rotary.magnitude;
     return pe_done(err);
 }
 
@@ -46,10 +46,10 @@ posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *
         status = pe_rotary_open(plan, params, NULL, length, "pairs", &numbers, &run, workspace, &arena, err);
     if (status)
         return status;
-    const pe_turn *turn = run.queries;
+    const pe_rotary *turn = run.queries;
     for (int64_t m = 0; m < turn->M; m++) {
-        pe_turn_channels(turn, turn->layout, m, pairs[m].from);
-        pe_turn_channels(turn, turn->layout_out, m, pairs[m].to);
+        pe_rotation_channels(turn, turn->layout, m, pairs[m].from);
+        pe_rotation_channels(turn, turn->layout_out, m, pairs[m].to);
         pairs[m].coordinate = turn->is_matrix ? -1 : turn->axis[m];
         pairs[m].w          = turn->is_matrix ? (double)NAN : turn->w[m];
     }
@@ -60,7 +60,7 @@ posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *
 static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos, const posenc_tensor *angle,
                                   const posenc_tensor *temperature, posenc_error *err)
 {
-    const int64_t        any[3] = {-1, -1, plan->turn.heads * plan->turn.M};
+    const int64_t        any[3] = {-1, -1, plan->rotary.heads * plan->rotary.M};
     const posenc_tensor *first  = angle->data ? angle : temperature;
     posenc_status status = angle->data ? pe_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
     if (!status && temperature->data)
@@ -105,15 +105,15 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
     double *row = pe_take_doubles(&arena, plan->dims.D);
     for (int64_t e = 0; e < B * L; e++) {
         double at[PE_MAX_AXES];
-        pe_turn_place(run.queries, &pos, e / L, e % L, at);
+        pe_rotation_place(run.queries, &pos, e / L, e % L, at);
         for (int64_t h = 0; angle->data && h < run.queries->heads; h++) {
-            pe_turn own;
-            pe_turn_angles(pe_turn_of_head(&own, run.queries, h), at, row);
+            pe_rotary own;
+            pe_rotation_angles(pe_rotation_of_head(&own, run.queries, h), at, row);
             for (int64_t m = 0; m < run.queries->M; m++)
                 f64_at(angle, e / L, e % L)[(h * run.queries->M + m) * angle->stride[2]] = row[m];
         }
         if (temperature->data)
-            *f64_at(temperature, e / L, e % L) = pe_turn_temperature(run.queries, at);
+            *f64_at(temperature, e / L, e % L) = pe_rotation_temperature(run.queries, at);
     }
     return pe_done(err);
 }

@@ -9,6 +9,7 @@
 #include "api/objects.h"
 #include "base/positions.h"
 #include "base/tensor.h"
+#include "engine/attend.h"
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
@@ -139,7 +140,7 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
 static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
     const int N = posenc_rotary_coordinates(plan);
-    if (N == 1 || (!a->q_turn.array.data && !a->k_turn.array.data))
+    if (N == 1 || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
         return POSENC_OK;
     if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
         return pe_fail(
@@ -183,10 +184,10 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
 {
     const pe_problem *p = &a->sizes;
     posenc_status     status;
-    a->q_turn = a->q_pos;
-    a->k_turn = a->k_pos;
-    if ((status = pe_rotary_positions(plan, &a->q_turn, "attend: q_pos", p->B, p->Lq, err)) ||
-        (status = pe_rotary_positions(plan, &a->k_turn, "attend: k_pos", p->B, p->Lk, err)) ||
+    a->q_coordinates = a->q_pos;
+    a->k_coordinates = a->k_pos;
+    if ((status = pe_rotary_positions(plan, &a->q_coordinates, "attend: q_pos", p->B, p->Lq, err)) ||
+        (status = pe_rotary_positions(plan, &a->k_coordinates, "attend: k_pos", p->B, p->Lk, err)) ||
         (status = count_tokens(plan, a, err)))
         return status;
     a->reach = pe_reach_of(a->mask, plan->options.window);
@@ -307,32 +308,20 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_attend_in 
 /* Growth is a matter of pairs, not of rows: rows are turned without it. */
 static void set_turn(pe_attention *a, const pe_run_turn *turn)
 {
-    a->turn      = turn->queries;
-    a->turn_keys = turn->keys;
-    a->grown     = turn->queries && turn->queries->growth ? turn->queries : NULL;
+    a->rotary      = turn->queries;
+    a->rotary_keys = turn->keys;
+    a->grown       = turn->queries && turn->queries->growth ? turn->queries : NULL;
     if (!a->grown)
         return;
     a->plain[0]        = *turn->queries;
     a->plain[1]        = *turn->keys;
     a->plain[0].growth = a->plain[1].growth = NULL;
-    a->turn                                 = &a->plain[0];
-    a->turn_keys                            = &a->plain[1];
+    a->rotary                               = &a->plain[0];
+    a->rotary_keys                          = &a->plain[1];
 }
 
 /* Whose parameters attention needs. */
 enum { PLACES = 1 << POSENC_ROTARY | 1 << POSENC_SCORE | 1 << POSENC_WEIGHT };
-
-enum { BIAS = 0 }; /* a run beside POSENC_FORWARD, _BACKWARD and _SCORES */
-
-static void execute(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena)
-{
-    switch (run) {
-    case POSENC_FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
-    case POSENC_BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
-    case POSENC_SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
-    case BIAS: pe_attend_bias(a, S, arena); break;
-    }
-}
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_turn *turn, const posenc_plan *plan,
@@ -358,7 +347,7 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
         if (run == POSENC_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
-        execute(&a, run, reference, NULL, &arena);
+        pe_attend_lay_out(&a, run, reference, &arena);
         most = arena.used > most ? arena.used : most;
     }
     return most;
@@ -378,7 +367,7 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
                             pe_attention *a, int run, const posenc_tensor *S, void *workspace,
                             posenc_error *err)
 {
-    const char   *who   = run == BIAS ? "bias" : run == POSENC_SCORES ? "scores" : "attend";
+    const char   *who   = run == PE_ATTEND_BIAS ? "bias" : run == POSENC_SCORES ? "scores" : "attend";
     pe_arena      arena = {workspace, 0};
     pe_numbers    numbers;
     pe_run_turn   turn;
@@ -387,16 +376,16 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
         (status = pe_check_workspace(workspace, who, err)))
         return status;
     const double length =
-        pe_rotary_length(pe_rotary_length(0, &a->q_turn, a->sizes.Lq), &a->k_turn, a->sizes.Lk);
+        pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
     load(a, &numbers, &turn, plan, in->params, dparams, length, &arena);
     if ((status = pe_run_turn_check(&turn, plan, who, err)))
         return status;
     pe_arena free_memory = arena;
-    execute(a, run, uses_reference(plan, a), S, &arena);
+    pe_attend_run(a, run, uses_reference(plan, a), S, &arena);
     if (run == POSENC_BACKWARD) {
         /* those of the rotary part are made of dq and dk, which are complete now */
-        const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
-                                         {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
+        const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_coordinates, a->rotary},
+                                         {&a->k, &a->dk, &a->k_coordinates, a->rotary_keys}};
         pe_rotary_slopes(plan, &numbers, length, 1, sides, &free_memory);
         pe_numbers_add(&numbers, plan, dparams);
     }
@@ -461,5 +450,5 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.mask     = POSENC_MASK_NONE;
     a.unmasked = 1;
     status     = check_bias(plan, in, bias, &a, err);
-    return status ? status : finish(plan, in, NULL, &a, BIAS, bias, workspace, err);
+    return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
 }

@@ -93,8 +93,8 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
         if (!is_of(plan, places, i))
             continue;
         if (is_left(plan, at)) {
-            n->left[at.place][at.local]  = params ? &params[i] : NULL;
-            n->dleft[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
+            n->tensor[at.place][at.local]  = params ? &params[i] : NULL;
+            n->dtensor[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
             continue;
         }
         const int64_t size = plan->sizes[at.place][at.local];
@@ -146,13 +146,13 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
     pe_part part = {0};
     if (!plan->parts[place].room)
         return part;
-    part.p     = &plan->parts[place].problem;
-    part.par   = n->par[place];
-    part.dpar  = gradients ? n->dpar[place] : NULL;
-    part.left  = n->left[place];
-    part.dleft = gradients ? n->dleft[place] : NULL;
-    part.count = plan->parts[place].room->info.param_count + (plan->parts[place].room->derived != NULL);
-    part.sizes = plan->sizes[place];
+    part.p       = &plan->parts[place].problem;
+    part.par     = n->par[place];
+    part.dpar    = gradients ? n->dpar[place] : NULL;
+    part.tensor  = n->tensor[place];
+    part.dtensor = gradients ? n->dtensor[place] : NULL;
+    part.count   = plan->parts[place].room->info.param_count + (plan->parts[place].room->derived != NULL);
+    part.sizes   = plan->sizes[place];
     return part;
 }
 

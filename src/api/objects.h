@@ -51,13 +51,13 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACES];
     pe_terms               terms;
-    pe_turn                turn, turn_keys;     /* M = 0: none */
-    pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
-    double                 waves_blank;         /* position of a zero row, NAN: none */
-    int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t                max_distances;
-    int64_t                row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t                 bytes[3];                       /* forward, backward, scores */
+    pe_rotary              rotary, rotary_keys; /* M = 0: none */
+    pe_ladder *rotary_ladder, *waves; /* of turn and rotary_keys, and of the input part; NULL: none */
+    double     waves_blank;           /* position of a zero row, NAN: none */
+    int64_t    sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
+    int64_t    max_distances;
+    int64_t    row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    size_t     bytes[3];                       /* forward, backward, scores */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
@@ -80,8 +80,8 @@ double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *t
 typedef struct pe_numbers {
     const double        *par[POSENC_PLACES][PE_MAX_PARAMS];
     double              *dpar[POSENC_PLACES][PE_MAX_PARAMS];
-    const posenc_tensor *left[POSENC_PLACES][PE_MAX_PARAMS];
-    posenc_tensor       *dleft[POSENC_PLACES][PE_MAX_PARAMS];
+    const posenc_tensor *tensor[POSENC_PLACES][PE_MAX_PARAMS];
+    posenc_tensor       *dtensor[POSENC_PLACES][PE_MAX_PARAMS];
 } pe_numbers;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams
@@ -100,8 +100,8 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
 /* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
    length. */
 typedef struct pe_run_turn {
-    const pe_turn *queries, *keys; /* NULL: no rotary part */
-    pe_turn        made[2];
+    const pe_rotary *queries, *keys; /* NULL: no rotary part */
+    pe_rotary        made[2];
 } pe_run_turn;
 
 void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
@@ -135,7 +135,7 @@ posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *param
 typedef struct pe_turned_side {
     const posenc_tensor    *x, *dx;
     const posenc_positions *pos;
-    const pe_turn          *turn;
+    const pe_rotary        *turn;
 } pe_turned_side;
 
 /* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar;

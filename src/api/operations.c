@@ -35,8 +35,8 @@ static double rooms(const posenc_plan *plan)
    With growth queries and keys have factors of their own: an exponent, its power, two products. */
 static double turns(const posenc_plan *plan, const sizes *n)
 {
-    const double M = (double)plan->turn.M, growth = plan->turn.growth ? 4 * (n->Lq + n->Lk) : 0;
-    return M * (3 * n->Lk * (double)plan->turn.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
+    const double M = (double)plan->rotary.M, growth = plan->rotary.growth ? 4 * (n->Lq + n->Lk) : 0;
+    return M * (3 * n->Lk * (double)plan->rotary.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
 }
 
 /* Rows of a member that one side meets, at most one for each of the `others`. */
@@ -76,7 +76,7 @@ static double numbers(const posenc_plan *plan, const sizes *n)
 {
     const pe_terms *s       = &plan->terms;
     const int       vectors = (s->u != PE_NONE) + (s->w != PE_NONE) + (s->us != PE_NONE);
-    const int       scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.apart) +
+    const int scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.is_special) +
                         (s->pairs.matrix != NULL);
     return vectors * n->H * n->Lq * n->D + scalars * n->pairs;
 }

@@ -167,8 +167,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
                    {&plan->terms.B, &more.B, "vectors that meet the keys"},
                    {&plan->terms.r, &more.r, "vectors that join the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (pe_is_there(members[i].from)) {
-            if (pe_is_there(members[i].to))
+        if (pe_member_is_given(members[i].from)) {
+            if (pe_member_is_given(members[i].to))
                 return pe_fail(err, POSENC_UNSUPPORTED,
                                "plan: %s and %s both bring %s by distance; let one of them do without",
                                plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name,
@@ -204,9 +204,9 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 }
 
 /* Coordinates of a position, and heads with frequencies of their own. */
-static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *room, const pe_problem *p)
+static void lay_out_turn(pe_rotary *turn, pe_arena *memory, const pe_encoding *room, const pe_problem *p)
 {
-    pe_turn_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
+    pe_rotation_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
 }
 
 /* The rotation as far as it is known without a run; `memory` is laid out for it. Its ladder, if no run
@@ -217,14 +217,14 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     const pe_rotary_run none   = {NULL, 0};
     if (!rotary->room)
         return;
-    lay_out_turn(&plan->turn, memory, rotary->room, &rotary->problem);
-    rotary->room->turn(&rotary->problem, &none, &plan->turn);
+    lay_out_turn(&plan->rotary, memory, rotary->room, &rotary->problem);
+    rotary->room->turn(&rotary->problem, &none, &plan->rotary);
     if (!rotary->room->grows)
-        plan->turn.growth = NULL;
-    pe_turn_finish(&plan->turn);
-    plan->turn_keys = pe_turn_for_keys(&plan->turn);
+        plan->rotary.growth = NULL;
+    pe_rotation_finish(&plan->rotary);
+    plan->rotary_keys = pe_rotation_for_keys(&plan->rotary);
     if (!(rotary->room->by_run && rotary->room->by_run(rotary->set)))
-        plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
+        plan->rotary_ladder = pe_rotation_ladder_create(&plan->rotary, plan->kernels);
 }
 
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
@@ -302,7 +302,7 @@ static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *
 static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
 {
     pe_arena         arena = {0};
-    pe_turn          turn;
+    pe_rotary        turn;
     pe_resolved      r;
     const pe_chosen *part = &e->parts[POSENC_ROTARY];
     if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
@@ -349,7 +349,7 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
-    free(plan->turn_ladder);
+    free(plan->rotary_ladder);
     free(plan->waves);
     free(plan);
 }

@@ -14,7 +14,7 @@
 
 typedef struct reroute {
     const posenc_plan       *to_plan;
-    const pe_turn           *from, *to;
+    const pe_rotary         *from, *to;
     const posenc_reroute_io *io;
     posenc_positions         from_pos, to_pos;
     double                  *rows; /* [threads, 2, D] */
@@ -26,19 +26,19 @@ static void reroute_element(void *context, int64_t index, int thread)
     const posenc_tensor *k = &w->io->k, *to = &w->io->to_k;
     const int64_t        D = w->to_plan->dims.D, b = index / k->shape[2], s = index % k->shape[2];
     double              *row = w->rows + thread * 2 * D, from_at[PE_MAX_AXES], to_at[PE_MAX_AXES];
-    pe_turn_place(w->from, &w->from_pos, b, s, from_at);
-    pe_turn_place(w->to, &w->to_pos, b, s, to_at);
+    pe_rotation_place(w->from, &w->from_pos, b, s, from_at);
+    pe_rotation_place(w->to, &w->to_pos, b, s, to_at);
     for (int64_t g = 0; g < k->shape[1]; g++) {
-        pe_turn own_from, own_to;
+        pe_rotary own_from, own_to;
         pe_load_double(row, pe_row(k, b, g, s), k->dtype, 1, D);
-        pe_turn_again(row + D, row, D, pe_turn_of_head(&own_from, w->from, g), from_at,
-                      pe_turn_of_head(&own_to, w->to, g), to_at);
+        pe_rotation_rerotate(row + D, row, D, pe_rotation_of_head(&own_from, w->from, g), from_at,
+                             pe_rotation_of_head(&own_to, w->to, g), to_at);
         pe_store_double(pe_row(to, b, g, s), to->dtype, 1, row + D, D);
     }
 }
 
 /* Do both turn the same channels in the same pairs? What is paired differently cannot be turned on. */
-static int pairs_are_equal(const pe_turn *a, const pe_turn *b)
+static int pairs_are_equal(const pe_rotary *a, const pe_rotary *b)
 {
     if (a->M != b->M || a->first != b->first || a->layout != b->layout || a->blocks != b->blocks)
         return 0;
@@ -61,7 +61,7 @@ static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *t
             err, POSENC_SHAPE,
             "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
             (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
-    if (!pairs_are_equal(&from->turn, &to->turn))
+    if (!pairs_are_equal(&from->rotary, &to->rotary))
         return pe_fail(
             err, POSENC_SHAPE,
             "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");

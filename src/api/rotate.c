@@ -2,7 +2,7 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/rotation/rotation.h), in blocks of positions whose
+ * All checks come first; then rows are rotated (engine/rotation/rotation.h), in blocks of positions whose
  * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
  * turned in double, others in float.
  */
@@ -25,8 +25,8 @@ enum {
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
     const posenc_plan      *plan;
-    const pe_turn          *turn;
-    pe_turned               x;
+    const pe_rotary        *turn;
+    pe_rotated              x;
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 block, blocks; /* positions of one, of each item */
@@ -62,24 +62,24 @@ static void lay_out(job *j, pe_arena *arena)
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
-    const posenc_plan *plan   = j->plan;
-    const int          has_it = plan->turn_ladder && (j->turn == &plan->turn || j->turn == &plan->turn_keys);
-    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_turn_climbs(j->turn, j->pos))
+    const posenc_plan *plan = j->plan;
+    const int has_it = plan->rotary_ladder && (j->turn == &plan->rotary || j->turn == &plan->rotary_keys);
+    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->turn, j->pos))
         return;
-    j->rungs  = pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, arena);
-    j->ladder = plan->turn_ladder;
+    j->rungs  = pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, arena);
+    j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
-    *own = pe_ladder_lay_out(2 * plan->turn.M, arena);
-    pe_turn_ladder(own, j->turn, plan->kernels);
+    *own = pe_ladder_lay_out(2 * plan->rotary.M, arena);
+    pe_rotation_ladder(own, j->turn, plan->kernels);
     j->ladder = own;
 }
 
-static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t stride, int64_t b, int64_t s,
+static void make_rows(const job *j, const pe_rotary *turn, float *table, int64_t stride, int64_t b, int64_t s,
                       int64_t n, int thread, int stream)
 {
-    pe_turn_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
-                 stream, j->plan->kernels);
+    pe_rotation_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
+                     stream, j->plan->kernels);
 }
 
 enum { ROTARY = 1 << POSENC_ROTARY };
@@ -93,9 +93,9 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
     pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
-    pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
-    if (!plan->turn_ladder)
-        pe_ladder_lay_out(2 * plan->turn.M, &arena);
+    pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, &arena);
+    if (!plan->rotary_ladder)
+        pe_ladder_lay_out(2 * plan->rotary.M, &arena);
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
@@ -103,13 +103,13 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     return arena.used;
 }
 
-static void turn_wide(const job *j, const pe_turn *turn, int64_t b, int64_t h, int64_t s, double *row)
+static void turn_wide(const job *j, const pe_rotary *turn, int64_t b, int64_t h, int64_t s, double *row)
 {
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
-    pe_turn_place(turn, j->pos, b, s, at);
+    pe_rotation_place(turn, j->pos, b, s, at);
     pe_load_double(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_turn_row(row, D, turn, at, j->x.sign);
+    pe_rotation_row(row, D, turn, at, j->x.sign);
     pe_store_double(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
@@ -117,7 +117,7 @@ static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const flo
 {
     const int64_t D = j->plan->dims.D;
     pe_load_float(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_turn_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
+    pe_rotation_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
     pe_store_float(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
@@ -130,22 +130,23 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
     if (j->given) {
-        pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
+        pe_rotation_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1],
+                          j->plan->kernels);
         return;
     }
-    const int64_t width = pe_turn_width(j->turn);
+    const int64_t width = pe_rotation_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan);
     make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
-    pe_turn_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
+    pe_rotation_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
 }
 
 static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t D = j->plan->dims.D, width = pe_turn_width(j->turn);
+    const int64_t D = j->plan->dims.D, width = pe_rotation_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
-        pe_turn        own;
-        const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
+        pe_rotary        own;
+        const pe_rotary *turn = pe_rotation_of_head(&own, j->turn, h);
         if (!j->in_double && !j->given && (h == 0 || turn == &own))
             make_rows(j, turn, table, width, b, s0, n, thread, 0);
         for (int64_t s = 0; s < n; s++) {
@@ -196,7 +197,7 @@ posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_e
 /* A table has a row for all heads of a token. */
 static posenc_status check_heads(const posenc_plan *plan, const char *who, posenc_error *err)
 {
-    if (plan->turn.heads == 1)
+    if (plan->rotary.heads == 1)
         return POSENC_OK;
     return pe_fail(err, POSENC_UNSUPPORTED,
                    "%s: each head has frequencies of its own (per_head=yes) and a table has one row for all; "
@@ -310,8 +311,8 @@ posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *param
 }
 
 /* x are the rows to turn: those of the side, or their cotangents. */
-static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
-                      const posenc_tensor *to, double sign, pe_arena arena)
+static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side *s,
+                      const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
 {
     const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
@@ -326,11 +327,11 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.sign      = sign;
     j.x.far_table = s->table != NULL;
     j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
-    j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
+    j.is_direct   = !j.in_double && pe_rotation_stores(turn, from->dtype, to->dtype);
     j.block       = block_of(from->shape[0] * from->shape[2]);
     j.blocks      = (from->shape[2] + j.block - 1) / j.block;
     j.threads     = bytes < TOO_FEW ? 1 : plan->threads;
-    pe_turn_aim(&j.x, turn, bytes);
+    pe_rotation_aim(&j.x, turn, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
@@ -350,8 +351,8 @@ static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_
     if (!sides[0].table || !sides[count - 1].table)
         return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
                               workspace, arena, err);
-    turn->queries = &plan->turn;
-    turn->keys    = &plan->turn_keys;
+    turn->queries = &plan->rotary;
+    turn->keys    = &plan->rotary_keys;
     *arena        = (pe_arena){workspace, 0};
     return pe_check_workspace(workspace, "rotate", err);
 }
@@ -380,7 +381,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
 
 int64_t posenc_rotary_width(const posenc_plan *plan, posenc_side of)
 {
-    return plan ? pe_turn_width(of == POSENC_KEYS ? &plan->turn_keys : &plan->turn) : 0;
+    return plan ? pe_rotation_width(of == POSENC_KEYS ? &plan->rotary_keys : &plan->rotary) : 0;
 }
 
 typedef struct table_job {
@@ -400,7 +401,7 @@ static void fill_rows(void *context, int64_t index, int thread)
               t->stream);
 }
 
-static void make_table(const posenc_plan *plan, const pe_turn *turn, const posenc_positions *pos,
+static void make_table(const posenc_plan *plan, const pe_rotary *turn, const posenc_positions *pos,
                        const posenc_tensor *table, pe_arena arena)
 {
     const int64_t rows  = table->shape[0] * table->shape[1],
@@ -480,9 +481,9 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     const posenc_tensor none    = {0};
     pe_turned_side      back[2] = {{.x = &none}, {.x = &none}};
     for (int i = 0; i < count; i++) {
-        const side    *s  = &sides[i];
-        const pe_turn *by = s->side == POSENC_QUERIES ? turn.queries : turn.keys;
-        back[s->side]     = (pe_turned_side){s->from, s->dx, &s->pos, by};
+        const side      *s  = &sides[i];
+        const pe_rotary *by = s->side == POSENC_QUERIES ? turn.queries : turn.keys;
+        back[s->side]       = (pe_turned_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
             turn_side(plan, by, s, s->dto, s->dx, -io->direction, arena);
     }

@@ -19,12 +19,12 @@ static const pe_resolved *rotary_of(const posenc_plan *plan)
 
 int posenc_rotary_coordinates(const posenc_plan *plan)
 {
-    return plan && rotary_of(plan)->room ? plan->turn.axes : 1;
+    return plan && rotary_of(plan)->room ? plan->rotary.axes : 1;
 }
 
 int64_t posenc_rotary_heads(const posenc_plan *plan)
 {
-    return plan && rotary_of(plan)->room ? plan->turn.heads : 1;
+    return plan && rotary_of(plan)->room ? plan->rotary.heads : 1;
 }
 
 void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
@@ -32,18 +32,18 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
 {
     const pe_resolved  *rotary = rotary_of(plan);
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
-    t->queries                 = rotary->room ? &plan->turn : NULL;
-    t->keys                    = rotary->room ? &plan->turn_keys : NULL;
+    t->queries                 = rotary->room ? &plan->rotary : NULL;
+    t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
     if (!rotary->room || !rotary->room->by_run || !rotary->room->by_run(rotary->set))
         return;
-    pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes, plan->turn.heads);
+    pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)
         return;
     rotary->room->turn(&rotary->problem, &run, &t->made[0]);
     if (!rotary->room->grows)
         t->made[0].growth = NULL;
-    pe_turn_finish(&t->made[0]);
-    t->made[1] = pe_turn_for_keys(&t->made[0]);
+    pe_rotation_finish(&t->made[0]);
+    t->made[1] = pe_rotation_for_keys(&t->made[0]);
     t->queries = &t->made[0];
     t->keys    = &t->made[1];
 }
@@ -51,7 +51,7 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
 posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
                                 posenc_error *err)
 {
-    const int64_t m = t->queries ? t->queries->spoilt : -1;
+    const int64_t m = t->queries ? t->queries->unusable : -1;
     if (m < 0)
         return POSENC_OK;
     return pe_fail(
@@ -135,12 +135,12 @@ static void sum_elements(void *context, int64_t index, int thread)
     for (int64_t e = from; e < to; e++) {
         const int64_t b = e / x->shape[2], s = e % x->shape[2];
         double        at[PE_MAX_AXES];
-        pe_turn_place(side->turn, side->pos, b, s, at);
+        pe_rotation_place(side->turn, side->pos, b, s, at);
         for (int64_t h = 0; h < x->shape[1]; h++) {
             pe_load_double(row, pe_row(x, b, h, s), x->dtype, 1, D);
             pe_load_double(row + D, pe_row(dx, b, h, s), dx->dtype, 1, D);
-            pe_turn_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
-                           row + D);
+            pe_rotation_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
+                               row + D);
         }
     }
 }
@@ -150,7 +150,7 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
 {
     const pe_resolved  *rotary = rotary_of(plan);
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
-    const pe_turn      *turn   = &plan->turn;
+    const pe_rotary    *turn   = &plan->rotary;
     slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan, NULL))
         return;

@@ -125,15 +125,15 @@ typedef struct pe_encoding {
     int (*axes)(const pe_problem *p);
     /* Heads that have frequencies of their own, queries and keys alike: 1 or H. NULL: 1. */
     int64_t (*heads)(const pe_problem *p);
-    /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows`
-       also growth and center. */
-    void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
+    /* Fills the rotation but for what pe_rotation_finish does; its arrays have room for D/2 pairs. With
+       `grows` also growth and center. */
+    void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t);
     int grows;
     /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again.
        NULL: no. */
     int (*by_run)(const pe_value *set);
     /* Gradients of frequencies, dw [heads, M, axes], to parameters, adding. NULL where there are none. */
-    void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+    void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_rotary *t, const double dw[],
                       double *const dpar[]);
 
     /* -- score, weight -- */

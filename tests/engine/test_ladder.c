@@ -43,7 +43,7 @@ static void make(subject *s, pe_columns columns, double base, double factor, dou
     for (int64_t m = 0; m < M; m++)
         s->k[m] = pe_frequency_of(m == 3 ? 0 : pow(base, -(double)m / (double)M));
     s->ladder = pe_ladder_lay_out(columns.width, &arena);
-    s->rung   = pe_rung_lay_out(columns.width, &arena);
+    s->rung   = pe_ladder_lay_out_rung(columns.width, &arena);
     assert_true(arena.used <= sizeof memory);
     pe_ladder_make(&s->ladder, &columns, s->k, factor, sense, kernels);
 }

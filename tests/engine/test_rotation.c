@@ -22,32 +22,32 @@ enum { M = 11, FIRST = 3, D = FIRST + 2 * M + 4, ROWS = 6 };
 
 static char memory[64 << 10];
 
-static pe_turn make_turn(pe_layout layout, double magnitude)
+static pe_rotary make_turn(pe_layout layout, double magnitude)
 {
-    pe_arena arena = {memory, 0};
-    pe_turn  t;
-    pe_turn_lay_out(&t, &arena, D, 1, 1);
+    pe_arena  arena = {memory, 0};
+    pe_rotary t;
+    pe_rotation_lay_out(&t, &arena, D, 1, 1);
     assert_true(arena.used <= sizeof memory);
-    pe_turn_one_block(&t, M, FIRST, layout);
+    pe_rotation_one_block(&t, M, FIRST, layout);
     t.magnitude = magnitude;
     t.growth    = NULL;
     for (int m = 0; m < M; m++)
         t.w[m] = (double)(64 - 5 * m) / 64;
-    pe_turn_finish(&t);
+    pe_rotation_finish(&t);
     return t;
 }
 
-static void turn_row(double *x, const pe_turn *t, double position, double sign)
+static void turn_row(double *x, const pe_rotary *t, double position, double sign)
 {
-    pe_turn_row(x, D, t, &position, sign);
+    pe_rotation_row(x, D, t, &position, sign);
 }
 
-static int64_t first_of(const pe_turn *t, int64_t m)
+static int64_t first_of(const pe_rotary *t, int64_t m)
 {
     return t->first + (t->layout == PE_HALF ? m : 2 * m);
 }
 
-static int64_t second_of(const pe_turn *t, int64_t m)
+static int64_t second_of(const pe_rotary *t, int64_t m)
 {
     return t->first + (t->layout == PE_HALF ? m + t->M : 2 * m + 1);
 }
@@ -65,8 +65,8 @@ static void a_row_is_turned_by_cosine_and_sine_of_its_angle(void **state)
     (void)state;
     for (int l = 0; l < 2; l++)
         for (int position = -40; position <= 4000; position += 101) {
-            const pe_turn t = make_turn(layouts[l], 1.25);
-            double        x[D], y[D];
+            const pe_rotary t = make_turn(layouts[l], 1.25);
+            double          x[D], y[D];
             fill(x, "row");
             memcpy(y, x, sizeof y);
             turn_row(y, &t, position, 1);
@@ -84,8 +84,8 @@ static void channels_outside_the_block_pass_unchanged(void **state)
 {
     (void)state;
     for (int l = 0; l < 2; l++) {
-        const pe_turn t = make_turn(layouts[l], 2);
-        double        x[D], y[D];
+        const pe_rotary t = make_turn(layouts[l], 2);
+        double          x[D], y[D];
         fill(x, "outside");
         memcpy(y, x, sizeof y);
         turn_row(y, &t, 77, 1);
@@ -99,8 +99,8 @@ static void turning_back_undoes_turning_but_for_the_magnitude_squared(void **sta
 {
     (void)state;
     for (int l = 0; l < 2; l++) {
-        const pe_turn t = make_turn(layouts[l], 1.5);
-        double        x[D], y[D];
+        const pe_rotary t = make_turn(layouts[l], 1.5);
+        double          x[D], y[D];
         fill(x, "back");
         memcpy(y, x, sizeof y);
         turn_row(y, &t, 123456, 1);
@@ -112,12 +112,12 @@ static void turning_back_undoes_turning_but_for_the_magnitude_squared(void **sta
 
 static void a_table_holds_the_row_s_own_cosines_and_sines_rounded_once(void **state)
 {
-    const pe_turn          t   = make_turn(PE_HALF, 0.75);
+    const pe_rotary        t   = make_turn(PE_HALF, 0.75);
     const posenc_positions pos = posenc_positions_range(1000000, 3);
     float                  table[ROWS * 2 * M];
     (void)state;
-    pe_turn_fill(table, pe_turn_width(&t), &t, &pos, 0, 2, ROWS, NULL, NULL, 0,
-                 pe_kernels_at(0)); /* elements 2 .. 7 */
+    pe_rotation_fill(table, pe_rotation_width(&t), &t, &pos, 0, 2, ROWS, NULL, NULL, 0,
+                     pe_kernels_at(0)); /* elements 2 .. 7 */
     for (int64_t s = 0; s < ROWS; s++)
         for (int64_t m = 0; m < M; m++) {
             double c, n;
@@ -135,15 +135,15 @@ static void rows_of_floats_agree_with_rows_of_doubles_on_every_instruction_set(v
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int l = 0; l < 2; l++)
             for (int sign = -1; sign <= 1; sign += 2) {
-                const pe_turn t = make_turn(layouts[l], 1);
-                float         table[ROWS * 2 * M], x[ROWS * D];
-                double        start[D];
+                const pe_rotary t = make_turn(layouts[l], 1);
+                float           table[ROWS * 2 * M], x[ROWS * D];
+                double          start[D];
                 fill(start, "rows");
                 for (int i = 0; i < ROWS * D; i++)
                     x[i] = (float)start[i % D];
-                pe_turn_fill(table, pe_turn_width(&t), &t, &pos, 0, 0, ROWS, NULL, NULL, 0,
-                             pe_kernels_at(isa));
-                pe_turn_rows(x, D, D, &t, table, ROWS, (float)sign, pe_kernels_at(isa));
+                pe_rotation_fill(table, pe_rotation_width(&t), &t, &pos, 0, 0, ROWS, NULL, NULL, 0,
+                                 pe_kernels_at(isa));
+                pe_rotation_rows(x, D, D, &t, table, ROWS, (float)sign, pe_kernels_at(isa));
                 for (int64_t s = 0; s < ROWS; s++) {
                     double row[D];
                     memcpy(row, start, sizeof row);

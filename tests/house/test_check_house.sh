@@ -42,7 +42,7 @@ small_house() {
     file src/base/parallel.c '#include <omp.h>'
     file src/engine/score/terms.h '#include "base/tensor.h"'
     file src/engine/score/attention.h
-    file src/engine/rotation/rotation.c '#include "engine/score/terms.h"'
+    file src/engine/rotation/rotation.c '#include "base/tensor.h"'
     file src/encodings/encoding.h '#include "engine/score/terms.h"'
     file src/encodings/encodings.def 'ENCODING(score, alibi, alibi)' 'ENCODING(score, t5, t5)' \
         'ENCODING(rotary, rope, rope)' 'ENCODING(rotary, xpos, xpos)'
@@ -127,7 +127,7 @@ append src/base/tensor.h '#include "base/status.h"'
 refused 'a circle of includes: '
 
 append src/engine/rotation/rotation.c '#include <omp.h>'
-refused 'omp.h, which belongs to base/parallel.c alone'
+refused 'omp.h, which belongs to base/parallel.c only'
 
 append src/api/plan.c '#include <jansson.h>'
 refused 'jansson.h, which belongs to'

@@ -5,9 +5,9 @@
  * Place    rotary: q and k are turned by their positions before their product
  * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
  *          a = P * w_m
- *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/rotation/schedule.h)
+ *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (rotation/schedule.h)
  *          so q_i . k_j depends on content and on P(i) - P(j) alone
- *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/rotation/axes.h);
+ *          with several axes pair m follows one coordinate of P, by `axis_rule` (rotation/axes.h);
  *          of a matrix F all of
  *          them: a = sum_n P_n F[m,n]
  * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
@@ -331,7 +331,7 @@ static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_e
 {
     const int64_t schedule = p->set[SCHEDULE].integer;
     for (int n = 0; (schedule == PE_NTK || schedule == PE_DYNAMIC) && n < x->N; n++)
-        if (pe_axis_width(x, n) == 2)
+        if (pe_axes_width(x, n) == 2)
             return pe_fail(
                 err, POSENC_SETTING,
                 "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
@@ -375,7 +375,7 @@ static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_er
                        "rope: angles=ggml has one list of divisors, which this schedule fills; leave out "
                        "freq_factors=yes, or choose schedule=default");
     for (int n = 0; (f.schedule == PE_YARN || pe_ggml_divides(f.schedule)) && n < x->N; n++)
-        if (pe_axis_width(x, n) != 2 * x->M)
+        if (pe_axes_width(x, n) != 2 * x->M)
             return pe_fail(
                 err, POSENC_SETTING,
                 "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
@@ -419,11 +419,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 
 /* ---- the rotation ---- */
 
-static void set_pairs(const pe_problem *p, pe_turn *t)
+static void set_pairs(const pe_problem *p, pe_rotary *t)
 {
     const pe_axes   x      = axes_of(p);
     const pe_layout layout = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
-    pe_turn_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
+    pe_rotation_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
     if (p->set[LAYOUT_OUT].integer)
         t->layout_out = p->set[LAYOUT_OUT].integer == 1 ? PE_INTERLEAVED : PE_HALF;
     t->sense     = p->set[DIRECTION].integer ? -1 : 1;
@@ -431,28 +431,28 @@ static void set_pairs(const pe_problem *p, pe_turn *t)
     if (x.rule == PE_HALVES && x.N > 1) { /* a block for each coordinate: pairs stay within it */
         t->blocks = x.N;
         for (int n = 0; n < x.N; n++)
-            t->start[n + 1] = t->start[n] + pe_axis_block(&x, n);
+            t->start[n + 1] = t->start[n] + pe_axes_block(&x, n);
     }
     pe_axes_deal(&x, t->axis, t->index);
 }
 
 static double frequency_of(const pe_problem *p, const pe_frequencies *f, const pe_rotary_run *run,
-                           const pe_axes *x, const pe_turn *t, int64_t m)
+                           const pe_axes *x, const pe_rotary *t, int64_t m)
 {
     const double *factors = parameter(run, FREQ_FACTORS), *peer = parameter(run, INV_FREQ32);
     if (has(p->set, INV_FREQ32))
         return peer ? peer[m] : NAN;
-    return pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]), factors ? factors[m] : 1);
+    return pe_schedule_frequency(f, m, t->index[m], pe_axes_width(x, t->axis[m]), factors ? factors[m] : 1);
 }
 
-static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const pe_frequencies f      = frequencies(p, run);
     const pe_axes        x      = axes_of(p);
     const double        *matrix = parameter(run, FREQ_MATRIX), *factors = parameter(run, FREQ_FACTORS);
     const int64_t        type    = p->set[FREQUENCY_TYPE].integer;
     const int            columns = t->is_matrix ? x.N : 1;
-    t->magnitude                 = pe_magnitude_of(&f);
+    t->magnitude                 = pe_schedule_magnitude(&f);
     for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
         const int64_t m = i / columns % t->M;
         const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
@@ -462,21 +462,21 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_tu
     }
 }
 
-static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const double        *factors = parameter(run, FREQ_FACTORS), *step = parameter(run, THETA_SCALE32);
     const pe_frequencies f = frequencies(p, run);
     const pe_axes        x = axes_of(p);
-    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axis_width(&x, 0));
+    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axes_width(&x, 0));
     t->slower              = pe_ggml_slower(&f);
     for (int64_t m = 0; m < t->M; m++) {
-        const int64_t d = pe_axis_width(&x, t->axis[m]);
+        const int64_t d = pe_axes_width(&x, t->axis[m]);
         t->divisor[m]   = factors ? factors[m] : pe_ggml_divisor(&f, m, t->index[m], d);
         t->share[m]     = pe_ggml_share(&f, t->index[m], d);
     }
 }
 
-static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void turn(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     set_pairs(p, t);
     set_frequencies(p, run, t);
@@ -490,7 +490,7 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 }
 
 /* Every parameter is a frequency, or divides one. */
-static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_rotary *t, const double dw[],
                       double *const dpar[])
 {
     const pe_frequencies f       = frequencies(p, run);
@@ -534,12 +534,12 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     plain.schedule = PE_DEFAULT;
     plain.single   = 0;
     switch (index) {
-    case INV_FREQ: return pe_frequency_at(&plain, i, i, dim, 1);
+    case INV_FREQ: return pe_schedule_frequency(&plain, i, i, dim, 1);
     case FREQ_MATRIX: return matrix_at(p, rng, i);
-    case THETA_SCALE32: return pe_ggml_step(&f, pe_axis_width(&x, 0));
+    case THETA_SCALE32: return pe_ggml_step(&f, pe_axes_width(&x, 0));
     case INV_FREQ32: /* what angles=float32 has by itself as long as the sequence is short */
-        return f.schedule == PE_EXPLICIT ? (double)(float)pe_frequency_at(&plain, i, i, dim, 1)
-                                         : pe_frequency_at(&f, i, i, dim, 1);
+        return f.schedule == PE_EXPLICIT ? (double)(float)pe_schedule_frequency(&plain, i, i, dim, 1)
+                                         : pe_schedule_frequency(&f, i, i, dim, 1);
     default: return 1;
     }
 }

@@ -48,11 +48,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void turn(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const int64_t dim   = p->set[DIM].integer;
     const double  gamma = p->set[GAMMA].real;
-    pe_turn_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
+    pe_rotation_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
     t->center = p->set[CENTER].real;
     for (int64_t m = 0; m < t->M; m++) {
         const double zeta = (2 * (double)m / (double)dim + gamma) / (1 + gamma);

@@ -382,7 +382,7 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
     s->hook    = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << BIAS};
-    s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
+    s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .products64 = 1};
 }
 
 const pe_encoding pe_swin_v2 = {

@@ -77,7 +77,7 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
 /* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on
    from there by angle addition (EXACT roundings at most, far below what a float keeps). What a distance has
    does not depend on who came before. The 12 KiB of rows meet as many rows of Wr. This is for those who ask
-   in double; a ladder (engine/rotation/ladder.h) ends in floats, and serves machines that do. */
+   in double; a ladder (rotation/ladder.h) ends in floats, and serves executors that do. */
 enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
 typedef struct waves {

@@ -448,16 +448,18 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1.0 / sqrt(2 * (double)p->D);
-    s->prepare = (pe_preparation){.fill        = prolong,
-                                  .fold        = prolong_back,
-                                  .beside      = beside,
-                                  .beside_back = beside_back,
-                                  .width       = width(p)};
+    s->prepare = (pe_preparation){.fill             = prolong,
+                                  .fold             = prolong_back,
+                                  .by_position      = beside,
+                                  .by_position_back = beside_back,
+                                  .width            = width(p)};
     if (is_relative(p->set))
         s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
     if (p->set[CLS].integer)
-        s->hook = (pe_tile_hook){
-            .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
+        s->hook = (pe_tile_hook){.visit      = visit,
+                                 .visit_back = visit_back,
+                                 .is_special = is_cls,
+                                 .learns     = 1 << TABLE | 1 << THETAS};
 }
 
 const pe_encoding pe_tupe = {

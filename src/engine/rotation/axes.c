@@ -80,15 +80,15 @@ posenc_status pe_axes_check(const pe_axes *x, const char *who, posenc_error *err
     return POSENC_OK;
 }
 
-int64_t pe_axis_block(const pe_axes *x, int n)
+int64_t pe_axes_block(const pe_axes *x, int n)
 {
     return x->given ? x->sections[n] : x->M / x->N;
 }
 
-int64_t pe_axis_width(const pe_axes *x, int axis)
+int64_t pe_axes_width(const pe_axes *x, int axis)
 {
     if (has_blocks(x))
-        return 2 * pe_axis_block(x, axis);
+        return 2 * pe_axes_block(x, axis);
     return x->rule == PE_AXIAL_ALTERNATE ? 2 * (x->M / x->N) : 2 * x->M;
 }
 
@@ -97,25 +97,25 @@ static int section_of(const pe_axes *x, int64_t m, int64_t *start)
 {
     int n  = 0;
     *start = 0;
-    while (n < x->N - 1 && m >= *start + pe_axis_block(x, n))
-        *start += pe_axis_block(x, n++);
+    while (n < x->N - 1 && m >= *start + pe_axes_block(x, n))
+        *start += pe_axes_block(x, n++);
     return n;
 }
 
 /* One pair after the other to the coordinate that has got the least of its share, but never twice in a row
-   while others have some left; the last pair goes to coordinate 0, if there are three. */
+   while others still want some; the last pair goes to coordinate 0, if there are three. */
 static void deal_evenly(const pe_axes *x, int32_t axis[])
 {
-    int64_t left[PE_MAX_AXES], placed[PE_MAX_AXES] = {0};
+    int64_t wanted[PE_MAX_AXES], placed[PE_MAX_AXES] = {0};
     int     last = -1;
     for (int n = 0; n < x->N; n++)
-        left[n] = x->sections[n] - (n == 0 && x->N > 2);
+        wanted[n] = x->sections[n] - (n == 0 && x->N > 2);
     for (int64_t m = 0; m < x->M; m++) {
         int best = -1;
         for (int again = 0; again < 2 && best < 0; again++) /* the second time the last one may come again */
             for (int n = 0; n < x->N; n++)
-                if (left[n] > placed[n] && (n != last || again) &&
-                    (best < 0 || placed[n] * left[best] < placed[best] * left[n]))
+                if (wanted[n] > placed[n] && (n != last || again) &&
+                    (best < 0 || placed[n] * wanted[best] < placed[best] * wanted[n]))
                     best = n;
         axis[m] = best < 0 ? 0 : best;
         placed[axis[m]]++;

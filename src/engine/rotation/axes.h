@@ -4,7 +4,7 @@
  *
  * A position may have several coordinates: time, row and column of a video. A rule deals them out over the M
  * pairs of the rotated block and says, for each pair, which number it has in which list of frequencies: pair
- * m follows coordinate axis[m] and is number index[m] of a list over pe_axis_width channels. The rules are
+ * m follows coordinate axis[m] and is number index[m] of a list over pe_axes_width channels. The rules are
  * those of published models, a closed list; with one coordinate they are all the same. `matrix` deals nothing
  * out: the angle of a pair is a sum over all coordinates.
  *
@@ -47,9 +47,9 @@ posenc_status pe_axes_check(const pe_axes *x, const char *who, posenc_error *err
 void pe_axes_deal(const pe_axes *x, int32_t axis[], int32_t index[]);
 
 /* Channels of the list that pairs of a coordinate belong to. */
-int64_t pe_axis_width(const pe_axes *x, int axis);
+int64_t pe_axes_width(const pe_axes *x, int axis);
 
 /* Pairs of coordinate n where each has a block of its own. */
-int64_t pe_axis_block(const pe_axes *x, int n);
+int64_t pe_axes_block(const pe_axes *x, int n);
 
 #endif

@@ -50,7 +50,7 @@ static double llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     plain.schedule       = PE_DEFAULT;
     plain.single         = 1;
     const double low = f->low_freq_factor, high = f->high_freq_factor,
-                 wave = single(single(1 / pe_frequency_at(&plain, m, j, d, 1)) * single(2 * PI));
+                 wave = single(single(1 / pe_schedule_frequency(&plain, m, j, d, 1)) * single(2 * PI));
     if (wave < single(f->original_length / high))
         return 1;
     if (wave > single(f->original_length / low) || low == high)
@@ -67,7 +67,7 @@ double pe_ggml_divisor(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     switch (f->schedule) {
     case PE_LONGROPE: return list ? single(list[m]) : 1;
     case PE_LLAMA3: return llama3(f, m, j, d);
-    case PE_PROPORTIONAL: return pe_frequency_at(f, m, j, d, 1) != 0 ? 1 : single(1e30);
+    case PE_PROPORTIONAL: return pe_schedule_frequency(f, m, j, d, 1) != 0 ? 1 : single(1e30);
     default: return 1;
     }
 }

@@ -12,28 +12,33 @@ enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
 
 #define AMID (PE_STEP / 2 - 0.5) /* where the base of a block stands in it */
 
+static int64_t padded(int64_t n)
+{
+    return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
+}
+
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 {
-    pe_ladder ladder = {.padded = pe_padded(width)};
+    pe_ladder ladder = {.padded = padded(width)};
     ladder.fine      = pe_take_doubles(arena, 3 * ladder.padded);
     ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
     ladder.row       = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return ladder;
 }
 
-pe_rung pe_rung_lay_out(int64_t width, pe_arena *arena)
+pe_rung pe_ladder_lay_out_rung(int64_t width, pe_arena *arena)
 {
     pe_rung rung = {.coarse_at = NOWHERE};
-    rung.coarse  = pe_take_doubles(arena, 2 * pe_padded(width));
+    rung.coarse  = pe_take_doubles(arena, 2 * padded(width));
     rung.row     = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return rung;
 }
 
-pe_rung *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena)
+pe_rung *pe_ladder_lay_out_rungs(int threads, int64_t width, pe_arena *arena)
 {
     pe_rung *rungs = pe_take(arena, (size_t)threads * sizeof *rungs);
     for (int i = 0; i < threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(width, arena);
+        const pe_rung rung = pe_ladder_lay_out_rung(width, arena);
         if (arena->memory)
             rungs[i] = rung;
     }
@@ -77,7 +82,7 @@ static void pad(const pe_ladder *l, double row[], double factor)
     }
 }
 
-/* The row that steps every column on by as much as `position` turns its pair. */
+/* The row that steps every column on by as much as `position` rotates its pair. */
 static void step_row(const pe_ladder *l, double position, double row[])
 {
     const pe_columns *c       = &l->columns;

@@ -46,7 +46,7 @@ typedef struct pe_ladder {
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
     float               small;         /* kernels.h */
     double             *fine, *middle; /* [3, padded]: kernels.h; [PE_MIDDLE, 2, padded] */
-    double             *row;           /* [2, M], of one thread: used by pe_ladder_make alone */
+    double             *row;           /* [2, M], of one thread: used by pe_ladder_make only */
     const pe_kernels   *kernels;
 } pe_ladder;
 
@@ -61,15 +61,10 @@ enum { PE_LADDER_ROWS = 128 };
 
 enum { PE_BEYOND = 32 << 20 /* bytes: more than the last cache holds */ };
 
-static inline int64_t pe_padded(int64_t n)
-{
-    return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
-}
-
 /* Memory for rows of `width` floats, and for a thread; both count on an arena without memory. */
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena);
-pe_rung   pe_rung_lay_out(int64_t width, pe_arena *arena);
-pe_rung  *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena);
+pe_rung   pe_ladder_lay_out_rung(int64_t width, pe_arena *arena);
+pe_rung  *pe_ladder_lay_out_rungs(int threads, int64_t width, pe_arena *arena);
 
 /* Makes the rows that serve everywhere. */
 void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,

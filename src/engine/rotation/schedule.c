@@ -132,7 +132,7 @@ static pe_wide to_whole(pe_wide x, int up)
     return pe_wide_of(whole + (up ? x.lo > 0 : -(x.lo < 0)));
 }
 
-/* 0 for pairs that are left alone, 1 for those that are slowed, between them a straight line. */
+/* 0 for pairs that keep their frequency, 1 for those that are slowed, between them a straight line. */
 static pe_wide yarn_ramp(const pe_frequencies *f, int64_t j, int64_t d)
 {
     const pe_wide zero = {0, 0}, most = {(double)(d - 1), 0}; /* d, not pairs: every program has it so */
@@ -165,7 +165,7 @@ static pe_wide longrope(const pe_frequencies *f, int64_t m, int64_t j, int64_t d
 }
 
 /* The common Python code, step by step: wavelengths are compared, the middle is blended. Where
-   high_freq_factor is not above low_freq_factor there is no middle: a step at low_freq_factor turns. */
+   high_freq_factor is not above low_freq_factor there is no middle: it becomes a step at low_freq_factor. */
 static pe_wide llama3_single(const pe_frequencies *f, pe_wide w)
 {
     const pe_wide one = pe_wide_of(1), low = pe_wide_of(f->low_freq_factor),
@@ -197,12 +197,12 @@ static pe_wide llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     return pe_wide_product(w, pe_wide_sum(slow, s));
 }
 
-/* Exponents over the whole head; only the first pairs turn. */
+/* Exponents over the whole head; only the first pairs are rotated. */
 static pe_wide proportional(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    const double turning = floor(f->partial_rotary_factor * (double)d / 2),
+    const double rotated = floor(f->partial_rotary_factor * (double)d / 2),
                  factor  = isnan(f->factor) ? 1 : f->factor;
-    return (double)j < turning ? ratio(f, plain(f, m, j, d), pe_wide_of(factor)) : pe_wide_of(0);
+    return (double)j < rotated ? ratio(f, plain(f, m, j, d), pe_wide_of(factor)) : pe_wide_of(0);
 }
 
 static pe_wide given(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
@@ -236,7 +236,7 @@ static pe_wide pixel(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     return product(f, rounded(f, PI), rounded(f, half_waves));
 }
 
-double pe_frequency_at(const pe_frequencies *f, int64_t m, int64_t j, int64_t d, double divisor)
+double pe_schedule_frequency(const pe_frequencies *f, int64_t m, int64_t j, int64_t d, double divisor)
 {
     static pe_wide (*const rules[PE_SCHEDULES])(const pe_frequencies *, int64_t, int64_t, int64_t) = {
         [PE_DEFAULT] = plain,       [PE_LINEAR] = linear,   [PE_NTK] = ntk,
@@ -265,9 +265,9 @@ static double grown(double factor, double by)
     return factor <= 1 ? 1 : 0.1 * by * log(factor) + 1;
 }
 
-static double or_else(double x, double standard)
+static double or_else(double x, double otherwise)
 {
-    return isnan(x) ? standard : x;
+    return isnan(x) ? otherwise : x;
 }
 
 static int is_set(double x) /* what Python calls true */
@@ -325,7 +325,7 @@ static double one(const pe_frequencies *f)
     return 1;
 }
 
-double pe_magnitude_of(const pe_frequencies *f)
+double pe_schedule_magnitude(const pe_frequencies *f)
 {
     static double (*const rules[])(const pe_frequencies *) = {
         [PE_HF] = hf,          [PE_VLLM] = vllm,        [PE_DEEPSEEK] = deepseek,

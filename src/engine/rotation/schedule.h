@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * schedule.h: how fast each pair of a rotation turns, and the magnitude of all pairs
+ * schedule.h: how fast each pair is rotated, and the magnitude of all pairs
  *
  * A schedule is a formula w(j, d): the frequency of pair number j of a list over d channels. Which j and d a
  * pair of the head has is the business of axes.h. All formulas start from the same powers base^(-2j/d); YaRN,
@@ -61,10 +61,10 @@ typedef struct pe_frequencies {
 } pe_frequencies;
 
 /* w of pair m of the head, number j of a list over d channels, divided by `divisor`. */
-double pe_frequency_at(const pe_frequencies *f, int64_t m, int64_t j, int64_t d, double divisor);
+double pe_schedule_frequency(const pe_frequencies *f, int64_t m, int64_t j, int64_t d, double divisor);
 
 /* The factor on cosine and sine. */
-double pe_magnitude_of(const pe_frequencies *f);
+double pe_schedule_magnitude(const pe_frequencies *f);
 
 /* Is the present sequence longer than the trained one? */
 int pe_schedule_is_long(const pe_frequencies *f);

@@ -10,31 +10,31 @@
 
 enum { BLOCK = 64 };
 
-typedef struct block {
+typedef struct rows_block {
     double *pos, *rows, *x; /* [BLOCK, N], [BLOCK, width], [width] */
-} block;
+} rows_block;
 
-typedef struct job {
+typedef struct rows_job {
     const pe_rows_run *r;
-    block             *blocks; /* [threads] */
+    rows_block        *blocks; /* [threads] */
     pe_sequence_table  table;  /* where the room has a sequence */
-} job;
+} rows_job;
 
 static int has_sequence(const pe_rows_run *r)
 {
     return r->sequence.rows != NULL;
 }
 
-static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
+static rows_job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
 {
-    job j    = {.r = r};
-    j.blocks = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
+    rows_job j = {.r = r};
+    j.blocks   = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
     for (int i = 0; i < r->threads; i++) {
-        block x = {0};
-        x.pos   = pe_take_doubles(arena, BLOCK * r->N);
-        x.rows  = pe_take_doubles(arena, BLOCK * r->width);
-        x.x     = pe_take_doubles(arena, r->width);
-        if (arena->memory)
+        rows_block x = {0};
+        x.pos        = pe_take_doubles(arena, BLOCK * r->N);
+        x.rows       = pe_take_doubles(arena, BLOCK * r->width);
+        x.x          = pe_take_doubles(arena, r->width);
+        if (j.blocks)
             j.blocks[i] = x;
     }
     if (has_sequence(r))
@@ -44,7 +44,7 @@ static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
 }
 
 /* The table as far as this run reaches. */
-static void make_table(job *j)
+static void make_table(rows_job *j)
 {
     const pe_rows_run *r    = j->r;
     double             high = -1;
@@ -65,7 +65,7 @@ static void find_positions(const pe_rows_run *r, double *pos, int64_t b, int64_t
                 pos[s * N + c] = pe_coordinate(&r->pos, b, s0 + s, c) + (range ? r->first : 0);
 }
 
-static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0, int64_t n)
+static void add_rows(const pe_rows_run *r, const rows_block *k, int64_t b, int64_t s0, int64_t n)
 {
     for (int64_t s = 0; s < n; s++) {
         const double *row = k->rows + s * r->width;
@@ -82,9 +82,9 @@ static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0
 /* One block of positions for every item of the batch. */
 static void forward_block(void *context, int64_t index, int thread)
 {
-    const job         *j  = context;
+    const rows_job    *j  = context;
     const pe_rows_run *r  = j->r;
-    const block       *k  = j->blocks + thread;
+    const rows_block  *k  = j->blocks + thread;
     const int64_t      s0 = index * BLOCK, n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
     for (int64_t b = 0; b < r->B; b++) {
         if (b == 0 || pe_position_batches(&r->pos) > 1) {
@@ -102,7 +102,7 @@ static void forward_block(void *context, int64_t index, int thread)
 
 enum {
     WAVE_ROWS = 1024,   /* of one task */
-    TOO_FEW   = 1 << 19 /* bytes: made before a second thread is awake */
+    TOO_FEW   = 1 << 19 /* bytes: made before a second thread has started */
 };
 
 typedef struct wave_job {
@@ -125,45 +125,54 @@ static void fill_waves(void *context, int64_t index, int thread)
 {
     const wave_job    *j = context;
     const pe_rows_run *r = j->r;
-    const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, left = r->L - s;
+    const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, rest = r->L - s;
     const double       p = j->start + (double)s, blank = r->blank - p;
-    const int64_t      rows = left < WAVE_ROWS ? left : WAVE_ROWS, stride = r->y.stride[1];
+    const int64_t      rows = rest < WAVE_ROWS ? rest : WAVE_ROWS, stride = r->y.stride[1];
     float             *to = pe_row(&r->y, b, s, 0);
     pe_ladder_rows(r->waves, &j->rungs[thread], to, stride, rows, p, j->stream);
     if (blank >= 0 && blank < (double)rows && blank == floor(blank))
         memset(to + (int64_t)blank * stride, 0, (size_t)r->width * sizeof *to);
 }
 
-/* On an arena without memory it only counts. */
+static pe_rung *lay_out_waves(const pe_rows_run *r, pe_arena *arena)
+{
+    return pe_ladder_lay_out_rungs(r->threads, r->width, arena);
+}
+
 static void make_waves(const pe_rows_run *r, pe_arena *arena)
 {
     wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
-    j.rungs             = pe_rungs_lay_out(r->threads, r->width, arena);
-    if (!arena->memory)
-        return;
-    j.stream = pe_ladder_streams(&r->y, bytes, r->waves->columns.M);
+    j.rungs             = lay_out_waves(r, arena);
+    j.stream            = pe_ladder_streams(&r->y, bytes, r->waves->columns.M);
     pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
 }
 
-void pe_rows_forward(const pe_rows_run *r, pe_arena *arena)
+/* ---- forward ---- */
+
+/* Which of both ways a run takes, a plan does not know. */
+void pe_rows_forward_lay_out(const pe_rows_run *r, pe_arena *arena)
 {
-    pe_arena  blocks = *arena;
-    const int counts = !arena->memory;
-    if (r->waves && (counts || is_waves(r))) {
+    pe_arena waves = *arena;
+    if (r->waves)
+        lay_out_waves(r, &waves);
+    lay_out(r, arena, 0);
+    arena->used = arena->used > waves.used ? arena->used : waves.used;
+}
+
+void pe_rows_forward_run(const pe_rows_run *r, pe_arena *arena)
+{
+    if (is_waves(r)) {
         make_waves(r, arena);
-        if (!counts)
-            return;
-    }
-    job j = lay_out(r, &blocks, 0);
-    if (counts) {
-        arena->used = arena->used > blocks.used ? arena->used : blocks.used;
         return;
     }
+    rows_job j = lay_out(r, arena, 0);
     if (has_sequence(r))
         make_table(&j);
     pe_parallel_for((r->L + BLOCK - 1) / BLOCK, r->threads, forward_block, &j);
 }
+
+/* ---- backward ---- */
 
 /* y = x + row: the cotangent of x is that of y */
 static void pass_through(const pe_rows_run *r, double *row)
@@ -176,7 +185,7 @@ static void pass_through(const pe_rows_run *r, double *row)
 }
 
 /* rows[s,:] += dy[b, s0+s, :] */
-static void add_cotangents(const pe_rows_run *r, const block *k, int64_t b, int64_t s0, int64_t n)
+static void add_cotangents(const pe_rows_run *r, const rows_block *k, int64_t b, int64_t s0, int64_t n)
 {
     for (int64_t s = 0; s < n; s++) {
         pe_load_double(k->x, pe_row(&r->x, b, s0 + s, 0), r->x.dtype, r->x.stride[2], r->width);
@@ -185,12 +194,15 @@ static void add_cotangents(const pe_rows_run *r, const block *k, int64_t b, int6
     }
 }
 
-void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
+void pe_rows_backward_lay_out(const pe_rows_run *r, pe_arena *arena)
 {
-    job          j = lay_out(r, arena, 1);
-    const block *k = j.blocks;
-    if (!arena->memory)
-        return;
+    lay_out(r, arena, 1);
+}
+
+void pe_rows_backward_run(const pe_rows_run *r, pe_arena *arena)
+{
+    rows_job          j = lay_out(r, arena, 1);
+    const rows_block *k = j.blocks;
     if (r->y.data)
         pass_through(r, k->x);
     if ((!r->rows_back && !has_sequence(r)) || !r->part.dpar)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rows.h: machine 1, rows of a table added to the embeddings
+ * rows.h: the pass that adds rows of a table to the embeddings
  *
  * A room makes rows in double for a list of positions, of one coordinate or several; this adds them to x in
  * any storage type, block by block, and hands cotangents back. Where all items of a batch stand at the same
@@ -35,8 +35,10 @@ typedef struct pe_rows_run {
     const pe_kernels *kernels;
 } pe_rows_run;
 
-/* On an arena without memory both only count. */
-void pe_rows_forward(const pe_rows_run *r, pe_arena *arena);
-void pe_rows_backward(const pe_rows_run *r, pe_arena *arena);
+/* The memory of any run of the plan; and the run. */
+void pe_rows_forward_lay_out(const pe_rows_run *r, pe_arena *arena);
+void pe_rows_backward_lay_out(const pe_rows_run *r, pe_arena *arena);
+void pe_rows_forward_run(const pe_rows_run *r, pe_arena *arena);
+void pe_rows_backward_run(const pe_rows_run *r, pe_arena *arena);
 
 #endif

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attend.h: machine 3, attention - what the executors share
+ * attention.h: one run of attention, and what is said of its pairs
  *
  * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their
- * numbers. Two executors take it. `reference` computes in double, one query row at a time, and reads like the
- * paper. `tiled` computes in float, one tile at a time, in linear memory. Both lay their pieces out in an
- * arena: on an arena without memory they only count, so a plan knows its workspace.
+ * numbers. Executors ask it for rows by distance (members.c) and, pair by pair, for numbers that lie
+ * in the caller's tensor, masks and segments (pairs.c).
  */
-#ifndef PE_ENGINE_ATTEND_H
-#define PE_ENGINE_ATTEND_H
+#ifndef PE_ENGINE_ATTENTION_H
+#define PE_ENGINE_ATTENTION_H
 
 #include "base/positions.h"
 #include "base/workspace.h"
-#include "engine/score/terms.h"
 #include "engine/rotation/rotation.h"
+#include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
 typedef struct pe_attention {
-    pe_problem      sizes; /* of this run; `set` is not used; D is that of prepared rows */
-    int64_t         D;     /* of the caller's q and k */
-    const pe_terms *terms;
-    pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
-    const pe_turn *grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then without:
-                             growth.c */
-    pe_turn        plain[2];
-    const pe_turn *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
+    pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
+    int64_t          D;     /* of the caller's q and k */
+    const pe_terms  *terms;
+    pe_part          parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
+    const pe_rotary *grown; /* a rotation whose scores grow or decay with distance (xPos); rotary is then
+                             without: tile_rows.c */
+    pe_rotary        plain[2];
+    const pe_rotary *rotary, *rotary_keys; /* of queries and of keys; NULL: no rotation */
 
     posenc_tensor    q, k, v;
-    posenc_positions q_pos, k_pos;   /* for distances, one coordinate */
-    posenc_positions q_turn, k_turn; /* for the rotation: the same, or all coordinates */
+    posenc_positions q_pos, k_pos;                 /* for distances, one coordinate */
+    posenc_positions q_coordinates, k_coordinates; /* for the rotation: the same, or all coordinates */
     int              mask;
     pe_reach         reach;    /* of the masks by distance */
     int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
@@ -38,37 +37,43 @@ typedef struct pe_attention {
     posenc_tensor o, lse;           /* outputs of the forward, inputs of the backward */
     posenc_tensor dout, dq, dk, dv; /* backward only */
 
+    /* No run yet but the plan: what only a run knows (positions, storage, wanted gradients) is taken to be
+       whatever needs most memory. */
+    int for_any_run;
+
     int               threads;
     int64_t           tile_q, tile_k, max_distances;
     posenc_products   products;
     const pe_kernels *kernels;
 } pe_attention;
 
-/* Executor 1. `scores` writes S before masks. */
-void pe_reference_forward(const pe_attention *a, pe_arena *arena);
-void pe_reference_backward(const pe_attention *a, pe_arena *arena);
-void pe_reference_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena);
-
-/* Executor 2. */
-void pe_tiled_forward(const pe_attention *a, pe_arena *arena);
-void pe_tiled_backward(const pe_attention *a, pe_arena *arena);
-void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena);
-
-/* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0; in double. */
-void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
-
-/* growth[D]: by what the logarithm of a channel's share of q.k changes per token of distance; zeros where
-   nothing turns. */
-void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[]);
+/* ---- members.c ---- */
 
 /* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
-void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
-                    int64_t n, double rows[]);
-void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
-                    int64_t n, const double drows[]);
+void pe_members_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, double rows[]);
+void pe_members_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, const double drows[]);
 
-/* Numbers of pairs (i, j0 .. j0+n-1) of head h added to `to`, and their cotangents to where the caller wants
-   them. */
+/* Does anybody want the gradient of any of these parameters in double? And gradients that this member
+   folds? */
+int pe_members_part_wanted(const pe_part *part);
+int pe_members_wanted(const pe_part *part, const pe_by_distance *m);
+
+/* Adds a row of cotangents to where the caller has the gradient. */
+static inline void pe_add_row(void *to, posenc_dtype dtype, const double *row, int64_t width)
+{
+    for (int64_t d = 0; d < width; d++) {
+        if (dtype == POSENC_F64)
+            ((double *)to)[d] += row[d];
+        else
+            ((float *)to)[d] += (float)row[d];
+    }
+}
+
+/* ---- pairs.c ---- */
+
+/* Numbers of pairs (i, j0 .. j0+n-1) of head h, and their cotangents to where the caller wants them. */
 void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[]);
 void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
                   const double cotangents[]);
@@ -79,26 +84,22 @@ const float *pe_pairs_at(const pe_attention *a, int64_t h, int64_t i, int64_t j0
 static inline int pe_pairs_wanted(const pe_attention *a)
 {
     const pe_part *part = &a->parts[PE_SCORE];
-    return a->terms->pairs.matrix && part->dleft && part->dleft[a->terms->pairs.param];
+    return a->terms->pairs.matrix && part->dtensor && part->dtensor[a->terms->pairs.param];
 }
 
-/* Does anybody want the gradient of any of these parameters in double? */
-int pe_part_wanted(const pe_part *part);
-
-/* Does anybody want gradients that this member folds? */
-int pe_member_wanted(const pe_part *part, const pe_by_distance *m);
-
 /* May query i of item b, head h see key j? All masks together. */
-int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
+int pe_pairs_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
 
 /* Segment of element s of item b; 0 where the run brought none. */
-int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s);
+int64_t pe_pairs_segment(const posenc_tensor *segments, int64_t b, int64_t s);
 
 /* Did the run bring segments? Otherwise all tokens are of one. */
-static inline int pe_segments_known(const pe_attention *a)
+static inline int pe_has_segments(const pe_attention *a)
 {
     return a->q_segments.data || a->k_segments.data;
 }
+
+/* ---- parts of the terms ---- */
 
 /* G_h[z], D doubles, and its gradient (NULL if not wanted). */
 static inline const double *pe_segment_vector(const pe_attention *a, int64_t h, int z)
@@ -112,10 +113,10 @@ static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int 
     return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
 }
 
-/* Does a token at this position stand apart from the bias by distance? */
-static inline int pe_is_apart(const pe_attention *a, double position)
+/* Is a token at this position special, without the bias by distance? */
+static inline int pe_attention_is_special(const pe_attention *a, double position)
 {
-    return a->terms->hook.apart && a->terms->hook.apart(a->parts[PE_SCORE].p, position);
+    return a->terms->hook.is_special && a->terms->hook.is_special(a->parts[PE_SCORE].p, position);
 }
 
 /* Do the terms need whole distances? */

@@ -27,7 +27,7 @@ static inline int64_t pe_index_column(double P, int64_t columns)
     return (int64_t)P - pe_index_row(P, columns) * columns;
 }
 
-/* Swin: which of all offsets on a window of rows x columns an offset (query less key) is. */
+/* Swin: which of all offsets on a window of rows x columns an offset (query - key) is. */
 static inline int64_t pe_index_window(int64_t dy, int64_t dx, int64_t rows, int64_t columns)
 {
     return (dy + rows - 1) * (2 * columns - 1) + dx + columns - 1;

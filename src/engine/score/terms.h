@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terms.h: what a score is made of - the one data structure between rooms and machines
+ * terms.h: what a score is made of - the one data structure between rooms and executors
  *
  *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
  *     + X_h(i,j)
  *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
- * A room fills in the members it needs and leaves the others empty; the machines (reference.c, tiled.c,
- * tiled_back.c) compute scores, softmax, output and every gradient from the same members and know no
- * encoding. Rooms see and return double; the tiled machine rounds tables once to float. Each member has its
- * adjoint beside it: what `fill` writes, `fold` turns back into gradients of parameters, adding to dpar[i]
- * where that is not NULL.
+ * A room fills in the members it needs and leaves the others empty; the executors (reference/, tiled/)
+ * compute scores, softmax, output and every gradient from the same members and know no encoding. Rooms see
+ * and return double; the tiled executor rounds tables once to float. Each member has its adjoint next to it:
+ * what `fill` writes, `fold` takes back to gradients of parameters, adding to dpar[i] where that is not NULL.
  */
 #ifndef PE_ENGINE_TERMS_H
 #define PE_ENGINE_TERMS_H
@@ -41,10 +40,10 @@ typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
 typedef struct pe_part {
     const pe_problem           *p;
     const double *const        *par;
-    double *const              *dpar;  /* NULL, or one pointer per parameter, each may be NULL */
-    const posenc_tensor *const *left;  /* the caller's tensors of those that stay there, */
-    posenc_tensor *const       *dleft; /* and of their gradients, as dpar */
-    int                         count; /* parameters, and the numbers in each */
+    double *const              *dpar;    /* NULL, or one pointer per parameter, each may be NULL */
+    const posenc_tensor *const *tensor;  /* the caller's tensors of those that stay there, */
+    posenc_tensor *const       *dtensor; /* and of their gradients, as dpar */
+    int                         count;   /* parameters, and the numbers in each */
     const int64_t              *sizes;
 } pe_part;
 
@@ -59,13 +58,13 @@ typedef struct pe_part {
    Where the parameter has one row for each distance, it gives `row`: such a table is as long as the
    positions, and is then neither copied nor summed in double. Its heads share it.
 
-   A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] besides says
-   `waves`: it writes their ranks/2 frequencies. A machine in float makes the sinusoids and multiplies them
+   A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] also says
+   `waves`: it writes their ranks/2 frequencies. The tiled executor makes the sinusoids and multiplies them
    with `param` itself, for all heads at once: row_h(t)[d] = sum_m R(t)[m] * W[m,h,d], R(t) the sines, then
    the cosines, of t times each frequency, t not below `least` and not above `most`.
 
-   clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner`
-   is filled in by the plan. */
+   clipped: all t <= low have one row, and so have all t >= high, so nothing is stored for those beyond.
+   `owner` is filled in by the plan. */
 typedef struct pe_by_distance {
     void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  double rows[]);
@@ -83,12 +82,12 @@ typedef struct pe_by_distance {
     int     param; /* of index, of row or of waves */
     int     clipped;
     int64_t low, high;
-    /* bias: rows are slope(h) * |t|, so that there is no fill and a machine may do without a table. */
+    /* bias: rows are slope(h) * |t|, so that there is no fill and an executor may do without a table. */
     double (*slope)(const pe_problem *p, const double *const par[], int64_t h);
     pe_owner owner;
 } pe_by_distance;
 
-/* A number for each pair, added to the score, that stays where the caller keeps it: a parameter of [.., Lq,
+/* A number for each pair, added to the score, that is read where the caller has it: a parameter of [.., Lq,
    Lk] numbers by place in the tensors, of which head h has matrix number `matrix`. It is neither copied nor
    are its gradients held twice. Heads may share a matrix. */
 typedef struct pe_by_pair {
@@ -117,10 +116,10 @@ typedef struct pe_tile {
  * the tile. A hook with content sees products and queries too. One with state travels: the forward visits the
  * key tiles of a query from right to left, state starting at 0, and what state holds at the end is what the
  * backward starts from; that visits from left to right, on each tile first visit with `backward` set (which
- * must leave state alone), then visit_back, which steps state on. A tile may be all keys at once: then the
+ * must not change state), then visit_back, which steps state on. A tile may be all keys at once: then the
  * backward makes that state itself, by a visit from 0 without `backward`, before visit_back.
  *
- * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or
+ * One with `is_special` is for special tokens, which have no distances (a class token): a pair whose query or
  * key stands at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without
  * such a token are not visited.
  */
@@ -128,7 +127,7 @@ typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
     void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[]);
-    int (*apart)(const pe_problem *p, double position);
+    int (*is_special)(const pe_problem *p, double position);
     int      content; /* wants q, s and, backward, ds and dq */
     int      state;   /* doubles per query, at most PE_HOOK_STATE */
     unsigned learns;  /* bits 1 << index of the parameters that visit_back adds to; 0: any */
@@ -140,12 +139,13 @@ enum { PE_NONE = -1 };
 
 /*
  * What a room makes of a query or a key before anything else sees it: unit rows, further channels that hold
- * the position's half of a product. fill turns n rows x [n,D] of one side and head (a key head for keys) into
+ * the position's half of a product. fill takes n rows x [n,D] of one side and head (a key head for keys) into
  * y; fold takes dy to dx (overwriting) and adds to dpar. A prepared key has `width` numbers, at least D, and
- * everything else of a term that says D then means width; rotation turns its first channels.
+ * everything else of a term that says D then means width; rotation is for its first channels.
  *
- * Where y is x and behind it numbers that follow from the position alone, `beside` gives those, [n,width-D],
- * and beside_back takes their cotangents: a machine may make them once for all items of a batch.
+ * Where y is x and after it numbers that follow from the position only, `by_position` gives those,
+ * [n,width-D], and by_position_back takes their cotangents: an executor may make them once for all items of a
+ * batch.
  *
  * A prepared query has `forms` times as many. With two forms the product q.k of the formula above is the
  * modulus of (q'.k, q''.k): the first width numbers are q', the others q''.
@@ -157,30 +157,30 @@ typedef struct pe_preparation {
                  int64_t n, const double x[], double y[]);
     void (*fold)(const pe_problem *p, const double *const par[], pe_side side, int64_t h, const double pos[],
                  int64_t n, const double x[], const double dy[], double dx[], double *const dpar[]);
-    void (*beside)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                   const double pos[], int64_t n, double to[]);
-    void (*beside_back)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                        const double pos[], int64_t n, const double dto[], double *const dpar[]);
+    void (*by_position)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, double to[]);
+    void (*by_position_back)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                             const double pos[], int64_t n, const double dto[], double *const dpar[]);
     int64_t width;
     int     forms;
-    int     sharp; /* products reach far beyond 1 (100 times a cosine): see sharp.c */
+    int     products64; /* products reach far beyond 1 (100 times a cosine): see products64.c */
 } pe_preparation;
 
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
-    int            G;        /* which parameter [2,H,D] meets q by segment; PE_NONE: none */
+    int            G;        /* which parameter [2,H,D] is multiplied by q, by segment; PE_NONE: none */
     pe_by_distance bias;     /* b: added to the score */
     pe_by_distance gate;     /* c: multiplies the weight after the softmax */
-    pe_by_distance A;        /* meets the query */
-    pe_by_distance B;        /* meets the key */
+    pe_by_distance A;        /* multiplied by the query */
+    pe_by_distance B;        /* multiplied by the key */
     pe_by_distance r;        /* joins the value */
     pe_by_pair     pairs;    /* added to the score, of the score part */
     pe_tile_hook   hook;     /* X, of the score part */
     pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
 } pe_terms;
 
-/* The five members by distance, for the loops of machines. */
+/* The five members by distance, for the loops of executors. */
 typedef enum pe_kind { PE_BIAS, PE_GATE, PE_A, PE_B, PE_R, PE_KINDS } pe_kind;
 
 static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
@@ -190,7 +190,7 @@ static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
 }
 
 /* Is there such a member? */
-static inline int pe_is_there(const pe_by_distance *m)
+static inline int pe_member_is_given(const pe_by_distance *m)
 {
     return m->fill || m->index || m->slope || m->row;
 }
@@ -198,7 +198,7 @@ static inline int pe_is_there(const pe_by_distance *m)
 static inline int pe_has(const pe_terms *s, pe_kind kind)
 {
     const pe_by_distance *all[PE_KINDS] = {&s->bias, &s->gate, &s->A, &s->B, &s->r};
-    return pe_is_there(all[kind]);
+    return pe_member_is_given(all[kind]);
 }
 
 /* Forms of a query; see pe_preparation. */
@@ -207,8 +207,9 @@ static inline int64_t pe_forms(const pe_terms *s)
     return s->prepare.forms > 1 ? s->prepare.forms : 1;
 }
 
-/* Do keys meet the very vectors that queries meet? Then they are kept once, and so are their cotangents. */
-static inline int pe_tables_shared(const pe_terms *s)
+/* Are keys multiplied by the very vectors that queries are? Then these are stored once, and so are their
+   cotangents. */
+static inline int pe_vectors_are_shared(const pe_terms *s)
 {
     return s->A.row && s->A.row == s->B.row && s->A.param == s->B.param && s->A.owner == s->B.owner;
 }

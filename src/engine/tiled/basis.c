@@ -3,9 +3,9 @@
  * basis.c: a table of vectors by distance that is a product
  *
  * Where all heads share a basis (the sinusoids of Transformer-XL) and a parameter projects it, asking the
- * room for each head would make the basis H times and multiply in double what a float keeps. Here rows are
+ * room for each head would make the basis H times and multiply in double what a float holds. Here rows are
  * products of the kernel, up to PE_CHUNK of them around a centre c, half of which come for nothing: with the
- * parameter turned by c,
+ * parameter rotated by c,
  *
  *     row(c + s) = P(s) + Q(s)      P(s) = sum_k cos(s w_k) (sin(c w_k) Ws_k + cos(c w_k) Wc_k)
  *     row(c - s) = P(s) - Q(s)      Q(s) = sum_k sin(s w_k) (cos(c w_k) Ws_k - sin(c w_k) Wc_k)
@@ -24,7 +24,7 @@
 
 enum { MOST_RANKS = 4096 };   /* a wider basis would need more memory than the table itself */
 enum { HALF = PE_CHUNK / 2 }; /* distances s = 1/2, 3/2, ... from a centre */
-enum { TURN = 4 };            /* numbers of a turn: two rows of two */
+enum { MATRIX = 4 };          /* numbers of a rotation: two rows of two */
 enum { ANGLES = 64 };         /* made at once */
 
 static int reaches(const pe_tiles *T, int64_t row)
@@ -41,10 +41,10 @@ int pe_basis_serves(const pe_tiles *T)
            reaches(T, pe_table_end(T, PE_A));
 }
 
-/* What a thread works with, for one head: the parameter turned [ranks, D], rows [PE_CHUNK, D], the same
-   transposed with rows that fall into different sets of the cache, turns [ranks/2, TURN]. */
+/* What a thread works with, for one head: the parameter rotated [ranks, D], rows [PE_CHUNK, D], the same
+   transposed with rows that fall into different sets of the cache, rotations [ranks/2, MATRIX]. */
 typedef struct basis_scratch {
-    float *W, *rows, *across, *turns;
+    float *W, *rows, *across, *rotations;
 } basis_scratch;
 
 enum { ACROSS = PE_CHUNK + PE_LANES };
@@ -52,17 +52,17 @@ enum { ACROSS = PE_CHUNK + PE_LANES };
 static int64_t scratch_size(const pe_tiles *T)
 {
     const int64_t D = T->a->sizes.D, ranks = T->a->terms->A.ranks;
-    return ranks * D + PE_CHUNK * D + D * ACROSS + pe_padded(ranks / 2 * TURN);
+    return ranks * D + PE_CHUNK * D + D * ACROSS + pe_padded(ranks / 2 * MATRIX);
 }
 
 static basis_scratch scratch_of(const pe_tiles *T, int thread)
 {
     const int64_t D = T->a->sizes.D, ranks = T->a->terms->A.ranks;
     basis_scratch y;
-    y.W      = T->basis_scratch + thread * scratch_size(T);
-    y.rows   = y.W + ranks * D;
-    y.across = y.rows + PE_CHUNK * D;
-    y.turns  = y.across + D * ACROSS;
+    y.W         = T->basis_scratch + thread * scratch_size(T);
+    y.rows      = y.W + ranks * D;
+    y.across    = y.rows + PE_CHUNK * D;
+    y.rotations = y.across + D * ACROSS;
     return y;
 }
 
@@ -97,17 +97,17 @@ static void waves_at(const pe_tiles *T, double t, float *cosine, float *sine, in
 
 /* For each wave [sin cos; cos -sin] at a centre: what makes of its two rows of the parameter those of P and
    of Q. */
-static void make_turns(const pe_tiles *T, double centre, float *turns)
+static void make_rotations(const pe_tiles *T, double centre, float *rotations)
 {
     const int64_t M = T->a->terms->A.ranks / 2;
-    waves_at(T, centre, turns + 1, turns, TURN);
-    for (float *x = turns; x < turns + M * TURN; x += TURN) {
+    waves_at(T, centre, rotations + 1, rotations, MATRIX);
+    for (float *x = rotations; x < rotations + M * MATRIX; x += MATRIX) {
         x[2] = x[1];
         x[3] = -x[0];
     }
 }
 
-/* The 2*half rows around the centre that was made turns of, first to last in the order of the table. */
+/* The 2*half rows around the centre that rotations were made for, first to last in the order of the table. */
 static void make_rows(const pe_tiles *T, const basis_scratch *z, int64_t h, int64_t half)
 {
     const pe_kernels *k = T->a->kernels;
@@ -117,7 +117,7 @@ static void make_rows(const pe_tiles *T, const basis_scratch *z, int64_t h, int6
     float *const before = z->rows + (half - 1) * D, *const after = before + D;
     float *const above = up > 0 ? after : before, *const below = up > 0 ? before : after;
     for (int64_t m = 0; m < M; m++)
-        k->product(z->W + m * D, M * D, z->turns + m * TURN, 2, 1, W + m * D, M * D, 2, D, 2, 0);
+        k->product(z->W + m * D, M * D, z->rotations + m * MATRIX, 2, 1, W + m * D, M * D, 2, D, 2, 0);
     k->product(above, up, T->basis, M, 1, z->W, D, half, D, M, 0);
     k->product(below, -up, T->basis + HALF * M, M, 1, z->W + M * D, D, half, D, M, 0);
     k->butterfly(above, up, below, -up, half, D);
@@ -146,8 +146,8 @@ static void limit_rows(const pe_tiles *T, const chunk *x, int64_t made, float *r
 
 static void store_rows(const pe_tiles *T, const chunk *x, const basis_scratch *z, int64_t h)
 {
-    const pe_table *t = &T->by[PE_A];
-    const int64_t   D = T->a->sizes.D, stride = pe_padded(x->n) + PE_LANES;
+    const pe_distance_table *t = &T->by[PE_A];
+    const int64_t            D = T->a->sizes.D, stride = pe_padded(x->n) + PE_LANES;
     if (t->rows)
         memcpy(t->rows + (h * t->count + x->at) * D, z->rows, (size_t)(x->n * D) * sizeof(float));
     if (!t->columns)
@@ -169,7 +169,7 @@ static void fill_chunk(void *context, int64_t index, int thread)
     const basis_scratch   z     = scratch_of(T, thread);
     const int64_t         first = within(m, x.t0), last = within(m, x.t0 + slope * (x.n - 1)),
                   made = first == last ? 1 : x.n, half = (made + 1) / 2;
-    make_turns(T, (double)(made > 1 ? x.t0 : first) + (double)slope * ((double)half - 0.5), z.turns);
+    make_rotations(T, (double)(made > 1 ? x.t0 : first) + (double)slope * ((double)half - 0.5), z.rotations);
     for (int64_t h = 0; h < T->a->sizes.H; h++) {
         make_rows(T, &z, h, half);
         limit_rows(T, &x, made, z.rows);

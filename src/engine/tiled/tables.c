@@ -2,10 +2,10 @@
 /*
  * tables.c: members by distance as tables of floats
  *
- * Which row stands for which distance (bands), how much of a member is kept (pe_table), and its numbers:
- * asked of the room in double and rounded once. Vectors are asked for PE_CHUNK distances at a time; scalars
- * all at once, which are few bytes: the room makes once what serves all distances, and the largest of them is
- * there before any is rounded.
+ * Which row stands for which distance (bands), how much of a member is stored (pe_distance_table), and its
+ * numbers: asked of the room in double and rounded once. Vectors are asked for PE_CHUNK distances at a time;
+ * scalars all at once, which are few bytes: the room makes once what serves all distances, and the largest of
+ * them is there before any is rounded.
  */
 #include <math.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void set_band(pe_tiles *T)
         T->band.last = T->band.first;
 }
 
-void pe_band_find(pe_tiles *T)
+void pe_tables_find_band(pe_tiles *T)
 {
     const pe_distances *d    = &T->a->distances;
     const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
@@ -78,7 +78,7 @@ static int64_t most_rows(const pe_tiles *T, const pe_by_distance *m)
 /* Rows of one content beyond a clipped member's ends: those up to `last_low`, and those from `first_high` on,
    both within what the masks reach. A run with an allowed pair begins and ends less than its length beyond
    their reach. */
-static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
+static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_distance_table *t)
 {
     const pe_band *band = &T->band;
     const int64_t  n = longest_run(T), slope = band->slope < 0 ? -band->slope : band->slope,
@@ -94,14 +94,14 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
     t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
-/* While a plan counts, both roads (skewed or looked up) are laid out. */
+/* For a plan both ways (along diagonals, looked up) are laid out. */
 static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backward)
 {
-    const pe_attention  *a        = T->a;
-    const pe_problem    *p        = &a->sizes;
-    const pe_by_distance m        = pe_member(a->terms, kind);
-    const int            counting = !arena->memory, skewed = T->skewed || counting;
-    pe_table            *t = &T->by[kind];
+    const pe_attention  *a   = T->a;
+    const pe_problem    *p   = &a->sizes;
+    const pe_by_distance m   = pe_member(a->terms, kind);
+    const int            any = a->for_any_run, skewed = T->skewed || any;
+    pe_distance_table   *t = &T->by[kind];
     const int64_t        X = pe_smaller(p->Lq + p->Lk, most_rows(T, &m));
     t->width               = pe_member_width(p, kind);
     t->row                 = pe_is_scalar(kind) ? 1 : pe_padded(t->width);
@@ -113,9 +113,9 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     t->count = pe_padded(most_rows(T, &m)) + 2 * PE_LANES; /* vectors are read up to PE_LANES beyond a run */
     /* columns an odd number of cache lines apart: they fall into different sets */
     t->stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
-    if (kind == PE_B && pe_tables_shared(a->terms))
+    if (kind == PE_B && pe_vectors_are_shared(a->terms))
         t->rows = T->by[PE_A].rows;
-    else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
+    else if (kind != PE_A || !T->skewed || backward || any || pe_vectors_are_shared(a->terms))
         t->rows = pe_take_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
         t->columns = pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES);
@@ -133,7 +133,7 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_has(a->terms, kind))
             lay_out_member(T, kind, arena, backward);
-    if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
+    if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || a->for_any_run))
         T->center = pe_take_doubles(arena, a->sizes.H);
     T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
     T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
@@ -150,9 +150,9 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     const pe_part       *part  = &T->a->parts[m.owner];
     const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
     if (T->band.slope == 1)
-        pe_member_fill(part, &m, width, h, t0, n, chunk);
+        pe_members_fill(part, &m, width, h, t0, n, chunk);
     else if (T->band.slope == -1) {
-        pe_member_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
+        pe_members_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
         for (int64_t r = 0; r < n / 2; r++)
             for (int64_t d = 0; d < width; d++) {
                 double      *low = chunk + r * width + d, *high = chunk + (n - 1 - r) * width + d;
@@ -162,39 +162,21 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
             }
     } else
         for (int64_t r = 0; r < n; r++)
-            pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
-}
-
-/* By several at a time: each comparison waits for the one before it. */
-double pe_largest(const double x[], int64_t n)
-{
-    enum { SIDE_BY_SIDE = 8 };
-    double  most[SIDE_BY_SIDE];
-    int64_t i = 0;
-    for (int k = 0; k < SIDE_BY_SIDE; k++)
-        most[k] = -INFINITY;
-    for (; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)
-        for (int k = 0; k < SIDE_BY_SIDE; k++)
-            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
-    for (; i < n; i++)
-        most[0] = x[i] > most[0] ? x[i] : most[0];
-    for (int k = 1; k < SIDE_BY_SIDE; k++)
-        most[0] = most[k] > most[0] ? most[k] : most[0];
-    return most[0];
+            pe_members_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
 }
 
 /* The bias or the gate of one head; of the bias its largest is taken, while it is double. */
 static void fill_scalars(const pe_tiles *T, pe_kind kind, int64_t h, double *exact)
 {
-    const pe_table *t     = &T->by[kind];
-    const int64_t   begin = pe_table_begin(T, kind), end = pe_table_end(T, kind),
+    const pe_distance_table *t     = &T->by[kind];
+    const int64_t            begin = pe_table_begin(T, kind), end = pe_table_end(T, kind),
                   n = end > begin ? end - begin : 0;
     float *rows     = t->rows + h * t->count;
     double center   = 0;
     memset(rows, 0, (size_t)t->count * sizeof *rows);
     fill_chunk(T, kind, h, begin, n, exact);
     if (kind == PE_BIAS && T->center) {
-        const double most = pe_largest(exact, n);
+        const double most = pe_products64_largest(exact, n);
         T->center[h] = center = isfinite(most) ? most : 0;
     }
     for (int64_t i = 0; i < n; i++)
@@ -202,7 +184,7 @@ static void fill_scalars(const pe_tiles *T, pe_kind kind, int64_t h, double *exa
 }
 
 /* Zeros before row `begin` and from row `end` on; between them everything is about to be written. */
-static void clear_around(const pe_table *t, int64_t begin, int64_t end, float *rows, float *columns)
+static void clear_around(const pe_distance_table *t, int64_t begin, int64_t end, float *rows, float *columns)
 {
     const int64_t from = end > begin ? end : begin;
     if (rows) {
@@ -218,10 +200,10 @@ static void clear_around(const pe_table *t, int64_t begin, int64_t end, float *r
 /* A member of vectors of one head: rows, and transposed where that is needed too. */
 static void fill_vectors(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk)
 {
-    const pe_table *t    = &T->by[kind];
-    const int64_t   end  = pe_table_end(T, kind);
-    float          *rows = t->rows ? t->rows + h * t->count * t->row : NULL,
-          *columns       = t->columns ? t->columns + h * t->width * t->stride : NULL;
+    const pe_distance_table *t    = &T->by[kind];
+    const int64_t            end  = pe_table_end(T, kind);
+    float                   *rows = t->rows ? t->rows + h * t->count * t->row : NULL,
+          *columns                = t->columns ? t->columns + h * t->width * t->stride : NULL;
     if (kind == PE_A && pe_basis_serves(T)) {
         clear_around(t, pe_table_begin(T, kind) - t->first, end - t->first, rows, columns);
         return;
@@ -246,7 +228,7 @@ static void fill_tables(void *context, int64_t h, int thread)
 {
     const pe_tiles *T = context;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (!pe_has(T->a->terms, kind) || (kind == PE_B && pe_tables_shared(T->a->terms)))
+        if (!pe_has(T->a->terms, kind) || (kind == PE_B && pe_vectors_are_shared(T->a->terms)))
             continue;
         else if (pe_is_scalar(kind))
             fill_scalars(T, kind, h, T->exact + thread * T->exact_count);

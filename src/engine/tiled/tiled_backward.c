@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tiled_back.c: executor 2, backward
+ * tiled_backward.c: the tiled executor, backward
  *
- * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x
+ * Scores are computed again tile by tile and made into weights by the saved log-sum-exp, so nothing of Lq x
  * Lk elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear
  * memory); then each task (key head, chunk) owns every so many key tiles: it loads their keys and values, and
  * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and
- * summed afterwards in the order of chunks. The number of chunks follows from the shape alone, so the bits do
+ * summed afterwards in the order of chunks. The number of chunks follows from the shape only, so the bits do
  * not depend on threads.
  *
  * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
@@ -30,8 +30,8 @@
 /* The sum over chunks of number d of row x of a member of one head. */
 static double sum_of_chunks(const pe_backward *w, pe_kind kind, int64_t h, int64_t x, int64_t d)
 {
-    const pe_table *t   = &w->T.by[kind];
-    double          sum = 0;
+    const pe_distance_table *t   = &w->T.by[kind];
+    double                   sum = 0;
     for (int64_t c = 0; c < w->chunks; c++) {
         const int64_t at = (h * w->chunks + c) * t->count + x - t->first;
         sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * t->row + d];
@@ -41,11 +41,11 @@ static double sum_of_chunks(const pe_backward *w, pe_kind kind, int64_t h, int64
 
 /*
  * A softmax does not see a number added to a whole row of scores, so the cotangents of a row sum to zero, and
- * so do those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all
- * distances nearly alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be
+ * so do those of all distances together. In float a residue of some 1e-7 remains. A parameter that weighs all
+ * distances nearly alike (a slow sinusoid times Wr) has a gradient smaller than that residue and would be
  * nothing but noise; so the residue is taken out, from each distance in proportion to its size, which moves
- * no sum by more than its own rounding. Not where a table's own sum is not zero: pairs that stand apart have
- * no bias, and shared rows meet keys as well.
+ * no sum by more than its own rounding. Not where a table's own sum is not zero: pairs with a special
+ * token have no bias, and shared rows are multiplied by keys as well.
  */
 static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
 {
@@ -67,7 +67,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = (kind == PE_BIAS && !T->a->terms->hook.apart) || (kind == PE_A && !m.row);
+              is_score = (kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row);
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
     double *chunk     = T->scratch[0].chunk;
@@ -83,7 +83,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
                 chunk[(down ? n - 1 - r : r) * width + d] =
                     is_score && w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
             }
-        pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
+        pe_members_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
 }
 
@@ -105,7 +105,7 @@ static void fold_parameters(const pe_backward *w)
     for (int64_t h = 0; h < a->sizes.H; h++) {
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             if (w->wants[kind] && (!pe_member(m, kind).row || h == a->sizes.H - 1) &&
-                !(kind == PE_B && pe_tables_shared(m)))
+                !(kind == PE_B && pe_vectors_are_shared(m)))
                 fold_band(w, kind, h);
         if (w->wants_u)
             fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));
@@ -133,16 +133,16 @@ static int hook_learns(const pe_terms *m, int param)
     return !m->hook.learns || m->hook.learns >> param & 1;
 }
 
-/* While the plan counts, every gradient that this encoding could have is wanted. */
-static void decide(pe_backward *w, int all)
+/* For a plan every gradient that this encoding could have is wanted. */
+static void find_wanted(pe_backward *w)
 {
     const pe_attention *a    = w->T.a;
     const pe_part      *part = &a->parts[PE_SCORE];
     const pe_terms     *m    = a->terms;
-    const int           any  = all || pe_part_wanted(part);
+    const int           all = a->for_any_run, any = all || pe_members_part_wanted(part);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
-        w->wants[kind]         = pe_has(m, kind) && (all || pe_member_wanted(&a->parts[x.owner], &x));
+        w->wants[kind]         = pe_has(m, kind) && (all || pe_members_wanted(&a->parts[x.owner], &x));
     }
     w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
@@ -169,7 +169,7 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        w->dbeside[side] = pe_take_zeros(arena, pe_beside_size(T->a, side));
+        w->dby_position[side] = pe_take_zeros(arena, pe_by_position_size(T->a, side));
     w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
@@ -178,32 +178,39 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
     const pe_tiles   *T = &w->T;
     const pe_problem *p = &T->a->sizes;
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
-    const pe_part    *part = &T->a->parts[PE_SCORE];
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        if (w->wants[kind] && kind == PE_B && pe_tables_shared(T->a->terms)) {
+        if (w->wants[kind] && kind == PE_B && pe_vectors_are_shared(T->a->terms)) {
             w->dby[PE_B] = w->dby[PE_A];
             continue;
         }
         const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
         w->dby1[kind]      = pe_take_zeros(arena, pe_is_scalar(kind) ? size : 0);
         w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
-        if (arena->memory && !pe_is_scalar(kind))
-            memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du    = pe_take_zeros(arena, n * p->D);
-    w->dw    = pe_take_zeros(arena, n * p->D);
-    w->dus   = pe_take_zeros(arena, n * p->D);
-    w->dG    = pe_take_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook  = pe_take_zeros(arena, tasks * w->hook_count);
-    w->total = pe_take_doubles(arena, p->D);
-    w->mass  = pe_take_doubles(arena, p->D);
-    w->dkept = w->wants_hook ? pe_kept_sums(T->a, arena) : NULL;
+    w->du        = pe_take_zeros(arena, n * p->D);
+    w->dw        = pe_take_zeros(arena, n * p->D);
+    w->dus       = pe_take_zeros(arena, n * p->D);
+    w->dG        = pe_take_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook      = pe_take_zeros(arena, tasks * w->hook_count);
+    w->total     = pe_take_doubles(arena, p->D);
+    w->mass      = pe_take_doubles(arena, p->D);
+    w->hook_sums = w->wants_hook ? pe_hook_cache_sums(T->a, arena) : NULL;
     w->hook_pointers =
         pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
-    if (!arena->memory)
-        return;
-    double *at = w->hook;
-    for (int64_t task = 0; w->wants_hook && task < tasks; task++)
+}
+
+/* What is not 0 from the beginning (pe_take_zeros). */
+static void start_sums(pe_backward *w)
+{
+    const pe_tiles   *T    = &w->T;
+    const pe_problem *p    = &T->a->sizes;
+    const pe_part    *part = &T->a->parts[PE_SCORE];
+    double           *at   = w->hook;
+    for (pe_kind kind = PE_A; kind < PE_KINDS; kind++)
+        if (w->wants[kind] && !(kind == PE_B && pe_vectors_are_shared(T->a->terms)))
+            memset(w->dby[kind], 0,
+                   (size_t)(p->H * w->chunks * T->by[kind].count * T->by[kind].row) * sizeof(float));
+    for (int64_t task = 0; w->wants_hook && task < p->G * w->chunks; task++)
         for (int i = 0; i < part->count; i++) {
             const int learns                            = hook_learns(T->a->terms, i);
             w->hook_pointers[task * PE_HOOK_PARAMS + i] = learns && part->dpar && part->dpar[i] ? at : NULL;
@@ -221,17 +228,17 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
     float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = pe_second_form(w, Qu);
-    pe_load_turned(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
-    pe_scale_queries(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    pe_tile_rows_load(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
+    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
     if (Q2)
-        pe_scale_queries(T, Q2, NULL, h, R);
-    pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
+        pe_tile_rows_scale(T, Q2, NULL, h, R);
+    pe_tile_rows_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     if (T->a->sizes.Lk <= PE_SHORT) {
-        pe_call_rows(&a->q, w->b + 1, h, i0, R, a->D);
-        pe_call_rows(&a->dout, w->b + 1, h, i0, R, Dv);
+        pe_tile_rows_prefetch(&a->q, w->b + 1, h, i0, R, a->D);
+        pe_tile_rows_prefetch(&a->dout, w->b + 1, h, i0, R, Dv);
     }
     if (!w->is_short) { /* short rows have their moments */
-        pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
+        pe_tile_rows_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
         a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
     }
     pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
@@ -247,15 +254,15 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     const pe_tiles   *T  = &w->T;
     const pe_problem *p  = &T->a->sizes;
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-    pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
-    T->a->kernels->transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
+    pe_tile_rows_load(T, z, z->back.K, NULL, PE_KEYS, w->b, g, j0, C);
+    T->a->kernels->transpose(z->back.Kt, T->Bcp, z->back.K, T->Dp, C, p->D);
     if (T->a->grown) {
-        pe_grow_keys(T, z->Kg, z->K, w->b, j0, C);
-        T->a->kernels->transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
-        z->Kgt = z->Kgt_own;
+        pe_tile_rows_grow_keys(T, z->growth.K, z->back.K, w->b, j0, C);
+        T->a->kernels->transpose(z->growth.own_Kt, T->Bcp, z->growth.K, T->Dp, C, p->D);
+        z->growth.Kt = z->growth.own_Kt;
     }
-    pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
-    T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
+    pe_tile_rows_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    T->a->kernels->transpose(z->back.Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
 /* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and
@@ -269,13 +276,13 @@ static void look_ahead(void *context, int64_t index, int thread)
                   R = pe_smaller(T->Br, p->Lq - I * T->Br);
     pe_scratch *z   = T->scratch + thread;
     z->backward     = 0;
-    z->state        = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
-    memset(z->state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+    z->hook.state   = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->hook.own_state;
+    memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
-        const pe_pair x = pe_pair_of(w, h, 0, I, J);
+        const pe_tile_pair x = pe_pair_backward_at(w, h, 0, I, J);
         load_keys(w, z, x.g, J);
-        if (pe_weights_back(w, &x, z, 0) && w->is_short)
+        if (pe_pair_backward_weights(w, &x, z, 0) && w->is_short)
             T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
     }
 }
@@ -284,8 +291,8 @@ static void look_ahead(void *context, int64_t index, int thread)
    chunks as many. */
 static int64_t chunk_of(const pe_backward *w, int64_t J)
 {
-    const int64_t turn = J / w->chunks, at = J % w->chunks;
-    return turn % 2 ? w->chunks - 1 - at : at;
+    const int64_t round = J / w->chunks, at = J % w->chunks;
+    return round % 2 ? w->chunks - 1 - at : at;
 }
 
 /* All key tiles of one (key head, chunk). */
@@ -302,31 +309,31 @@ static void chunk_back(void *context, int64_t index, int thread)
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         load_keys(w, z, g, J);
         if (p->Lk <= PE_SHORT) {
-            pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
-            pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
+            pe_tile_rows_prefetch(&T->a->k, w->b + 1, g, j0, C, T->a->D);
+            pe_tile_rows_prefetch(&T->a->v, w->b + 1, g, j0, C, p->Dv);
         }
-        memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
+        memset(z->back.dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->grown)
-            memset(z->dKg, 0, (size_t)(C * T->Dp) * sizeof(float));
-        memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
+            memset(z->growth.dK, 0, (size_t)(C * T->Dp) * sizeof(float));
+        memset(z->back.dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
             for (int64_t I = 0; I < T->query_tiles; I++) {
-                const pe_pair x = pe_pair_of(w, h, chunk, I, J);
-                pe_pair_back(w, &x, z);
+                const pe_tile_pair x = pe_pair_backward_at(w, h, chunk, I, J);
+                pe_pair_backward_run(w, &x, z);
             }
         if (T->a->grown) {
-            pe_grow_keys(T, z->dKg, z->dKg, w->b, j0, C);
-            pe_add_floats(z->dK, 1, z->dKg, C * T->Dp);
+            pe_tile_rows_grow_keys(T, z->growth.dK, z->growth.dK, w->b, j0, C);
+            pe_add_floats(z->back.dK, 1, z->growth.dK, C * T->Dp);
         }
-        pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
+        pe_tile_rows_store(T, z->back.dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
         if (T->a->terms->prepare.fold)
-            memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
+            memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->back.dK, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->dv.data)
-            pe_store_plain(&T->a->dv, w->b, g, j0, C, z->dV, T->Dvp, p->Dv);
+            pe_tile_rows_store_plain(&T->a->dv, w->b, g, j0, C, z->back.dV, T->Dvp, p->Dv);
     }
 }
 
-/* One form of a query tile: sums of the chunks, scaled and turned back. */
+/* One form of a query tile: sums of the chunks, scaled and rotated back. */
 static void finish_queries(void *context, int64_t index, int thread)
 {
     const pe_backward *w     = context;
@@ -344,22 +351,22 @@ static void finish_queries(void *context, int64_t index, int thread)
     }
     for (int64_t x = 0; x < n; x++)
         sum[x] *= scale;
-    pe_store_turned(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+    pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
 }
 
-/* Cotangents of some prepared rows: those that stand beside others wait for the whole batch. */
+/* Cotangents of some prepared rows: those that follow from the position wait for the whole batch. */
 static void fold_rows(const pe_backward *w, const float *rows, int64_t form_step, pe_side side, int64_t h,
                       int64_t s0, int64_t n)
 {
     const pe_tiles      *T  = &w->T;
     const posenc_tensor *to = side == PE_KEYS ? &T->a->dk : &T->a->dq;
-    if (!T->beside[side]) {
-        pe_fold_prepared(T, T->scratch, rows, form_step, side, w->b, h, s0, n);
+    if (!T->by_position[side]) {
+        pe_tile_rows_fold(T, T->scratch, rows, form_step, side, w->b, h, s0, n);
         return;
     }
-    pe_beside_sum(T, w->dbeside[side], rows, side, h, s0, n);
+    pe_by_position_sum(T, w->dby_position[side], rows, side, h, s0, n);
     if (to->data)
-        pe_store_plain(to, w->b, h, s0, n, rows, T->Dp, T->a->D);
+        pe_tile_rows_store_plain(to, w->b, h, s0, n, rows, T->Dp, T->a->D);
 }
 
 /* Cotangents of prepared rows go through the room one tile after the other: parameters add in this order. */
@@ -376,33 +383,41 @@ static void fold_prepared(const pe_backward *w)
             fold_rows(w, w->dK + (g * p->Lk + j0) * T->Dp, 0, PE_KEYS, g, j0, pe_smaller(T->Bc, p->Lk - j0));
 }
 
-void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
+pe_backward pe_tiled_backward_lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p       = &a->sizes;
-    pe_backward       w       = {.T = pe_tiles_make(a, arena, 1)};
+    pe_backward       w       = {.T = pe_tiles_lay_out(a, arena, 1)};
     const int         travels = a->terms->hook.state > 0; /* its key tiles have an order */
     w.chunks                  = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
-    w.is_short                = p->Lk <= PE_SHORT || pe_is_sharp(&w.T);
-    decide(&w, !arena->memory);
+    w.is_short                = p->Lk <= PE_SHORT || pe_products64_serve(&w.T);
+    find_wanted(&w);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
-    if (!arena->memory)
-        return;
-    for (w.b = 0; w.b < p->B; w.b++) {
-        w.key_mask = pe_key_mask(&w.T, w.key, w.b);
-        pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
-        if (w.T.key_tiles > 1 && (a->terms->hook.state || w.is_short))
-            pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
-        /* heads that share a matrix add to the same numbers, one after the other */
-        const int together = !(pe_pairs_wanted(a) && a->terms->pairs.shared);
-        pe_parallel_for(p->G * w.chunks, together ? a->threads : 1, chunk_back, &w);
-        pe_parallel_for(pe_forms(a->terms) * p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+    return w;
+}
+
+void pe_tiled_backward_run(pe_backward *w)
+{
+    const pe_tiles     *T    = &w->T;
+    const pe_attention *a    = T->a;
+    const pe_problem   *p    = &a->sizes;
+    const int           look = T->key_tiles > 1 && (a->terms->hook.state || w->is_short);
+    /* heads that share a matrix add to the same numbers, one after the other */
+    const int threads = pe_pairs_wanted(a) && a->terms->pairs.shared ? 1 : a->threads;
+    start_sums(w);
+    for (w->b = 0; w->b < p->B; w->b++) {
+        w->key_mask = pe_tile_rows_key_mask(T, w->key, w->b);
+        pe_parallel_for(p->H * T->query_tiles, a->threads, prepare_queries, w);
+        if (look)
+            pe_parallel_for(p->H * T->query_tiles, a->threads, look_ahead, w);
+        pe_parallel_for(p->G * w->chunks, threads, chunk_back, w);
+        pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, a->threads, finish_queries, w);
         if (a->terms->prepare.fold)
-            fold_prepared(&w);
+            fold_prepared(w);
     }
-    if (w.wants_hook && w.T.kept)
-        pe_kept_fold(&w);
-    for (pe_side side = PE_QUERIES; side <= PE_KEYS && w.T.beside[side]; side++)
-        pe_beside_fold(&w.T, w.dbeside[side], side);
-    fold_parameters(&w);
+    if (w->wants_hook && T->hook_cache)
+        pe_hook_cache_fold(w);
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS && T->by_position[side]; side++)
+        pe_by_position_fold(T, w->dby_position[side], side);
+    fold_parameters(w);
 }
