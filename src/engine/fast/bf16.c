@@ -49,7 +49,7 @@ typedef struct bf16_forward {
     const pe_attention    *a;
     const pe_bf16_kernels *kernels;
     pe_tiles               T; /* tables by distance, rows and their rotation; its tiles are not used */
-    int64_t                key_tiles, query_tiles, Dp, Dvp;
+    int64_t                key_tiles, query_tiles;
     bf16_pair             *pairs; /* [wave] */
     int64_t                wave, first, group;
     float  *bias; /* [H, bias_stride] times log2 e; query i and key j meet at i - j + Lk - 1 + QUERIES */
@@ -77,20 +77,20 @@ static bf16_pair lay_out_pair(const bf16_forward *x, pe_arena *arena)
 {
     const int64_t keys = x->key_tiles * KEYS;
     bf16_pair     y;
-    y.K   = pe_take(arena, (size_t)(keys * x->Dp) * sizeof *y.K);
-    y.V   = pe_take(arena, (size_t)(keys / 2 * x->Dvp) * sizeof *y.V);
+    y.K   = pe_take(arena, (size_t)(keys * x->T.Dp) * sizeof *y.K);
+    y.V   = pe_take(arena, (size_t)(keys / 2 * x->T.Dvp) * sizeof *y.V);
     y.key = pe_take_floats(arena, keys);
     return y;
 }
 
 static bf16_scratch lay_out_scratch(const bf16_forward *x, pe_arena *arena)
 {
-    const int64_t wide = x->Dp > x->Dvp ? x->Dp : x->Dvp;
+    const int64_t wide = x->T.Dp > x->T.Dvp ? x->T.Dp : x->T.Dvp;
     bf16_scratch  y;
-    y.Q       = pe_take(arena, (size_t)(x->Dp / 2 * QUERIES) * sizeof *y.Q);
+    y.Q       = pe_take(arena, (size_t)(x->T.Dp / 2 * QUERIES) * sizeof *y.Q);
     y.P       = pe_take(arena, (size_t)(KEYS / 2 * QUERIES) * sizeof *y.P);
     y.S       = pe_take_floats(arena, KEYS * QUERIES);
-    y.O       = pe_take_floats(arena, x->Dvp * QUERIES);
+    y.O       = pe_take_floats(arena, x->T.Dvp * QUERIES);
     y.m       = pe_take_floats(arena, QUERIES);
     y.l       = pe_take_floats(arena, QUERIES);
     y.rounded = pe_take_floats(arena, QUERIES);
@@ -107,8 +107,6 @@ static bf16_forward lay_out(const pe_attention *a, pe_arena *arena)
     const int64_t     pairs = p->B * p->G;
     bf16_forward      x     = {.a = a, .kernels = pe_kernels_bf16(a->kernels), .group = p->H / p->G};
     x.T                     = pe_fast_lay_out(a, arena, 1, KEYS, 1);
-    x.Dp                    = x.T.Dp;
-    x.Dvp                   = x.T.Dvp;
     x.key_tiles             = (p->Lk + KEYS - 1) / KEYS;
     x.query_tiles           = (p->Lq + QUERIES - 1) / QUERIES;
     x.wave                  = pe_smaller(pairs, a->threads);
@@ -168,35 +166,35 @@ static void load_rows(const bf16_forward *x, bf16_scratch *z, uint16_t *to, pe_s
     const double        *u = side == PE_QUERIES ? pe_head_vector(a, a->terms->u, h) : NULL;
     if (!a->rotary && !u) {
         for (int64_t s = 0; s < n; s++) {
-            memcpy(to + s * x->Dp, pe_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
-            memset(to + s * x->Dp + a->sizes.D, 0, (size_t)(x->Dp - a->sizes.D) * sizeof *to);
+            memcpy(to + s * x->T.Dp, pe_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
+            memset(to + s * x->T.Dp + a->sizes.D, 0, (size_t)(x->T.Dp - a->sizes.D) * sizeof *to);
         }
         return;
     }
     pe_tile_rows_load(&x->T, x->T.scratch, z->rows, NULL, side, b, h, s0, n);
     for (int64_t r = 0; u && r < n; r++)
         for (int64_t d = 0; d < a->sizes.D; d++)
-            z->rows[r * x->Dp + d] += (float)u[d];
-    x->kernels->narrow(to, z->rows, n * x->Dp);
+            z->rows[r * x->T.Dp + d] += (float)u[d];
+    x->kernels->narrow(to, z->rows, n * x->T.Dp);
 }
 
 static void pack_keys(const bf16_forward *x, bf16_scratch *z, bf16_pair *to, int64_t b, int64_t g)
 {
     const int64_t Lk = x->a->sizes.Lk, keys = x->key_tiles * KEYS;
     for (int64_t j = 0; j < Lk; j += QUERIES)
-        load_rows(x, z, to->K + j * x->Dp, PE_KEYS, b, g, j, pe_smaller(QUERIES, Lk - j));
-    memset(to->K + Lk * x->Dp, 0, (size_t)((keys - Lk) * x->Dp) * sizeof *to->K);
+        load_rows(x, z, to->K + j * x->T.Dp, PE_KEYS, b, g, j, pe_smaller(QUERIES, Lk - j));
+    memset(to->K + Lk * x->T.Dp, 0, (size_t)((keys - Lk) * x->T.Dp) * sizeof *to->K);
 }
 
 static void pack_values(const bf16_forward *x, bf16_pair *to, int64_t b, int64_t g)
 {
     const posenc_tensor *v  = &x->a->v;
     const int64_t        Lk = x->a->sizes.Lk, Dv = x->a->sizes.Dv;
-    memset(to->V, 0, (size_t)(x->key_tiles * KEYS / 2 * x->Dvp) * sizeof *to->V);
+    memset(to->V, 0, (size_t)(x->key_tiles * KEYS / 2 * x->T.Dvp) * sizeof *to->V);
     for (int64_t j = 0; j + 1 < Lk; j += 2)
-        x->kernels->pair_rows(to->V + j / 2 * x->Dvp, pe_row(v, b, g, j), pe_row(v, b, g, j + 1), Dv);
+        x->kernels->pair_rows(to->V + j / 2 * x->T.Dvp, pe_row(v, b, g, j), pe_row(v, b, g, j + 1), Dv);
     for (int64_t d = 0; Lk % 2 && d < Dv; d++)
-        to->V[Lk / 2 * x->Dvp + d] = ((const uint16_t *)pe_row(v, b, g, Lk - 1))[d];
+        to->V[Lk / 2 * x->T.Dvp + d] = ((const uint16_t *)pe_row(v, b, g, Lk - 1))[d];
 }
 
 static void pack_pair(void *context, int64_t index, int thread)
@@ -216,10 +214,10 @@ static void load_queries(const bf16_forward *x, bf16_scratch *z, int64_t b, int6
 {
     const uint16_t *from = z->narrow;
     load_rows(x, z, z->narrow, PE_QUERIES, b, h, i0, R);
-    memset(z->narrow + R * x->Dp, 0, (size_t)((QUERIES - R) * x->Dp) * sizeof *z->narrow);
-    for (int64_t d = 0; d < x->Dp / 2; d++)
+    memset(z->narrow + R * x->T.Dp, 0, (size_t)((QUERIES - R) * x->T.Dp) * sizeof *z->narrow);
+    for (int64_t d = 0; d < x->T.Dp / 2; d++)
         for (int64_t r = 0; r < QUERIES; r++)
-            z->Q[d * QUERIES + r] = from[r * x->Dp + 2 * d] | (uint32_t)from[r * x->Dp + 2 * d + 1] << 16;
+            z->Q[d * QUERIES + r] = from[r * x->T.Dp + 2 * d] | (uint32_t)from[r * x->T.Dp + 2 * d + 1] << 16;
 }
 
 /* ---- tiles ---- */
@@ -230,7 +228,7 @@ static void start(const bf16_forward *x, bf16_scratch *z)
         z->m[r] = -INFINITY;
         z->l[r] = z->rounded[r] = 0;
     }
-    memset(z->O, 0, (size_t)(x->Dvp * QUERIES) * sizeof *z->O);
+    memset(z->O, 0, (size_t)(x->T.Dvp * QUERIES) * sizeof *z->O);
 }
 
 static void visit_tile(const bf16_forward *x, bf16_scratch *z, const bf16_pair *keys, int64_t h, int64_t i0,
@@ -243,12 +241,12 @@ static void visit_tile(const bf16_forward *x, bf16_scratch *z, const bf16_pair *
     const int64_t          low = x->T.e_low, high = x->T.e_high;
     if (i0 + R - 1 - j0 < low || i0 - (j0 + C - 1) > high)
         return;
-    k->scores(z->S, z->Q, keys->K + j0 * x->Dp, x->Dp, (a->sizes.D + 1) / 2, n,
+    k->scores(z->S, z->Q, keys->K + j0 * x->T.Dp, x->T.Dp, (a->sizes.D + 1) / 2, n,
               (float)(a->terms->scale * LOG2_E), bias, z->most);
     if (i0 - (j0 + C - 1) < low || i0 + R - 1 - j0 > high || (a->mask & POSENC_MASK_KEY_PADDING) || n > C)
         k->mask(z->S, n, keys->key + j0, i0 - j0, low, high, z->most);
     const int moved = k->softmax(z->P, z->S, n, z->most, z->m, z->l, z->rounded, z->factor);
-    k->values(z->O, z->P, keys->V + j0 / 2 * x->Dvp, x->Dvp, n / 2, (a->sizes.Dv + 3) / 4 * 4,
+    k->values(z->O, z->P, keys->V + j0 / 2 * x->T.Dvp, x->T.Dvp, n / 2, (a->sizes.Dv + 3) / 4 * 4,
               moved ? z->factor : NULL);
 }
 

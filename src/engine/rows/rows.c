@@ -134,16 +134,11 @@ static void fill_waves(void *context, int64_t index, int thread)
         memset(to + (int64_t)blank * stride, 0, (size_t)r->width * sizeof *to);
 }
 
-static pe_rung *lay_out_waves(const pe_rows_run *r, pe_arena *arena)
-{
-    return pe_ladder_lay_out_rungs(r->threads, r->width, arena);
-}
-
 static void make_waves(const pe_rows_run *r, pe_arena *arena)
 {
     wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
-    j.rungs             = lay_out_waves(r, arena);
+    j.rungs             = pe_ladder_lay_out_rungs(r->threads, r->width, arena);
     j.stream            = pe_ladder_streams(&r->y, bytes, r->waves->columns.M);
     pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
 }
@@ -155,7 +150,7 @@ void pe_rows_forward_lay_out(const pe_rows_run *r, pe_arena *arena)
 {
     pe_arena waves = *arena;
     if (r->waves)
-        lay_out_waves(r, &waves);
+        pe_ladder_lay_out_rungs(r->threads, r->width, &waves);
     lay_out(r, arena, 0);
     arena->used = arena->used > waves.used ? arena->used : waves.used;
 }

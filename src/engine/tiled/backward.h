@@ -38,13 +38,6 @@ typedef struct pe_backward {
     double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
 } pe_backward;
 
-/* A rectangle of the pair (I,J) with the places its sums go to. */
-typedef struct pe_tile_pair {
-    int64_t h, chunk, I, J, i0, R, j0, C, g;
-    float  *dQ; /* [R, Dp] rows of the chunk */
-    double *du, *dw;
-} pe_tile_pair;
-
 /* Where the second form of queries at Qu lies; NULL where there is one. */
 static inline float *pe_second_form(const pe_backward *w, float *Qu)
 {
@@ -52,15 +45,16 @@ static inline float *pe_second_form(const pe_backward *w, float *Qu)
     return pe_forms(a->terms) > 1 ? Qu + a->sizes.H * a->sizes.Lq * w->T.Dp : NULL;
 }
 
-/* Tiles I and J of head h, in the sums of a chunk. */
-pe_tile_pair pe_pair_backward_at(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J);
+/* Tiles I and J of head h are at hand from here on, and their sums go to those of a chunk. */
+void pe_pair_backward_begin(const pe_backward *w, pe_scratch *z, int64_t h, int64_t chunk, int64_t I,
+                            int64_t J);
 
-/* The pair's share of all sums. */
-void pe_pair_backward_run(const pe_backward *w, const pe_tile_pair *x, pe_scratch *z);
+/* Their share of all sums. */
+void pe_pair_backward_run(const pe_backward *w, pe_scratch *z);
 
-/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is
-   allowed. With `sums`, values, gate and r get theirs. */
-int pe_pair_backward_weights(const pe_backward *w, const pe_tile_pair *x, pe_scratch *z, int sums);
+/* Their weights into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. With
+   `sums`, values, gate and r get theirs. */
+int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums);
 
 /* x += f*y */
 static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
@@ -72,7 +66,7 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
 /* hook_cache.c: sums for a hook that is cached (NULL: it is not), the pair's share of them, and all of them
    to parameters. */
 double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena);
-void    pe_hook_cache_sum(const pe_backward *w, const pe_tile_pair *x, const float *dS);
+void    pe_hook_cache_sum(const pe_backward *w, const pe_scratch *z, const float *dS);
 void    pe_hook_cache_fold(const pe_backward *w);
 
 /* tiled_backward.c: memory; after pe_tiles_fill, the run. */

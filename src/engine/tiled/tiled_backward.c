@@ -280,10 +280,10 @@ static void look_ahead(void *context, int64_t index, int thread)
     memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
-        const pe_tile_pair x = pe_pair_backward_at(w, h, 0, I, J);
-        load_keys(w, z, x.g, J);
-        if (pe_pair_backward_weights(w, &x, z, 0) && w->is_short)
-            T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
+        pe_pair_backward_begin(w, z, h, 0, I, J);
+        load_keys(w, z, z->back.g, J);
+        if (pe_pair_backward_weights(w, z, 0) && w->is_short)
+            T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, z->R, z->C);
     }
 }
 
@@ -318,8 +318,8 @@ static void chunk_back(void *context, int64_t index, int thread)
         memset(z->back.dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
             for (int64_t I = 0; I < T->query_tiles; I++) {
-                const pe_tile_pair x = pe_pair_backward_at(w, h, chunk, I, J);
-                pe_pair_backward_run(w, &x, z);
+                pe_pair_backward_begin(w, z, h, chunk, I, J);
+                pe_pair_backward_run(w, z);
             }
         if (T->a->grown) {
             pe_tile_rows_grow_keys(T, z->growth.dK, z->growth.dK, w->b, j0, C);

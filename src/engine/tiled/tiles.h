@@ -140,7 +140,10 @@ typedef struct pe_scratch {
         float       *dK, *dV;          /* [Bc, Dp], [Bc, Dvp] */
         float       *diagonal, *gated; /* [band], [Br, Bcp] */
         const float *lse;              /* of the queries at hand: see pe_is_shifted */
-    } back;                            /* pair_backward.c: the key tile at hand, and cotangents */
+        int64_t      g, chunk;         /* the key head at hand, and where sums of the tile go: */
+        float       *dQ;               /* [R, Dp] rows of the chunk */
+        double      *du, *dw;
+    } back; /* pair_backward.c: the key tile at hand, and cotangents */
 } pe_scratch;
 
 /* Distances whose vectors are asked of a room at once; keys of a short row, whose delta is exact; keys of a
