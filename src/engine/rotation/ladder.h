@@ -74,7 +74,7 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
 pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
                             const pe_kernels *kernels);
 
-/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the caches?
+/* Is a table of that many bytes, whose blocks of M floats follow each other, better written past the caches?
  */
 int pe_ladder_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 

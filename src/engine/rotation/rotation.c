@@ -147,6 +147,12 @@ typedef struct products {
     pe_frequency k[PE_MAX_AXES];
 } products;
 
+/* ggml's running product, one for each coordinate; the first pair of a place starts it. */
+typedef struct ggml_walk {
+    double  theta[PE_MAX_AXES];
+    int32_t index[PE_MAX_AXES];
+} ggml_walk;
+
 static double single(double x)
 {
     return (double)(float)x;
@@ -163,7 +169,7 @@ static double angle_in_float(const pe_rotary *rotary, int64_t m, const double at
     return sum;
 }
 
-static double angle_of_ggml(const pe_rotary *rotary, int64_t m, const double at[], pe_walk *walk)
+static double angle_of_ggml(const pe_rotary *rotary, int64_t m, const double at[], ggml_walk *walk)
 {
     const int axis = rotary->axis[m];
     if (m == 0 || rotary->index[m] < walk->index[axis]) {
@@ -180,7 +186,7 @@ static double angle_of_ggml(const pe_rotary *rotary, int64_t m, const double at[
     return single(single(slow * single(1 - share)) + single(whole * share));
 }
 
-static void find_products(products *x, const pe_rotary *rotary, int64_t m, const double at[], pe_walk *walk)
+static void find_products(products *x, const pe_rotary *rotary, int64_t m, const double at[], ggml_walk *walk)
 {
     x->n = 1;
     if (rotary->angles != PE_EXACT) {
@@ -203,7 +209,7 @@ static void find_products(products *x, const pe_rotary *rotary, int64_t m, const
 
 void pe_rotation_angles(const pe_rotary *rotary, const double at[], double angle[])
 {
-    pe_walk w;
+    ggml_walk w;
     for (int64_t m = 0; m < rotary->M; m++) {
         double sum = 0;
         if (rotary->angles != PE_EXACT) {
@@ -240,8 +246,10 @@ static double as_number(pe_number type, double x)
     return x;
 }
 
-void pe_rotation_pair(const pe_rotary *rotary, int64_t m, const double at[], pe_walk *walk, double *cosine,
-                      double *sine)
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
+   order. */
+static void rotate_pair(const pe_rotary *rotary, int64_t m, const double at[], ggml_walk *walk,
+                        double *cosine, double *sine)
 {
     products     x;
     double       c, n;
@@ -263,15 +271,15 @@ double pe_rotation_temperature(const pe_rotary *rotary, const double at[])
     return 1 + rotary->temperature_scale * log(1 + fmax(floor(p / rotary->temperature_length), 0));
 }
 
-/* Cosines and sines of n pairs from m on, as pe_rotation_pair has them. */
-static void rotate_chunk(const pe_rotary *rotary, int64_t m, int64_t n, const double at[], pe_walk *walk,
+/* Cosines and sines of n pairs from m on, as rotate_pair has them. */
+static void rotate_chunk(const pe_rotary *rotary, int64_t m, int64_t n, const double at[], ggml_walk *walk,
                          const pe_kernels *kernels, double cosine[], double sine[])
 {
     const pe_frequency one = pe_frequency_of(1);
     double             p[CHUNK];
     if (rotary->is_matrix && rotary->angles == PE_EXACT) {
         for (int64_t i = 0; i < n; i++)
-            pe_rotation_pair(rotary, m + i, at, walk, &cosine[i], &sine[i]);
+            rotate_pair(rotary, m + i, at, walk, &cosine[i], &sine[i]);
         return;
     }
     for (int64_t i = 0; i < n; i++)
@@ -315,13 +323,13 @@ MOVE(move_floats, float)
 void pe_rotation_row(double *x, int64_t width, const pe_rotary *rotary, const double at[], double sign)
 {
     const int moves = rotary->layout != rotary->layout_out;
-    pe_walk   w;
+    ggml_walk w;
     if (moves && sign < 0)
         move_doubles(x + rotary->first, rotary, 1);
     for (int64_t m = 0; m < rotary->M; m++) {
         int64_t channels[2];
         double  c, n;
-        pe_rotation_pair(rotary, m, at, &w, &c, &n);
+        rotate_pair(rotary, m, at, &w, &c, &n);
         pe_rotation_channels(rotary, rotary->layout, m, channels);
         const double a = x[channels[0]], b = x[channels[1]];
         n *= sign;
@@ -363,8 +371,8 @@ void pe_rotation_rows(float *x, int64_t stride, int64_t width, const pe_rotary *
 /* ---- from one rotation to another, and gradients ---- */
 
 /* Pairs that one rotation rotated, rotated further: angles and logarithms of lengths are subtracted. */
-static void angle_between(const pe_rotary *from, const double from_at[], pe_walk *from_walk,
-                          const pe_rotary *to, const double to_at[], pe_walk *to_walk, int64_t m,
+static void angle_between(const pe_rotary *from, const double from_at[], ggml_walk *from_walk,
+                          const pe_rotary *to, const double to_at[], ggml_walk *to_walk, int64_t m,
                           double *cosine, double *sine)
 {
     products     a, b;
@@ -391,7 +399,7 @@ static void angle_between(const pe_rotary *from, const double from_at[], pe_walk
 void pe_rotation_rerotate(double *y, const double *x, int64_t width, const pe_rotary *from,
                           const double from_at[], const pe_rotary *to, const double to_at[])
 {
-    pe_walk from_walk, to_walk;
+    ggml_walk from_walk, to_walk;
     memcpy(y, x, (size_t)width * sizeof *y);
     for (int64_t m = 0; m < to->M; m++) {
         int64_t in[2], out[2];
@@ -509,7 +517,7 @@ void pe_rotation_heads(const pe_rotated *x, const pe_rotary *rotary, int64_t b, 
 /* ---- rows of tables ---- */
 
 /* The pairs of block i into its part of a row: cosines, then sines. */
-static void fill_block(float *to, const pe_rotary *rotary, int i, const double at[], pe_walk *walk,
+static void fill_block(float *to, const pe_rotary *rotary, int i, const double at[], ggml_walk *walk,
                        const pe_kernels *kernels)
 {
     const int64_t pairs = rotary->start[i + 1] - rotary->start[i];
@@ -570,7 +578,7 @@ static int64_t fill_some(float *table, int64_t stride, const pe_rotary *rotary, 
 {
     const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
-    pe_walk       walk;
+    ggml_walk     walk;
     if (run >= PE_LEAST_RUN) {
         pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
         return run;

@@ -13,8 +13,8 @@
  * another layout is rotated in the layout of the input and then permuted in place along the cycles of the
  * permutation.
  */
-#ifndef PE_ENGINE_TURN_H
-#define PE_ENGINE_TURN_H
+#ifndef PE_ENGINE_ROTATION_H
+#define PE_ENGINE_ROTATION_H
 
 #include "base/angle.h"
 #include "base/positions.h"
@@ -99,17 +99,6 @@ void pe_rotation_channel_growth(const pe_rotary *grown, int64_t D, double growth
 /* Coordinates of element s of item b. */
 void pe_rotation_place(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s,
                        double at[PE_MAX_AXES]);
-
-/* ggml's running product, one for each coordinate; the first pair of a place starts it. */
-typedef struct pe_walk {
-    double  theta[PE_MAX_AXES];
-    int32_t index[PE_MAX_AXES];
-} pe_walk;
-
-/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
-   order. */
-void pe_rotation_pair(const pe_rotary *rotary, int64_t m, const double at[], pe_walk *walk, double *cosine,
-                      double *sine);
 
 /* angle[M] of a place in radians, not reduced, without sense: the product rounded to double. */
 void pe_rotation_angles(const pe_rotary *rotary, const double at[], double angle[]);

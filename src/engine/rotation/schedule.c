@@ -19,7 +19,7 @@ static pe_wide sum(const pe_frequencies *f, pe_wide a, pe_wide b)
     return rounded(f, pe_wide_sum(a, b));
 }
 
-static pe_wide less(const pe_frequencies *f, pe_wide a, pe_wide b)
+static pe_wide difference(const pe_frequencies *f, pe_wide a, pe_wide b)
 {
     return rounded(f, pe_wide_less(a, b));
 }
@@ -80,7 +80,7 @@ static pe_wide linear(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 }
 
 /* The logarithm of base * by^(d/(d-2)), the base that slows the last of d/2 pairs by `by` and leaves the
-   first alone. */
+   first unchanged. */
 static pe_wide log_of_grown(const pe_frequencies *f, pe_wide by, int64_t d)
 {
     return pe_wide_sum(f->log_base, pe_wide_product(pe_wide_log(by), part((double)d, d - 2)));
@@ -145,17 +145,18 @@ static pe_wide yarn_ramp(const pe_frequencies *f, int64_t j, int64_t d)
     high = pe_wide_is_below(most, high) ? most : high;
     if (low.hi == high.hi && low.lo == high.lo)
         high = pe_wide_sum(high, pe_wide_of(0.001));
-    const pe_wide over = less(f, pe_wide_of((double)j), rounded(f, low));
-    return clipped(ratio(f, over, less(f, high, low)));
+    const pe_wide over = difference(f, pe_wide_of((double)j), rounded(f, low));
+    return clipped(ratio(f, over, difference(f, high, low)));
 }
 
 static pe_wide yarn(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     const pe_wide one = pe_wide_of(1), by = pe_wide_of(f->extrapolation_factor),
-                  alone = product(f, by, less(f, one, yarn_ramp(f, j, d))), whole = plain(f, m, j, d),
-                  slow = f->single ? slowed(f, f->log_base, f->factor, j, d)
-                                   : pe_wide_ratio(whole, pe_wide_of(f->factor));
-    return sum(f, product(f, slow, less(f, one, alone)), product(f, whole, alone));
+                  unslowed = product(f, by, difference(f, one, yarn_ramp(f, j, d))),
+                  whole    = plain(f, m, j, d),
+                  slow     = f->single ? slowed(f, f->log_base, f->factor, j, d)
+                                       : pe_wide_ratio(whole, pe_wide_of(f->factor));
+    return sum(f, product(f, slow, difference(f, one, unslowed)), product(f, whole, unslowed));
 }
 
 static pe_wide longrope(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
@@ -177,8 +178,8 @@ static pe_wide llama3_single(const pe_frequencies *f, pe_wide w)
     if (wave.hi < ratio(f, length, high).hi || low.hi >= high.hi)
         return w;
     const pe_wide turns   = product(f, ratio(f, one, wave), length),
-                  s       = ratio(f, less(f, turns, low), less(f, high, low)),
-                  part_of = ratio(f, product(f, less(f, one, s), w), pe_wide_of(f->factor));
+                  s       = ratio(f, difference(f, turns, low), difference(f, high, low)),
+                  part_of = ratio(f, product(f, difference(f, one, s), w), pe_wide_of(f->factor));
     return sum(f, part_of, product(f, s, w));
 }
 

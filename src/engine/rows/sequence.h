@@ -7,7 +7,7 @@
  * reach, and reads them from there. Backward the cotangents of all positions are summed into a second table,
  * and the room walks it from its end to its beginning. A row is `lanes` equal pieces that know nothing of
  * each other. A few of them go together, so that what they share is loaded once for all; such groups run in
- * parallel. How many go together follows from the number of lanes alone, and each group sums gradients of its
+ * parallel. How many go together follows from the number of lanes only, and each group sums gradients of its
  * own, which are added in the order of the groups: so the bits do not depend on the threads.
  */
 #ifndef PE_ENGINE_SEQUENCE_H

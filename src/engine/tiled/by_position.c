@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * by_position.c: numbers of queries and keys that follow from the position alone
+ * by_position.c: numbers of queries and keys that follow from the position only
  *
  * A room may append numbers to queries and keys that content has no part in (TUPE's projected positions).
  * Where the items of a batch share their positions, they share these numbers: a run makes them once, and

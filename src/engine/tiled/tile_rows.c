@@ -127,7 +127,7 @@ static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, flo
         }
 }
 
-/* What follows from the position alone, after the numbers of content. */
+/* What follows from the position only, after the numbers of content. */
 static void append_by_position(const pe_tiles *T, float *rows, pe_side side, int64_t h, int64_t s0, int64_t n)
 {
     const int64_t D = T->a->D, width = T->a->sizes.D - D,

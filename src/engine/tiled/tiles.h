@@ -7,9 +7,9 @@
  * term by distance is contiguous: the bias of row i is the vector bias[x], read one place earlier for each
  * further query ("skewed" positions: t = t00 + step*(i-j)). Vectors by distance (A) give a product of the
  * tile's queries with the band of Br + Bc - 1 distances, read back along the same diagonals; vectors that
- * meet the key (B) do it with the tile's keys. Vectors that join the values (r) go the other way: weights are
- * shifted onto diagonals and multiply the band. Positions without that pattern are slower: `extra` tiles,
- * looked up element by element.
+ * are multiplied by the key (B) do it with the tile's keys. Vectors that join the values (r) go the other
+ * way: weights are shifted onto diagonals and multiply the band. Positions without that pattern are slower:
+ * `extra` tiles, looked up element by element.
  */
 #ifndef PE_ENGINE_TILES_H
 #define PE_ENGINE_TILES_H
@@ -455,7 +455,7 @@ static inline int64_t pe_hook_cache_first(const pe_problem *p, int64_t h, int64_
     return (h * p->Lq + i0) * pe_hook_cache_stride(p) + j0;
 }
 
-/* ---- by_position.c: numbers of q and k that follow from the position alone ---- */
+/* ---- by_position.c: numbers of q and k that follow from the position only ---- */
 
 /* They come after the a->D numbers of content (pe_preparation) and are made once per run where all items have
    the same positions. Memory, numbers; their cotangents, of n rows, added to sums [heads, L, D - a->D]; in
