@@ -8,6 +8,7 @@
 #include "api/objects.h"
 #include "base/positions.h"
 #include "base/tensor.h"
+#include "engine/attend.h"
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
@@ -319,18 +320,6 @@ static void set_turn(pe_attention *a, const pe_run_rotation *turn)
 /* Whose parameters attention needs. */
 enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT };
 
-enum { BIAS = 0 }; /* a run beside POSENC_RUN_FORWARD, _BACKWARD and _SCORES */
-
-static void execute(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena)
-{
-    switch (run) {
-    case POSENC_RUN_FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
-    case POSENC_RUN_BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
-    case POSENC_RUN_SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
-    case BIAS: pe_attend_bias(a, S, arena); break;
-    }
-}
-
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *turn, const posenc_plan *plan,
                  const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
@@ -356,7 +345,7 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
         if (run == POSENC_RUN_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
-        execute(&a, run, reference, NULL, &arena);
+        pe_attend_lay_out(&a, run, reference, &arena);
         most = arena.used > most ? arena.used : most;
     }
     return most;
@@ -376,7 +365,7 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
                             pe_attention *a, int run, const posenc_tensor *S, void *workspace,
                             posenc_error *err)
 {
-    const char     *who   = run == BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
+    const char     *who   = run == PE_ATTEND_BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
     pe_arena        arena = {workspace, 0};
     pe_numbers      numbers;
     pe_run_rotation turn;
@@ -390,7 +379,7 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
     if ((status = pe_rotary_check(&turn, plan, who, err)))
         return status;
     pe_arena free_memory = arena;
-    execute(a, run, uses_reference(plan, a), S, &arena);
+    pe_attend_run(a, run, uses_reference(plan, a), S, &arena);
     if (run == POSENC_RUN_BACKWARD) {
         /* those of the rotary part are made of dq and dk, which are complete now */
         const pe_rotated_side sides[2] = {{&a->q, &a->dq, &a->q_coordinates, a->rotary},
@@ -466,5 +455,5 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     status     = check_bias(plan, bias, err);
     if (!status)
         status = find_distances(plan, &a, err);
-    return status ? status : finish(plan, in, NULL, &a, BIAS, bias, workspace, err);
+    return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
 }

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "encodings/encoding.h"
-#include "engine/attend.h"
+#include "engine/score/attention.h"
 
 /* Parameters of all parts together: a hook may get any of them. */
 enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048 };

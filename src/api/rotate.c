@@ -2,9 +2,9 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/rotation/rotation.h), in blocks of
- * positions whose table serves all heads. The reference executor turns rows in double and rounds once; else
- * F64 rows are turned in double, others in float.
+ * All checks come first; then rows are rotated (engine/rotation/rotation.h), in blocks of positions whose
+ * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
+ * turned in double, others in float.
  */
 #include "api/objects.h"
 #include "base/parallel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* posenc_rows and its backward: check, then hand to machine 1 (engine/rows/rows.h). */
+/* posenc_rows and its backward: check, then hand to the pass over rows (engine/rows/rows.h). */
 #include <math.h>
 
 #include "api/objects.h"
@@ -97,9 +97,9 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, NULL, NULL, &arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
-        pe_rows_backward(&r, &arena);
+        pe_rows_backward_lay_out(&r, &arena);
     else
-        pe_rows_forward(&r, &arena);
+        pe_rows_forward_lay_out(&r, &arena);
     return arena.used;
 }
 
@@ -158,7 +158,7 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
-    pe_rows_forward(&r, &arena);
+    pe_rows_forward_run(&r, &arena);
     return pe_done(err);
 }
 
@@ -180,7 +180,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;
-    pe_rows_backward(&r, &arena);
+    pe_rows_backward_run(&r, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);
 }

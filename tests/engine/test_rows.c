@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_rows: machine 1 for every encoding at the input
+ * test_rows: the pass over rows for every encoding at the input
  *
  * The machine's own business, whatever the room: y = x + rows, in any storage type and stride; a shared list
  * of positions gives the bits of the same list written out for every item; threads change nothing; the
@@ -259,13 +259,15 @@ static pe_rows_run places_run(posenc_positions pos, array *y, int threads)
     return r;
 }
 
-static void run_places(const pe_rows_run *r, void (*direction)(const pe_rows_run *, pe_arena *))
+typedef void rows_pass(const pe_rows_run *r, pe_arena *arena);
+
+static void run_places(const pe_rows_run *r, rows_pass *lay_out, rows_pass *compute)
 {
     pe_arena arena = {0};
-    direction(r, &arena);
+    lay_out(r, &arena);
     arena.memory = aligned_alloc(PE_ALIGN, arena.used);
     arena.used   = 0;
-    direction(r, &arena);
+    compute(r, &arena);
     free(arena.memory);
 }
 
@@ -275,12 +277,12 @@ static void several_coordinates_reach_the_room_row_by_row(void **state)
     (void)state;
     array_fill(&at, 1, "places", 1);
     pe_rows_run r = places_run(posenc_positions_array(array_tensor(&at, 1)), &y, 3);
-    run_places(&r, pe_rows_forward);
+    run_places(&r, pe_rows_forward_lay_out, pe_rows_forward_run);
     for (int64_t s = 0; s < B * L; s++)
         assert_true(y.wide[s * WIDE] == at.wide[s * N] && y.wide[s * WIDE + 1] == at.wide[s * N + 1]);
     r        = places_run(posenc_positions_range(5, 2), &y, 3);
     r.locate = place_in_lines;
-    run_places(&r, pe_rows_forward);
+    run_places(&r, pe_rows_forward_lay_out, pe_rows_forward_run);
     for (int64_t s = 0; s < B * L; s++)
         assert_true(y.wide[s * WIDE] == (double)((5 + s % L * 2) / 7) &&
                     y.wide[s * WIDE + 1] == (double)((5 + s % L * 2) % 7));
@@ -301,7 +303,7 @@ static void several_coordinates_reach_the_backward_too(void **state)
     r.y           = (posenc_tensor){0};
     r.rows_back   = fold_places;
     r.part        = (pe_part){.p = &p, .dpar = dpar};
-    run_places(&r, pe_rows_backward);
+    run_places(&r, pe_rows_backward_lay_out, pe_rows_backward_run);
     for (int64_t s = 0; s < B * L; s++)
         want += at.wide[s * N + 1] * dy.wide[s * WIDE + 1];
     assert_true(fabs(sum - want) <= 1e-12 * fabs(want));

@@ -114,14 +114,16 @@ static pe_rows_run run_of(setup *s, posenc_positions pos, int threads)
                      .kernels  = pe_kernels_choose()};
 }
 
-static void carry_out(const pe_rows_run *r, void (*direction)(const pe_rows_run *, pe_arena *))
+typedef void rows_pass(const pe_rows_run *r, pe_arena *arena);
+
+static void carry_out(const pe_rows_run *r, rows_pass *lay_out, rows_pass *compute)
 {
     pe_arena arena = {0};
-    direction(r, &arena);
+    lay_out(r, &arena);
     const size_t counted = arena.used;
     arena.memory         = aligned_alloc(PE_ALIGN, counted);
     arena.used           = 0;
-    direction(r, &arena);
+    compute(r, &arena);
     assert_true(arena.used <= counted);
     free(arena.memory);
 }
@@ -141,7 +143,7 @@ static void rows_are_made_once_and_no_further_than_the_run_reaches(void **state)
     set_up(&s);
     pe_rows_run r = run_of(&s, some_positions(at), 3);
     r.x           = (posenc_tensor){0};
-    carry_out(&r, pe_rows_forward);
+    carry_out(&r, pe_rows_forward_lay_out, pe_rows_forward_run);
     for (int l = 0; l < LANES; l++)
         assert_int_equal(made[l], 40);
     for (int i = 0; i < B * L * WIDTH; i++) {
@@ -159,7 +161,7 @@ static void positions_of_a_range_count_from_where_it_starts(void **state)
     set_up(&s);
     pe_rows_run r = run_of(&s, posenc_positions_range(20, 1), 1);
     r.x           = (posenc_tensor){0};
-    carry_out(&r, pe_rows_forward);
+    carry_out(&r, pe_rows_forward_lay_out, pe_rows_forward_run);
     assert_int_equal(made[0], 20 + L);
     assert_true(fabs(s.y[0] / s.starts[0] - pow(s.a, 20)) < 1e-14);
 }
@@ -179,13 +181,13 @@ static void the_gradient_is_the_slope_and_knows_no_threads(void **state)
     }
     pe_rows_run r = run_of(&one, some_positions(at), 1);
     r.y           = (posenc_tensor){0};
-    carry_out(&r, pe_rows_backward);
+    carry_out(&r, pe_rows_backward_lay_out, pe_rows_backward_run);
     assert_true(fabs(one.da - da) <= 1e-13 * magnitude);
     for (int threads = 2; threads <= LANES + 2; threads++) {
         set_up(&more);
         r   = run_of(&more, some_positions(at), threads);
         r.y = (posenc_tensor){0};
-        carry_out(&r, pe_rows_backward);
+        carry_out(&r, pe_rows_backward_lay_out, pe_rows_backward_run);
         assert_memory_equal(&one.da, &more.da, sizeof one.da);
         assert_memory_equal(one.dstarts, more.dstarts, sizeof one.dstarts);
     }
@@ -199,11 +201,11 @@ static void a_gradient_that_is_not_wanted_is_not_summed(void **state)
     set_up(&all), set_up(&some);
     pe_rows_run r = run_of(&all, some_positions(at), 2);
     r.y           = (posenc_tensor){0};
-    carry_out(&r, pe_rows_backward);
+    carry_out(&r, pe_rows_backward_lay_out, pe_rows_backward_run);
     some.dpar[0] = NULL;
     r            = run_of(&some, some_positions(at), 2);
     r.y          = (posenc_tensor){0};
-    carry_out(&r, pe_rows_backward);
+    carry_out(&r, pe_rows_backward_lay_out, pe_rows_backward_run);
     assert_true(some.da == 0 && all.da != 0);
     assert_memory_equal(all.dstarts, some.dstarts, sizeof all.dstarts);
 }

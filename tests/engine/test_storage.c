@@ -358,17 +358,17 @@ static void mixed_types_agree_with_the_reference(void **state)
 }
 
 /* Many queries, and few. */
-static const shape *const both_roads[] = {&shapes[1], &shapes[4]};
+static const shape *const both_ways[] = {&shapes[1], &shapes[4]};
 
-enum { ROADS = sizeof both_roads / sizeof *both_roads };
+enum { WAYS = sizeof both_ways / sizeof *both_ways };
 
 /* Named, float products are the same on the processor that has pairs as on the one that has none. */
 static void products_in_float_do_not_round_weights(void **state)
 {
     const posenc_dtype all[3] = {POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16};
     (void)state;
-    for (int i = 0; i < ROADS; i++) {
-        problem p   = make_problem("rope", both_roads[i], POSENC_MASK_CAUSAL, all, 2);
+    for (int i = 0; i < WAYS; i++) {
+        problem p   = make_problem("rope", both_ways[i], POSENC_MASK_CAUSAL, all, 2);
         p.products  = POSENC_PRODUCTS_F32;
         result best = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         assert_int_equal(setenv("POSENC_ISA", "avx512", 1), 0);
@@ -387,8 +387,8 @@ static void a_constant_value_survives_rounded_weights(void **state)
 {
     const posenc_dtype all[3] = {POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16};
     (void)state;
-    for (int i = 0; i < ROADS; i++) {
-        problem p = make_problem("nope", both_roads[i], POSENC_MASK_CAUSAL, all, 2);
+    for (int i = 0; i < WAYS; i++) {
+        problem p = make_problem("nope", both_ways[i], POSENC_MASK_CAUSAL, all, 2);
         for (int64_t n = 0; n < p.v.count; n++)
             store(&p.v, n, 1.5);
         result r = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);

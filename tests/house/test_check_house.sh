@@ -41,8 +41,8 @@ small_house() {
     file src/base/status.c '#include "base/status.h"'
     file src/base/parallel.c '#include <omp.h>'
     file src/engine/score/terms.h '#include "base/tensor.h"'
-    file src/engine/attend.h
-    file src/engine/rotation/rotation.c '#include "engine/score/terms.h"'
+    file src/engine/score/attention.h
+    file src/engine/rotation/rotation.c '#include "base/tensor.h"'
     file src/encodings/encoding.h '#include "engine/score/terms.h"'
     file src/encodings/encodings.def 'ENCODING(score, alibi, alibi)' 'ENCODING(score, t5, t5)' \
         'ENCODING(rotary, rope, rope)' 'ENCODING(rotary, xpos, xpos)'
@@ -107,8 +107,8 @@ fi
 append src/base/status.c '#include "engine/score/terms.h"'
 refused 'src/base/status.c:.*engine/score/terms.h, which the floor base may not see'
 
-append src/encodings/score/alibi.c '#include "engine/attend.h"'
-refused 'engine/attend.h, which the floor encodings may not see'
+append src/encodings/score/alibi.c '#include "engine/score/attention.h"'
+refused 'engine/score/attention.h, which the floor encodings may not see'
 
 append cli/main.c '#include "engine/score/terms.h"'
 refused 'the floor cli may not see'
@@ -127,7 +127,7 @@ append src/base/tensor.h '#include "base/status.h"'
 refused 'a circle of includes: '
 
 append src/engine/rotation/rotation.c '#include <omp.h>'
-refused 'omp.h, which belongs to base/parallel.c alone'
+refused 'omp.h, which belongs to base/parallel.c only'
 
 append src/api/plan.c '#include <jansson.h>'
 refused 'jansson.h, which belongs to'

@@ -5,14 +5,16 @@
  * Place    rotary: q and k are rotated by their positions before their product
  * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
  *          a = P * w_m
- *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it
- * (engine/rotation/schedule.h) so q_i . k_j depends only on content and on P(i) - P(j) with several axes pair
- * m follows one coordinate of P, by `axis_rule` (engine/rotation/axes.h); of a matrix F all of them: a =
- * sum_n P_n F[m,n] Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm
- * model has one for each layer) Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing:
- * EleutherAI/gpt-neox; schedules: Chen et al. 2023, arXiv:2306.15595 (linear), Peng et al. 2023,
- * arXiv:2309.00071 (ntk, dynamic, yarn), Ding et al. 2024, arXiv:2402.13753 (longrope), Meta (llama3), Google
- * (proportional); names as in huggingface/transformers
+ *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (rotation/schedule.h)
+ *          so q_i . k_j depends only on content and on P(i) - P(j)
+ *          with several axes pair m follows one coordinate of P, by `axis_rule` (rotation/axes.h);
+ *          of a matrix F all of them: a = sum_n P_n F[m,n]
+ * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
+ *          each layer)
+ * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen
+ *          et al. 2023, arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn),
+ *          Ding et al. 2024, arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in
+ *          huggingface/transformers
  *
  * Which two channels make a pair is written in no model file, and a wrong guess runs without an error:
  * `interleaved` pairs neighbours (the paper, GPT-J, Llama as stored by Meta and in GGUF), `half` pairs m with

@@ -45,8 +45,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
  * cos(a + b) = cos a cos b - sin a sin b: runs of FINE distances, each from its start a by the same steps b.
  * Summed over the waves that is a product of matrices, starts by waves times waves by steps, and of exact
  * angles a run and a wave need one each; an exact angle for each distance and wave took longer than attention
- * itself. A cosine is off by less than 1e-15. (engine/rotation/ladder.h would make each cosine by itself, in
- * float, and leave the sum over the waves to be done.)
+ * itself. A cosine is off by less than 1e-15. (rotation/ladder.h would make each cosine by itself, in float,
+ * and leave the sum over the waves to be done.)
  */
 enum { FINE = 64, RUNS = 16, WAVES = 32 };
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables and rotation for fast forwards. Contract: fast.h. */
+#include "engine/fast/fast.h"
+
+int pe_fast_serves(const pe_attention *a)
+{
+    const pe_terms *m = a->terms;
+    return !m->hook.visit && !m->prepare.fill && m->G == PE_NONE && !pe_has(m, PE_A) && !pe_has(m, PE_B) &&
+           !pe_has(m, PE_R) && !m->pairs.matrix && !(a->rotary && a->rotary->heads > 1) && !a->grown &&
+           !a->unmasked && !a->tile_q && !a->tile_k;
+}
+
+static int64_t padded(int64_t n)
+{
+    return (n + PE_FAST_LANES - 1) / PE_FAST_LANES * PE_FAST_LANES;
+}
+
+pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
+                         int key_rotation)
+{
+    const pe_terms *m        = a->terms;
+    const int       by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
+    pe_tiles        T        = {.a = a, .Br = queries, .Bc = keys, .Bcp = keys};
+    T.Dp                     = padded(a->sizes.D);
+    T.Dvp                    = padded(a->sizes.Dv);
+    T.by_distance            = (pe_has(m, PE_BIAS) && !pe_fast_is_sloped(a)) || pe_has(m, PE_GATE);
+    T.skewed                 = a->distances.skewed || !(pe_uses_distance(m) || by_reach);
+    pe_tables_find_band(&T);
+    pe_tiles_lay_out_rotation(&T, PE_QUERIES, arena);
+    if (key_rotation)
+        pe_tiles_lay_out_rotation(&T, PE_KEYS, arena);
+    T.scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *T.scratch);
+    for (int i = 0; i < a->threads; i++) {
+        double *chunk = pe_arena_doubles(arena, PE_CHUNK);
+        if (T.scratch)
+            T.scratch[i] = (pe_scratch){.chunk = chunk};
+    }
+    pe_tables_lay_out(&T, arena, 0);
+    return T;
+}
+
+double pe_fast_slope(const pe_attention *a, int64_t h)
+{
+    const pe_part *part = &a->parts[a->terms->bias.owner];
+    return a->terms->bias.slope(part->p, part->par, h);
+}
+
+double pe_fast_nearest(const pe_attention *a)
+{
+    const int64_t low = a->distances.low, high = low + a->distances.count - 1;
+    return low > 0 ? (double)low : high < 0 ? (double)-high : 0;
+}
+
+double pe_fast_center(const pe_tiles *T, int64_t h)
+{
+    return pe_fast_is_sloped(T->a) ? pe_fast_slope(T->a, h) * pe_fast_nearest(T->a) : pe_center(T, h);
+}

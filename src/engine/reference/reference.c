@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reference.c: the reference executor, attention in double, direct
+ *
+ * One (batch item, head) at a time, one query row at a time: scores, softmax, output - as the formula in
+ * terms.h reads. Slow and obviously right: the tiled executor is tested against it, and it is what the
+ * reference cases in float64 are held against. A row of the forward depends on nothing but its own query, so
+ * a chunk of queries gives the same bits as the full pass.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+#include "engine/reference/reference.h"
+
+/* ---- one head in double ---- */
+
+/* One (b,h) in double. */
+typedef struct head {
+    const pe_attention *a;
+    int64_t             b, h;
+    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
+    double             *growth;    /* [D], and [threads, D] factors of a pair */
+    double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
+    double *q_pos, *k_pos;  /* [Lq], [Lk] */
+    double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
+    double *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double *state;          /* [threads, PE_HOOK_STATE] */
+    double *dQ, *dK, *dV;   /* backward: as Q, K, V */
+    double *dby[PE_KINDS];  /* their cotangents */
+    double *dout;           /* [Dv] */
+    const posenc_tensor *S; /* scores only */
+} head;
+
+/* Rows that each thread has. */
+enum { ROW_SCORES, ROW_OUTPUT, ROW_PRODUCTS, ROW_DPRODUCTS, ROWS };
+
+static int64_t longest_row(const pe_problem *p)
+{
+    return p->Lk > p->Dv ? p->Lk : p->Dv;
+}
+
+/* A row of this thread. */
+static double *row_of(const head *x, int thread, int which)
+{
+    return x->rows + (thread * ROWS + which) * longest_row(&x->a->sizes);
+}
+
+static int64_t table_size(const pe_attention *a, pe_kind kind)
+{
+    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+}
+
+/* Numbers per prepared query: more than sizes.D where it has two forms. */
+static int64_t query_width(const pe_attention *a)
+{
+    return pe_forms(a->terms) * a->sizes.D;
+}
+
+/* Rows to prepare at once, in numbers of the caller's; 0: rows are taken as they are. */
+static int64_t raw_size(const pe_attention *a)
+{
+    const pe_problem *p = &a->sizes;
+    return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
+}
+
+static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = {.a = a};
+    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
+    x.raw               = pe_arena_doubles(arena, raw_size(a));
+    x.Q                 = pe_arena_doubles(arena, p->Lq * query_width(a));
+    x.K                 = pe_arena_doubles(arena, p->Lk * p->D);
+    x.V                 = pe_arena_doubles(arena, p->Lk * p->Dv);
+    x.q_pos             = pe_arena_doubles(arena, p->Lq);
+    x.k_pos             = pe_arena_doubles(arena, p->Lk);
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
+    x.rows  = pe_arena_doubles(arena, ROWS * a->threads * longest_row(p));
+    x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->threads);
+    if (backward) {
+        x.draw = pe_arena_doubles(arena, raw_size(a));
+        x.dQ   = pe_arena_doubles(arena, p->Lq * query_width(a));
+        x.dK   = pe_arena_doubles(arena, p->Lk * p->D);
+        x.dV   = pe_arena_doubles(arena, p->Lk * p->Dv);
+        for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+            x.dby[kind] = kind == PE_B && pe_vectors_are_shared(a->terms)
+                              ? x.dby[PE_A]
+                              : pe_arena_doubles(arena, table_size(a, kind));
+        x.dout = pe_arena_doubles(arena, p->Dv);
+    }
+    return x;
+}
+
+static void load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, int64_t L, int64_t width)
+{
+    for (int64_t s = 0; s < L; s++)
+        pe_tensor_load_double(to + s * width, pe_tensor_row(t, b, h, s), t->dtype, t->stride[3], width);
+}
+
+static void fill_tables(const head *x, int64_t h)
+{
+    const pe_attention *a = x->a;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m    = pe_member(a->terms, kind);
+        const pe_part       *part = &a->parts[m.owner];
+        if (pe_has(a->terms, kind))
+            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
+                            a->distances.count, x->by[kind]);
+    }
+}
+
+/* The row of a member for pair (i,j); NULL where there is no such member. */
+static const double *member_row(const head *x, pe_kind kind, int64_t i, int64_t j)
+{
+    if (!pe_has(x->a->terms, kind))
+        return NULL;
+    const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
+    return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
+}
+
+/* Of item b; and what grows with their distances. */
+static void load_positions(head *x, int64_t b)
+{
+    const pe_attention *a = x->a;
+    if (a->grown)
+        pe_rotation_channel_growth(a->grown, a->sizes.D, x->growth);
+    for (int64_t i = 0; i < a->sizes.Lq; i++)
+        x->q_pos[i] = pe_positions_at(&a->q_pos, b, i);
+    for (int64_t j = 0; j < a->sizes.Lk; j++)
+        x->k_pos[j] = pe_positions_at(&a->k_pos, b, j);
+}
+
+static void prepare(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const int           keys = side == PE_KEYS;
+    a->terms->prepare.fill(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
+                           keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->K : x->Q);
+}
+
+static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, double sign)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    pe_rotary           own;
+    const pe_rotary    *rotary = pe_rotation_of_head(&own, keys ? a->rotary_keys : a->rotary, h);
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    for (int64_t r = 0; r < L * forms; r++) {
+        double at[PE_MAX_AXES];
+        pe_rotation_place(rotary, keys ? &a->k_coordinates : &a->q_coordinates, x->b, r / forms, at);
+        pe_rotation_row(rows + r * D, D, rotary, at, sign);
+    }
+}
+
+/* Queries of head h, or keys of key head h, prepared and rotated. */
+static void load_side(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
+    double             *rows = keys ? x->K : x->Q;
+    load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
+    if (a->terms->prepare.fill)
+        prepare(x, side, h);
+    if (a->rotary)
+        rotate_rows(x, side, h, rows, 1);
+}
+
+/* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */
+static void load_head(head *x, int64_t b, int64_t h)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       g = h / (p->H / p->G);
+    x->b                  = b;
+    x->h                  = h;
+    load_positions(x, b);
+    load_side(x, PE_QUERIES, h);
+    load_side(x, PE_KEYS, g);
+    if (a->v.data)
+        load_rows(x->V, &a->v, b, g, p->Lk, p->Dv);
+    fill_tables(x, h);
+}
+
+void pe_reference_lay_out(const pe_attention *a, pe_arena *arena, int backward)
+{
+    lay_out(a, arena, backward);
+}
+
+/* ---- rows of scores, as the formula of terms.h reads ---- */
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* dot(a + b, c), b may be NULL */
+static double dot_shifted(const double *a, const double *b, const double *c, int64_t n)
+{
+    return b ? dot(a, c, n) + dot(b, c, n) : dot(a, c, n);
+}
+
+/* Are query i and key j of different segments? */
+static int differs(const head *x, int64_t i, int64_t j)
+{
+    return pe_pairs_segment(&x->a->q_segments, x->b, i) != pe_pairs_segment(&x->a->k_segments, x->b, j);
+}
+
+/* The hook's view of row i: all keys in one tile. */
+static pe_tile hook_tile(const head *x, int64_t i, int thread)
+{
+    const pe_problem *p = &x->a->sizes;
+    return (pe_tile){.h      = x->h,
+                     .rows   = 1,
+                     .cols   = p->Lk,
+                     .stride = p->Lk,
+                     .i0     = i,
+                     .q_pos  = x->q_pos + i,
+                     .k_pos  = x->k_pos,
+                     .scale  = x->a->terms->scale,
+                     .q      = x->Q + i * query_width(x->a),
+                     .s      = row_of(x, thread, ROW_PRODUCTS),
+                     .state  = x->state + thread * PE_HOOK_STATE};
+}
+
+/* X of row i into s, or the numbers of its pairs; zero without either. */
+static void visit_row(const head *x, int64_t i, double *s, int thread)
+{
+    const pe_attention *a    = x->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const pe_tile       tile = hook_tile(x, i, thread);
+    memset(s, 0, (size_t)a->sizes.Lk * sizeof *s);
+    if (a->terms->pairs.matrix)
+        pe_pairs_load(a, x->h, i, 0, a->sizes.Lk, s);
+    if (!a->terms->hook.visit)
+        return;
+    memset(tile.state, 0, PE_HOOK_STATE * sizeof(double));
+    a->terms->hook.visit(part->p, part->par, &tile, s);
+}
+
+/* What multiplies each channel of the product of a pair; NULL: 1. The memory is the thread's. */
+static const double *growth_of(const head *x, int64_t i, int64_t j, int thread)
+{
+    const int64_t D = x->a->sizes.D;
+    double       *f = x->growth + (1 + thread) * D;
+    if (!x->a->grown)
+        return NULL;
+    for (int64_t d = 0; d < D; d++)
+        f[d] = exp(x->growth[d] * (x->q_pos[i] - x->k_pos[j]));
+    return f;
+}
+
+/* sum of f (a + b) c, where f and b may be NULL */
+static double dot_grown(const double *a, const double *b, const double *c, const double *f, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; f && i < n; i++)
+        sum += f[i] * (a[i] + (b ? b[i] : 0)) * c[i];
+    return f ? sum : dot_shifted(a, b, c, n);
+}
+
+/* (q_i + u) . k_j; with two forms the modulus of both, and in share (may be NULL) how far each moves it. */
+static double product_of(const head *x, int64_t i, int64_t j, double share[2], int thread)
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D, *f = growth_of(x, i, j, thread);
+    const double        s1 = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
+    if (pe_forms(a->terms) == 1)
+        return s1;
+    const double s2 = dot_grown(q + D, NULL, k, f, D), modulus = hypot(s1, s2);
+    if (share) {
+        share[0] = modulus > 0 ? s1 / modulus : 0;
+        share[1] = modulus > 0 ? s2 / modulus : 0;
+    }
+    return modulus;
+}
+
+/* Is the hook's X all that is added to the pair, in the place of the bias by distance? */
+static int is_special(const head *x, int64_t i, int64_t j)
+{
+    return pe_attention_is_special(x->a, x->q_pos[i]) || pe_attention_is_special(x->a, x->k_pos[j]);
+}
+
+/* s[j] for every allowed key of query i, -infinity for the others. */
+static void score_row(const head *x, int64_t i, double *s, int thread)
+{
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const pe_problem   *p = &a->sizes;
+    const double       *q = x->Q + i * query_width(a), *w = pe_head_vector(a, m->w, x->h),
+                 *us = pe_head_vector(a, m->us, x->h);
+    double *products = row_of(x, thread, ROW_PRODUCTS);
+    for (int64_t j = 0; j < p->Lk; j++)
+        products[j] = !pe_pairs_allowed(a, x->b, x->h, i, j) ? -INFINITY
+                      : m->hook.content                      ? m->scale * product_of(x, i, j, NULL, thread)
+                                                             : 0; /* nobody looks */
+    visit_row(x, i, s, thread);
+    for (int64_t j = 0; j < p->Lk; j++) {
+        if (products[j] == -INFINITY && !a->unmasked) {
+            s[j] = -INFINITY;
+            continue;
+        }
+        const double *k = x->K + j * p->D, *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j),
+                     *b = is_special(x, i, j) ? NULL : member_row(x, PE_BIAS, i, j);
+        double sum      = 0;
+        if (A)
+            sum += dot_shifted(q, w, A, p->D);
+        if (B)
+            sum += dot(k, B, p->D);
+        if (m->G != PE_NONE)
+            sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
+        s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0);
+    }
+}
+
+/* ---- forward ---- */
+
+static void forward_row(void *context, int64_t i, int thread)
+{
+    const head         *x = context;
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    double             *s = row_of(x, thread, ROW_SCORES), *o = row_of(x, thread, ROW_OUTPUT);
+    score_row(x, i, s, thread);
+    double m = -INFINITY, sum = 0, lse = -INFINITY;
+    for (int64_t j = 0; j < p->Lk; j++)
+        m = fmax(m, s[j]);
+    memset(o, 0, (size_t)p->Dv * sizeof *o);
+    for (int64_t j = 0; m > -INFINITY && j < p->Lk; j++) {
+        const double e = exp(s[j] - m);
+        sum += e;
+        if (e == 0) /* masked: its distance may have no row */
+            continue;
+        const double *c = member_row(x, PE_GATE, i, j), *r = member_row(x, PE_R, i, j);
+        for (int64_t d = 0; d < p->Dv; d++)
+            o[d] += e * (c ? *c : 1) * (x->V[j * p->Dv + d] + (r ? r[d] : 0));
+    }
+    for (int64_t d = 0; m > -INFINITY && d < p->Dv; d++)
+        o[d] /= sum;
+    if (m > -INFINITY)
+        lse = m + log(sum);
+    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
+    if (a->lse.data)
+        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
+}
+
+static void scores_row(void *context, int64_t i, int thread)
+{
+    const head *x = context;
+    double     *s = row_of(x, thread, ROW_SCORES);
+    score_row(x, i, s, thread);
+    pe_tensor_store_double(pe_tensor_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s,
+                           x->a->sizes.Lk);
+}
+
+void pe_reference_forward_run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
+{
+    head x = lay_out(a, arena, 0);
+    x.S    = S;
+    for (int64_t b = 0; b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++) {
+            load_head(&x, b, h);
+            pe_parallel_for(a->sizes.Lq, a->threads, S ? scores_row : forward_row, &x);
+        }
+}
+
+void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = lay_out(a, arena, 0);
+    double           *s = row_of(&x, 0, ROW_SCORES);
+    memset(x.Q, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
+    load_positions(&x, 0);
+    for (x.h = 0; x.h < p->H; x.h++) {
+        if (a->terms->prepare.fill) {
+            prepare(&x, PE_QUERIES, x.h);
+            prepare(&x, PE_KEYS, x.h / (p->H / p->G));
+        }
+        fill_tables(&x, x.h);
+        for (int64_t i = 0; i < p->Lq; i++) {
+            score_row(&x, i, s, 0);
+            pe_tensor_store_double(pe_tensor_row(bias, x.h, i, 0), bias->dtype, bias->stride[2], s, p->Lk);
+        }
+    }
+}
+
+/*
+ * ---- backward ----
+ *
+ * Row by row, and in a row pair by pair: above each line of a gradient stands what it differentiates. Serial,
+ * so that sums have one order. Cotangents of members by distance are gathered by distance and folded into
+ * parameters once per head, those that heads share once per run.
+ */
+
+static double *cotangent_of(const head *x, pe_kind kind, int64_t i, int64_t j)
+{
+    return x->dby[kind] + (member_row(x, kind, i, j) - x->by[kind]);
+}
+
+/* x += f*g*y, where g may be NULL */
+static void add_grown(double *x, double f, const double *y, const double *g, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] += f * (g ? g[i] : 1) * y[i];
+}
+
+static void add(double *x, double f, const double *y, int64_t n)
+{
+    add_grown(x, f, y, NULL, n);
+}
+
+/* scale * (q_i + us) . G[z]; f = scale * dS */
+static void segment_back(head *x, int64_t i, double f, int z)
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *G = pe_segment_vector(a, x->h, z), *us = pe_head_vector(a, a->terms->us, x->h);
+    double *dG = pe_segment_gradient(a, x->h, z), *dus = pe_head_vector_gradient(a, a->terms->us, x->h);
+    add(x->dQ + i * query_width(a), f, G, D);
+    if (dG)
+        add(dG, f, x->Q + i * query_width(a), D);
+    if (dG && us)
+        add(dG, f, us, D);
+    if (dus)
+        add(dus, f, G, D);
+}
+
+/* scale * (q_i + u) . k_j, or the modulus of two forms; f = scale * its cotangent */
+static void product_back(head *x, int64_t i, int64_t j, double f)
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
+    double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
+    double              share[2] = {1, 0};
+    const double       *g        = growth_of(x, i, j, 0);
+    if (pe_forms(a->terms) > 1)
+        product_of(x, i, j, share, 0);
+    for (int64_t form = 0; form < pe_forms(a->terms); form++) {
+        add_grown(x->dQ + i * query_width(a) + form * D, f * share[form], k, g, D);
+        add_grown(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, g, D);
+    }
+    if (u)
+        add_grown(x->dK + j * D, f * share[0], u, g, D);
+    if (du)
+        add_grown(du, f * share[0], k, g, D);
+}
+
+/* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its
+   product. Above each line, what it differentiates. */
+static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
+{
+    const pe_attention *a  = x->a;
+    const pe_terms     *m  = a->terms;
+    const int64_t       D  = a->sizes.D;
+    const double       *w  = pe_head_vector(a, m->w, x->h);
+    double             *dw = pe_head_vector_gradient(a, m->w, x->h);
+    const double       *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j);
+    const double        f  = m->scale * dS;
+    double             *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
+    product_back(x, i, j, m->scale * dproduct);
+    /* b[t] */
+    if (pe_has(m, PE_BIAS) && !is_special(x, i, j))
+        *cotangent_of(x, PE_BIAS, i, j) += dS;
+    /* scale * (q_i + w) . A[t] */
+    if (A) {
+        add(dq, f, A, D);
+        add(cotangent_of(x, PE_A, i, j), f, q, D);
+    }
+    if (A && w)
+        add(cotangent_of(x, PE_A, i, j), f, w, D);
+    if (A && dw)
+        add(dw, f, A, D);
+    if (m->G != PE_NONE)
+        segment_back(x, i, f, differs(x, i, j));
+    /* scale * k_j . B[t] */
+    if (B) {
+        add(dk, f, B, D);
+        add(cotangent_of(x, PE_B, i, j), f, k, D);
+    }
+}
+
+/* The gradient of one weight: o_i = sum_j P_ij c[t] (v_j + r[t]). Returns the cotangent of P_ij. */
+static double weight_back(head *x, int64_t i, int64_t j, double P)
+{
+    const int64_t Dv = x->a->sizes.Dv;
+    const double *c = member_row(x, PE_GATE, i, j), *r = member_row(x, PE_R, i, j);
+    const double  W  = P * (c ? *c : 1);
+    double        dW = dot(x->dout, x->V + j * Dv, Dv);
+    add(x->dV + j * Dv, W, x->dout, Dv);
+    if (r) {
+        dW += dot(x->dout, r, Dv);
+        add(cotangent_of(x, PE_R, i, j), W, x->dout, Dv);
+    }
+    if (c)
+        *cotangent_of(x, PE_GATE, i, j) += P * dW;
+    return dW * (c ? *c : 1);
+}
+
+/* The hook's share of the cotangents of products, into dproducts. */
+static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
+{
+    const pe_attention *a                    = x->a;
+    const pe_part      *part                 = &a->parts[PE_SCORE];
+    pe_tile             tile                 = hook_tile(x, i, 0);
+    double *const       none[PE_HOOK_PARAMS] = {0};
+    memset(dproducts, 0, (size_t)a->sizes.Lk * sizeof *dproducts);
+    if (!a->terms->hook.visit_back || (!part->dpar && !a->terms->hook.content))
+        return;
+    tile.ds = dproducts;
+    tile.dq = x->dQ + i * query_width(a);
+    a->terms->hook.visit_back(part->p, part->par, &tile, dS, part->dpar ? part->dpar : none);
+}
+
+static void backward_row(head *x, int64_t i)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    double             *s = row_of(x, 0, ROW_SCORES), *o = row_of(x, 0, ROW_OUTPUT),
+           *dproducts = row_of(x, 0, ROW_DPRODUCTS), lse;
+    pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
+    if (lse == -INFINITY)
+        return;
+    pe_tensor_load_double(o, pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
+    pe_tensor_load_double(x->dout, pe_tensor_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
+    const double delta = dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
+    score_row(x, i, s, 0);
+    for (int64_t j = 0; j < p->Lk; j++) {
+        const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
+        s[j]           = P == 0 ? 0 : P * (weight_back(x, i, j, P) - delta);
+    }
+    hook_back(x, i, s, dproducts);
+    if (pe_pairs_wanted(a))
+        pe_pairs_add(a, x->h, i, 0, p->Lk, s);
+    for (int64_t j = 0; j < p->Lk; j++)
+        if (s[j] != 0 || dproducts[j] != 0)
+            score_back(x, i, j, s[j], s[j] + dproducts[j]);
+}
+
+static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L,
+                       int64_t width)
+{
+    for (int64_t s = 0; t->data && s < L; s++)
+        pe_tensor_store_double(pe_tensor_row(t, b, h, s), t->dtype, 1, from + s * width, width);
+}
+
+/* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters. */
+static void prepare_back(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a                    = x->a;
+    const pe_part      *part                 = &a->parts[PE_SCORE];
+    const int           keys                 = side == PE_KEYS;
+    double *const       none[PE_HOOK_PARAMS] = {0};
+    load_rows(x->raw, keys ? &a->k : &a->q, x->b, h, keys ? a->sizes.Lk : a->sizes.Lq, a->D);
+    a->terms->prepare.fold(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
+                           keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->dK : x->dQ, x->draw,
+                           part->dpar ? part->dpar : none);
+}
+
+/* The adjoint of load_side. */
+static void store_side(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
+    double             *rows = keys ? x->dK : x->dQ;
+    if (a->rotary)
+        rotate_rows(x, side, h, rows, -1);
+    if (a->terms->prepare.fill)
+        prepare_back(x, side, h);
+    store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);
+}
+
+/* Rows that heads share and that lie in the caller's tensor are folded once, when all heads of all items have
+   added to them. */
+static void fold_tables(const head *x, int shared)
+{
+    const pe_attention *a = x->a;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m    = pe_member(a->terms, kind);
+        const pe_part       *part = &a->parts[m.owner];
+        if (pe_has(a->terms, kind) && pe_members_wanted(part, &m) && (m.row != NULL) == shared &&
+            !(kind == PE_B && pe_vectors_are_shared(a->terms)))
+            pe_members_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+                            a->distances.count, x->dby[kind]);
+    }
+}
+
+static void clear_tables(const head *x, int shared)
+{
+    const pe_attention *a = x->a;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(a->terms, kind) && (pe_member(a->terms, kind).row != NULL) == shared)
+            memset(x->dby[kind], 0,
+                   (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
+}
+
+static void backward_head(head *x, int64_t b, int64_t h)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    load_head(x, b, h);
+    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    clear_tables(x, 0);
+    for (int64_t i = 0; i < p->Lq; i++)
+        backward_row(x, i);
+    store_side(x, PE_QUERIES, h);
+    fold_tables(x, 0);
+}
+
+void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = lay_out(a, arena, 1);
+    clear_tables(&x, 1);
+    for (int64_t b = 0; b < p->B; b++)
+        for (int64_t g = 0; g < p->G; g++) {
+            memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+            memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
+            for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
+                backward_head(&x, b, h);
+            store_side(&x, PE_KEYS, g);
+            store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
+        }
+    fold_tables(&x, 1);
+}

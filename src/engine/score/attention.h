@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attention.h: one run of attention, and what is said of its pairs
+ *
+ * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their
+ * numbers. Executors ask it for rows by distance (members.c) and, pair by pair, for numbers that lie
+ * in the caller's tensor, masks and segments (pairs.c).
+ */
+#ifndef PE_ENGINE_ATTENTION_H
+#define PE_ENGINE_ATTENTION_H
+
+#include "base/positions.h"
+#include "base/arena.h"
+#include "engine/rotation/rotation.h"
+#include "engine/score/terms.h"
+#include "kernels/kernels.h"
+
+typedef struct pe_attention {
+    pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
+    int64_t          D;     /* of the caller's q and k */
+    const pe_terms  *terms;
+    pe_part          parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
+    const pe_rotary *grown; /* a rotation whose scores grow or decay with distance (xPos); rotary is then
+                             without: tile_rows.c */
+    pe_rotary        plain[2];
+    const pe_rotary *rotary, *rotary_keys; /* of queries and of keys; NULL: no rotation */
+
+    posenc_tensor    q, k, v;
+    posenc_positions q_pos, k_pos;                 /* for distances, one coordinate */
+    posenc_positions q_coordinates, k_coordinates; /* for the rotation: the same, or all coordinates */
+    int              mask;
+    pe_reach         reach;    /* of the masks by distance */
+    int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
+    posenc_tensor    key_allowed, allowed, q_segments, k_segments;
+    pe_distances     distances;
+
+    posenc_tensor o, lse;           /* outputs of the forward, inputs of the backward */
+    posenc_tensor dout, dq, dk, dv; /* backward only */
+
+    /* No run yet but the plan: what only a run knows (positions, storage, wanted gradients) is taken to be
+       whatever needs most memory. */
+    int for_any_run;
+
+    int               threads;
+    int64_t           tile_q, tile_k, max_distances;
+    posenc_products   products;
+    const pe_kernels *kernels;
+} pe_attention;
+
+/* ---- members.c ---- */
+
+/* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
+void pe_members_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, double rows[]);
+void pe_members_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, const double drows[]);
+
+/* Does anybody want the gradient of any of these parameters in double? And gradients that this member
+   folds? */
+int pe_members_part_wanted(const pe_part *part);
+int pe_members_wanted(const pe_part *part, const pe_by_distance *m);
+
+/* Adds a row of cotangents to where the caller has the gradient. */
+static inline void pe_add_row(void *to, posenc_dtype dtype, const double *row, int64_t width)
+{
+    for (int64_t d = 0; d < width; d++) {
+        if (dtype == POSENC_DTYPE_F64)
+            ((double *)to)[d] += row[d];
+        else
+            ((float *)to)[d] += (float)row[d];
+    }
+}
+
+/* ---- pairs.c ---- */
+
+/* Numbers of pairs (i, j0 .. j0+n-1) of head h, and their cotangents to where the caller wants them. */
+void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[]);
+void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
+                  const double cotangents[]);
+/* Where the floats of a row of pairs lie; NULL if the caller's numbers are no floats. */
+const float *pe_pairs_at(const pe_attention *a, int64_t h, int64_t i, int64_t j0);
+
+/* Are there cotangents to be added? */
+static inline int pe_pairs_wanted(const pe_attention *a)
+{
+    const pe_part *part = &a->parts[PE_SCORE];
+    return a->terms->pairs.matrix && part->dtensor && part->dtensor[a->terms->pairs.param];
+}
+
+/* May query i of item b, head h see key j? All masks together. */
+int pe_pairs_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
+
+/* Segment of element s of item b; 0 where the run brought none. */
+int64_t pe_pairs_segment(const posenc_tensor *segments, int64_t b, int64_t s);
+
+/* Did the run bring segments? Otherwise all tokens are of one. */
+static inline int pe_has_segments(const pe_attention *a)
+{
+    return a->q_segments.data || a->k_segments.data;
+}
+
+/* ---- parts of the terms ---- */
+
+/* G_h[z], D doubles, and its gradient (NULL if not wanted). */
+static inline const double *pe_segment_vector(const pe_attention *a, int64_t h, int z)
+{
+    return a->parts[PE_SCORE].par[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
+static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int z)
+{
+    double *const *dpar = a->parts[PE_SCORE].dpar;
+    return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
+/* Is a token at this position special, without the bias by distance? */
+static inline int pe_attention_is_special(const pe_attention *a, double position)
+{
+    return a->terms->hook.is_special && a->terms->hook.is_special(a->parts[PE_SCORE].p, position);
+}
+
+/* Do the terms need whole distances? */
+static inline int pe_uses_distance(const pe_terms *terms)
+{
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(terms, kind))
+            return 1;
+    return 0;
+}
+
+/* u_h or w_h: D doubles, or NULL. */
+static inline const double *pe_head_vector(const pe_attention *a, int which, int64_t h)
+{
+    return which == PE_NONE ? NULL : a->parts[PE_SCORE].par[which] + h * a->sizes.D;
+}
+
+/* Its gradient, or NULL if nobody wants it. */
+static inline double *pe_head_vector_gradient(const pe_attention *a, int which, int64_t h)
+{
+    double *const *dpar = a->parts[PE_SCORE].dpar;
+    return which == PE_NONE || !dpar || !dpar[which] ? NULL : dpar[which] + h * a->sizes.D;
+}
+
+#endif

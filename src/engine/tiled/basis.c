@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * basis.c: a table of vectors by distance that is a product
+ *
+ * Where all heads share a basis (the sinusoids of Transformer-XL) and a parameter projects it, asking the
+ * room for each head would make the basis H times and multiply in double what a float holds. Here rows are
+ * products of the kernel, up to PE_CHUNK of them around a centre c, half of which come for nothing: with the
+ * parameter rotated by c,
+ *
+ *     row(c + s) = P(s) + Q(s)      P(s) = sum_k cos(s w_k) (sin(c w_k) Ws_k + cos(c w_k) Wc_k)
+ *     row(c - s) = P(s) - Q(s)      Q(s) = sum_k sin(s w_k) (cos(c w_k) Ws_k - sin(c w_k) Wc_k)
+ *
+ * where Ws and Wc are what the parameter has for sines and for cosines. The same few s serve every centre, so
+ * that no other cosine or sine is made than those of the centres, all of them exactly. Chunks do not depend
+ * on each other or on the threads; rows that are wanted as columns too are transposed, so a number is the
+ * same in either.
+ *
+ * Source   Dai et al. 2019, arXiv:1901.02860, appendix B: the projection of all distances at once
+ */
+#include <string.h>
+
+#include "base/parallel.h"
+#include "engine/tiled/tiles.h"
+
+enum { MOST_RANKS = 4096 };   /* a wider basis would need more memory than the table itself */
+enum { HALF = PE_CHUNK / 2 }; /* distances s = 1/2, 3/2, ... from a centre */
+enum { MATRIX = 4 };          /* numbers of a rotation: two rows of two */
+enum { ANGLES = 64 };         /* made at once */
+
+static int reaches(const pe_tiles *T, int64_t row)
+{
+    return pe_ladder_reaches((double)pe_band_distance(&T->band, row));
+}
+
+int pe_basis_serves(const pe_tiles *T)
+{
+    const pe_by_distance *m     = &T->a->terms->A;
+    const int64_t         slope = T->band.slope;
+    return m->waves && m->ranks <= MOST_RANKS && T->a->sizes.D % PE_LANES == 0 &&
+           (slope == 1 || slope == -1) && reaches(T, pe_table_begin(T, PE_A)) &&
+           reaches(T, pe_table_end(T, PE_A));
+}
+
+/* What a thread works with, for one head: the parameter rotated [ranks, D], rows [PE_CHUNK, D], the same
+   transposed with rows that fall into different sets of the cache, rotations [ranks/2, MATRIX]. */
+typedef struct basis_scratch {
+    float *W, *rows, *across, *rotations;
+} basis_scratch;
+
+enum { ACROSS = PE_CHUNK + PE_LANES };
+
+static int64_t scratch_size(const pe_tiles *T)
+{
+    const int64_t D = T->a->sizes.D, ranks = T->a->terms->A.ranks;
+    return ranks * D + PE_CHUNK * D + D * ACROSS + pe_padded(ranks / 2 * MATRIX);
+}
+
+static basis_scratch scratch_of(const pe_tiles *T, int thread)
+{
+    const int64_t D = T->a->sizes.D, ranks = T->a->terms->A.ranks;
+    basis_scratch y;
+    y.W         = T->basis_scratch + thread * scratch_size(T);
+    y.rows      = y.W + ranks * D;
+    y.across    = y.rows + PE_CHUNK * D;
+    y.rotations = y.across + D * ACROSS;
+    return y;
+}
+
+/* Taken whatever the slope: while a plan counts, it is not known. */
+void pe_basis_lay_out(pe_tiles *T, pe_arena *arena)
+{
+    const pe_by_distance *m = &T->a->terms->A;
+    if (!m->waves || m->ranks > MOST_RANKS)
+        return;
+    T->basis         = pe_arena_floats(arena, HALF * m->ranks);
+    T->basis_scratch = pe_arena_floats(arena, T->a->threads * scratch_size(T));
+    T->W             = pe_arena_floats(arena, m->ranks * T->a->sizes.H * T->a->sizes.D);
+    T->frequencies   = pe_arena_take(arena, (size_t)(m->ranks / 2) * sizeof *T->frequencies);
+}
+
+/* Cosines and sines of all waves at a distance, `step` floats from one to the next. */
+static void waves_at(const pe_tiles *T, double t, float *cosine, float *sine, int64_t step)
+{
+    const int64_t M = T->a->terms->A.ranks / 2;
+    double        at[ANGLES], cosines[ANGLES], sines[ANGLES];
+    for (int i = 0; i < ANGLES; i++)
+        at[i] = t;
+    for (int64_t m = 0; m < M; m += ANGLES) {
+        const int64_t n = pe_smaller(ANGLES, M - m);
+        T->a->kernels->cosines(at, &T->frequencies[m].k_hi, 1, cosines, sines, n);
+        for (int64_t i = 0; i < n; i++) {
+            cosine[(m + i) * step] = (float)cosines[i];
+            sine[(m + i) * step]   = (float)sines[i];
+        }
+    }
+}
+
+/* For each wave [sin cos; cos -sin] at a centre: what makes of its two rows of the parameter those of P and
+   of Q. */
+static void make_rotations(const pe_tiles *T, double centre, float *rotations)
+{
+    const int64_t M = T->a->terms->A.ranks / 2;
+    waves_at(T, centre, rotations + 1, rotations, MATRIX);
+    for (float *x = rotations; x < rotations + M * MATRIX; x += MATRIX) {
+        x[2] = x[1];
+        x[3] = -x[0];
+    }
+}
+
+/* The 2*half rows around the centre that rotations were made for, first to last in the order of the table. */
+static void make_rows(const pe_tiles *T, const basis_scratch *z, int64_t h, int64_t half)
+{
+    const pe_kernels *k = T->a->kernels;
+    const int64_t     D = T->a->sizes.D, ranks = T->a->terms->A.ranks, M = ranks / 2;
+    const float      *W  = T->W + h * ranks * D;
+    const int64_t     up = T->band.slope * D; /* from a row to that of the next distance */
+    float *const before = z->rows + (half - 1) * D, *const after = before + D;
+    float *const above = up > 0 ? after : before, *const below = up > 0 ? before : after;
+    for (int64_t m = 0; m < M; m++)
+        k->product(z->W + m * D, M * D, z->rotations + m * MATRIX, 2, 1, W + m * D, M * D, 2, D, 2, 0);
+    k->product(above, up, T->basis, M, 1, z->W, D, half, D, M, 0);
+    k->product(below, -up, T->basis + HALF * M, M, 1, z->W + M * D, D, half, D, M, 0);
+    k->butterfly(above, up, below, -up, half, D);
+}
+
+/* A chunk of the table: n rows, that of distance t0 first. */
+typedef struct chunk {
+    int64_t at, n, t0;
+} chunk;
+
+static int64_t within(const pe_by_distance *m, int64_t t)
+{
+    return t < m->least ? m->least : t > m->most ? m->most : t;
+}
+
+/* Rows beyond a limit are those of the limit. */
+static void limit_rows(const pe_tiles *T, const chunk *x, int64_t made, float *rows)
+{
+    const int64_t D = T->a->sizes.D, slope = T->band.slope;
+    for (int64_t i = 0; i < x->n; i++) {
+        const int64_t from = made > 1 ? (within(&T->a->terms->A, x->t0 + slope * i) - x->t0) * slope : 0;
+        if (from != i)
+            memcpy(rows + i * D, rows + from * D, (size_t)D * sizeof *rows);
+    }
+}
+
+static void store_rows(const pe_tiles *T, const chunk *x, const basis_scratch *z, int64_t h)
+{
+    const pe_distance_table *t = &T->by[PE_A];
+    const int64_t            D = T->a->sizes.D, stride = pe_padded(x->n) + PE_LANES;
+    if (t->rows)
+        memcpy(t->rows + (h * t->count + x->at) * D, z->rows, (size_t)(x->n * D) * sizeof(float));
+    if (!t->columns)
+        return;
+    T->a->kernels->transpose(z->across, stride, z->rows, D, x->n, D);
+    for (int64_t d = 0; d < D; d++)
+        memcpy(t->columns + (h * D + d) * t->stride + x->at, z->across + d * stride,
+               (size_t)x->n * sizeof(float));
+}
+
+static void fill_chunk(void *context, int64_t index, int thread)
+{
+    const pe_tiles       *T     = context;
+    const pe_by_distance *m     = &T->a->terms->A;
+    const int64_t         begin = pe_table_begin(T, PE_A) + index * PE_CHUNK, slope = T->band.slope;
+    const chunk           x     = {.at = begin - T->by[PE_A].first,
+                                   .n  = pe_smaller(PE_CHUNK, pe_table_end(T, PE_A) - begin),
+                                   .t0 = pe_band_distance(&T->band, begin)};
+    const basis_scratch   z     = scratch_of(T, thread);
+    const int64_t         first = within(m, x.t0), last = within(m, x.t0 + slope * (x.n - 1)),
+                  made = first == last ? 1 : x.n, half = (made + 1) / 2;
+    make_rotations(T, (double)(made > 1 ? x.t0 : first) + (double)slope * ((double)half - 0.5), z.rotations);
+    for (int64_t h = 0; h < T->a->sizes.H; h++) {
+        make_rows(T, &z, h, half);
+        limit_rows(T, &x, made, z.rows);
+        store_rows(T, &x, &z, h);
+    }
+}
+
+/* The parameter head by head, in float. */
+static void load_parameter(const pe_tiles *T)
+{
+    const pe_by_distance *m = &T->a->terms->A;
+    const double         *W = T->a->parts[m->owner].par[m->param];
+    const int64_t         H = T->a->sizes.H, D = T->a->sizes.D;
+    for (int64_t h = 0; h < H; h++)
+        for (int64_t r = 0; r < m->ranks; r++)
+            for (int64_t d = 0; d < D; d++)
+                T->W[(h * m->ranks + r) * D + d] = (float)W[(r * H + h) * D + d];
+}
+
+/* All of it is made for each run: the workspace it lies in is nobody's between runs. */
+void pe_basis_fill(pe_tiles *T)
+{
+    const pe_by_distance *m    = &T->a->terms->A;
+    const int64_t         rows = pe_table_end(T, PE_A) - pe_table_begin(T, PE_A), M = m->ranks / 2;
+    if (rows <= 0)
+        return;
+    load_parameter(T);
+    m->waves(T->a->parts[m->owner].p, T->frequencies);
+    for (int64_t i = 0; i < HALF && 2 * i < rows; i++)
+        waves_at(T, (double)i + 0.5, T->basis + i * M, T->basis + (HALF + i) * M, 1);
+    pe_parallel_for((rows + PE_CHUNK - 1) / PE_CHUNK, T->a->threads, fill_chunk, T);
+}
