@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #include "trial.h"
 
 #include <math.h>
+#include <posenc/positions.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 

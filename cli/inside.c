@@ -9,6 +9,7 @@
 #include "trial.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,6 +15,7 @@
 #include "trial.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <string.h>
 
 const cli_executor cli_executors[CLI_EXECUTORS] = {

@@ -9,6 +9,8 @@
 #ifndef PE_API_OBJECTS_H
 #define PE_API_OBJECTS_H
 
+#include <posenc/rotary.h>
+
 #include "base/workspace.h"
 #include "encodings/encoding.h"
 #include "engine/attend.h"
@@ -116,7 +118,7 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
-/* How runs that rotate open (rotate.c, reroute.c, angles.c). */
+/* How runs that rotate open (rotate.c, rerotate.c, angles.c). */
 
 /* Has the plan a rotary part? `who` opens the sentence, here and below. */
 posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);

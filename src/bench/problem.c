@@ -4,6 +4,7 @@
 #include "bench/problem.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

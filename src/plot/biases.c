@@ -20,6 +20,7 @@
 #include "plot/picture.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <stdio.h>
 #include <string.h>
 

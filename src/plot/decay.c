@@ -25,6 +25,7 @@
 #include "plot/picture.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 

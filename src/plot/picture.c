@@ -12,6 +12,7 @@
  */
 #include "plot/picture.h"
 
+#include <posenc/positions.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #ifndef PE_TRAIN_ENTRY_H
 #define PE_TRAIN_ENTRY_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stddef.h>
 
 enum { PE_LONGEST_SPEC = 1024 };

@@ -7,6 +7,8 @@
  * still be there afterwards: checks come before the first write. The unspoiled call runs too, so a row cannot
  * pass because the call was wrong anyway. Encodings are found in the registry by what they are.
  */
+#include <posenc/positions.h>
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

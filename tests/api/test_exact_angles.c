@@ -17,7 +17,8 @@
 
 #include <math.h>
 #include <mpfr.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,7 @@
  * order of its sums, some LK roundings of 2^-53. What holds of all rotations - transposes, slopes, executors,
  * threads - test_rotation.c asks of per_head as well.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

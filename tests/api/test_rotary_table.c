@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 

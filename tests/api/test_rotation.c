@@ -9,6 +9,7 @@
  * Tolerances: in double some ten roundings of a pair, 1e-14 of its length, and what the last bit of an angle
  * is where two angles are compared; in float the kernel's 2^-22 and a table's 2^-24.5.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,6 +7,7 @@
  * the masks let through. Both are checked by brute force over random positions, half of which have the
  * pattern. fairseq's rule is held against its own definition, cumsum(token != pad) * (token != pad) + pad.
  */
+#include <posenc/registry.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,6 +11,7 @@
  * Tolerances in double: a row of the reference sums some hundred products, so 1e-12 of the array's scale;
  * equal computations must have equal bits.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -107,6 +107,9 @@ fi
 append src/base/status.c '#include "engine/terms.h"'
 refused 'src/base/status.c:.*engine/terms.h, which the floor base may not see'
 
+append src/base/status.c '#include <posenc/files.h>'
+refused 'src/base/status.c:.*posenc/files.h, which the floor base may not see'
+
 append src/encodings/score/alibi.c '#include "engine/attend.h"'
 refused 'engine/attend.h, which the floor encodings may not see'
 

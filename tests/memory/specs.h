@@ -10,7 +10,7 @@
 #ifndef TESTS_MEMORY_SPECS_H
 #define TESTS_MEMORY_SPECS_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reroute.c: posenc_rotary_reroute, keys that one plan turned as another would have turned them
+ * rerotate.c: posenc_rotary_reroute, keys that one plan turned as another would have turned them
  *
  * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need
  * not be made anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of
