@@ -66,7 +66,8 @@ static const cli_option options[] = {
 
 static void read_arguments(job *j)
 {
-    static const posenc_executor executors[] = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
+    static const posenc_executor executors[] = {POSENC_EXECUTOR_AUTO, POSENC_EXECUTOR_REFERENCE,
+                                                POSENC_EXECUTOR_TILED};
     cli_problem                 *p           = &j->p;
     const char                  *output      = cli_value(j->args, "output");
     if (cli_count(j->args) != 1)
@@ -97,9 +98,9 @@ static void make_encoding(job *j)
 {
     cli_problem *p = &j->p;
     cli_encoding(p, cli_at(j->args, 0), settings_of(j));
-    for (int place = 0; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT && !cli_stopped(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
-        if (part && place == POSENC_INPUT)
+        if (part && place == POSENC_PLACE_INPUT)
             cli_refuse(p, "%s acts on the embeddings, before q, k and v exist; leave it out here",
                        part->name);
         if (part && part->causal_only && !j->causal)
@@ -189,9 +190,9 @@ static void read_heads(job *j)
                    (long long)k.shape[1], (long long)q.shape[1]);
     p->dims   = cli_attention_dims(&q, &k, &v);
     p->dims.L = p->dims.Lk;
-    if (p->options.executor == POSENC_AUTO)
-        p->options.executor = q.dtype == POSENC_F64 ? POSENC_REFERENCE : POSENC_TILED;
-    j->dtype = p->options.executor == POSENC_REFERENCE ? POSENC_F64 : POSENC_F32;
+    if (p->options.executor == POSENC_EXECUTOR_AUTO)
+        p->options.executor = q.dtype == POSENC_DTYPE_F64 ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
+    j->dtype = p->options.executor == POSENC_EXECUTOR_REFERENCE ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32;
     j->run   = (posenc_attend_in){.q = q, .k = k, .v = v};
 }
 
@@ -231,8 +232,8 @@ static void read_segments(job *j)
     static const char *const q[]   = {"q_segments", "in_q_segments", "segment_ids", "in_segment_ids", NULL};
     static const char *const k[]   = {"k_segments", "in_k_segments", "segment_ids", "in_segment_ids", NULL};
     const int                given = cli_value(j->args, "segments") != NULL;
-    j->run.q_segments              = whole_numbers(j, q, POSENC_I64, 2);
-    j->run.k_segments              = whole_numbers(j, k, POSENC_I64, 2);
+    j->run.q_segments              = whole_numbers(j, q, POSENC_DTYPE_I64, 2);
+    j->run.k_segments              = whole_numbers(j, k, POSENC_DTYPE_I64, 2);
     const int both                 = j->run.q_segments.data && j->run.k_segments.data;
     if (!both && (j->run.q_segments.data || j->run.k_segments.data))
         cli_refuse(&j->p, "it has %s alone; give both q_segments and k_segments, or neither",
@@ -249,8 +250,8 @@ static void read_masks(job *j)
 {
     static const char *const keys[] = {"key_allowed", "in_key_allowed", NULL};
     static const char *const all[]  = {"allowed", "in_allowed", "allow", "in_allow", NULL};
-    j->run.key_allowed              = whole_numbers(j, keys, POSENC_U8, 2);
-    j->run.allowed                  = whole_numbers(j, all, POSENC_U8, 4);
+    j->run.key_allowed              = whole_numbers(j, keys, POSENC_DTYPE_U8, 2);
+    j->run.allowed                  = whole_numbers(j, all, POSENC_DTYPE_U8, 4);
     j->p.options.mask |= (j->run.key_allowed.data ? POSENC_MASK_KEY_PADDING : 0) |
                          (j->run.allowed.data ? POSENC_MASK_EXPLICIT : 0);
 }
@@ -288,7 +289,7 @@ static void make_plan(job *j)
         return;
     const int64_t span         = count_distances(j);
     j->p.options.max_distances = span > j->p.dims.Lq + j->p.dims.Lk ? span : 0;
-    cli_plan(&j->p, POSENC_FORWARD | (j->grad ? POSENC_BACKWARD : 0));
+    cli_plan(&j->p, POSENC_RUN_FORWARD | (j->grad ? POSENC_RUN_BACKWARD : 0));
     cli_params(&j->p, j->dtype);
     j->run.params = j->p.params;
 }

@@ -127,7 +127,7 @@ static int share_texts(reading *t, int status)
         t->bytes = malloc(t->size + 1);
     }
     if (!t->bytes) {
-        err.status = POSENC_MEMORY;
+        err.status = POSENC_ERROR_MEMORY;
         snprintf(err.message, sizeof err.message, "compare: there is no memory for the text");
     }
     if (pe_ranks_agree(err.status, &err))

@@ -76,7 +76,7 @@ static void make_encoding(job *j)
     const char  *settings = cli_settings(p, j->args);
     char         grid[CLI_GRID_TEXT];
     cli_encoding(p, cli_at(j->args, 0), settings);
-    for (int place = POSENC_INPUT + 1; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    for (int place = POSENC_PLACE_INPUT + 1; place < POSENC_PLACE_COUNT && !cli_stopped(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part)
             cli_refuse(p, "%s acts at place %s and has no rows; give an encoding at place input", part->name,
@@ -116,19 +116,19 @@ static void compute(job *j)
     const int64_t L = j->places.length;
     if (j->params)
         cli_problem_read(p, j->params);
-    cli_params(p, POSENC_F64);
-    cli_plan(p, POSENC_FORWARD);
+    cli_params(p, POSENC_DTYPE_F64);
+    cli_plan(p, POSENC_RUN_FORWARD);
     if (cli_stopped(p))
         return;
-    j->width = posenc_row_width(p->plan);
+    j->width = posenc_rows_width(p->plan);
     posenc_tensor *table =
-        posenc_arrays_add(&p->results, "out_y", POSENC_F64, 2, (const int64_t[2]){L, j->width});
+        posenc_arrays_add(&p->results, "out_y", POSENC_DTYPE_F64, 2, (const int64_t[2]){L, j->width});
     if (!table) {
         cli_refuse_memory(p, cli_text(p, "%lld rows of %lld numbers", (long long)L, (long long)j->width));
         return;
     }
     posenc_tensor y =
-        posenc_tensor_contiguous(table->data, POSENC_F64, 3, (const int64_t[3]){1, L, j->width});
+        posenc_tensor_contiguous(table->data, POSENC_DTYPE_F64, 3, (const int64_t[3]){1, L, j->width});
     const posenc_rows_in in = {.pos = j->pos, .params = p->params};
     posenc_rows(p->plan, &in, &y, p->work, &p->err);
 }

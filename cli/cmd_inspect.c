@@ -376,7 +376,8 @@ static int run(const cli_args *args)
                          "input); %d are given",
                          cli_count(args));
     if (posenc_model_read(&model, cli_at(args, 0), &err))
-        return err.status == POSENC_MEMORY ? cli_failed("%s", err.message) : cli_usage("%s", err.message);
+        return err.status == POSENC_ERROR_MEMORY ? cli_failed("%s", err.message)
+                                                 : cli_usage("%s", err.message);
     int status = choose(args, model, &group);
     if (status == CLI_DONE)
         (cli_value(args, "json") ? print_json : print_words)(model, group);

@@ -153,7 +153,7 @@ static const char *what_scores_see(const posenc_encoding_info *info)
    encoding's. */
 static const char *standard_scale(const posenc_encoding_info *info)
 {
-    if (info->place != POSENC_SCORE)
+    if (info->place != POSENC_PLACE_SCORE)
         return NULL;
     return info->scale ? info->scale : "1/sqrt(D)";
 }
@@ -163,7 +163,7 @@ static void print_settings(const char *head, const posenc_setting_info *settings
     row rows[MOST_ROWS] = {{{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}}};
     int n               = 1;
     for (int i = 0; i < count && n < MOST_ROWS; i++)
-        rows[n++] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+        rows[n++] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].default_value),
                            or_dash(settings[i].range), settings[i].meaning}};
     print_section(head, rows, n, 5);
 }
@@ -183,8 +183,8 @@ static void example_subject(posenc_place place, const posenc_example *e, char te
 {
     const long long at[] = {(long long)e->a, (long long)e->b, (long long)e->c};
     switch (place) {
-    case POSENC_INPUT: snprintf(text, CELL, "row %lld, channel %lld", at[0], at[1]); return;
-    case POSENC_ROTARY: snprintf(text, CELL, "frequency of pair %lld", at[0]); return;
+    case POSENC_PLACE_INPUT: snprintf(text, CELL, "row %lld, channel %lld", at[0], at[1]); return;
+    case POSENC_PLACE_ROTARY: snprintf(text, CELL, "frequency of pair %lld", at[0]); return;
     default: snprintf(text, CELL, "head %lld, query %lld, key %lld", at[0], at[1], at[2]); return;
     }
 }
@@ -231,7 +231,7 @@ static void print_one(const posenc_encoding_info *info)
     print_table(facts, (int)(sizeof facts / sizeof *facts) - !scaled, 2, 2, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
-    if (info->place != POSENC_INPUT) /* they are about scores */
+    if (info->place != POSENC_PLACE_INPUT) /* they are about scores */
         print_settings("Settings of every encoding", common, count);
     print_params(info->params, info->param_count);
     print_examples(info);
@@ -245,7 +245,7 @@ static json_t *json_settings(const posenc_setting_info *settings, int count)
     for (int i = 0; i < count; i++)
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type", settings[i].type,
-                            "default", cli_json_text(settings[i].standard), "range",
+                            "default", cli_json_text(settings[i].default_value), "range",
                             cli_json_text(settings[i].range), "meaning", settings[i].meaning));
     return list;
 }

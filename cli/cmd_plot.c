@@ -181,10 +181,10 @@ static int check_place(const cli_args *args, request *r)
         const char  *option;
         posenc_place place;
         const char  *kind;
-    } rows[] = {{"heads", POSENC_ROTARY, "mass"},
-                {"content", POSENC_SCORE, "mass"},
-                {"draws", POSENC_SCORE, "mass"},
-                {"grid", POSENC_ROTARY, "similarity"}};
+    } rows[] = {{"heads", POSENC_PLACE_ROTARY, "mass"},
+                {"content", POSENC_PLACE_SCORE, "mass"},
+                {"draws", POSENC_PLACE_SCORE, "mass"},
+                {"grid", POSENC_PLACE_ROTARY, "similarity"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
             !strcmp(r->kind->name, rows[i].kind))
@@ -349,7 +349,7 @@ static int fit_table(const cli_args *args, request *r)
 static int set_grid(const cli_args *args, request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_INPUT);
     if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
         return CLI_USAGE;
     cli_places_lists(&r->places, r->subject.p.e, grid);
@@ -374,10 +374,10 @@ static int fit_grid(const cli_args *args, request *r)
 static void set_data(request *r)
 {
     const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
-    const int                   is_input = r->offer.place == POSENC_INPUT;
+    const int                   is_input = r->offer.place == POSENC_PLACE_INPUT;
     const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
     /* a bias is drawn for keys in the future as well, up to the same distance */
-    const int64_t most = r->offer.place == POSENC_SCORE && !part->causal_only ? 2 * n - 1 : n;
+    const int64_t most = r->offer.place == POSENC_PLACE_SCORE && !part->causal_only ? 2 * n - 1 : n;
     r->data.length     = r->length;
     r->data.causal     = part->causal_only;
     r->data.rows       = r->rows;
@@ -419,9 +419,9 @@ static int fit(const cli_args *args, request *r)
     if (cli_value(args, "table"))
         return fit_table(args, r);
     int status = CLI_DONE;
-    if (r->offer.place == POSENC_INPUT)
+    if (r->offer.place == POSENC_PLACE_INPUT)
         status = fit_grid(args, r);
-    else if (r->offer.place == POSENC_ROTARY)
+    else if (r->offer.place == POSENC_PLACE_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
     return status || !r->rows ? status : set_grid(args, r);
 }

@@ -58,8 +58,8 @@ static posenc_status measure(subject *s, const char *settings, const pe_survey *
     if (status)
         return status;
     snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
-    s->coordinates = posenc_coordinates(e);
-    s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
+    s->coordinates = posenc_rows_coordinates(e);
+    s->has_input   = posenc_encoding_part(e, POSENC_PLACE_INPUT) != NULL;
     status         = pe_measure_all(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;

@@ -92,9 +92,9 @@ static void make_encoding(job *j)
     cli_problem *p = &j->p;
     cli_said(p, cli_config_read(&j->config, j->args));
     cli_encoding(p, spec_of(j), cli_settings(p, j->args));
-    for (int place = 0; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT && !cli_stopped(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
-        if (part && place != POSENC_ROTARY)
+        if (part && place != POSENC_PLACE_ROTARY)
             cli_refuse(p, "%s acts at place %s and turns nothing; leave it out", part->name,
                        posenc_place_name(part->place));
     }
@@ -238,11 +238,11 @@ static void read_positions(job *j)
 static void make_plan(job *j)
 {
     cli_problem                *p    = &j->p;
-    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
     if (part && part->causal_only) /* no scores are made here */
         p->options.mask = POSENC_MASK_CAUSAL;
-    cli_plan(p, POSENC_FORWARD);
-    cli_params(p, POSENC_F64);
+    cli_plan(p, POSENC_RUN_FORWARD);
+    cli_params(p, POSENC_DTYPE_F64);
     if (!cli_stopped(p))
         cli_said(p, cli_config_params(&j->config, p));
     for (int i = 0; i < p->count; i++)
@@ -257,7 +257,7 @@ static void make_plan(job *j)
 static void make_result(job *j, side *s, const char *name)
 {
     const posenc_tensor *like  = &s->array->tensor;
-    const posenc_dtype   dtype = like->dtype == POSENC_BF16 ? POSENC_F32 : like->dtype;
+    const posenc_dtype   dtype = like->dtype == POSENC_DTYPE_BF16 ? POSENC_DTYPE_F32 : like->dtype;
     const posenc_tensor  to    = cli_result(&j->p, name, dtype, like->ndim, like->shape);
     if (!to.data)
         return;

@@ -44,7 +44,7 @@ double cli_config_fact(const posenc_model_group *group, const char *name)
 static int is_rotary(const posenc_model_group *group)
 {
     const posenc_encoding_info *info = posenc_encoding_find(group->encoding);
-    return !group->is_input && info && info->place == POSENC_ROTARY;
+    return !group->is_input && info && info->place == POSENC_PLACE_ROTARY;
 }
 
 /* ---------------------------------------------------------------- the choice ---------------- */

@@ -420,7 +420,7 @@ static int make_pairs(view *v)
         for (int k = 0; k < v->group->param_count; k++)
             if (!strcmp(v->group->params[k].name, posenc_param_name(v->e, i)))
                 params[i] = v->group->params[k].tensor;
-    v->work  = aligned_alloc(64, (posenc_plan_workspace(v->plan, POSENC_FORWARD) + 64) / 64 * 64);
+    v->work  = aligned_alloc(64, (posenc_plan_workspace(v->plan, POSENC_RUN_FORWARD) + 64) / 64 * 64);
     v->pairs = calloc(2 * (size_t)v->M, sizeof *v->pairs);
     v->marks = calloc((size_t)v->M, sizeof *v->marks);
     if (!v->pairs || !v->marks || !v->work)

@@ -103,7 +103,7 @@ typedef struct position_array {
 static posenc_positions token_positions(cli_trial *t, const char *name)
 {
     const posenc_tensor *tokens = cli_trial_find(t, name);
-    posenc_tensor        pos    = cli_make_like(&t->p, POSENC_I64, tokens);
+    posenc_tensor        pos    = cli_make_like(&t->p, POSENC_DTYPE_I64, tokens);
     if (!cli_stopped(&t->p))
         posenc_positions_fairseq(tokens, (int64_t)real_setting(t->c, "padding_idx", 1), &pos, &t->p.err);
     cli_trial_compare(t, CLI_INDEX, "out_pos", &pos, 0);
@@ -119,8 +119,8 @@ static posenc_positions mask_positions(cli_trial *t, const char *name)
         return posenc_positions_range(0, 1);
     }
     const int64_t shape[3] = {mask->shape[0], mask->shape[1] * mask->shape[2], 2};
-    posenc_tensor valid    = cli_make(&t->p, POSENC_U8, 3, mask->shape),
-                  pos      = cli_make(&t->p, POSENC_F64, 3, shape);
+    posenc_tensor valid    = cli_make(&t->p, POSENC_DTYPE_U8, 3, mask->shape),
+                  pos      = cli_make(&t->p, POSENC_DTYPE_F64, 3, shape);
     for (int64_t i = 0; valid.data && i < cli_element_count(mask); i++)
         ((unsigned char *)valid.data)[i] = cli_element(mask, i) == 0;
     if (!cli_stopped(&t->p))
@@ -153,7 +153,7 @@ static int64_t batch_of(cli_trial *t, const posenc_tensor *x)
     if (!where)
         return 1;
     const posenc_tensor *at   = cli_trial_find(t, where->name);
-    const int            more = where->has_coordinates && posenc_coordinates(t->p.e) > 1;
+    const int            more = where->has_coordinates && posenc_rows_coordinates(t->p.e) > 1;
     return at->ndim == where->axes + more ? at->shape[0] : 1;
 }
 
@@ -167,10 +167,10 @@ static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
    coordinate. */
 static const double *row_angles(cli_trial *t, const posenc_positions *pos, int64_t B, int64_t L)
 {
-    posenc_tensor angles = cli_make(&t->p, POSENC_F64, 2, (const int64_t[2]){B, L});
+    posenc_tensor angles = cli_make(&t->p, POSENC_DTYPE_F64, 2, (const int64_t[2]){B, L});
     if (!angles.data || posenc_param_count(t->p.e) > 0)
         return NULL;
-    const int64_t N     = pos->array.data ? posenc_coordinates(t->p.e) : 1;
+    const int64_t N     = pos->array.data ? posenc_rows_coordinates(t->p.e) : 1;
     const int64_t given = pos->array.data ? cli_element_count(&pos->array) / N : 0;
     const double  scale = isnan(t->c->scale) ? 1 : fabs(t->c->scale);
     for (int64_t i = 0; i < B * L; i++) {
@@ -222,9 +222,9 @@ static void run_vectors(cli_trial *t)
     if (shape[0] * shape[2] > 0)
         shape[1] = cli_element_count(like) / (shape[0] * shape[2]);
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
-    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
-    const int64_t width = posenc_row_width(t->p.plan), all = shape[1] * shape[2];
+    const int64_t width = posenc_rows_width(t->p.plan), all = shape[1] * shape[2];
     if (width > 0 && all % width == 0) { /* a row may be several vectors, one axis of the case's arrays */
         shape[1] = all / width;
         shape[2] = width;
@@ -256,7 +256,7 @@ static void run_vectors(cli_trial *t)
 static posenc_positions word_positions(cli_trial *t, const posenc_tensor *tokens)
 {
     const int64_t L     = tokens->shape[1];
-    posenc_tensor pos   = cli_make(&t->p, POSENC_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
+    posenc_tensor pos   = cli_make(&t->p, POSENC_DTYPE_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
     int64_t      *place = pos.data;
     for (int64_t i = 0; place && i < cli_element_count(tokens); i++) {
         place[2 * i]     = (int64_t)cli_element(tokens, i);
@@ -278,7 +278,7 @@ static double word_slack(cli_trial *t, int64_t L)
     const double furthest = (double)L + fabs(real_setting(t->c, "position_start", 0));
     const double most =
         at_least_one(cli_trial_find(t, "par_omega")) * at_least_one(cli_trial_find(t, "par_r"));
-    return t->with->dtype == POSENC_F32 ? ldexp(furthest * most, -24) : 0;
+    return t->with->dtype == POSENC_DTYPE_F32 ? ldexp(furthest * most, -24) : 0;
 }
 
 /* Rows of complex numbers that depend on words: in_tokens [B,L] are their ids, out_re and out_im [B,L,d] one
@@ -298,7 +298,7 @@ static void run_words(cli_trial *t)
     }
     const int64_t     shape[3] = {tokens->shape[0], tokens->shape[1], 2 * want->shape[2]};
     const posenc_dims dims     = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
-    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
     const posenc_rows_in in    = {.pos = word_positions(t, tokens), .params = t->p.params};
     posenc_tensor        y     = cli_make(&t->p, t->with->dtype, 3, shape);
@@ -366,8 +366,8 @@ static int64_t compare_frequencies(cli_trial *t, const posenc_tensor *pos)
     const posenc_tensor *matrix = exact_param(t, "freq_matrix");
     if (posenc_rotary_frequencies(p->plan, NULL, &M, &magnitude, &p->err))
         return 0;
-    posenc_tensor       w     = cli_make(p, POSENC_F64, 1, &M);
-    const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
+    posenc_tensor       w     = cli_make(p, POSENC_DTYPE_F64, 1, &M);
+    const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_DTYPE_F64, 0, NULL);
     posenc_rotary_pair *pairs = cli_block(p, (size_t)M * sizeof *pairs);
     double last = -1; /* the present length is one more than the largest coordinate of the batch */
     for (int64_t i = 0; i < cli_element_count(pos); i++)
@@ -391,7 +391,8 @@ static posenc_tensor compare_angles(cli_trial *t, const posenc_tensor *pos, int6
         return (posenc_tensor){0};
     const posenc_positions positions = cli_trial_positions(t, "in_pos");
     const int64_t          shape[3]  = {pos->shape[0], pos->shape[1], M * posenc_rotary_heads(p->plan)};
-    posenc_tensor angles = cli_make(p, POSENC_F64, 3, shape), factors = cli_make(p, POSENC_F64, 2, shape);
+    posenc_tensor          angles    = cli_make(p, POSENC_DTYPE_F64, 3, shape),
+                  factors            = cli_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!cli_stopped(p))
         posenc_rotary_angles(p->plan, p->params, &positions, &angles, &factors, p->work, &p->err);
     cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
@@ -429,7 +430,7 @@ void cli_run_rotation(cli_trial *t)
         return;
     }
     const posenc_dims dims = cli_attention_dims(q, k, q);
-    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
     const posenc_tensor angles = compare_angles(t, pos, compare_frequencies(t, pos));
     if (cli_stopped(&t->p))
@@ -448,7 +449,8 @@ void cli_run_rotation(cli_trial *t)
 /* q and k after the rotary part alone. */
 static void compare_turned(cli_trial *t, const posenc_attend_in *in)
 {
-    if (cli_stopped(&t->p) || !cli_trial_has(t, "out_q_rot") || !posenc_encoding_part(t->p.e, POSENC_ROTARY))
+    if (cli_stopped(&t->p) || !cli_trial_has(t, "out_q_rot") ||
+        !posenc_encoding_part(t->p.e, POSENC_PLACE_ROTARY))
         return;
     const posenc_rotate_io io = turn(t, in->q_pos, in->k_pos);
     cli_trial_compare(t, CLI_OUTPUT, "out_q_rot", &io.to_q, 0);
@@ -482,9 +484,9 @@ static posenc_attend_in attention_inputs(cli_trial *t)
                            .v     = whole(t, "in_v"),
                            .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
                            .k_pos = posenc_positions_range(0, 1)};
-    in.allowed          = cli_convert(&t->p, POSENC_U8, cli_trial_find(t, "in_allow"));
+    in.allowed          = cli_convert(&t->p, POSENC_DTYPE_U8, cli_trial_find(t, "in_allow"));
     /* one list of segments: queries and keys are the same tokens */
-    in.q_segments = cli_convert(&t->p, POSENC_I64, cli_trial_find(t, "in_segment_ids"));
+    in.q_segments = cli_convert(&t->p, POSENC_DTYPE_I64, cli_trial_find(t, "in_segment_ids"));
     in.k_segments = in.q_segments;
     if (in.q.ndim != 4 || in.k.ndim != 4 || in.v.ndim != 4)
         cli_refuse(&t->p, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", in.q.ndim,
@@ -500,7 +502,7 @@ void cli_run_attention(cli_trial *t)
     posenc_attend_in  in   = attention_inputs(t);
     const posenc_dims dims = cli_attention_dims(&in.q, &in.k, &in.v);
     if (cli_stopped(p) ||
-        !cli_trial_prepare(t, &dims, mask, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES))
+        !cli_trial_prepare(t, &dims, mask, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES))
         return;
     in.params = p->params;
 

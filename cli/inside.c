@@ -18,7 +18,7 @@ static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims, int is_exp
 {
     posenc_plan   *plan    = NULL;
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_REFERENCE;
+    options.executor       = POSENC_EXECUTOR_REFERENCE;
     options.threads        = 1;
     options.mask = (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (is_explicit ? POSENC_MASK_EXPLICIT : 0);
     if (!cli_stopped(&t->p))
@@ -28,14 +28,14 @@ static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims, int is_exp
 
 static void exact_scores(cli_trial *t, const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S)
 {
-    void *work = cli_workspace(&t->p, plan, POSENC_SCORES);
+    void *work = cli_workspace(&t->p, plan, POSENC_RUN_SCORES);
     if (work)
         posenc_scores(plan, in, S, work, &t->p.err);
 }
 
 static posenc_tensor make_exact(cli_trial *t, int32_t ndim, const int64_t *shape)
 {
-    return cli_make(&t->p, POSENC_F64, ndim, shape);
+    return cli_make(&t->p, POSENC_DTYPE_F64, ndim, shape);
 }
 
 /* ---------------------------------------------------------------- vectors by distance ------- */
@@ -135,11 +135,11 @@ static void compare_positions(cli_trial *t, const posenc_attend_in *in)
     const int64_t    shape[4] = {t->p.dims.B, t->p.dims.H, t->p.dims.Lq, t->p.dims.Lk};
     if (!cli_trial_has(t, "out_positions") || t->p.count != 1 || t->p.params[0].ndim != 2)
         return;
-    posenc_tensor E = cli_make_like(&t->p, POSENC_F64, &t->p.params[0]),
-                  q = cli_convert(&t->p, POSENC_F64, &in->q);
+    posenc_tensor E = cli_make_like(&t->p, POSENC_DTYPE_F64, &t->p.params[0]),
+                  q = cli_convert(&t->p, POSENC_DTYPE_F64, &in->q);
     exact.q         = q;
-    exact.k         = cli_convert(&t->p, POSENC_F64, &in->k);
-    exact.v         = cli_convert(&t->p, POSENC_F64, &in->v);
+    exact.k         = cli_convert(&t->p, POSENC_DTYPE_F64, &in->k);
+    exact.v         = cli_convert(&t->p, POSENC_DTYPE_F64, &in->v);
     exact.params    = &E;
     posenc_tensor S = make_exact(t, 4, shape), plain = make_exact(t, 4, shape), p = make_exact(t, 4, shape),
                   ones = make_exact(t, 4, shape);
@@ -178,7 +178,7 @@ static int window_setting(const cli_trial *t, const char *name, int64_t window[2
 static posenc_tensor window_index(cli_trial *t, const int64_t window[2])
 {
     const int64_t n     = window[0] * window[1];
-    posenc_tensor index = cli_make(&t->p, POSENC_I64, 2, (const int64_t[2]){n, n});
+    posenc_tensor index = cli_make(&t->p, POSENC_DTYPE_I64, 2, (const int64_t[2]){n, n});
     if (index.data)
         posenc_window_index(window[0], window[1], index.data, &t->p.err);
     return index;
@@ -207,7 +207,7 @@ static void compare_bias_table(cli_trial *t, const posenc_tensor *index, int64_t
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
     posenc_plan           *plan = exact_plan(t, &dims, 0);
-    void                  *work = cli_workspace(&t->p, plan, POSENC_SCORES);
+    void                  *work = cli_workspace(&t->p, plan, POSENC_RUN_SCORES);
     if (work)
         posenc_bias(plan, &in, &bias, work, &t->p.err);
     posenc_plan_free(plan);

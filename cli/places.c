@@ -49,7 +49,7 @@ static int read_list(cli_places *p, const char *text, cli_problem *in)
     for (size_t i = 0; text[i] && text[i] != ','; i++)
         N += text[i] == ':';
     if (count % N == 0)
-        p->list = cli_make(in, POSENC_F64, 2, (const int64_t[2]){count / N, N});
+        p->list = cli_make(in, POSENC_DTYPE_F64, 2, (const int64_t[2]){count / N, N});
     const char *at = p->list.data ? text : NULL;
     for (int64_t i = 0; at && i < count; i++) {
         char        *end;
@@ -82,10 +82,10 @@ static int read_file(cli_places *p, const char *path, cli_problem *in)
     if (!cli_stopped(in) && (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1))
         cli_refuse(in, "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
                    cli_shape_text(in, t.ndim, t.shape));
-    t = cli_convert(in, POSENC_F64, &t);
+    t = cli_convert(in, POSENC_DTYPE_F64, &t);
     if (cli_stopped(in))
         return cli_problem_status(in);
-    p->list = posenc_tensor_contiguous(t.data, POSENC_F64, 2,
+    p->list = posenc_tensor_contiguous(t.data, POSENC_DTYPE_F64, 2,
                                        (const int64_t[2]){t.shape[0], t.ndim == 2 ? t.shape[1] : 1});
     cli_warn_unused(in, "par_"); /* an archive of encode has parameters too */
     return CLI_DONE;
@@ -125,7 +125,7 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
 void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
-    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
+    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_PLACE_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (p->axes && cli_find_setting(info, lists[i]) &&
@@ -149,7 +149,7 @@ static void put_extent(const cli_places *p, char text[CLI_GRID_TEXT])
 
 int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
-    const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
+    const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_PLACE_INPUT);
     cli_places_lists(p, e, text);
     if (p->axes == 2 && cli_find_setting(info, "height") && cli_find_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
@@ -157,17 +157,17 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
         cli_find_setting(info, "shape") && !cli_is_said(posenc_encoding_spec(e), "shape"))
         put_extent(p, text);
-    if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
+    if (p->axes && !p->is_numbered && p->axes != posenc_rows_coordinates(e))
         return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
-                         p->command, p->axes, info->name, posenc_coordinates(e),
-                         posenc_coordinates(e) == 1 ? "--length" : "as many sizes");
+                         p->command, p->axes, info->name, posenc_rows_coordinates(e),
+                         posenc_rows_coordinates(e) == 1 ? "--length" : "as many sizes");
     return CLI_DONE;
 }
 
 /* [L,N] of the grid's places, the last axis fastest. */
 static void list_grid(cli_places *p, cli_problem *in)
 {
-    p->list = cli_make(in, POSENC_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
+    p->list = cli_make(in, POSENC_DTYPE_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
     for (int64_t s = 0; p->list.data && s < grid_tokens(p); s++) {
         int64_t rest = s;
         for (int a = p->axes - 1; a >= 0; a--) {
@@ -180,7 +180,7 @@ static void list_grid(cli_places *p, cli_problem *in)
 int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, cli_problem *in,
                          posenc_positions *pos)
 {
-    const int N = posenc_coordinates(e);
+    const int N = posenc_rows_coordinates(e);
     if (p->axes)
         p->length = p->is_numbered ? tokens : grid_tokens(p);
     if (p->axes && !p->is_numbered && N > 1)
@@ -191,7 +191,7 @@ int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens
     if (p->list.shape[1] != N)
         return cli_usage("encode: the positions have %lld coordinates each; those of %s have %d",
                          (long long)p->list.shape[1], posenc_encoding_spec(e), N);
-    *pos = posenc_positions_array(
-        posenc_tensor_contiguous(p->list.data, POSENC_F64, N > 1 ? 2 : 1, (const int64_t[2]){p->length, N}));
+    *pos = posenc_positions_array(posenc_tensor_contiguous(p->list.data, POSENC_DTYPE_F64, N > 1 ? 2 : 1,
+                                                           (const int64_t[2]){p->length, N}));
     return cli_problem_status(in);
 }

@@ -17,7 +17,7 @@ void cli_said(cli_problem *p, int status)
 {
     if (cli_stopped(p) || status == CLI_DONE)
         return;
-    p->err.status = POSENC_ARGUMENT;
+    p->err.status = POSENC_ERROR_ARGUMENT;
     p->status     = status;
 }
 
@@ -27,7 +27,7 @@ int cli_problem_status(cli_problem *p)
         return p->status;
     if (!p->sentence[0])
         p->status = cli_error(&p->err);
-    else if (p->err.status == POSENC_MEMORY)
+    else if (p->err.status == POSENC_ERROR_MEMORY)
         p->status = cli_failed("%s: %s", p->path, p->sentence);
     else
         p->status = cli_usage("%s: %s", p->path, p->sentence);
@@ -53,7 +53,7 @@ void cli_refuse(cli_problem *p, const char *format, ...)
     va_start(list, format);
     vsnprintf(p->sentence, sizeof p->sentence, format, list);
     va_end(list);
-    p->err.status = POSENC_ARGUMENT;
+    p->err.status = POSENC_ERROR_ARGUMENT;
 }
 
 void cli_refuse_memory(cli_problem *p, const char *what)
@@ -61,7 +61,7 @@ void cli_refuse_memory(cli_problem *p, const char *what)
     if (cli_stopped(p))
         return;
     cli_refuse(p, "there is no memory for %s", what);
-    p->err.status = POSENC_MEMORY;
+    p->err.status = POSENC_ERROR_MEMORY;
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
@@ -72,7 +72,7 @@ void cli_problem_read(cli_problem *p, const char *path)
         return;
     p->path = strcmp(path, "-") ? path : "standard input";
     if (posenc_arrays_read(&p->file, path, &p->err))
-        p->err.status = POSENC_ARGUMENT; /* an input that cannot be read is an unusable argument */
+        p->err.status = POSENC_ERROR_ARGUMENT; /* an input that cannot be read is an unusable argument */
     p->used = cli_block(p, (size_t)p->file.count);
 }
 
@@ -164,7 +164,7 @@ void *cli_block(cli_problem *p, size_t bytes)
 {
     enum { ALIGNMENT = 64 };
     const int64_t       room  = (int64_t)bytes + ALIGNMENT;
-    const posenc_tensor block = cli_make(p, POSENC_U8, 1, &room);
+    const posenc_tensor block = cli_make(p, POSENC_DTYPE_U8, 1, &room);
     return block.data ? (char *)block.data + (ALIGNMENT - (uintptr_t)block.data % ALIGNMENT) % ALIGNMENT
                       : NULL;
 }
@@ -206,12 +206,12 @@ static double from_16_bits(uint16_t x, int bits)
 double cli_element(const posenc_tensor *t, int64_t i)
 {
     switch (t->dtype) {
-    case POSENC_F64: return ((const double *)t->data)[i];
-    case POSENC_F32: return (double)((const float *)t->data)[i];
-    case POSENC_I64: return (double)((const int64_t *)t->data)[i];
-    case POSENC_U8: return ((const unsigned char *)t->data)[i];
-    case POSENC_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
-    case POSENC_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
+    case POSENC_DTYPE_F64: return ((const double *)t->data)[i];
+    case POSENC_DTYPE_F32: return (double)((const float *)t->data)[i];
+    case POSENC_DTYPE_I64: return (double)((const int64_t *)t->data)[i];
+    case POSENC_DTYPE_U8: return ((const unsigned char *)t->data)[i];
+    case POSENC_DTYPE_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
+    case POSENC_DTYPE_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
     }
     return NAN;
 }
@@ -219,12 +219,12 @@ double cli_element(const posenc_tensor *t, int64_t i)
 void cli_put_element(posenc_tensor *t, int64_t i, double x)
 {
     switch (t->dtype) {
-    case POSENC_F64: ((double *)t->data)[i] = x; break;
-    case POSENC_F32: ((float *)t->data)[i] = (float)x; break;
-    case POSENC_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
-    case POSENC_U8: ((unsigned char *)t->data)[i] = x != 0; break;
-    case POSENC_F16:
-    case POSENC_BF16: break;
+    case POSENC_DTYPE_F64: ((double *)t->data)[i] = x; break;
+    case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
+    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
+    case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
+    case POSENC_DTYPE_F16:
+    case POSENC_DTYPE_BF16: break;
     }
 }
 
@@ -249,7 +249,7 @@ posenc_tensor cli_convert(cli_problem *p, posenc_dtype dtype, const posenc_tenso
 posenc_tensor cli_find_positions(cli_problem *p, const char *const *names)
 {
     const posenc_tensor t = cli_find(p, names);
-    return cli_convert(p, cli_is_float(t.dtype) ? POSENC_F64 : POSENC_I64, &t);
+    return cli_convert(p, cli_is_float(t.dtype) ? POSENC_DTYPE_F64 : POSENC_DTYPE_I64, &t);
 }
 
 /* ---------------------------------------------------------------- shapes -------------------- */
@@ -271,7 +271,8 @@ posenc_tensor cli_with_axes(posenc_tensor t, int32_t ndim)
 
 int cli_is_float(posenc_dtype dtype)
 {
-    return dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16 || dtype == POSENC_BF16;
+    return dtype == POSENC_DTYPE_F64 || dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_F16 ||
+           dtype == POSENC_DTYPE_BF16;
 }
 
 void cli_split(const posenc_tensor *whole, const posenc_tensor parts[2])
@@ -321,7 +322,7 @@ void cli_encoding(cli_problem *p, const char *spec, const char *settings)
 static const posenc_encoding_info *only_part(const posenc_encoding *e)
 {
     const posenc_encoding_info *only = NULL;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && only)
             return NULL;
@@ -447,7 +448,7 @@ static void read_part(hints *h, const posenc_encoding_info *part)
 void cli_infer(cli_problem *p, const char *spec, const char *given)
 {
     hints h = {p, spec, given, given};
-    for (int place = 0; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT && !cli_stopped(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part)
             read_part(&h, part);
@@ -509,7 +510,7 @@ static posenc_tensor given_param(cli_problem *p, const char *name, posenc_dtype 
                    cli_shape_text(p, found.ndim, found.shape), cli_shape_text(p, ndim, must_be->shape));
     else if (!cli_is_float(t.dtype))
         cli_refuse(p, "%s holds whole numbers; parameters are real ones", name);
-    return cli_convert(p, t.dtype == POSENC_F64 ? POSENC_F64 : dtype, &t);
+    return cli_convert(p, t.dtype == POSENC_DTYPE_F64 ? POSENC_DTYPE_F64 : dtype, &t);
 }
 
 void cli_params(cli_problem *p, posenc_dtype dtype)

@@ -20,7 +20,7 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     int trainable = 0;
     s->p.dims     = *dims;
     s->p.seed     = seed;
-    cli_params(&s->p, POSENC_F64);
+    cli_params(&s->p, POSENC_DTYPE_F64);
     for (int i = 0; i < s->p.count; i++)
         trainable |= s->p.is_initial[i] && posenc_param_trainable(s->p.e, i);
     if (!cli_stopped(&s->p))
@@ -44,7 +44,7 @@ int cli_subject_at_length(cli_subject *s, int64_t length)
         return CLI_DONE;
     const char *spec = cli_text(p, "%s", posenc_encoding_spec(p->e));
     cli_encoding(p, spec,
-                 cli_text(p, "%s.length=%lld", posenc_encoding_part(p->e, POSENC_ROTARY)->name,
+                 cli_text(p, "%s.length=%lld", posenc_encoding_part(p->e, POSENC_PLACE_ROTARY)->name,
                           (long long)length));
     return cli_problem_status(p);
 }
@@ -107,7 +107,7 @@ static int become_learned(cli_subject *s, const posenc_tensor *table)
     s->width  = two.shape[1];
     p->params = cli_block(p, sizeof *p->params);
     if (p->params)
-        p->params[0] = cli_convert(p, POSENC_F64, &two);
+        p->params[0] = cli_convert(p, POSENC_DTYPE_F64, &two);
     cli_encoding(p, "learned", cli_text(p, "rows=%lld dim=%lld", (long long)s->rows, (long long)s->width));
     return cli_problem_status(p);
 }

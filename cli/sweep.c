@@ -92,7 +92,7 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     if (status)
         return cli_error(&err);
     const int result =
-        posenc_encoding_part(e, POSENC_INPUT)
+        posenc_encoding_part(e, POSENC_PLACE_INPUT)
             ? measure_encoding(p, e, sizes)
             : cli_usage("properties: --sweep measures vectors at the input, which %s has not", spec);
     posenc_encoding_free(e);

@@ -19,8 +19,8 @@
 #include <string.h>
 
 const cli_executor cli_executors[CLI_EXECUTORS] = {
-    {"reference", POSENC_REFERENCE, POSENC_F64},
-    {"tiled", POSENC_TILED, POSENC_F32},
+    {"reference", POSENC_EXECUTOR_REFERENCE, POSENC_DTYPE_F64},
+    {"tiled", POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32},
 };
 
 /* ---------------------------------------------------------------- arrays -------------------- */
@@ -57,7 +57,7 @@ posenc_positions cli_trial_positions(cli_trial *t, const char *name)
 {
     const posenc_tensor *array = cli_trial_find(t, name);
     return posenc_positions_array(
-        cli_convert(&t->p, array->dtype == POSENC_I64 ? POSENC_I64 : POSENC_F64, array));
+        cli_convert(&t->p, array->dtype == POSENC_DTYPE_I64 ? POSENC_DTYPE_I64 : POSENC_DTYPE_F64, array));
 }
 
 const char *cli_case_setting(const posenc_case *c, const char *name)
@@ -177,7 +177,7 @@ static void measure(cli_trial *t, const char *name, const posenc_tensor *got, cl
                    cli_shape_text(&t->p, got->ndim, got->shape));
         return;
     }
-    allowance->is_single = t->with && t->with->dtype == POSENC_F32;
+    allowance->is_single = t->with && t->with->dtype == POSENC_DTYPE_F32;
     const cli_measure m  = cli_measure_array(got, want, allowance);
     if (t->result->compared++ == 0 || m.worst > t->result->worst)
         keep(t, name, want, &m);
@@ -223,7 +223,7 @@ static void take_param(cli_trial *t, posenc_tensor *to, const char *name)
 /* Does parameter i belong to the rotary part? */
 static int is_rotary(const cli_problem *p, int i)
 {
-    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
     for (int n = 0; part && n < part->param_count; n++)
         if (&part->params[n] == posenc_param_describe(p->e, i))
             return 1;
@@ -241,7 +241,7 @@ int cli_trial_prepare(cli_trial *t, const posenc_dims *dims, int mask, int runs)
     p->options.threads  = 1; /* cases are small, and the bits do not depend on it */
     cli_plan(p, runs);
     p->params  = cli_initial(p, t->with->dtype);
-    t->exact   = cli_initial(p, POSENC_F64);
+    t->exact   = cli_initial(p, POSENC_DTYPE_F64);
     p->count   = cli_stopped(p) ? 0 : posenc_param_count(p->e);
     t->dparams = cli_block(p, ((size_t)p->count + 1) * sizeof *t->dparams);
     for (int i = 0; i < p->count && !cli_stopped(p); i++) {
@@ -264,10 +264,10 @@ static void run_buckets(cli_trial *t)
     const posenc_tensor *rel = cli_trial_find(t, "in_rel");
     if (!rel)
         cli_refuse(p, "it has no array in_rel, which a table of index maps needs");
-    const posenc_tensor in = cli_convert(p, POSENC_I64, rel);
+    const posenc_tensor in = cli_convert(p, POSENC_DTYPE_I64, rel);
     for (int m = 0; m < t->c->map_count && !cli_stopped(p); m++) {
         const posenc_case_map *map  = &t->c->maps[m];
-        const posenc_tensor    out  = cli_make_like(p, POSENC_I64, rel);
+        const posenc_tensor    out  = cli_make_like(p, POSENC_DTYPE_I64, rel);
         const char            *name = cli_text(p, "out_%s", map->out);
         if (!cli_trial_has(t, name))
             cli_refuse(p, "it has no array %.60s, which its settings promise", name);
@@ -308,7 +308,7 @@ static void run_initial(cli_trial *t)
         if (!cli_trial_has(t, name))
             cli_refuse(p, "it has no array %s, which its settings promise", name);
         p->dims = (posenc_dims){.B = 1, .H = heads, .G = heads, .Lq = 1, .Lk = 1, .D = 2, .Dv = 2};
-        const posenc_tensor *params = cli_initial(p, POSENC_F64);
+        const posenc_tensor *params = cli_initial(p, POSENC_DTYPE_F64);
         if (params)
             cli_trial_compare(t, CLI_PREPARED, name, &params[param], 0);
     }
@@ -333,11 +333,11 @@ int cli_is_subject(const char *name)
 
 /* ---------------------------------------------------------------- a whole case -------------- */
 
-static void (*const by_place[POSENC_PLACES])(cli_trial *t) = {
-    [POSENC_INPUT]  = cli_run_rows,
-    [POSENC_ROTARY] = cli_run_rotation,
-    [POSENC_SCORE]  = cli_run_attention,
-    [POSENC_WEIGHT] = cli_run_attention,
+static void (*const by_place[POSENC_PLACE_COUNT])(cli_trial *t) = {
+    [POSENC_PLACE_INPUT]  = cli_run_rows,
+    [POSENC_PLACE_ROTARY] = cli_run_rotation,
+    [POSENC_PLACE_SCORE]  = cli_run_attention,
+    [POSENC_PLACE_WEIGHT] = cli_run_attention,
 };
 
 /* Runs with each executor; a setting that the manifest leaves to the shape of a parameter is read there. */

@@ -56,7 +56,7 @@ void cli_warn(const char *format, ...)
 /* FILE and MEMORY are the machine's refusals; everything else the caller can mend. */
 int cli_error(const posenc_error *err)
 {
-    const int machine = err->status == POSENC_FILE || err->status == POSENC_MEMORY;
+    const int machine = err->status == POSENC_ERROR_FILE || err->status == POSENC_ERROR_MEMORY;
     return machine ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
 }
 

@@ -21,8 +21,8 @@ int main(void)
 {
     const int64_t     shape[] = {1, H, L, D}, heads[] = {H};
     const posenc_dims dims = {.B = 1, .H = H, .Lq = L, .Lk = L, .D = D};
-    posenc_tensor     Q = posenc_tensor_contiguous(q, POSENC_F32, 4, shape), K = Q, V = Q, O = Q, T = Q;
-    posenc_tensor     S       = posenc_tensor_contiguous(slopes, POSENC_F32, 1, heads);
+    posenc_tensor     Q = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape), K = Q, V = Q, O = Q, T = Q;
+    posenc_tensor     S       = posenc_tensor_contiguous(slopes, POSENC_DTYPE_F32, 1, heads);
     posenc_options    options = posenc_options_default();
     posenc_encoding  *e;
     posenc_plan      *plan;
@@ -35,7 +35,7 @@ int main(void)
     if (posenc_encoding_create(&e, "rope[base=5e5]+alibi", NULL, &err) ||
         posenc_plan_create(&plan, e, &dims, &options, &err) || posenc_param_init(e, &dims, &S, 0, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
 
     /* Run: allocates nothing. posenc_attend turns q and k itself; posenc_rotate is for a kernel of your
        own. */

@@ -84,7 +84,7 @@ static inline void array_fill(array *a, uint64_t seed, const char *name, double 
 static inline posenc_tensor array_tensor(const array *a, int wide)
 {
     return posenc_tensor_contiguous(wide ? (void *)a->wide : (void *)a->narrow,
-                                    wide ? POSENC_F64 : POSENC_F32, a->ndim, a->shape);
+                                    wide ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32, a->ndim, a->shape);
 }
 
 /* Parameters: what the encoding starts with, a little smaller so that none keeps a value that a formula
@@ -182,11 +182,11 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
         params[i] = array_tensor(&c->params[i], wide);
     in.q_pos       = c->q_pos;
     in.k_pos       = c->k_pos;
-    in.key_allowed = posenc_tensor_contiguous(c->key_allowed, POSENC_U8, 2, (int64_t[]){d->B, d->Lk});
-    in.allowed     = posenc_tensor_contiguous(c->allowed, POSENC_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
-    in.q_segments  = posenc_tensor_contiguous(c->q_segments, POSENC_I64, 2, (int64_t[]){d->B, d->Lq});
-    in.k_segments  = posenc_tensor_contiguous(c->k_segments, POSENC_I64, 2, (int64_t[]){d->B, d->Lk});
-    in.params      = params;
+    in.key_allowed = posenc_tensor_contiguous(c->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
+    in.allowed = posenc_tensor_contiguous(c->allowed, POSENC_DTYPE_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
+    in.q_segments = posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
+    in.k_segments = posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
+    in.params     = params;
     return in;
 }
 
@@ -209,10 +209,10 @@ static inline attention_result case_run(const attention_case *c, int wide)
                             .dq  = array_make4(d->B, d->H, d->Lq, d->D),
                             .dk  = array_make4(d->B, d->G, d->Lk, d->D),
                             .dv  = array_make4(d->B, d->G, d->Lk, d->Dv)};
-    options.executor     = wide ? POSENC_REFERENCE : POSENC_TILED;
+    options.executor     = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     if (posenc_plan_create(&plan, c->e, d, &options, &err))
         case_stop("plan", c, &err);
-    const size_t      bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD);
+    const size_t      bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     void             *work  = aligned_alloc(64, bytes);
     posenc_attend_in  in    = case_in(c, wide, params);
     posenc_attend_out out   = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};

@@ -25,7 +25,7 @@
  *         return fputs(err.message, stderr), 1;
  *     posenc_attend_in in = {.q = q, .k = k, .v = v, .params = params};
  *     posenc_attend_out out = {.o = o};
- *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+ *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
  *     posenc_attend(plan, &in, &out, work, &err);
  *
  * Glossary, binding for every comment and message:
@@ -84,16 +84,16 @@ extern "C" {
 
 typedef enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ARGUMENT,    /* a pointer, name or number that no call could accept */
-    POSENC_SHAPE,       /* a tensor's shape or stride does not fit */
-    POSENC_DTYPE,       /* a storage type that this call does not take */
-    POSENC_SETTING,     /* unknown or impossible setting of an encoding */
-    POSENC_RANGE,       /* a position or length beyond what was planned */
-    POSENC_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
-    POSENC_MEMORY,      /* prepare could not allocate */
-    POSENC_UNSUPPORTED, /* understood, but has no meaning for this encoding */
-    POSENC_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
-    POSENC_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
+    POSENC_ERROR_ARGUMENT,    /* a pointer, name or number that no call could accept */
+    POSENC_ERROR_SHAPE,       /* a tensor's shape or stride does not fit */
+    POSENC_ERROR_DTYPE,       /* a storage type that this call does not take */
+    POSENC_ERROR_SETTING,     /* unknown or impossible setting of an encoding */
+    POSENC_ERROR_RANGE,       /* a position or length beyond what was planned */
+    POSENC_ERROR_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
+    POSENC_ERROR_MEMORY,      /* prepare could not allocate */
+    POSENC_ERROR_UNSUPPORTED, /* understood, but has no meaning for this encoding */
+    POSENC_ERROR_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
+    POSENC_ERROR_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
 } posenc_status;
 
 /* The caller's own; filled by the call that failed: the sentence names the argument, what it is
@@ -109,12 +109,12 @@ POSENC_API const char *posenc_status_string(posenc_status status);
 /* ---------------------------------------------------------------- tensors ------------------- */
 
 typedef enum posenc_dtype {
-    POSENC_F32 = 0,
-    POSENC_F64,
-    POSENC_F16,
-    POSENC_BF16,
-    POSENC_I64, /* positions and ids */
-    POSENC_U8   /* masks: 0 = no, else yes */
+    POSENC_DTYPE_F32 = 0,
+    POSENC_DTYPE_F64,
+    POSENC_DTYPE_F16,
+    POSENC_DTYPE_BF16,
+    POSENC_DTYPE_I64, /* positions and ids */
+    POSENC_DTYPE_U8   /* masks: 0 = no, else yes */
 } posenc_dtype;
 
 enum { POSENC_MAX_DIMS = 6 };
@@ -171,7 +171,7 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
    step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L];
-   with N coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates,
+   with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
    posenc_rotary_coordinates). Real positions (F64) are for input and rotary encodings; encodings by distance
    need whole numbers. */
 typedef struct posenc_positions {
@@ -182,7 +182,7 @@ typedef struct posenc_positions {
 
 static inline posenc_positions posenc_positions_range(double start, double step)
 {
-    const posenc_positions p = {start, step, posenc_tensor_contiguous(NULL, POSENC_F64, 0, NULL)};
+    const posenc_positions p = {start, step, posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, 0, NULL)};
     return p;
 }
 
@@ -243,9 +243,10 @@ POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posen
 /* ---------------------------------------------------------------- plans (prepare) ----------- */
 
 typedef enum posenc_executor {
-    POSENC_AUTO = 0,  /* reference where q is F64, tiled otherwise */
-    POSENC_REFERENCE, /* float64, direct, reads like the paper; quadratic memory in posenc_scores only */
-    POSENC_TILED      /* float32 arithmetic, linear memory */
+    POSENC_EXECUTOR_AUTO = 0,  /* reference where q is F64, tiled otherwise */
+    POSENC_EXECUTOR_REFERENCE, /* float64, direct, reads like the paper; quadratic memory in posenc_scores
+                                  only */
+    POSENC_EXECUTOR_TILED      /* float32 arithmetic, linear memory */
 } posenc_executor;
 
 /* What the tiled executor multiplies. By storage: where q, k and v are all BF16 and the processor has dot
@@ -289,7 +290,7 @@ POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_enc
                                             posenc_error *err);
 POSENC_API void          posenc_plan_free(posenc_plan *plan); /* NULL is fine */
 
-enum { POSENC_FORWARD = 1, POSENC_BACKWARD = 2, POSENC_SCORES = 4 };
+enum { POSENC_RUN_FORWARD = 1, POSENC_RUN_BACKWARD = 2, POSENC_RUN_SCORES = 4 };
 
 /* Bytes of workspace for the runs named: FORWARD (rows, rotate, attend), BACKWARD (their backwards), SCORES
    (posenc_scores, posenc_bias), joined by |. A multiple of 64; the pointer must be aligned to 64. */
@@ -328,11 +329,11 @@ POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const pos
 
 /* Numbers per row of the plan's input part, the d of x and y: d_model as a rule, states*dim for floater,
    2*dim for complex_order. 0 without an input part. */
-POSENC_API int64_t posenc_row_width(const posenc_plan *plan);
+POSENC_API int64_t posenc_rows_width(const posenc_plan *plan);
 
 /* Coordinates per position of e's input part: 1, as many as its grid has axes, or 2 where a row depends on a
    word as well (complex_order: id of the word, position); 1 without an input part. */
-POSENC_API int posenc_coordinates(const posenc_encoding *e);
+POSENC_API int posenc_rows_coordinates(const posenc_encoding *e);
 
 /* *tokens = how many tokens a range of positions numbers in the grid of e's input part, its places and the
    rows before it; 0 where the encoding has no grid. UNSUPPORTED if e has no part at place input. */
@@ -344,7 +345,7 @@ POSENC_API posenc_status posenc_rows_tokens(const posenc_encoding *e, const pose
 /* Rotates q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same
    shapes and may be the same tensors (in place). direction +1 rotates forward; -1 rotates back, which is also
    the gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as
-   posenc_attend_in; only the rotary part's are read, NULL if it has none. POSENC_REFERENCE rotates
+   posenc_attend_in; only the rotary part's are read, NULL if it has none. POSENC_EXECUTOR_REFERENCE rotates
    rows of any type in double and rounds each result once; AUTO and TILED rotate F64 rows in double too, all
    others in float. A schedule that follows the length of the run takes 1 + the largest coordinate of q_pos
    and k_pos, of those that have data. q_table, k_table (may have no data): rows of posenc_rotary_table for

@@ -16,18 +16,18 @@ extern "C" {
 #endif
 
 typedef enum posenc_place {
-    POSENC_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
-    POSENC_ROTARY,    /* q and k are rotated by their positions: posenc_rotate, posenc_attend */
-    POSENC_SCORE,     /* terms added to the scores: posenc_attend */
-    POSENC_WEIGHT     /* what multiplies the values is changed: posenc_attend */
+    POSENC_PLACE_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
+    POSENC_PLACE_ROTARY,    /* q and k are rotated by their positions: posenc_rotate, posenc_attend */
+    POSENC_PLACE_SCORE,     /* terms added to the scores: posenc_attend */
+    POSENC_PLACE_WEIGHT     /* what multiplies the values is changed: posenc_attend */
 } posenc_place;
 
-enum { POSENC_PLACES = 4 };
+enum { POSENC_PLACE_COUNT = 4 };
 
-/* One setting of an encoding. `standard` is the default as text; "" means absent (the encoding then
+/* One setting of an encoding. `default_value` is text; "" means absent (the encoding then
    decides by the rule in `meaning`). `range` says what is accepted: "half|interleaved", "2..", "yes|no". */
 typedef struct posenc_setting_info {
-    const char *name, *type, *standard, *range, *meaning;
+    const char *name, *type, *default_value, *range, *meaning;
 } posenc_setting_info;
 
 /* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H" ("H if per_head": an

@@ -24,7 +24,7 @@ POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
 /* Heads whose frequencies are their own: H where each has a matrix (rope[per_head=yes]), else 1. */
 POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 
-typedef enum posenc_side { POSENC_QUERIES = 0, POSENC_KEYS } posenc_side;
+typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;
 
 /* Cosines and sines that posenc_rotate rotates by, for whoever rotates several tensors at the same positions:
    table [B,L,width] F32, last stride 1, width = posenc_rotary_width (0 without a rotary part). A row holds M
@@ -73,15 +73,15 @@ POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const pos
    ratio of the magnitudes, in double, and stored once. k, to_k [B,G,L,D], the same tensor or not; both plans
    pair the same channels (layout_out may differ). Schedules without `length` take 1 + the largest of their
    own positions. Workspace: the FORWARD bytes of both plans together. SHAPE: plans that do not fit. */
-typedef struct posenc_reroute_io {
+typedef struct posenc_rerotate_io {
     posenc_tensor        k, to_k;
     posenc_positions     from_pos, to_pos;
     const posenc_tensor *from_params, *to_params;
-} posenc_reroute_io;
+} posenc_rerotate_io;
 
-POSENC_API posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
-                                               const posenc_reroute_io *io, void *workspace,
-                                               posenc_error *err);
+POSENC_API posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
+                                                const posenc_rerotate_io *io, void *workspace,
+                                                posenc_error *err);
 
 #ifdef __cplusplus
 }

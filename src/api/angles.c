@@ -17,12 +17,12 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
                                         posenc_error *err)
 {
     if (!plan || !pairs)
-        return pe_fail(err, POSENC_ARGUMENT, "frequencies: plan and pairs must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "frequencies: plan and pairs must not be NULL");
     const posenc_status status = pe_rotary_start(plan, "frequencies", err);
     if (status)
         return status;
     if (w && plan->turn.M > 0 && isnan(plan->turn.w[0])) /* not known without parameters */
-        return pe_fail(err, POSENC_UNSUPPORTED,
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
                        plan->e->spec);
     *pairs = plan->turn.M;
@@ -36,11 +36,11 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
 posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params, double length,
                                   posenc_rotary_pair *pairs, void *workspace, posenc_error *err)
 {
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn run;
+    pe_arena        arena;
+    pe_numbers      numbers;
+    pe_run_rotation run;
     if (!plan || !pairs)
-        return pe_fail(err, POSENC_ARGUMENT, "pairs: plan and pairs must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "pairs: plan and pairs must not be NULL");
     posenc_status status = pe_rotary_start(plan, "pairs", err);
     if (!status)
         status = pe_rotary_open(plan, params, NULL, length, "pairs", &numbers, &run, workspace, &arena, err);
@@ -66,9 +66,10 @@ static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos
     if (!status && temperature->data)
         status =
             pe_check_output(temperature, "angles: temperature", 2, angle->data ? angle->shape : any, err);
-    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_F64) ||
-                    (temperature->data && temperature->dtype != POSENC_F64)))
-        status = pe_fail(err, POSENC_DTYPE, "angles: angle or temperature must have data, and both be F64");
+    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_DTYPE_F64) ||
+                    (temperature->data && temperature->dtype != POSENC_DTYPE_F64)))
+        status =
+            pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle or temperature must have data, and both be F64");
     return status ? status
                   : pe_rotary_positions(plan, pos, "angles: pos", first->shape[0], first->shape[1], err);
 }
@@ -84,10 +85,10 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
 {
     pe_arena            arena;
     pe_numbers          numbers;
-    pe_run_turn         run;
+    pe_run_rotation     run;
     const posenc_tensor none = {0};
     if (!plan || !caller)
-        return pe_fail(err, POSENC_ARGUMENT, "angles: plan and pos must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and pos must not be NULL");
     posenc_positions pos    = pe_plain_positions(caller);
     posenc_status    status = pe_rotary_start(plan, "angles", err);
     angle                   = angle ? angle : &none;

@@ -38,10 +38,10 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const vo
                               const char *who, posenc_error *err)
 {
     if (!plan || !in || !out)
-        return pe_fail(err, POSENC_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
     if (plan->dims.D == 0)
-        return pe_fail(err, POSENC_UNSUPPORTED, "%s: the plan was made without heads; give dims.H and dims.D",
-                       who);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "%s: the plan was made without heads; give dims.H and dims.D", who);
     *a = attention_of(plan);
     return POSENC_OK;
 }
@@ -51,10 +51,10 @@ static posenc_status check_rows(const posenc_tensor *t, const char *who, const i
 {
     posenc_status status = pe_check_tensor(t, who, 4, shape, err);
     if (!status && !pe_is_float(t->dtype))
-        status = pe_fail(err, POSENC_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
                          pe_dtype_name(t->dtype));
     if (!status && t->stride[3] != 1)
-        status = pe_fail(err, POSENC_SHAPE,
+        status = pe_fail(err, POSENC_ERROR_SHAPE,
                          "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
                          who, (long long)t->stride[3]);
     return status;
@@ -71,7 +71,7 @@ static posenc_status check_limit(const char *what, int64_t size, int64_t most, p
 {
     if (size <= most)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE, "attend: %s is %lld but the plan was made for at most %lld", what,
+    return pe_fail(err, POSENC_ERROR_RANGE, "attend: %s is %lld but the plan was made for at most %lld", what,
                    (long long)size, (long long)most);
 }
 
@@ -79,7 +79,7 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
 {
     const int64_t H = in->q.ndim == 4 ? in->q.shape[1] : 0, G = in->k.ndim == 4 ? in->k.shape[1] : 0;
     if (H > 0 && G > 0 && H % G != 0)
-        return pe_fail(err, POSENC_SHAPE,
+        return pe_fail(err, POSENC_ERROR_SHAPE,
                        "attend: k has %lld heads but q has %lld; heads of k must divide heads of q",
                        (long long)G, (long long)H);
     const int64_t q[4]   = {-1, plan->dims.H, -1, plan->dims.D};
@@ -100,8 +100,9 @@ static posenc_status check_segments(const pe_attention *a, const posenc_tensor *
     const posenc_status status = pe_check_tensor(t, who, 2, shape, err);
     if (status)
         return status;
-    if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) || (t->dtype != POSENC_I64 && t->dtype != POSENC_U8))
-        return pe_fail(err, POSENC_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who,
+    if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) ||
+        (t->dtype != POSENC_DTYPE_I64 && t->dtype != POSENC_DTYPE_U8))
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who,
                        (long long)a->sizes.B);
     return POSENC_OK;
 }
@@ -114,8 +115,8 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     if (a->mask & POSENC_MASK_KEY_PADDING) {
         const posenc_tensor *t = &in->key_allowed;
         status                 = pe_check_tensor(t, "attend: key_allowed", 2, key, err);
-        if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
-            status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items",
+        if (!status && (t->dtype != POSENC_DTYPE_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
+            status = pe_fail(err, POSENC_ERROR_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items",
                              (long long)p->B);
     }
     if (!status)
@@ -125,11 +126,11 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     if (!status && (a->mask & POSENC_MASK_EXPLICIT)) {
         const posenc_tensor *t = &in->allowed;
         status                 = pe_check_tensor(t, "attend: allowed", 4, all, err);
-        if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B) ||
+        if (!status && (t->dtype != POSENC_DTYPE_U8 || (t->shape[0] != 1 && t->shape[0] != p->B) ||
                         (t->shape[1] != 1 && t->shape[1] != p->H)))
-            status =
-                pe_fail(err, POSENC_SHAPE, "attend: allowed must be U8 [1 or %lld, 1 or %lld, %lld, %lld]",
-                        (long long)p->B, (long long)p->H, (long long)p->Lq, (long long)p->Lk);
+            status = pe_fail(err, POSENC_ERROR_SHAPE,
+                             "attend: allowed must be U8 [1 or %lld, 1 or %lld, %lld, %lld]", (long long)p->B,
+                             (long long)p->H, (long long)p->Lq, (long long)p->Lk);
     }
     return status;
 }
@@ -143,7 +144,7 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
         return POSENC_OK;
     if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
         return pe_fail(
-            err, POSENC_UNSUPPORTED,
+            err, POSENC_ERROR_UNSUPPORTED,
             "attend: positions with %d coordinates turn q and k, but %s also has a part that goes by one "
             "number; give a range, or leave that part out",
             N, plan->e->spec);
@@ -158,7 +159,7 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
     const int64_t       batches = pe_position_pairs(&a->q_pos, &a->k_pos, p->B);
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
              b++) {
@@ -195,11 +196,11 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
     if (!a->distances.whole)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
     if (a->distances.count > a->max_distances)
         return pe_fail(
-            err, POSENC_RANGE,
+            err, POSENC_ERROR_RANGE,
             "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
             (long long)a->distances.count, (long long)a->max_distances);
     return check_reach(plan, a, err);
@@ -239,20 +240,20 @@ static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, 
 {
     const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
     posenc_status status   = pe_check_output(lse, "attend: lse", 3, shape, err);
-    if (!status && lse->dtype != POSENC_F32 && lse->dtype != POSENC_F64)
-        status =
-            pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s", pe_dtype_name(lse->dtype));
+    if (!status && lse->dtype != POSENC_DTYPE_F32 && lse->dtype != POSENC_DTYPE_F64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "attend: lse must be F32 or F64, not %s",
+                         pe_dtype_name(lse->dtype));
     return status;
 }
 
 /* Scores alone and rotations may be asked for without a mask; attention that sees the future may not. */
 static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_encoding *room = plan->parts[place].room;
         if (room && room->info.causal_only && !(plan->options.mask & POSENC_MASK_CAUSAL))
             return pe_fail(
-                err, POSENC_UNSUPPORTED,
+                err, POSENC_ERROR_UNSUPPORTED,
                 "attend: %s has a meaning with a causal mask only (%s); plan with POSENC_MASK_CAUSAL",
                 room->info.name, room->info.why_causal);
     }
@@ -305,7 +306,7 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_attend_in 
 /* ---- execution ---- */
 
 /* Growth is a matter of pairs, not of rows: rows are turned without it. */
-static void set_turn(pe_attention *a, const pe_run_turn *turn)
+static void set_turn(pe_attention *a, const pe_run_rotation *turn)
 {
     a->turn      = turn->queries;
     a->turn_keys = turn->keys;
@@ -320,29 +321,29 @@ static void set_turn(pe_attention *a, const pe_run_turn *turn)
 }
 
 /* Whose parameters attention needs. */
-enum { PLACES = 1 << POSENC_ROTARY | 1 << POSENC_SCORE | 1 << POSENC_WEIGHT };
+enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT };
 
-enum { BIAS = 0 }; /* a run beside POSENC_FORWARD, _BACKWARD and _SCORES */
+enum { BIAS = 0 }; /* a run beside POSENC_RUN_FORWARD, _BACKWARD and _SCORES */
 
 static void execute(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena)
 {
     switch (run) {
-    case POSENC_FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
-    case POSENC_BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
-    case POSENC_SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
+    case POSENC_RUN_FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
+    case POSENC_RUN_BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
+    case POSENC_RUN_SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
     case BIAS: pe_attend_bias(a, S, arena); break;
     }
 }
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
-static void load(pe_attention *a, pe_numbers *numbers, pe_run_turn *turn, const posenc_plan *plan,
+static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *turn, const posenc_plan *plan,
                  const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
 {
     pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
-    pe_run_turn_make(turn, plan, numbers, length, arena);
+    pe_rotary_make(turn, plan, numbers, length, arena);
     set_turn(a, turn);
-    a->parts[PE_SCORE]  = pe_part_of(plan, POSENC_SCORE, numbers, dparams != NULL);
-    a->parts[PE_WEIGHT] = pe_part_of(plan, POSENC_WEIGHT, numbers, dparams != NULL);
+    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
+    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
 }
 
 size_t pe_attend_bytes(const posenc_plan *plan, int run)
@@ -352,11 +353,12 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         pe_arena     arena = {0};
         pe_numbers   numbers;
         pe_attention a = attention_of(plan);
-        if (plan->options.executor == (reference ? POSENC_TILED : POSENC_REFERENCE) && run != POSENC_SCORES)
+        if (plan->options.executor == (reference ? POSENC_EXECUTOR_TILED : POSENC_EXECUTOR_REFERENCE) &&
+            run != POSENC_RUN_SCORES)
             continue;
-        pe_run_turn turn;
+        pe_run_rotation turn;
         load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
-        if (run == POSENC_BACKWARD)
+        if (run == POSENC_RUN_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
         execute(&a, run, reference, NULL, &arena);
         most = arena.used > most ? arena.used : most;
@@ -366,8 +368,8 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
 
 static int uses_reference(const posenc_plan *plan, const pe_attention *a)
 {
-    return plan->options.executor == POSENC_REFERENCE ||
-           (plan->options.executor == POSENC_AUTO && a->q.dtype == POSENC_F64);
+    return plan->options.executor == POSENC_EXECUTOR_REFERENCE ||
+           (plan->options.executor == POSENC_EXECUTOR_AUTO && a->q.dtype == POSENC_DTYPE_F64);
 }
 
 /* ---- runs ---- */
@@ -378,25 +380,25 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
                             pe_attention *a, int run, const posenc_tensor *S, void *workspace,
                             posenc_error *err)
 {
-    const char   *who   = run == BIAS ? "bias" : run == POSENC_SCORES ? "scores" : "attend";
-    pe_arena      arena = {workspace, 0};
-    pe_numbers    numbers;
-    pe_run_turn   turn;
-    posenc_status status;
+    const char     *who   = run == BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
+    pe_arena        arena = {workspace, 0};
+    pe_numbers      numbers;
+    pe_run_rotation turn;
+    posenc_status   status;
     if ((status = pe_numbers_check(plan, PLACES, in->params, dparams, who, err)) ||
-        (status = pe_check_workspace(workspace, who, err)))
+        (status = pe_numbers_check_workspace(workspace, who, err)))
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_turn, a->sizes.Lq), &a->k_turn, a->sizes.Lk);
     load(a, &numbers, &turn, plan, in->params, dparams, length, &arena);
-    if ((status = pe_run_turn_check(&turn, plan, who, err)))
+    if ((status = pe_rotary_check(&turn, plan, who, err)))
         return status;
     pe_arena free_memory = arena;
     execute(a, run, uses_reference(plan, a), S, &arena);
-    if (run == POSENC_BACKWARD) {
+    if (run == POSENC_RUN_BACKWARD) {
         /* those of the rotary part are made of dq and dk, which are complete now */
-        const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
-                                         {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
+        const pe_rotated_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
+                                          {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
         pe_rotary_slopes(plan, &numbers, length, 1, sides, &free_memory);
         pe_numbers_add(&numbers, plan, dparams);
     }
@@ -413,7 +415,7 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
         return status;
     a.o   = out->o;
     a.lse = out->lse;
-    return finish(plan, in, NULL, &a, POSENC_FORWARD, NULL, workspace, err);
+    return finish(plan, in, NULL, &a, POSENC_RUN_FORWARD, NULL, workspace, err);
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
@@ -431,7 +433,7 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     a.dq   = grad->dq;
     a.dk   = grad->dk;
     a.dv   = grad->dv;
-    return finish(plan, in, grad->dparams, &a, POSENC_BACKWARD, NULL, workspace, err);
+    return finish(plan, in, grad->dparams, &a, POSENC_RUN_BACKWARD, NULL, workspace, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
@@ -448,7 +450,7 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : finish(plan, in, NULL, &a, POSENC_SCORES, S, workspace, err);
+    return status ? status : finish(plan, in, NULL, &a, POSENC_RUN_SCORES, S, workspace, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,

@@ -7,7 +7,7 @@
 
 #include "api/objects.h"
 
-const posenc_setting_info pe_common_settings[] = {
+const posenc_setting_info pe_catalog_common_settings[] = {
     {"scale", "real", "", "",
      "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
     {0},
@@ -15,8 +15,8 @@ const posenc_setting_info pe_common_settings[] = {
 
 int posenc_common_settings(const posenc_setting_info **settings)
 {
-    *settings = pe_common_settings;
-    return PE_ROWS(pe_common_settings);
+    *settings = pe_catalog_common_settings;
+    return PE_ROWS(pe_catalog_common_settings);
 }
 
 int posenc_encoding_count(void)
@@ -60,7 +60,7 @@ const char *posenc_encoding_nearest(const char *name)
 const char *posenc_place_name(posenc_place place)
 {
     static const char *const names[] = {"input", "rotary", "score", "weight"};
-    return (size_t)place < POSENC_PLACES ? names[place] : "unknown";
+    return (size_t)place < POSENC_PLACE_COUNT ? names[place] : "unknown";
 }
 
 int posenc_examples(const char *name, const posenc_example **examples)
@@ -96,18 +96,18 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
 {
     const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
     if (!room)
-        return pe_fail(err, POSENC_SETTING, "unknown encoding '%s'; did you mean '%s'?", name ? name : "",
-                       name ? posenc_encoding_nearest(name) : "");
+        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?",
+                       name ? name : "", name ? posenc_encoding_nearest(name) : "");
     if (!dims || !buf || n == 0)
-        return pe_fail(err, POSENC_ARGUMENT, "small model: dims and buf must not be NULL or empty");
-    const posenc_dims full   = pe_full_dims(dims);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "small model: dims and buf must not be NULL or empty");
+    const posenc_dims full   = pe_encoding_full_dims(dims);
     const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
     const char       *at     = future ? room->model_both : room->model ? room->model : "";
     size_t            used   = 0;
     buf[0]                   = '\0';
     for (pe_setting_pair pair; pe_next_setting(&pair, &at, " ");) {
         const int                  own = pe_setting_index(room->info.settings, pair.name, pair.name_length);
-        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : pe_common_settings;
+        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : pe_catalog_common_settings;
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
         snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);
@@ -123,7 +123,7 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
         used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name,
                                  text);
         if (used >= n)
-            return pe_fail(err, POSENC_ARGUMENT,
+            return pe_fail(err, POSENC_ERROR_ARGUMENT,
                            "small model: buf has %zu bytes, too few for the settings of %s", n, name);
     }
     return pe_done(err);

@@ -9,29 +9,29 @@
 #include "base/expression.h"
 #include "base/tensor.h"
 
-void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
+void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
 {
     const posenc_encoding_info *info = &part->room->info;
     for (int i = 0; i < info->setting_count; i++)
         pe_setting_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
 }
 
-int posenc_coordinates(const posenc_encoding *e)
+int posenc_rows_coordinates(const posenc_encoding *e)
 {
-    const pe_chosen *part = &e->parts[POSENC_INPUT];
+    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
     pe_value         set[PE_MAX_SETTINGS];
     if (!part->room || !part->room->coordinates)
         return 1;
-    pe_resolve_words(part, set);
+    pe_encoding_words(part, set);
     return part->room->coordinates(set);
 }
 
 const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place)
 {
-    return (size_t)place < POSENC_PLACES && e->parts[place].room ? &e->parts[place].room->info : NULL;
+    return (size_t)place < POSENC_PLACE_COUNT && e->parts[place].room ? &e->parts[place].room->info : NULL;
 }
 
-posenc_dims pe_full_dims(const posenc_dims *dims)
+posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
 {
     posenc_dims d = *dims;
     d.B           = d.B ? d.B : 1;
@@ -44,7 +44,8 @@ posenc_dims pe_full_dims(const posenc_dims *dims)
     return d;
 }
 
-posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err)
+posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full,
+                                  posenc_error *err)
 {
     const posenc_encoding_info *info = &part->room->info;
     *r                               = (pe_resolved){.room = part->room};
@@ -67,15 +68,15 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
 {
     pe_resolved r;
     if (!e || !dims || !tokens)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: e, dims and tokens must not be NULL");
-    const pe_chosen *part = &e->parts[POSENC_INPUT];
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: e, dims and tokens must not be NULL");
+    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
     if (!part->room)
-        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
-    const posenc_dims   full   = pe_full_dims(dims);
-    const posenc_status status = pe_resolve(&r, part, &full, err);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_dims   full   = pe_encoding_full_dims(dims);
+    const posenc_status status = pe_encoding_resolve(&r, part, &full, err);
     if (status)
         return status;
-    *tokens = part->room->tokens ? (int64_t)pe_number_of(&r, &full, part->room->tokens) : 0;
+    *tokens = part->room->tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->tokens) : 0;
     return pe_done(err);
 }
 
@@ -116,7 +117,7 @@ int posenc_param_trainable(const posenc_encoding *e, int index)
         return 0;
     if (!part->room->trains)
         return part->room->info.params[local].trainable;
-    pe_resolve_words(part, set);
+    pe_encoding_words(part, set);
     return part->room->trains(set, local);
 }
 
@@ -133,7 +134,7 @@ static int shape_lookup(void *context, const char *name, size_t length, double *
     return pe_size_by_name(s->full, name, length, value);
 }
 
-double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text)
+double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text)
 {
     double value = 0;
     pe_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
@@ -159,9 +160,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     pe_resolved      r;
     const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
     if (!part || !dims)
-        return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
-    const posenc_dims   full   = pe_full_dims(dims);
-    const posenc_status status = pe_resolve(&r, part, &full, err);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: this encoding has no parameter number %d",
+                       index);
+    const posenc_dims   full   = pe_encoding_full_dims(dims);
+    const posenc_status status = pe_encoding_resolve(&r, part, &full, err);
     if (status)
         return status;
     shape_names names = {&full, &r};
@@ -176,7 +178,7 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         if (!has_axis(&r, piece))
             continue;
         if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
-            return pe_fail(err, POSENC_SHAPE,
+            return pe_fail(err, POSENC_ERROR_SHAPE,
                            "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
         shape[(*ndim)++] = (int64_t)size;
@@ -239,7 +241,7 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
     int              local = 0;
     pe_resolved      r;
     const pe_chosen *part   = owner_of(e, index, &local);
-    posenc_status    status = pe_resolve(&r, part, full, err);
+    posenc_status    status = pe_encoding_resolve(&r, part, full, err);
     if (status)
         return status;
     shape_names names = {full, &r};
@@ -260,8 +262,8 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
                                 uint64_t seed, posenc_error *err)
 {
     if (!e || !dims || (!params && e->param_count))
-        return pe_fail(err, POSENC_ARGUMENT, "parameters: e, dims and params must not be NULL");
-    const posenc_dims full = pe_full_dims(dims);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
+    const posenc_dims full = pe_encoding_full_dims(dims);
     for (int i = 0; i < e->param_count; i++) {
         int32_t       ndim;
         int64_t       shape[POSENC_MAX_DIMS];
@@ -269,8 +271,9 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         if (!status)
             status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
         if (!status && (!pe_is_contiguous(&params[i]) ||
-                        (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
-            status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+                        (params[i].dtype != POSENC_DTYPE_F32 && params[i].dtype != POSENC_DTYPE_F64)))
+            status =
+                pe_fail(err, POSENC_ERROR_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
         if (status)
             return status;
     }

@@ -24,7 +24,7 @@ static posenc_status t5_check(const pe_value *set, posenc_error *err)
 {
     const int64_t per = set[0].integer / (set[2].integer ? 2 : 1);
     if (per < 2 || set[1].integer <= per / 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "t5: needs 2 classes per direction and max_distance above half of them");
     return POSENC_OK;
 }
@@ -32,7 +32,7 @@ static posenc_status t5_check(const pe_value *set, posenc_error *err)
 static posenc_status deberta_check(const pe_value *set, posenc_error *err)
 {
     if (set[1].integer - 1 <= set[0].integer / 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "deberta: max_relative_positions - 1 must exceed position_buckets / 2");
     return POSENC_OK;
 }
@@ -65,7 +65,7 @@ static posenc_status read_texts(const posenc_setting_info *table, const char *ma
         const int    row = pair.value ? pe_setting_index(table, pair.name, pair.name_length) : -1;
         const size_t n   = pair.value_length;
         if (row < 0)
-            return pe_fail(err, POSENC_SETTING, "index map %s has no setting '%.*s'", map,
+            return pe_fail(err, POSENC_ERROR_SETTING, "index map %s has no setting '%.*s'", map,
                            (int)(pair.name_length + (pair.value ? n + 1 : 0)), pair.name);
         if (n < PE_MAX_TEXT)
             snprintf(texts[row].text, PE_MAX_TEXT, "%.*s", (int)n, pair.value);
@@ -94,11 +94,11 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
                                int64_t *out, posenc_error *err)
 {
     if (!map || (n > 0 && (!rel || !out)))
-        return pe_fail(err, POSENC_ARGUMENT, "index map: map, rel and out must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map: map, rel and out must not be NULL");
     for (int m = 0; m < MAPS; m++)
         if (!strcmp(map, maps[m].name))
             return run_map(m, settings, rel, n, out, err);
-    return pe_fail(err, POSENC_ARGUMENT, "index map '%s' is unknown; there are t5 and deberta", map);
+    return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map '%s' is unknown; there are t5 and deberta", map);
 }
 
 /* ---- windows ---- */
@@ -108,9 +108,9 @@ enum { LARGEST_WINDOW = 4096 };
 static posenc_status check_window(int64_t rows, int64_t columns, const void *out, posenc_error *err)
 {
     if (!out)
-        return pe_fail(err, POSENC_ARGUMENT, "window: the output must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "window: the output must not be NULL");
     if (rows < 1 || columns < 1 || rows > LARGEST_WINDOW || columns > LARGEST_WINDOW)
-        return pe_fail(err, POSENC_RANGE, "window: %lldx%lld tokens; each side must be 1 to %d",
+        return pe_fail(err, POSENC_ERROR_RANGE, "window: %lldx%lld tokens; each side must be 1 to %d",
                        (long long)rows, (long long)columns, LARGEST_WINDOW);
     return pe_done(err);
 }
@@ -134,7 +134,7 @@ posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t p
         return status;
     if (pretrained_rows < 0 || pretrained_columns < 0 || (pretrained_rows == 1 && rows > 1) ||
         (pretrained_columns == 1 && columns > 1))
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "window: pretrained at %lldx%lld; a side must be 0 (the window's own) or 2 and more",
                        (long long)pretrained_rows, (long long)pretrained_columns);
     for (int64_t x = 0; x < (2 * rows - 1) * (2 * columns - 1); x++) {

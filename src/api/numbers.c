@@ -21,8 +21,8 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, 
     snprintf(name, sizeof name, "%s: %s", who, plan->e->names[index]);
     if (!status)
         status = pe_check_tensor(t, name, ndim, shape, err);
-    if (!status && ((t->dtype != POSENC_F32 && t->dtype != POSENC_F64) || !pe_is_contiguous(t)))
-        status = pe_fail(err, POSENC_DTYPE, "%s must be contiguous F32 or F64", name);
+    if (!status && ((t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64) || !pe_is_contiguous(t)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32 or F64", name);
     return status;
 }
 
@@ -39,7 +39,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
         if (!is_of(plan, places, i))
             continue;
         if (!params)
-            return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
+            return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
                            plan->e->spec, plan->e->names[i]);
         posenc_status status = check_one(plan, &params[i], i, who, err);
         if (!status && dparams && dparams[i].data)
@@ -53,8 +53,8 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
 /* Does a member read this parameter where it lies? Then it is neither converted nor summed here. */
 static int is_left(const posenc_plan *plan, pe_param_place at)
 {
-    const pe_owner owner = at.place == POSENC_WEIGHT ? PE_WEIGHT : PE_SCORE;
-    if (at.place != POSENC_SCORE && at.place != POSENC_WEIGHT)
+    const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
+    if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
         return 0;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m = pe_member(&plan->terms, kind);
@@ -101,15 +101,15 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)
             continue;
-        n->par[at.place][at.local] = params[i].dtype == POSENC_F64 ? params[i].data : wide;
-        if (params[i].dtype != POSENC_F64)
+        n->par[at.place][at.local] = params[i].dtype == POSENC_DTYPE_F64 ? params[i].data : wide;
+        if (params[i].dtype != POSENC_DTYPE_F64)
             pe_load_double(wide, params[i].data, params[i].dtype, 1, size);
         if (dparams && dparams[i].data) {
             memset(sum, 0, (size_t)size * sizeof *sum);
             n->dpar[at.place][at.local] = sum;
         }
     }
-    for (int place = 0; place < POSENC_PLACES; place++)
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
         if (places >> place & 1)
             load_derived(n, plan, place, arena);
 }
@@ -127,13 +127,13 @@ static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_pl
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
 {
-    for (int place = 0; dparams && place < POSENC_PLACES; place++)
+    for (int place = 0; dparams && place < POSENC_PLACE_COUNT; place++)
         fold_derived(n, plan, place);
     for (int i = 0; dparams && i < plan->e->param_count; i++) {
         const pe_param_place at  = plan->e->params[i];
         const double        *sum = n->dpar[at.place][at.local];
         for (int64_t x = 0; sum && x < plan->sizes[at.place][at.local]; x++) {
-            if (dparams[i].dtype == POSENC_F64)
+            if (dparams[i].dtype == POSENC_DTYPE_F64)
                 ((double *)dparams[i].data)[x] += sum[x];
             else
                 ((float *)dparams[i].data)[x] += (float)sum[x];
@@ -141,7 +141,7 @@ void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor 
     }
 }
 
-pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
+pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
 {
     pe_part part = {0};
     if (!plan->parts[place].room)
@@ -156,11 +156,11 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
     return part;
 }
 
-posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_error *err)
+posenc_status pe_numbers_check_workspace(const void *workspace, const char *who, posenc_error *err)
 {
     if (workspace && (uintptr_t)workspace % PE_ALIGN == 0)
         return POSENC_OK;
-    return pe_fail(err, POSENC_WORKSPACE,
+    return pe_fail(err, POSENC_ERROR_WORKSPACE,
                    "%s: workspace is %s; give posenc_plan_workspace() bytes aligned to %d", who,
                    workspace ? "not aligned" : "NULL", PE_ALIGN);
 }

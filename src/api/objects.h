@@ -30,7 +30,7 @@ typedef struct pe_param_place {
 } pe_param_place;
 
 struct posenc_encoding {
-    pe_chosen       parts[POSENC_PLACES];
+    pe_chosen       parts[POSENC_PLACE_COUNT];
     int             part_count, param_count;
     pe_setting_text scale;                 /* the common setting */
     pe_param_place  params[PE_MAX_PARAMS]; /* those that the settings call for */
@@ -51,39 +51,40 @@ struct posenc_plan {
     posenc_options         options;
     int                    threads;
     const pe_kernels      *kernels;
-    pe_resolved            parts[POSENC_PLACES];
+    pe_resolved            parts[POSENC_PLACE_COUNT];
     pe_terms               terms;
     pe_turn                turn, turn_keys;     /* M = 0: none */
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
-    int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t                max_distances;
-    int64_t                row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t                 bytes[3];                       /* forward, backward, scores */
+    int64_t sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
+    int64_t max_distances;
+    int64_t row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    size_t  bytes[3];                       /* forward, backward, scores */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
-extern const posenc_setting_info pe_common_settings[];
+extern const posenc_setting_info pe_catalog_common_settings[];
 
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
-posenc_dims pe_full_dims(const posenc_dims *dims);
+posenc_dims pe_encoding_full_dims(const posenc_dims *dims);
 
 /* The flags and words of a part; numbers may need sizes and stay 0. */
-void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS]);
+void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS]);
 
 /* Settings of one part for these sizes, checked by the room. */
-posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
+posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full,
+                                  posenc_error *err);
 
 /* An expression of a room over its settings and the sizes. */
-double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text);
+double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
-    const double        *par[POSENC_PLACES][PE_MAX_PARAMS];
-    double              *dpar[POSENC_PLACES][PE_MAX_PARAMS];
-    const posenc_tensor *left[POSENC_PLACES][PE_MAX_PARAMS];
-    posenc_tensor       *dleft[POSENC_PLACES][PE_MAX_PARAMS];
+    const double        *par[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    const posenc_tensor *left[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    posenc_tensor       *dleft[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
 } pe_numbers;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams
@@ -97,20 +98,20 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 
 /* The part at a place as machines want it; NULLs where there is none. */
-pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
+pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
 /* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
    length. */
-typedef struct pe_run_turn {
+typedef struct pe_run_rotation {
     const pe_turn *queries, *keys; /* NULL: no rotary part */
     pe_turn        made[2];
-} pe_run_turn;
+} pe_run_rotation;
 
-void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
-                      pe_arena *arena);
+void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
+                    pe_arena *arena);
 /* Are the frequencies that parameters gave usable? `who` opens the sentence. */
-posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
-                                posenc_error *err);
+posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
+                              posenc_error *err);
 
 /* Positions of L elements of B items for the rotary part, looked at with all coordinates. */
 posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
@@ -130,20 +131,20 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
 
 /* Parameters, workspace, and the rotation made of them. */
 posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
                              void *workspace, pe_arena *arena, posenc_error *err);
 
 /* One side of a run: x as it came and the cotangent of that. */
-typedef struct pe_turned_side {
+typedef struct pe_rotated_side {
     const posenc_tensor    *x, *dx;
     const posenc_positions *pos;
     const pe_turn          *turn;
-} pe_turned_side;
+} pe_rotated_side;
 
 /* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar;
    counts on an arena without memory. */
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
-                      const pe_turned_side sides[2], pe_arena *arena);
+                      const pe_rotated_side sides[2], pe_arena *arena);
 /* May they be asked for? dq and dk must be there. */
 posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
@@ -152,8 +153,8 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
 /* Bytes that runs of this plan need, counted by the machines themselves. */
 size_t pe_rows_bytes(const posenc_plan *plan, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward);
-size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_FORWARD, _BACKWARD or _SCORES */
+size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_RUN_FORWARD, _BACKWARD or _SCORES */
 
-posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_error *err);
+posenc_status pe_numbers_check_workspace(const void *workspace, const char *who, posenc_error *err);
 
 #endif

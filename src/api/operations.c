@@ -21,10 +21,10 @@ typedef struct sizes {
 static double rooms(const posenc_plan *plan)
 {
     double sum = 0;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (part->room && part->room->operations)
-            sum += pe_number_of(part, &plan->dims, part->room->operations);
+            sum += pe_encoding_number(part, &plan->dims, part->room->operations);
         if (part->room && part->room->count)
             sum += part->room->count(&part->problem);
     }
@@ -96,7 +96,7 @@ double posenc_plan_operations(const posenc_plan *plan)
     const posenc_dims *d = &plan->dims;
     const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
     const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
-    const double       rows = Lq * (double)posenc_row_width(plan); /* y = x + row */
+    const double       rows = Lq * (double)posenc_rows_width(plan); /* y = x + row */
     return rooms(plan) + rows + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) + numbers(plan, &n) +
            products(plan, &n);
 }

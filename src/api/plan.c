@@ -33,17 +33,18 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
                {"L", d->L, LONGEST}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].size < 0 || all[i].size > all[i].most)
-            return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from 0 to %lld", all[i].name,
-                           (long long)all[i].size, (long long)all[i].most);
+            return pe_fail(err, POSENC_ERROR_SHAPE, "plan: dims.%s is %lld; it must be from 0 to %lld",
+                           all[i].name, (long long)all[i].size, (long long)all[i].most);
     if ((d->D > 0) != (d->H > 0))
-        return pe_fail(err, POSENC_SHAPE,
+        return pe_fail(err, POSENC_ERROR_SHAPE,
                        "plan: dims.H is %lld and dims.D is %lld; give both (attention) or neither (input)",
                        (long long)d->H, (long long)d->D);
     if (d->H > 0 && d->H % d->G != 0)
-        return pe_fail(err, POSENC_SHAPE, "plan: dims.G is %lld key heads; it must divide dims.H = %lld",
-                       (long long)d->G, (long long)d->H);
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "plan: dims.G is %lld key heads; it must divide dims.H = %lld", (long long)d->G,
+                       (long long)d->H);
     if (d->Lq < 1)
-        return pe_fail(err, POSENC_SHAPE,
+        return pe_fail(err, POSENC_ERROR_SHAPE,
                        "plan: dims.Lq and dims.Lk are 0; give the longest length of a run");
     return POSENC_OK;
 }
@@ -58,7 +59,7 @@ static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
     if (all <= 0x1p48)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_SHAPE,
+        err, POSENC_ERROR_SHAPE,
         "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^48 are possible", all);
 }
 
@@ -68,51 +69,52 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
     const int all = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT |
                     POSENC_MASK_SEGMENTS;
     if (o->mask & ~all)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.mask is %d; it must be POSENC_MASK_... joined by |", o->mask);
     if (o->max_distances < 0)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.max_distances is %lld; it must be 0 (automatic) or more",
                        (long long)o->max_distances);
     if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.window is %lld; a window mask needs at least 1",
-                       (long long)o->window);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
     if (o->threads < 0 || o->threads > 4096)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.threads is %d; it must be 0 (automatic) to 4096",
-                       o->threads);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.threads is %d; it must be 0 (automatic) to 4096", o->threads);
     if (o->tile_q < 0 || o->tile_k < 0 || o->tile_q > 4096 || o->tile_k > 4096)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
-    if ((unsigned)o->executor > POSENC_TILED)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
+    if ((unsigned)o->executor > POSENC_EXECUTOR_TILED)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor",
                        (int)o->executor);
     if ((unsigned)o->products > POSENC_PRODUCTS_F32)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.products is %d; see enum posenc_products",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.products is %d; see enum posenc_products",
                        (int)o->products);
     return POSENC_OK;
 }
 
 static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_chosen *part = &plan->e->parts[place];
         if (!part->room)
             continue;
-        if (place != POSENC_INPUT && !attends(plan))
-            return pe_fail(err, POSENC_SHAPE, "plan: %s acts in attention; dims.H and dims.D are needed",
-                           part->room->info.name);
-        const posenc_status status = pe_resolve(&plan->parts[place], part, &plan->dims, err);
+        if (place != POSENC_PLACE_INPUT && !attends(plan))
+            return pe_fail(err, POSENC_ERROR_SHAPE,
+                           "plan: %s acts in attention; dims.H and dims.D are needed", part->room->info.name);
+        const posenc_status status = pe_encoding_resolve(&plan->parts[place], part, &plan->dims, err);
         if (status)
             return status;
         plan->parts[place].problem.set     = plan->parts[place].set; /* the struct was copied into the plan */
         plan->parts[place].problem.kernels = plan->kernels;
     }
-    const pe_resolved *input = &plan->parts[POSENC_INPUT];
+    const pe_resolved *input = &plan->parts[POSENC_PLACE_INPUT];
     if (!input->room)
         return POSENC_OK;
     const char *tokens = input->room->tokens, *ids = input->room->ids;
-    plan->row_width  = (int64_t)pe_number_of(input, &plan->dims, input->room->width);
-    plan->row_tokens = tokens ? (int64_t)pe_number_of(input, &plan->dims, tokens) : INT64_C(1) << 53;
-    plan->row_ids    = ids ? (int64_t)pe_number_of(input, &plan->dims, ids) : 0;
+    plan->row_width  = (int64_t)pe_encoding_number(input, &plan->dims, input->room->width);
+    plan->row_tokens = tokens ? (int64_t)pe_encoding_number(input, &plan->dims, tokens) : INT64_C(1) << 53;
+    plan->row_ids    = ids ? (int64_t)pe_encoding_number(input, &plan->dims, ids) : 0;
     return POSENC_OK;
 }
 
@@ -134,13 +136,13 @@ static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
 
 static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (!part->room || !part->room->derived)
             continue;
         const int64_t size = part->room->derived(&part->problem);
         if (size > (int64_t)1 << 40)
-            return pe_fail(err, POSENC_SETTING,
+            return pe_fail(err, POSENC_ERROR_SETTING,
                            "plan: %s would make %lld numbers of its parameters; at most 2^40 are possible",
                            part->room->info.name, (long long)size);
         plan->sizes[place][part->room->info.param_count] = size;
@@ -151,7 +153,7 @@ static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
 /* Members by distance of the weight part join those of the score part; there is one of each. */
 static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved *weight = &plan->parts[POSENC_WEIGHT];
+    const pe_resolved *weight = &plan->parts[POSENC_PLACE_WEIGHT];
     pe_terms           more   = plan->terms;
     if (!weight->room)
         return POSENC_OK;
@@ -169,9 +171,9 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (pe_is_there(members[i].from)) {
             if (pe_is_there(members[i].to))
-                return pe_fail(err, POSENC_UNSUPPORTED,
+                return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                                "plan: %s and %s both bring %s by distance; let one of them do without",
-                               plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name,
+                               plan->parts[POSENC_PLACE_SCORE].room->info.name, weight->room->info.name,
                                members[i].what);
             *members[i].to       = *members[i].from;
             members[i].to->owner = PE_WEIGHT;
@@ -182,7 +184,7 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
 static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved *score = &plan->parts[POSENC_SCORE];
+    const pe_resolved *score = &plan->parts[POSENC_PLACE_SCORE];
     pe_value           scale;
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
@@ -195,10 +197,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
-    status = pe_setting_resolve(&scale, pe_common_settings, plan->e->scale.text, &plan->dims, "scale", err);
+    status = pe_setting_resolve(&scale, pe_catalog_common_settings, plan->e->scale.text, &plan->dims, "scale",
+                                err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
-    for (int place = 0; place < POSENC_PLACES; place++)
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
         plan->parts[place].problem.scale = plan->terms.scale;
     return status;
 }
@@ -213,7 +216,7 @@ static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *roo
    changes that. */
 static void fill_turn(posenc_plan *plan, pe_arena *memory)
 {
-    const pe_resolved  *rotary = &plan->parts[POSENC_ROTARY];
+    const pe_resolved  *rotary = &plan->parts[POSENC_PLACE_ROTARY];
     const pe_rotary_run none   = {NULL, 0};
     if (!rotary->room)
         return;
@@ -231,8 +234,8 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
    without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
-    const pe_resolved *input   = &plan->parts[POSENC_INPUT];
-    const int64_t      width   = input->room && input->room->waves ? posenc_row_width(plan) : 0;
+    const pe_resolved *input   = &plan->parts[POSENC_PLACE_INPUT];
+    const int64_t      width   = input->room && input->room->waves ? posenc_rows_width(plan) : 0;
     double *const      w       = calloc((size_t)width + 1, sizeof *w);
     pe_frequency      *k       = calloc((size_t)width + 1, sizeof *k);
     pe_wave_form       form    = {.blank = NAN};
@@ -254,7 +257,7 @@ static size_t larger(size_t a, size_t b)
 
 static void count_bytes(posenc_plan *plan)
 {
-    const int input = plan->parts[POSENC_INPUT].room != NULL, attention = attends(plan);
+    const int input = plan->parts[POSENC_PLACE_INPUT].room != NULL, attention = attends(plan);
     size_t   *bytes = plan->bytes;
     if (input) {
         bytes[0] = pe_rows_bytes(plan, 0);
@@ -262,9 +265,9 @@ static void count_bytes(posenc_plan *plan)
     }
     if (!attention)
         return;
-    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan, 0), pe_attend_bytes(plan, POSENC_FORWARD)));
-    bytes[1] = larger(bytes[1], larger(pe_rotate_bytes(plan, 1), pe_attend_bytes(plan, POSENC_BACKWARD)));
-    bytes[2] = pe_attend_bytes(plan, POSENC_SCORES);
+    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan, 0), pe_attend_bytes(plan, POSENC_RUN_FORWARD)));
+    bytes[1] = larger(bytes[1], larger(pe_rotate_bytes(plan, 1), pe_attend_bytes(plan, POSENC_RUN_BACKWARD)));
+    bytes[2] = pe_attend_bytes(plan, POSENC_RUN_SCORES);
 }
 
 /* The kernels that options or environment name, else the best; a name that is none of them is refused. */
@@ -278,7 +281,7 @@ static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
         return POSENC_OK;
     for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
-    return pe_fail(err, POSENC_ARGUMENT,
+    return pe_fail(err, POSENC_ERROR_ARGUMENT,
                    "plan: %s is \"%s\", which this processor does not run; it must be one of: %s",
                    plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
 }
@@ -304,9 +307,9 @@ static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
     pe_arena         arena = {0};
     pe_turn          turn;
     pe_resolved      r;
-    const pe_chosen *part = &e->parts[POSENC_ROTARY];
+    const pe_chosen *part = &e->parts[POSENC_PLACE_ROTARY];
     if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
-        pe_resolve(&r, part, full, NULL))
+        pe_encoding_resolve(&r, part, full, NULL))
         return 0;
     r.problem.set = r.set;
     lay_out_turn(&turn, &arena, part->room, &r.problem);
@@ -317,16 +320,16 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
                                  const posenc_options *options, posenc_error *err)
 {
     if (!plan || !e || !dims)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: plan, e and dims must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: plan, e and dims must not be NULL");
     *plan                      = NULL;
     const posenc_options plain = posenc_options_default();
-    const posenc_dims    full  = pe_full_dims(dims);
+    const posenc_dims    full  = pe_encoding_full_dims(dims);
     if (options && options->size < sizeof plain.size)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.size is not set; begin with posenc_options_default()");
     posenc_plan *made = calloc(1, sizeof *made + turn_bytes(e, &full));
     if (!made)
-        return pe_fail(err, POSENC_MEMORY, "plan: out of memory");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
     pe_arena memory = {(char *)(made + 1), 0};
     made->e         = e;
     made->dims      = full;

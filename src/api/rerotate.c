@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rerotate.c: posenc_rotary_reroute, keys that one plan turned as another would have turned them
+ * rerotate.c: posenc_rotary_rerotate, keys that one plan turned as another would have turned them
  *
  * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need
  * not be made anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of
@@ -12,17 +12,17 @@
 #include "base/positions.h"
 #include "base/tensor.h"
 
-typedef struct reroute {
-    const posenc_plan       *to_plan;
-    const pe_turn           *from, *to;
-    const posenc_reroute_io *io;
-    posenc_positions         from_pos, to_pos;
-    double                  *rows; /* [threads, 2, D] */
-} reroute;
+typedef struct rerotate {
+    const posenc_plan        *to_plan;
+    const pe_turn            *from, *to;
+    const posenc_rerotate_io *io;
+    posenc_positions          from_pos, to_pos;
+    double                   *rows; /* [threads, 2, D] */
+} rerotate;
 
-static void reroute_element(void *context, int64_t index, int thread)
+static void rerotate_element(void *context, int64_t index, int thread)
 {
-    const reroute       *w = context;
+    const rerotate      *w = context;
     const posenc_tensor *k = &w->io->k, *to = &w->io->to_k;
     const int64_t        D = w->to_plan->dims.D, b = index / k->shape[2], s = index % k->shape[2];
     double              *row = w->rows + thread * 2 * D, from_at[PE_MAX_AXES], to_at[PE_MAX_AXES];
@@ -48,58 +48,59 @@ static int pairs_are_equal(const pe_turn *a, const pe_turn *b)
     return 1;
 }
 
-static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *to, reroute *w,
-                                   posenc_error *err)
+static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *to, rerotate *w,
+                                    posenc_error *err)
 {
-    static const char *const names[2] = {"reroute: k", "reroute: to_k"};
+    static const char *const names[2] = {"rerotate: k", "rerotate: to_k"};
     const posenc_tensor     *k        = &w->io->k;
     posenc_status            status;
-    if ((status = pe_rotary_start(from, "reroute", err)) || (status = pe_rotary_start(to, "reroute", err)))
+    if ((status = pe_rotary_start(from, "rerotate", err)) || (status = pe_rotary_start(to, "rerotate", err)))
         return status;
     if (from->dims.D != to->dims.D || from->dims.G != to->dims.G)
         return pe_fail(
-            err, POSENC_SHAPE,
-            "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
+            err, POSENC_ERROR_SHAPE,
+            "rerotate: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
             (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
     if (!pairs_are_equal(&from->turn, &to->turn))
         return pe_fail(
-            err, POSENC_SHAPE,
-            "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
+            err, POSENC_ERROR_SHAPE,
+            "rerotate: the plans pair different channels; dim, offset_dim and layout must be equal");
     if ((status = pe_rotary_check_rows(to, k, &w->io->to_k, to->dims.G, names, err)) ||
         (status =
-             pe_rotary_positions(from, &w->from_pos, "reroute: from_pos", k->shape[0], k->shape[2], err)))
+             pe_rotary_positions(from, &w->from_pos, "rerotate: from_pos", k->shape[0], k->shape[2], err)))
         return status;
-    return pe_rotary_positions(to, &w->to_pos, "reroute: to_pos", k->shape[0], k->shape[2], err);
+    return pe_rotary_positions(to, &w->to_pos, "rerotate: to_pos", k->shape[0], k->shape[2], err);
 }
 
-posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
-                                    const posenc_reroute_io *io, void *workspace, posenc_error *err)
+posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
+                                     const posenc_rerotate_io *io, void *workspace, posenc_error *err)
 {
-    pe_arena    old_arena, arena;
-    pe_numbers  numbers;
-    pe_run_turn old, now;
+    pe_arena        old_arena, arena;
+    pe_numbers      numbers;
+    pe_run_rotation old, now;
     if (!from || !to || !io || !io->k.data)
-        return pe_fail(err, POSENC_ARGUMENT,
-                       "reroute: from, to and io must not be NULL, and k must have data");
-    reroute       w      = {.to_plan  = to,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "rerotate: from, to and io must not be NULL, and k must have data");
+    rerotate      w      = {.to_plan  = to,
                             .io       = io,
                             .from_pos = pe_plain_positions(&io->from_pos),
                             .to_pos   = pe_plain_positions(&io->to_pos)};
-    posenc_status status = check_reroute(from, to, &w, err);
+    posenc_status status = check_rerotate(from, to, &w, err);
     if (status)
         return status;
     const int64_t L = io->k.shape[2];
-    status = pe_rotary_open(from, io->from_params, NULL, pe_rotary_length(0, &w.from_pos, L), "reroute",
+    status = pe_rotary_open(from, io->from_params, NULL, pe_rotary_length(0, &w.from_pos, L), "rerotate",
                             &numbers, &old, workspace, &old_arena, err);
     if (!status)
-        status = pe_rotary_open(to, io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L), "reroute",
-                                &numbers, &now,
-                                (char *)workspace + posenc_plan_workspace(from, POSENC_FORWARD), &arena, err);
+        status =
+            pe_rotary_open(to, io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L), "rerotate", &numbers,
+                           &now, (char *)workspace + posenc_plan_workspace(from, POSENC_RUN_FORWARD), &arena,
+                           err);
     if (status)
         return status;
     w.from = old.keys;
     w.to   = now.keys;
     w.rows = pe_take_doubles(&arena, to->threads * 2 * to->dims.D);
-    pe_parallel_for(io->k.shape[0] * L, to->threads, reroute_element, &w);
+    pe_parallel_for(io->k.shape[0] * L, to->threads, rerotate_element, &w);
     return pe_done(err);
 }

@@ -82,16 +82,16 @@ static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t s
                  stream, j->plan->kernels);
 }
 
-enum { ROTARY = 1 << POSENC_ROTARY };
+enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
 {
-    pe_arena    arena = {0};
-    pe_numbers  numbers;
-    pe_run_turn turn;
-    job         j = {.plan = plan};
+    pe_arena        arena = {0};
+    pe_numbers      numbers;
+    pe_run_rotation turn;
+    job             j = {.plan = plan};
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
-    pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
+    pe_rotary_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
     if (!plan->turn_ladder)
@@ -99,7 +99,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
-        pe_take_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_reroute */
+        pe_take_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_rerotate */
     return arena.used;
 }
 
@@ -179,18 +179,19 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
     if (!status && to)
         status = pe_check_output(to, names[1], 4, from->shape, err);
     if (!status && (!pe_is_float(from->dtype) || from->stride[3] != 1))
-        status = pe_fail(err, POSENC_SHAPE, "%s must be real numbers whose last axis has stride 1", names[0]);
+        status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
+                         names[0]);
     if (!status && to && (!pe_is_float(to->dtype) || to->stride[3] != 1))
-        status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1",
-                         names[0], names[1]);
+        status = pe_fail(err, POSENC_ERROR_SHAPE,
+                         "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
     return status;
 }
 
 posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
 {
-    if (plan->parts[POSENC_ROTARY].room)
+    if (plan->parts[POSENC_PLACE_ROTARY].room)
         return POSENC_OK;
-    return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
 }
 
 /* A table has a row for all heads of a token. */
@@ -198,7 +199,7 @@ static posenc_status check_heads(const posenc_plan *plan, const char *who, posen
 {
     if (plan->turn.heads == 1)
         return POSENC_OK;
-    return pe_fail(err, POSENC_UNSUPPORTED,
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                    "%s: each head has frequencies of its own (per_head=yes) and a table has one row for all; "
                    "rotate without a table",
                    who);
@@ -211,11 +212,11 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
     const int64_t shape[3] = {table->ndim == 3 && table->shape[0] == 1 ? 1 : x->shape[0], x->shape[2],
                               posenc_rotary_width(plan, side)};
     posenc_status status   = pe_check_tensor(table, who, 3, shape, err);
-    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
-        status = pe_fail(err, POSENC_DTYPE,
+    if (!status && (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1))
+        status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
-    if (!status && x->dtype == POSENC_F64)
-        status = pe_fail(err, POSENC_DTYPE,
+    if (!status && x->dtype == POSENC_DTYPE_F64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s is F32, but what it turns is F64 and is turned in double; leave it out", who);
     if (!status)
         status = check_heads(plan, who, err);
@@ -256,7 +257,7 @@ static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const
             s->table = table[i]->data ? table[i] : NULL;
             s->dto   = dto[i];
             s->dx    = dx[i];
-            s->heads = i == POSENC_QUERIES ? plan->dims.H : plan->dims.G;
+            s->heads = i == POSENC_SIDE_QUERIES ? plan->dims.H : plan->dims.G;
             s->given = pos[i];
             s->names = names_of[i];
         }
@@ -280,7 +281,8 @@ static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *i
 {
     posenc_status status = pe_rotary_start(plan, "rotate", err);
     if (!status && io->direction != 1 && io->direction != -1)
-        status = pe_fail(err, POSENC_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
+        status =
+            pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
     for (int i = 0; !status && i < count; i++)
         status = check_side(plan, &sides[i], has_outputs, err);
     return status;
@@ -295,18 +297,18 @@ static double length_of(const side sides[], int count)
 }
 
 posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
                              void *workspace, pe_arena *arena, posenc_error *err)
 {
     posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
     if (!status)
-        status = pe_check_workspace(workspace, who, err);
+        status = pe_numbers_check_workspace(workspace, who, err);
     if (status)
         return status;
     *arena = (pe_arena){workspace, 0};
     pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
-    pe_run_turn_make(turn, plan, numbers, length, arena);
-    return pe_run_turn_check(turn, plan, who, err);
+    pe_rotary_make(turn, plan, numbers, length, arena);
+    return pe_rotary_check(turn, plan, who, err);
 }
 
 /* x are the rows to turn: those of the side, or their cotangents. */
@@ -325,11 +327,12 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.to        = to;
     j.x.sign      = sign;
     j.x.far_table = s->table != NULL;
-    j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
-    j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.block       = block_of(from->shape[0] * from->shape[2]);
-    j.blocks      = (from->shape[2] + j.block - 1) / j.block;
-    j.threads     = bytes < TOO_FEW ? 1 : plan->threads;
+    j.in_double =
+        from->dtype == POSENC_DTYPE_F64 || (plan->options.executor == POSENC_EXECUTOR_REFERENCE && !s->table);
+    j.is_direct = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
+    j.block     = block_of(from->shape[0] * from->shape[2]);
+    j.blocks    = (from->shape[2] + j.block - 1) / j.block;
+    j.threads   = bytes < TOO_FEW ? 1 : plan->threads;
     pe_turn_aim(&j.x, turn, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
@@ -343,7 +346,7 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
 static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
-                                   int count, pe_run_turn *turn, void *workspace, pe_arena *arena,
+                                   int count, pe_run_rotation *turn, void *workspace, pe_arena *arena,
                                    posenc_error *err)
 {
     pe_numbers numbers;
@@ -353,17 +356,17 @@ static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_
     turn->queries = &plan->turn;
     turn->keys    = &plan->turn_keys;
     *arena        = (pe_arena){workspace, 0};
-    return pe_check_workspace(workspace, "rotate", err);
+    return pe_numbers_check_workspace(workspace, "rotate", err);
 }
 
 posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                             posenc_error *err)
 {
-    pe_arena    arena;
-    pe_run_turn turn;
-    side        sides[2];
+    pe_arena        arena;
+    pe_run_rotation turn;
+    side            sides[2];
     if (!plan || !io || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
     const int     count = find_sides(plan, io, NULL, sides);
     posenc_status status;
@@ -371,8 +374,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         (status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err)))
         return status;
     for (int i = 0; i < count; i++)
-        turn_side(plan, sides[i].side == POSENC_QUERIES ? turn.queries : turn.keys, &sides[i], sides[i].from,
-                  sides[i].to, io->direction, arena);
+        turn_side(plan, sides[i].side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys, &sides[i],
+                  sides[i].from, sides[i].to, io->direction, arena);
     return pe_done(err);
 }
 
@@ -380,7 +383,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
 
 int64_t posenc_rotary_width(const posenc_plan *plan, posenc_side of)
 {
-    return plan ? pe_turn_width(of == POSENC_KEYS ? &plan->turn_keys : &plan->turn) : 0;
+    return plan ? pe_turn_width(of == POSENC_SIDE_KEYS ? &plan->turn_keys : &plan->turn) : 0;
 }
 
 typedef struct table_job {
@@ -417,24 +420,24 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
                                   const posenc_positions *caller, posenc_tensor *table, void *workspace,
                                   posenc_error *err)
 {
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn run;
+    pe_arena        arena;
+    pe_numbers      numbers;
+    pe_run_rotation run;
     if (!plan || !caller || !table)
-        return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     posenc_positions pos      = pe_plain_positions(caller);
     posenc_status    status;
     if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
         (status = pe_check_output(table, "table: table", 3, shape, err)))
         return status;
-    if (table->dtype != POSENC_F32 || table->stride[2] != 1)
-        return pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
+    if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "table: table must be F32 with stride 1 on the last axis");
     if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
         (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
                                  &numbers, &run, workspace, &arena, err)))
         return status;
-    make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
+    make_table(plan, of == POSENC_SIDE_KEYS ? run.keys : run.queries, &pos, table, arena);
     return pe_done(err);
 }
 
@@ -460,12 +463,12 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
                                      const posenc_rotate_grad *grad, void *workspace, posenc_error *err)
 {
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn turn;
-    side        sides[2];
+    pe_arena        arena;
+    pe_numbers      numbers;
+    pe_run_rotation turn;
+    side            sides[2];
     if (!plan || !io || !grad || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan, io and grad must not be NULL, and q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, 0, err);
@@ -478,11 +481,11 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (status)
         return status;
     const posenc_tensor none    = {0};
-    pe_turned_side      back[2] = {{.x = &none}, {.x = &none}};
+    pe_rotated_side     back[2] = {{.x = &none}, {.x = &none}};
     for (int i = 0; i < count; i++) {
         const side    *s  = &sides[i];
-        const pe_turn *by = s->side == POSENC_QUERIES ? turn.queries : turn.keys;
-        back[s->side]     = (pe_turned_side){s->from, s->dx, &s->pos, by};
+        const pe_turn *by = s->side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys;
+        back[s->side]     = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
             turn_side(plan, by, s, s->dto, s->dx, -io->direction, arena);
     }

@@ -25,22 +25,23 @@ static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, p
 {
     const int64_t tokens = plan->row_tokens;
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
-                       e->low, e->high, plan->parts[POSENC_INPUT].room->info.name, (long long)tokens - 1);
+                       e->low, e->high, plan->parts[POSENC_PLACE_INPUT].room->info.name,
+                       (long long)tokens - 1);
     return POSENC_OK;
 }
 
 /* Each first coordinate must be the id of a word. */
 static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
-    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    const pe_resolved *part = &plan->parts[POSENC_PLACE_INPUT];
     const int64_t      ids  = plan->row_ids;
     for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
         for (int64_t s = 0; s < r->L; s++) {
             const double id = pe_position(&r->pos, b, s);
             if (!(id >= 0 && id < (double)ids && id == floor(id)))
-                return pe_fail(err, POSENC_RANGE,
+                return pe_fail(err, POSENC_ERROR_RANGE,
                                "rows: pos[%lld,%lld] has the id %g; the words of %s run from 0 to %lld",
                                (long long)b, (long long)s, id, part->room->info.name, (long long)ids - 1);
         }
@@ -49,13 +50,13 @@ static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, po
 
 static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
-    const pe_resolved *part  = &plan->parts[POSENC_INPUT];
+    const pe_resolved *part  = &plan->parts[POSENC_PLACE_INPUT];
     const int          range = !r->pos.array.data;
     const pe_extent    e     = extent_of(r);
     if (range && r->locate)
         return check_tokens(plan, &e, err);
     if (range && r->N > 1)
-        return pe_fail(err, POSENC_SHAPE,
+        return pe_fail(err, POSENC_ERROR_SHAPE,
                        "rows: pos is a range; a position of %s has %lld coordinates: give an array [L,%lld]",
                        part->room->info.name, (long long)r->N, (long long)r->N);
     if (part->room->ids)
@@ -63,7 +64,7 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
     return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
 }
 
-int64_t posenc_row_width(const posenc_plan *plan)
+int64_t posenc_rows_width(const posenc_plan *plan)
 {
     return plan->row_width;
 }
@@ -71,9 +72,9 @@ int64_t posenc_row_width(const posenc_plan *plan)
 /* Everything but tensors, which differ between the two directions. */
 static pe_rows_run make_run(const posenc_plan *plan)
 {
-    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    const pe_resolved *part = &plan->parts[POSENC_PLACE_INPUT];
     pe_rows_run        r    = {0};
-    r.width                 = posenc_row_width(plan);
+    r.width                 = posenc_rows_width(plan);
     r.N                     = part->room->coordinates ? part->room->coordinates(part->set) : 1;
     r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
     r.locate                = part->room->locate;
@@ -92,8 +93,8 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     pe_arena    arena = {0};
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan);
-    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, NULL, NULL, &arena);
-    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, NULL, NULL, &arena);
+    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
         pe_rows_backward(&r, &arena);
     else
@@ -105,8 +106,8 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
                                const char *name, const posenc_rows_in *in, const posenc_tensor *dparams,
                                posenc_error *err)
 {
-    if (!plan->parts[POSENC_INPUT].room)
-        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
+    if (!plan->parts[POSENC_PLACE_INPUT].room)
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
     *r                   = make_run(plan);
     const int64_t any[3] = {-1, -1, r->width};
     posenc_status status = pe_check_output(main, name, 3, any, err);
@@ -120,17 +121,17 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
     if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
         (status = check_extent(plan, r, err)))
         return status;
-    return pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);
+    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT, in->params, dparams, "rows", err);
 }
 
 /* Gradients of the input part that are asked for, though its settings have none. */
 static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor *dparams, posenc_error *err)
 {
-    const pe_resolved *part   = &plan->parts[POSENC_INPUT];
+    const pe_resolved *part   = &plan->parts[POSENC_PLACE_INPUT];
     const char        *reason = part->room->no_gradient ? part->room->no_gradient(part->set) : NULL;
     for (int i = 0; reason && dparams && i < plan->e->param_count; i++)
-        if (plan->e->params[i].place == POSENC_INPUT && dparams[i].data)
-            return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no gradient to %s: %s",
+        if (plan->e->params[i].place == POSENC_PLACE_INPUT && dparams[i].data)
+            return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no gradient to %s: %s",
                            part->room->info.name, plan->e->names[i], reason);
     return POSENC_OK;
 }
@@ -143,17 +144,17 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     pe_rows_run   r;
     posenc_status status;
     if (!plan || !in || !y)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and y must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and y must not be NULL");
     if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
         (in->x.data && (status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err))))
         return status;
     if (in->x.data && !pe_is_float(in->x.dtype))
-        return pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
+        return pe_fail(err, POSENC_ERROR_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
                        pe_dtype_name(in->x.dtype));
-    if ((status = pe_check_workspace(workspace, "rows", err)))
+    if ((status = pe_numbers_check_workspace(workspace, "rows", err)))
         return status;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, NULL, &arena);
-    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, NULL, &arena);
+    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
     pe_rows_forward(&r, &arena);
@@ -168,14 +169,14 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     pe_rows_run   r;
     posenc_status status;
     if (!plan || !in || !grad)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and grad must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and grad must not be NULL");
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = check_gradient(plan, grad->dparams, err)) ||
-        (status = pe_check_workspace(workspace, "rows", err)))
+        (status = pe_numbers_check_workspace(workspace, "rows", err)))
         return status;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, grad->dparams, &arena);
-    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, grad->dparams != NULL);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, grad->dparams, &arena);
+    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;
     pe_rows_backward(&r, &arena);

@@ -18,7 +18,7 @@
 
 static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
-    const char *best = pe_common_settings->name;
+    const char *best = pe_catalog_common_settings->name;
     for (int i = 0; i < room->info.setting_count; i++)
         if (pe_edit_distance(name, room->info.settings[i].name) < pe_edit_distance(name, best))
             best = room->info.settings[i].name;
@@ -34,7 +34,7 @@ static pe_setting_text *find_slot(posenc_encoding *e, pe_chosen *part, const cha
         *row = &part->room->info.settings[own];
         return &part->text[own];
     }
-    *row = pe_common_settings;
+    *row = pe_catalog_common_settings;
     return pe_setting_index(*row, name, length) == 0 ? &e->scale : NULL;
 }
 
@@ -48,11 +48,11 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
     const char                *who  = part->room->info.name;
     if (!slot) {
         snprintf(word, sizeof word, "%.*s", (int)length, name);
-        return pe_fail(err, POSENC_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
                        nearest_setting(part->room, word));
     }
     if (value_length == 0 || value_length >= sizeof slot->text)
-        return pe_fail(err, POSENC_SETTING, "%s: the value of %s must have 1 to %d characters", who,
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: the value of %s must have 1 to %d characters", who,
                        row->name, (int)sizeof slot->text - 1);
     memcpy(slot->text, value, value_length);
     slot->text[value_length] = '\0';
@@ -88,7 +88,7 @@ static size_t pair_length(const char *at, size_t rest)
 static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length)
 {
     const char *dot = memchr(*name, '.', *length);
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         pe_chosen *part = &e->parts[place];
         if (!part->room)
             continue;
@@ -102,7 +102,7 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
             return part;
         }
     }
-    for (int place = 0; !dot && place < POSENC_PLACES; place++)
+    for (int place = 0; !dot && place < POSENC_PLACE_COUNT; place++)
         if (e->parts[place].room) /* a common setting, or a mistake that this part's message explains */
             return &e->parts[place];
     return NULL;
@@ -139,13 +139,14 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         size_t      n     = pair_length(text, (size_t)(end - text));
         const char *equal = memchr(text, '=', n), *name = text;
         if (!equal)
-            return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
+            return pe_fail(err, POSENC_ERROR_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
                            text);
         size_t     name_length = (size_t)(equal - text);
         pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
         if (!owner)
-            return pe_fail(err, POSENC_SETTING, "setting '%.*s' names no encoding of this specification",
-                           (int)(equal - text), text);
+            return pe_fail(err, POSENC_ERROR_SETTING,
+                           "setting '%.*s' names no encoding of this specification", (int)(equal - text),
+                           text);
         n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
         const posenc_status status =
             set_value(e, owner, name, name_length, equal + 1, n - (size_t)(equal + 1 - text), err);
@@ -164,11 +165,11 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     const pe_encoding *room = pe_encoding_find(text, n);
     if (!room)
-        return pe_fail(err, POSENC_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
+        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
                        posenc_encoding_nearest(name));
     pe_chosen *part = &e->parts[room->info.place];
     if (part->room)
-        return pe_fail(err, POSENC_UNSUPPORTED,
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s and %s both act at place %s; join at most one encoding per place",
                        part->room->info.name, name, posenc_place_name(room->info.place));
     part->room = room;
@@ -176,7 +177,7 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     if (!bracket)
         return POSENC_OK;
     if (text[length - 1] != ']')
-        return pe_fail(err, POSENC_SETTING, "%s: '[' without ']' at the end", name);
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: '[' without ']' at the end", name);
     return parse_pairs(e, part, bracket + 1, length - n - 2, err);
 }
 
@@ -188,7 +189,7 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
             depth += (spec[n] == '[') - (spec[n] == ']');
         const posenc_status status =
             n ? add_part(e, spec, n, err)
-              : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");
+              : pe_fail(err, POSENC_ERROR_SETTING, "an encoding's name is missing; see posenc list");
         if (status || !spec[n])
             return status;
         spec += n + 1;
@@ -199,17 +200,17 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
 
 static posenc_status name_params(posenc_encoding *e, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_chosen *part = &e->parts[place];
         pe_value         set[PE_MAX_SETTINGS];
         if (!part->room)
             continue;
-        pe_resolve_words(part, set);
+        pe_encoding_words(part, set);
         for (int i = 0; i < part->room->info.param_count; i++) {
             if (part->room->has && !part->room->has(set, i))
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
-                return pe_fail(err, POSENC_UNSUPPORTED, "encoding: more than %d parameters together",
+                return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: more than %d parameters together",
                                PE_MAX_PARAMS);
             char *name                = e->names[e->param_count];
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
@@ -232,13 +233,13 @@ static void append(char *to, const char *text)
 /* Beside a score part the weight part's own standard holds, where the user said nothing. */
 static int has_implied(const posenc_encoding *e, const pe_chosen *part)
 {
-    return part->room && part->room->beside_score && e->parts[POSENC_SCORE].room;
+    return part->room && part->room->beside_score && e->parts[POSENC_PLACE_SCORE].room;
 }
 
 static void print_spec(posenc_encoding *e)
 {
     int written = 0;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_chosen *part = &e->parts[place];
         if (!part->room)
             continue;
@@ -246,11 +247,11 @@ static void print_spec(posenc_encoding *e)
         append(e->spec, part->room->info.name);
         int open = 0;
         for (int i = 0; i <= part->room->info.setting_count; i++) {
-            const int                  own     = i < part->room->info.setting_count;
-            const char                *text    = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row     = own ? &part->room->info.settings[i] : pe_common_settings;
+            const int                  own  = i < part->room->info.setting_count;
+            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
+            const posenc_setting_info *row = own ? &part->room->info.settings[i] : pe_catalog_common_settings;
             const int                  implied = i == part->room->beside_setting && has_implied(e, part);
-            if (!*text || !strcmp(text, implied ? part->room->beside_score : row->standard))
+            if (!*text || !strcmp(text, implied ? part->room->beside_score : row->default_value))
                 continue;
             append(e->spec, open++ ? ":" : "[");
             append(e->spec, row->name);
@@ -266,16 +267,16 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
                                      posenc_error *err)
 {
     if (!e || !spec)
-        return pe_fail(err, POSENC_ARGUMENT, "encoding: e and spec must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "encoding: e and spec must not be NULL");
     *e                    = NULL;
     posenc_encoding *made = calloc(1, sizeof *made);
     if (!made)
-        return pe_fail(err, POSENC_MEMORY, "encoding: out of memory");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "encoding: out of memory");
     posenc_status status = parse_spec(made, spec, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
     if (!status) {
-        pe_chosen *weight = &made->parts[POSENC_WEIGHT];
+        pe_chosen *weight = &made->parts[POSENC_PLACE_WEIGHT];
         if (has_implied(made, weight) && !*weight->text[weight->room->beside_setting].text)
             snprintf(weight->text[weight->room->beside_setting].text, PE_MAX_TEXT, "%s",
                      weight->room->beside_score);
@@ -288,7 +289,7 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     print_spec(made);
     if (strlen(made->spec) == PE_MAX_SPEC - 1) { /* it may have been cut */
         free(made);
-        return pe_fail(err, POSENC_SETTING, "encoding: the specification is longer than %d characters",
+        return pe_fail(err, POSENC_ERROR_SETTING, "encoding: the specification is longer than %d characters",
                        PE_MAX_SPEC - 2);
     }
     *e = made;

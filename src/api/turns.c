@@ -14,7 +14,7 @@
 
 static const pe_resolved *rotary_of(const posenc_plan *plan)
 {
-    return &plan->parts[POSENC_ROTARY];
+    return &plan->parts[POSENC_PLACE_ROTARY];
 }
 
 int posenc_rotary_coordinates(const posenc_plan *plan)
@@ -27,11 +27,11 @@ int64_t posenc_rotary_heads(const posenc_plan *plan)
     return plan && rotary_of(plan)->room ? plan->turn.heads : 1;
 }
 
-void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
-                      pe_arena *arena)
+void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
+                    pe_arena *arena)
 {
     const pe_resolved  *rotary = rotary_of(plan);
-    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
+    const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
     t->queries                 = rotary->room ? &plan->turn : NULL;
     t->keys                    = rotary->room ? &plan->turn_keys : NULL;
     if (!rotary->room || !rotary->room->by_run || !rotary->room->by_run(rotary->set))
@@ -48,14 +48,14 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
     t->keys    = &t->made[1];
 }
 
-posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
-                                posenc_error *err)
+posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
+                              posenc_error *err)
 {
     const int64_t m = t->queries ? t->queries->spoilt : -1;
     if (m < 0)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_RANGE,
+        err, POSENC_ERROR_RANGE,
         "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; mend its parameters", who,
         (long long)m, rotary_of(plan)->room->info.name);
 }
@@ -84,7 +84,7 @@ static int has_params(const posenc_plan *plan, const posenc_tensor *dparams)
 {
     int has = 0;
     for (int i = 0; i < plan->e->param_count; i++)
-        has |= plan->e->params[i].place == POSENC_ROTARY && (!dparams || dparams[i].data);
+        has |= plan->e->params[i].place == POSENC_PLACE_ROTARY && (!dparams || dparams[i].data);
     return has;
 }
 
@@ -97,16 +97,16 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
         return POSENC_OK;
     const char *name = rotary->room->info.name, *reason = rotary->room->no_gradient(rotary->set);
     if (reason)
-        return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who, name,
-                       reason);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who,
+                       name, reason);
     if (plan->terms.prepare.fill)
         return pe_fail(
-            err, POSENC_UNSUPPORTED,
+            err, POSENC_ERROR_UNSUPPORTED,
             "%s: beside %s, which prepares rows, %s has no gradient to its parameters; leave them out of "
             "dparams",
-            who, plan->parts[POSENC_SCORE].room->info.name, name);
+            who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);
     return POSENC_OK;
 }
@@ -115,19 +115,19 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
 enum { SUMS = 16 };
 
 typedef struct slopes {
-    const posenc_plan    *plan;
-    const pe_turned_side *side;
-    double               *sums, *rows; /* [SUMS, heads, M, axes], [threads, 2, D] */
-    int64_t               count;       /* heads * M * axes */
-    double                sign;
+    const posenc_plan     *plan;
+    const pe_rotated_side *side;
+    double                *sums, *rows; /* [SUMS, heads, M, axes], [threads, 2, D] */
+    int64_t                count;       /* heads * M * axes */
+    double                 sign;
 } slopes;
 
 static void sum_elements(void *context, int64_t index, int thread)
 {
-    const slopes         *w    = context;
-    const pe_turned_side *side = w->side;
-    const posenc_tensor  *x = side->x, *dx = side->dx;
-    const int64_t         D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
+    const slopes          *w    = context;
+    const pe_rotated_side *side = w->side;
+    const posenc_tensor   *x = side->x, *dx = side->dx;
+    const int64_t          D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
                   to    = all * (index + 1) / SUMS;
     const int64_t heads = side->turn->heads;
     double       *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
@@ -146,10 +146,10 @@ static void sum_elements(void *context, int64_t index, int thread)
 }
 
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
-                      const pe_turned_side sides[2], pe_arena *arena)
+                      const pe_rotated_side sides[2], pe_arena *arena)
 {
     const pe_resolved  *rotary = rotary_of(plan);
-    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
+    const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
     const pe_turn      *turn   = &plan->turn;
     slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan, NULL))
@@ -159,7 +159,7 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
     w.rows        = pe_take_doubles(arena, plan->threads * 2 * plan->dims.D);
     int wanted    = 0;
     for (int i = 0; i < rotary->room->info.param_count; i++)
-        wanted |= n->dpar[POSENC_ROTARY][i] != NULL;
+        wanted |= n->dpar[POSENC_PLACE_ROTARY][i] != NULL;
     if (!arena->memory || !wanted)
         return;
     memset(total, 0, (size_t)w.count * sizeof *total);
@@ -171,5 +171,5 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         for (int64_t at = 0; at < SUMS * w.count; at++)
             total[at % w.count] += w.sums[at];
     }
-    rotary->room->turn_back(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_ROTARY]);
+    rotary->room->turn_back(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_PLACE_ROTARY]);
 }

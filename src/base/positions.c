@@ -37,16 +37,16 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
 {
     const posenc_tensor *a = &p->array;
     if (a->ndim < 1 || a->ndim > 3)
-        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
                        a->ndim);
     const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
     if ((batch != 1 && batch != B) || length != L)
-        return pe_fail(err, POSENC_SHAPE,
+        return pe_fail(err, POSENC_ERROR_SHAPE,
                        "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld", who,
                        (long long)batch, (long long)length, (long long)B, (long long)L);
     if (coordinates_of(p) != N)
-        return pe_fail(err, POSENC_SHAPE, "%s has %lld coordinates per position; it must have %lld", who,
-                       (long long)coordinates_of(p), (long long)N);
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %lld coordinates per position; it must have %lld",
+                       who, (long long)coordinates_of(p), (long long)N);
     return POSENC_OK;
 }
 
@@ -56,15 +56,15 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     const posenc_tensor *a = &p->array;
     if (!a->data) {
         if (!isfinite(p->start) || !isfinite(p->step))
-            return pe_fail(err, POSENC_ARGUMENT, "%s: start and step must be finite", who);
+            return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: start and step must be finite", who);
         const double first = pe_position(p, 0, 0), last = pe_position(p, 0, L - 1);
         if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
-            return pe_fail(err, POSENC_RANGE, "%s runs from %g to %g; positions must stay below 2^53", who,
-                           first, last);
+            return pe_fail(err, POSENC_ERROR_RANGE, "%s runs from %g to %g; positions must stay below 2^53",
+                           who, first, last);
         return POSENC_OK;
     }
-    if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)
-        return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who,
+    if (a->dtype != POSENC_DTYPE_I64 && a->dtype != POSENC_DTYPE_F64)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; positions must be I64 or F64", who,
                        pe_dtype_name(a->dtype));
     const posenc_status status = check_shape(p, who, B, L, N, err);
     if (status)
@@ -72,8 +72,8 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     for (int64_t b = 0; b < pe_position_batches(p); b++)
         for (int64_t i = 0; i < L * N; i++)
             if (!(fabs(pe_coordinate(p, b, i / N, i % N)) <= 0x1p53))
-                return pe_fail(err, POSENC_RANGE, "%s[%lld,%lld] is not a finite number below 2^53", who,
-                               (long long)b, (long long)(i / N));
+                return pe_fail(err, POSENC_ERROR_RANGE, "%s[%lld,%lld] is not a finite number below 2^53",
+                               who, (long long)b, (long long)(i / N));
     return POSENC_OK;
 }
 
@@ -196,8 +196,9 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
     posenc_status status = pe_check_tensor(from, name, 2, any, err);
     if (!status)
         status = pe_check_tensor(pos, "positions: pos", 2, from->shape, err);
-    if (!status && (pos->dtype != POSENC_I64 || (from->dtype != POSENC_I64 && from->dtype != POSENC_U8)))
-        status = pe_fail(err, POSENC_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
+    if (!status && (pos->dtype != POSENC_DTYPE_I64 ||
+                    (from->dtype != POSENC_DTYPE_I64 && from->dtype != POSENC_DTYPE_U8)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
     return status;
 }
 
@@ -223,7 +224,7 @@ posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padd
                                        posenc_error *err)
 {
     if (!tokens || !pos)
-        return pe_fail(err, POSENC_ARGUMENT, "positions: tokens and pos must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: tokens and pos must not be NULL");
     const posenc_status status = check_pair(tokens, pos, "positions: tokens", err);
     if (status)
         return status;
@@ -234,7 +235,7 @@ posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padd
 posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos, posenc_error *err)
 {
     if (!mask || !pos)
-        return pe_fail(err, POSENC_ARGUMENT, "positions: mask and pos must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: mask and pos must not be NULL");
     const posenc_status status = check_pair(mask, pos, "positions: mask", err);
     if (status)
         return status;
@@ -275,13 +276,14 @@ static posenc_status check_detr(const posenc_tensor *valid, double eps, const po
         return status;
     const int64_t shape[3] = {valid->shape[0], valid->shape[1] * valid->shape[2], 2};
     status                 = pe_check_tensor(pos, "positions: pos", 3, shape, err);
-    if (!status && valid->dtype != POSENC_U8 && valid->dtype != POSENC_I64)
-        status = pe_fail(err, POSENC_DTYPE, "positions: valid is %s; it must be U8 or I64",
+    if (!status && valid->dtype != POSENC_DTYPE_U8 && valid->dtype != POSENC_DTYPE_I64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "positions: valid is %s; it must be U8 or I64",
                          pe_dtype_name(valid->dtype));
-    if (!status && (pos->dtype != POSENC_F64 || !pe_is_contiguous(pos)))
-        status = pe_fail(err, POSENC_DTYPE, "positions: pos must be contiguous F64");
+    if (!status && (pos->dtype != POSENC_DTYPE_F64 || !pe_is_contiguous(pos)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "positions: pos must be contiguous F64");
     if (!status && !(eps > 0 && isfinite(eps)))
-        status = pe_fail(err, POSENC_ARGUMENT, "positions: eps is %g; it must be a number above 0", eps);
+        status =
+            pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: eps is %g; it must be a number above 0", eps);
     return status;
 }
 
@@ -289,7 +291,7 @@ posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, d
                                     posenc_error *err)
 {
     if (!valid || !pos)
-        return pe_fail(err, POSENC_ARGUMENT, "positions: valid and pos must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: valid and pos must not be NULL");
     const posenc_status status = check_detr(valid, eps, pos, err);
     if (status)
         return status;

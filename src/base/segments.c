@@ -63,32 +63,32 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
     const int64_t   merge = merge_of(s);
     const long long n     = index;
     if (!is_text && !is_video && s->kind != POSENC_SEGMENT_IMAGE && s->kind != POSENC_SEGMENT_LINES)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "positions: segment %lld is of kind %d; it must be one of the enum", n, (int)s->kind);
     if (is_text)
         return s->tokens >= 1 ? POSENC_OK
-                              : pe_fail(err, POSENC_ARGUMENT,
+                              : pe_fail(err, POSENC_ERROR_ARGUMENT,
                                         "positions: segment %lld has %lld tokens; it must have at least 1", n,
                                         (long long)s->tokens);
     if (merge < 1 || s->rows < 1 || s->columns < 1 || (is_video && s->frames < 1))
         return pe_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "positions: segment %lld has %lld frames, %lld rows, %lld columns and merge %lld; each "
             "must be at least 1",
             n, (long long)(is_video ? s->frames : 1), (long long)s->rows, (long long)s->columns,
             (long long)merge);
     if (s->rows % merge || s->columns % merge)
         return pe_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "positions: segment %lld has %lld rows and %lld columns; its merge %lld must divide both", n,
             (long long)s->rows, (long long)s->columns, (long long)merge);
     if (is_video && !(isfinite(s->rate) && s->rate >= 0 && isfinite(s->seconds) && s->seconds >= 0))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "positions: segment %lld has seconds=%g and rate=%g; both must be numbers from 0", n,
                        s->seconds, s->rate);
     if (is_video && ((s->sound || s->chunk) && (s->sound < 1 || s->chunk < 1)))
         return pe_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "positions: segment %lld has sound=%lld and chunk=%lld; both must be at least 1, or both 0", n,
             (long long)s->sound, (long long)s->chunk);
     return POSENC_OK;
@@ -123,12 +123,12 @@ static posenc_status add_segment(sum *all, const posenc_segment *s, int64_t inde
     const block   b    = block_of(s, 0);
     const int64_t more = tokens_of(&b, MOST_TOKENS - all->tokens);
     if (more < 0)
-        return pe_fail(err, POSENC_RANGE, "positions: with segment %lld there are more than 2^40 tokens",
-                       (long long)index);
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "positions: with segment %lld there are more than 2^40 tokens", (long long)index);
     all->tokens += more;
     all->reach += fmax((double)b.frames * b.step, (double)more);
     if (!(all->reach < 0x1p53))
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "positions: segment %lld ends at about %g; positions must stay below 2^53",
                        (long long)index, all->reach);
     return POSENC_OK;
@@ -139,7 +139,7 @@ posenc_status posenc_segments_tokens(const posenc_segment *segments, int64_t cou
 {
     sum all = {0};
     if (!segments || count < 1 || !tokens)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "positions: segments and tokens must not be NULL, and count at least 1");
     for (int64_t i = 0; i < count; i++) {
         const posenc_status status = add_segment(&all, &segments[i], i, err);
@@ -264,7 +264,7 @@ static posenc_status check_kinds(const posenc_segment *segments, int64_t count, 
         if (four ? kind == POSENC_SEGMENT_IMAGE || kind == POSENC_SEGMENT_VIDEO
                  : kind == POSENC_SEGMENT_LINES)
             return pe_fail(
-                err, POSENC_ARGUMENT,
+                err, POSENC_ERROR_ARGUMENT,
                 four ? "positions: segment %lld is an IMAGE or VIDEO; where pos is [tokens,4] it must be "
                        "TEXT or LINES"
                      : "positions: segment %lld is LINES; pos must be [tokens,4] then",
@@ -277,15 +277,15 @@ static posenc_status check_pos(const posenc_segment *segments, int64_t count, in
                                const posenc_tensor *pos, posenc_error *err)
 {
     if (!pos)
-        return pe_fail(err, POSENC_ARGUMENT, "positions: pos must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: pos must not be NULL");
     if (rules & ~(POSENC_SEGMENTS_IGNORE_TIME | POSENC_SEGMENTS_WHOLE_SECONDS))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "positions: rules is %d; it must be POSENC_SEGMENTS_... joined by |", rules);
     const int64_t width  = pos->ndim == 2 && pos->shape[1] == 4 ? 4 : 3;
     posenc_status status = pe_check_tensor(pos, "positions: pos", 2, (const int64_t[2]){tokens, width}, err);
-    if (!status && pos->dtype != POSENC_I64)
-        status =
-            pe_fail(err, POSENC_DTYPE, "positions: pos is %s; it must be I64", pe_dtype_name(pos->dtype));
+    if (!status && pos->dtype != POSENC_DTYPE_I64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "positions: pos is %s; it must be I64",
+                         pe_dtype_name(pos->dtype));
     return status ? status : check_kinds(segments, count, pos, err);
 }
 

@@ -111,10 +111,10 @@ static posenc_status refuse_number(const posenc_setting_info *row, const char *t
     char       *end;
     strtod(text, &end);
     if (!*end || !isfinite(x))
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name,
-                       text, kind, row->range);
-    return pe_fail(err, POSENC_SETTING, "%s: %s=%s is %g; it must be %s %s", who, row->name, text, x, kind,
-                   row->range);
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is out of range; it must be %s %s", who,
+                       row->name, text, kind, row->range);
+    return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is %g; it must be %s %s", who, row->name, text, x,
+                   kind, row->range);
 }
 
 static posenc_status resolve_number(pe_value *value, const posenc_setting_info *row, const char *text,
@@ -123,8 +123,8 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
     const int whole = strcmp(row->type, "real") != 0;
     double    x;
     if (!pe_evaluate(text, scope_lookup, (void *)(uintptr_t)scope, &x))
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name,
-                       text, row->name, whole ? "an integer" : "a real number", row->range);
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who,
+                       row->name, text, row->name, whole ? "an integer" : "a real number", row->range);
     if (isnan(x) && !scope->sizes)
         return POSENC_OK;
     if (!isfinite(x) || !is_in_range(row->range, x) || (whole && (x != floor(x) || fabs(x) > 0x1p53)))
@@ -144,7 +144,7 @@ static posenc_status resolve_list(pe_value *value, const posenc_setting_info *ro
         char         piece[PE_MAX_TEXT];
         pe_value     item = {0};
         if (value->count == PE_MAX_ITEMS || n >= sizeof piece || (at[n] && !at[n + 1]))
-            return pe_fail(err, POSENC_SETTING,
+            return pe_fail(err, POSENC_ERROR_SETTING,
                            "%s: %s=%s is no list; write 1 to %d integers joined by ':' or 'x'", who,
                            row->name, text, PE_MAX_ITEMS);
         memcpy(piece, at, n);
@@ -168,8 +168,8 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     char         number[PE_MAX_TEXT];
     pe_value     item = {0};
     if (index < 0 || index >= PE_MAX_ITEMS || n - named - 1 >= sizeof number) {
-        pe_fail(err, POSENC_SETTING, "%s: %s=%s is no map; write name=integer joined by ':', names: %s", who,
-                row->name, text, row->range);
+        pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is no map; write name=integer joined by ':', names: %s",
+                who, row->name, text, row->range);
         return 0;
     }
     snprintf(number, sizeof number, "%.*s", (int)(n - named - 1), text + named + 1);
@@ -186,12 +186,12 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
 static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const pe_scope *scope, const char *who, posenc_error *err)
 {
-    const char *both[] = {row->standard, text};
+    const char *both[] = {row->default_value, text};
     for (int i = scope->table ? 0 : 1; i < 2; i++)
         for (const char *at = both[i]; *at;) {
             const size_t n = resolve_entry(value, row, at, scope, who, err);
             if (n == 0)
-                return POSENC_SETTING;
+                return POSENC_ERROR_SETTING;
             at += n + (at[n] != '\0');
         }
     return POSENC_OK;
@@ -206,7 +206,7 @@ posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row
 posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
                                     const pe_scope *scope, const char *who, posenc_error *err)
 {
-    const char *chosen = *text ? text : row->standard;
+    const char *chosen = *text ? text : row->default_value;
     *value             = (pe_value){0};
     if (!*chosen)
         return POSENC_OK;
@@ -220,8 +220,8 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
     const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
     const int   index = pe_word_index(range, chosen, strlen(chosen));
     if (index < 0)
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is unknown; it must be one of %s", who, row->name,
-                       chosen, range);
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is unknown; it must be one of %s", who,
+                       row->name, chosen, range);
     value->integer = index;
     return POSENC_OK;
 }

@@ -2,7 +2,7 @@
 /*
  * status.h: the one way to fail
  *
- *     return pe_fail(err, POSENC_SHAPE, "attend: k has %lld heads but q has %lld; ...", ...);
+ *     return pe_fail(err, POSENC_ERROR_SHAPE, "attend: k has %lld heads but q has %lld; ...", ...);
  *
  * The sentence names the argument, what it is and what it must be. It goes into the caller's struct;
  * nothing is printed, allocated or kept.

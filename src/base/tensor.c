@@ -33,40 +33,40 @@ double pe_real_at(const posenc_tensor *t, int64_t offset)
 int64_t pe_integer_at(const posenc_tensor *t, int64_t offset)
 {
     switch (t->dtype) {
-    case POSENC_I64: return ((const int64_t *)t->data)[offset];
-    case POSENC_U8: return ((const uint8_t *)t->data)[offset];
+    case POSENC_DTYPE_I64: return ((const int64_t *)t->data)[offset];
+    case POSENC_DTYPE_U8: return ((const uint8_t *)t->data)[offset];
     default: return (int64_t)pe_real_at(t, offset);
     }
 }
 
 void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
 {
-    if (dtype == POSENC_F32 && stride == 1) {
+    if (dtype == POSENC_DTYPE_F32 && stride == 1) {
         memcpy(to, row, (size_t)n * sizeof *to);
         return;
     }
-    for (int64_t i = 0; stride == 1 && dtype == POSENC_BF16 && i < n; i++)
+    for (int64_t i = 0; stride == 1 && dtype == POSENC_DTYPE_BF16 && i < n; i++)
         to[i] = pe_bf16_to_float(((const uint16_t *)row)[i]);
-    for (int64_t i = 0; stride == 1 && dtype == POSENC_F16 && i < n; i++)
+    for (int64_t i = 0; stride == 1 && dtype == POSENC_DTYPE_F16 && i < n; i++)
         to[i] = pe_f16_to_float(((const uint16_t *)row)[i]);
-    if (stride == 1 && (dtype == POSENC_BF16 || dtype == POSENC_F16))
+    if (stride == 1 && (dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16))
         return;
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = i * stride;
         switch (dtype) {
-        case POSENC_F32: to[i] = ((const float *)row)[s]; break;
-        case POSENC_F64: to[i] = (float)((const double *)row)[s]; break;
-        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_I64: to[i] = (float)((const int64_t *)row)[s]; break;
-        case POSENC_U8: to[i] = (float)((const uint8_t *)row)[s]; break;
+        case POSENC_DTYPE_F32: to[i] = ((const float *)row)[s]; break;
+        case POSENC_DTYPE_F64: to[i] = (float)((const double *)row)[s]; break;
+        case POSENC_DTYPE_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_DTYPE_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_DTYPE_I64: to[i] = (float)((const int64_t *)row)[s]; break;
+        case POSENC_DTYPE_U8: to[i] = (float)((const uint8_t *)row)[s]; break;
         }
     }
 }
 
 void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
 {
-    if (dtype == POSENC_F32 && stride == 1) {
+    if (dtype == POSENC_DTYPE_F32 && stride == 1) {
         for (int64_t i = 0; i < n; i++)
             to[i] = (double)((const float *)row)[i];
         return;
@@ -74,45 +74,45 @@ void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t str
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = i * stride;
         switch (dtype) {
-        case POSENC_F32: to[i] = ((const float *)row)[s]; break;
-        case POSENC_F64: to[i] = ((const double *)row)[s]; break;
-        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
-        case POSENC_I64: to[i] = (double)((const int64_t *)row)[s]; break;
-        case POSENC_U8: to[i] = ((const uint8_t *)row)[s]; break;
+        case POSENC_DTYPE_F32: to[i] = ((const float *)row)[s]; break;
+        case POSENC_DTYPE_F64: to[i] = ((const double *)row)[s]; break;
+        case POSENC_DTYPE_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_DTYPE_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_DTYPE_I64: to[i] = (double)((const int64_t *)row)[s]; break;
+        case POSENC_DTYPE_U8: to[i] = ((const uint8_t *)row)[s]; break;
         }
     }
 }
 
 void pe_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *from, int64_t n)
 {
-    if (dtype == POSENC_F32 && stride == 1) {
+    if (dtype == POSENC_DTYPE_F32 && stride == 1) {
         memcpy(row, from, (size_t)n * sizeof *from);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = i * stride;
         switch (dtype) {
-        case POSENC_F32: ((float *)row)[s] = from[i]; break;
-        case POSENC_F64: ((double *)row)[s] = from[i]; break;
-        case POSENC_F16: ((uint16_t *)row)[s] = pe_float_to_f16(from[i]); break;
-        case POSENC_BF16: ((uint16_t *)row)[s] = pe_float_to_bf16(from[i]); break;
-        case POSENC_I64:
-        case POSENC_U8: break; /* never an output of real numbers: refused by the checks of the door */
+        case POSENC_DTYPE_F32: ((float *)row)[s] = from[i]; break;
+        case POSENC_DTYPE_F64: ((double *)row)[s] = from[i]; break;
+        case POSENC_DTYPE_F16: ((uint16_t *)row)[s] = pe_float_to_f16(from[i]); break;
+        case POSENC_DTYPE_BF16: ((uint16_t *)row)[s] = pe_float_to_bf16(from[i]); break;
+        case POSENC_DTYPE_I64:
+        case POSENC_DTYPE_U8: break; /* never an output of real numbers: refused by the checks of the door */
         }
     }
 }
 
 void pe_store_double(void *row, posenc_dtype dtype, int64_t stride, const double *from, int64_t n)
 {
-    if (dtype == POSENC_F32 && stride == 1) {
+    if (dtype == POSENC_DTYPE_F32 && stride == 1) {
         for (int64_t i = 0; i < n; i++)
             ((float *)row)[i] = (float)from[i];
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         const float x = (float)from[i];
-        if (dtype == POSENC_F64)
+        if (dtype == POSENC_DTYPE_F64)
             ((double *)row)[i * stride] = from[i];
         else
             pe_store_float((char *)row + i * stride * (int64_t)posenc_dtype_size(dtype), dtype, 1, &x, 1);
@@ -174,21 +174,22 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
 {
     char is[80], must[80];
     if (!t->data)
-        return pe_fail(err, POSENC_ARGUMENT, "%s has no data; it is needed here", who);
-    if ((size_t)t->dtype > POSENC_U8)
-        return pe_fail(err, POSENC_DTYPE, "%s has dtype number %d, which does not exist", who, (int)t->dtype);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s has no data; it is needed here", who);
+    if ((size_t)t->dtype > POSENC_DTYPE_U8)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s has dtype number %d, which does not exist", who,
+                       (int)t->dtype);
     if (t->ndim < 0 || t->ndim > POSENC_MAX_DIMS)
-        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; at most %d are possible", who, (int)t->ndim,
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %d axes; at most %d are possible", who, (int)t->ndim,
                        POSENC_MAX_DIMS);
     print_shape(is, sizeof is, t->ndim, t->shape);
     print_shape(must, sizeof must, ndim, shape);
-    return pe_fail(err, POSENC_SHAPE, "%s has shape %s; it must be %s", who, is, must);
+    return pe_fail(err, POSENC_ERROR_SHAPE, "%s has shape %s; it must be %s", who, is, must);
 }
 
 posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err)
 {
-    if (t->data && (size_t)t->dtype <= POSENC_U8 && same_shape(t, ndim, shape))
+    if (t->data && (size_t)t->dtype <= POSENC_DTYPE_U8 && same_shape(t, ndim, shape))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }
@@ -200,11 +201,11 @@ posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim,
     if (status)
         return status;
     if (!pe_is_float(t->dtype))
-        return pe_fail(err, POSENC_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
                        pe_dtype_name(t->dtype));
     for (int a = 0; a < ndim; a++)
         if (t->shape[a] > 1 && t->stride[a] == 0)
-            return pe_fail(err, POSENC_SHAPE,
+            return pe_fail(err, POSENC_ERROR_SHAPE,
                            "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
     return POSENC_OK;
 }

@@ -35,7 +35,8 @@ const char *pe_dtype_name(posenc_dtype dtype);
 
 static inline int pe_is_float(posenc_dtype dtype)
 {
-    return dtype == POSENC_F32 || dtype == POSENC_F64 || dtype == POSENC_F16 || dtype == POSENC_BF16;
+    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_F64 || dtype == POSENC_DTYPE_F16 ||
+           dtype == POSENC_DTYPE_BF16;
 }
 
 /* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size. `who` is "attend: q". */

@@ -20,6 +20,7 @@
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
 enum { CHANNELS = 128 };
+enum { F32 = POSENC_DTYPE_F32, F16 = POSENC_DTYPE_F16, BF16 = POSENC_DTYPE_BF16 };
 
 void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
 {
@@ -43,7 +44,7 @@ void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char
 
 static const char *dtype_word(posenc_dtype dtype)
 {
-    return dtype == POSENC_BF16 ? "bf16" : dtype == POSENC_F16 ? "f16" : "f32";
+    return dtype == POSENC_DTYPE_BF16 ? "bf16" : dtype == POSENC_DTYPE_F16 ? "f16" : "f32";
 }
 
 /* ---------------------------------------------------------------- what is measured ----------- */
@@ -124,13 +125,13 @@ static void add_limits(pe_case_list *to)
                 "clock, by dependent additions (4.04 to 4.23 seen on a Zen 5 guest)");
     for (size_t i = 0; i < COUNT(arithmetic); i++) {
         char          seen[48] = "";
-        pe_bench_case c        = of_kind(UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_F32});
-        c.isa                  = arithmetic[i].isa;
+        pe_bench_case c = of_kind(UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_DTYPE_F32});
+        c.isa           = arithmetic[i].isa;
         if (arithmetic[i].seen > 0)
             snprintf(seen, sizeof seen, " (%.0f seen on a Zen 5 guest)", arithmetic[i].seen);
         pe_add_case(to, "limits", c, "multiply-adds f32 %s, of 2 x width x clock x units%s", c.isa, seen);
     }
-    pe_add_case(to, "limits", of_kind(UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_BF16}),
+    pe_add_case(to, "limits", of_kind(UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_DTYPE_BF16}),
                 "dot products bf16, of 4 x width x clock x units (545 seen on a Zen 5 guest)");
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (int kind = 0; kind < PE_PASS_KINDS; kind++)
@@ -155,20 +156,20 @@ static const struct {
     int           pass; /* pe_pass_kind */
     int64_t       L, H; /* 0: both large sizes */
 } turns[] = {
-    {"G1", "rope in place",     in_place,      PASS, 0.95, PE_TURN,      POSENC_F32,  PE_PASS_IN_PLACE, 0, 0},
-    {"G1", "rope in place",     ", of memcpy", PASS, 1.45, PE_TURN,      POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
-    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_BF16, PE_PASS_IN_PLACE, 0, 0},
-    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_F16,  PE_PASS_IN_PLACE, 0, 0},
-    {"G4", "rope out of place", ", of memcpy", PASS, 1.2,  PE_TURN_AWAY, POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
-    {"G6", "cos and sin in flight", ", of the table's speed", FLIGHT, 0.95, PE_TURN, POSENC_F32, 0, 0, 0},
-    {"G3", "rope in place by a table", in_l2, PASS, 0.85, PE_TURN_BY_TABLE, POSENC_F32,
+    {"G1", "rope in place",     in_place,      PASS, 0.95, PE_TURN,      F32,  PE_PASS_IN_PLACE, 0, 0},
+    {"G1", "rope in place",     ", of memcpy", PASS, 1.45, PE_TURN,      F32,  PE_PASS_MEMCPY,   0, 0},
+    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      BF16, PE_PASS_IN_PLACE, 0, 0},
+    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      F16,  PE_PASS_IN_PLACE, 0, 0},
+    {"G4", "rope out of place", ", of memcpy", PASS, 1.2,  PE_TURN_AWAY, F32,  PE_PASS_MEMCPY,   0, 0},
+    {"G6", "cos and sin in flight", ", of the table's speed", FLIGHT, 0.95, PE_TURN, F32, 0, 0, 0},
+    {"G3", "rope in place by a table", in_l2, PASS, 0.85, PE_TURN_BY_TABLE, F32,
      PE_PASS_IN_PLACE, 8, 32},
-    {"G3", "rope in place from positions", in_l2, PASS, 0, PE_TURN, POSENC_F32, PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "rope in place from positions", in_l2, PASS, 0, PE_TURN, F32, PE_PASS_IN_PLACE, 8, 32},
     {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", OVERHEAD, 50, PE_TURN_BY_TABLE,
-     POSENC_F32, 0, 8, 1},
+     F32, 0, 8, 1},
     {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", OVERHEAD, 0, PE_TURN,
-     POSENC_F32, 0, 8, 1},
-    {"G6", "cos and sin in flight", ", in L2, of the table's speed", FLIGHT, 0, PE_TURN, POSENC_F32, 0, 8,
+     F32, 0, 8, 1},
+    {"G6", "cos and sin in flight", ", in L2, of the table's speed", FLIGHT, 0, PE_TURN, F32, 0, 8,
      32},
 };
 // clang-format on
@@ -218,37 +219,37 @@ static const struct {
     posenc_dtype dtype;
     const char  *isa;
 } squares[] = {
-    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.82, 8, 1024,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.72, 8, 1024,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.82, 8, 1024, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.72, 8, 1024, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, BOTH_WAYS, 0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, CAUSAL,    0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, BOTH_WAYS, 0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, CAUSAL,    0, POSENC_F32, "avx2"},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    1, POSENC_F32, NULL},
-    {"G18", "nope", PEAK, 0.65, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, BOTH_WAYS, 0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, BOTH_WAYS, 0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, CAUSAL,    0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, CAUSAL,    0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, BOTH_WAYS, 0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, BOTH_WAYS, 0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, CAUSAL,    0, F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, CAUSAL,    0, F32, NULL},
+    {"G9",  "nope", PEAK, 0.82, 8, 1024,  64, BOTH_WAYS, 0, F32, NULL},
+    {"G9",  "nope", PEAK, 0.72, 8, 1024,  64, CAUSAL,    0, F32, NULL},
+    {"G9",  "nope", PEAK, 0.82, 8, 1024, 128, BOTH_WAYS, 0, F32, NULL},
+    {"G9",  "nope", PEAK, 0.72, 8, 1024, 128, CAUSAL,    0, F32, NULL},
+    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, BOTH_WAYS, 0, F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, CAUSAL,    0, F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, BOTH_WAYS, 0, F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, CAUSAL,    0, F32, "avx2"},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, BOTH_WAYS, 0, F32, NULL},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    0, F32, NULL},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    1, F32, NULL},
+    {"G18", "nope", PEAK, 0.65, 2, 4096, 64, CAUSAL, 1, F32, NULL},
     /* gradients of a bias by distance: backward over backward without one */
-    {"G18", "alibi[learned=yes]", PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "t5",                 PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "kerple_log",         PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "kerple_power",       PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "toeplitz",           PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "relative_table",     PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
+    {"G18", "alibi[learned=yes]", PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G18", "t5",                 PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G18", "kerple_log",         PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G18", "kerple_power",       PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G18", "toeplitz",           PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G18", "relative_table",     PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, F32, NULL},
+    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, BOTH_WAYS, 0, BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, CAUSAL,    0, BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, BOTH_WAYS, 0, BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, CAUSAL,    0, BF16, "avx512bf16"},
 };
 
 /* What each may cost. 0: stated, for its hook or its second product has a limit of its own
@@ -267,7 +268,7 @@ static const struct {
 static void add_square(pe_case_list *to, const char *goal, int kind, double wanted, const char *isa,
                        pe_bench_shape s)
 {
-    const int     is_plain = kind == PLAIN, names_isa = isa && s.dtype == POSENC_F32;
+    const int     is_plain = kind == PLAIN, names_isa = isa && s.dtype == POSENC_DTYPE_F32;
     pe_bench_case c = of_kind(kind, wanted, s);
     c.isa           = isa;
     c.processors    = kind == THREADS ? 2 : 0;
@@ -280,9 +281,10 @@ static void add_square(pe_case_list *to, const char *goal, int kind, double want
 
 static void add_over_plain(pe_case_list *to, const char *spec, double wanted, int mask)
 {
-    add_square(to, "G11", PLAIN, wanted, NULL,
-               (pe_bench_shape){
-                   .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
+    add_square(
+        to, "G11", PLAIN, wanted, NULL,
+        (pe_bench_shape){
+            .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_DTYPE_F32});
 }
 
 static void add_squares(pe_case_list *to)
@@ -306,7 +308,7 @@ static void add_squares(pe_case_list *to)
         int                         is_named = !strcmp(info->name, "nope");
         for (size_t k = 0; k < COUNT(encodings); k++)
             is_named |= !strcmp(encodings[k].spec, info->name);
-        if (info->place != POSENC_INPUT && !is_named)
+        if (info->place != POSENC_PLACE_INPUT && !is_named)
             add_over_plain(to, info->name, 0, CAUSAL);
     }
 }
@@ -349,11 +351,11 @@ static const struct {
      "one token against 32768 keys, heads 32/8, D 128, alibi, f32, of read bandwidth"},
     {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, t5, f32, of read bandwidth"},
-    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, nope, bf16, of read bandwidth"},
-    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
-    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
     /* a cache of keys as they came: all are turned on their way */
     {"G20", READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
@@ -395,15 +397,16 @@ static void add_growth(pe_case_list *to)
     for (int i = 0; i < 2 * posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i / 2);
         const int                   L    = is_dense(info) ? 2048 : 4096;
+        const pe_bench_verb         verb = info->place == POSENC_PLACE_INPUT ? PE_ROWS : PE_ATTEND;
         const pe_bench_shape        s    = {.spec     = info->name,
-                                            .verb     = info->place == POSENC_INPUT ? PE_ROWS : PE_ATTEND,
+                                            .verb     = verb,
                                             .H        = 1,
                                             .Lq       = L,
                                             .Lk       = L,
                                             .D        = 64,
                                             .mask     = CAUSAL,
                                             .backward = i % 2,
-                                            .dtype    = POSENC_F32};
+                                            .dtype    = POSENC_DTYPE_F32};
         pe_add_case(to, "G12", of_kind(GROWTH, 2.1, s), "%s %s, memory at L %d over that at L %d, at most",
                     s.spec, s.backward ? "backward" : "forward", 2 * L, L);
     }
@@ -442,8 +445,8 @@ posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *er
         return POSENC_OK;
     }
     free(list.rows);
-    *err =
-        (posenc_error){.status = POSENC_MEMORY, .message = "bench: there is no memory for the list of rows"};
+    *err = (posenc_error){.status  = POSENC_ERROR_MEMORY,
+                          .message = "bench: there is no memory for the list of rows"};
     return err->status;
 }
 

@@ -69,7 +69,7 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
 {
     int    ends[2];
     letter said = {0};
-    *err        = (posenc_error){POSENC_MEMORY, "no second process can be started"};
+    *err        = (posenc_error){POSENC_ERROR_MEMORY, "no second process can be started"};
     if (pipe(ends))
         return err->status;
     fflush(NULL);
@@ -82,7 +82,7 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
     }
     close(ends[1]);
     if (child > 0) {
-        *err = (posenc_error){POSENC_MEMORY, "the measuring process ended early (out of memory?)"};
+        *err = (posenc_error){POSENC_ERROR_MEMORY, "the measuring process ended early (out of memory?)"};
         if (read(ends[0], &said, sizeof said) == (ssize_t)sizeof said)
             *err = said.err;
         waitpid(child, NULL, 0);

@@ -60,19 +60,19 @@ posenc_status pe_measure_clock(const pe_bench_case *c, const pe_bench_effort *ef
 /* Operations of one instruction: a dot product takes two pairs in each lane. */
 static double width_of(const pe_bench_case *c, const pe_peak *peak)
 {
-    return (c->shape.dtype == POSENC_BF16 ? 4.0 : 2.0) * peak->loops->lanes;
+    return (c->shape.dtype == POSENC_DTYPE_BF16 ? 4.0 : 2.0) * peak->loops->lanes;
 }
 
 posenc_status pe_measure_units(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
                                posenc_error *err)
 {
     pe_peak peak, clock;
-    if (c->shape.dtype == POSENC_BF16 && !pe_has_dot_products()) {
-        *err = (posenc_error){POSENC_UNSUPPORTED, "this processor has no bfloat16 dot products"};
+    if (c->shape.dtype == POSENC_DTYPE_BF16 && !pe_has_dot_products()) {
+        *err = (posenc_error){POSENC_ERROR_UNSUPPORTED, "this processor has no bfloat16 dot products"};
         return err->status;
     }
-    const pe_timed loop = c->shape.dtype == POSENC_BF16 ? pe_dot_product_limit(&peak, 1)
-                                                        : pe_multiply_add_limit(&peak, c->isa, 1);
+    const pe_timed loop = c->shape.dtype == POSENC_DTYPE_BF16 ? pe_dot_product_limit(&peak, 1)
+                                                              : pe_multiply_add_limit(&peak, c->isa, 1);
     const pe_timed beat = pe_clock_loop(&clock);
     pe_compare(figure, &loop, &beat, PE_SPEED_RATIO, effort);
     const double units = fmax(1, round(figure->value / width_of(c, &peak)));
@@ -89,11 +89,11 @@ posenc_status pe_measure_bandwidth(const pe_bench_case *c, const pe_bench_effort
 {
     pe_buffers    all   = {0};
     const int64_t bytes = c->shape.Lk, room = bytes + 4096;
-    void         *x = pe_random_buffer(&all, room / 4, POSENC_F32, err), *y = NULL;
+    void         *x = pe_random_buffer(&all, room / 4, POSENC_DTYPE_F32, err), *y = NULL;
     double        rates[MOST];
     int           n = 0;
     if (x)
-        y = pe_random_buffer(&all, room / 4, POSENC_F32, err);
+        y = pe_random_buffer(&all, room / 4, POSENC_DTYPE_F32, err);
     if (y) {
         pe_pass        pass;
         const pe_timed t     = pe_best_pass(&pass, (pe_pass_kind)c->shape.kind, x, y, room, effort->threads);
@@ -182,8 +182,8 @@ posenc_status pe_measure_over(const pe_bench_case *c, const pe_bench_effort *eff
     pe_problem     a, b;
     if (over_plain)
         other.shape.spec = "nope";
-    else if (c->shape.dtype != POSENC_F32)
-        other.shape.dtype = POSENC_F32;
+    else if (c->shape.dtype != POSENC_DTYPE_F32)
+        other.shape.dtype = POSENC_DTYPE_F32;
     else {
         kernel.threads = c->processors;
         limit.threads  = 1;
@@ -273,7 +273,7 @@ static void run_tabled(void *context)
 /* Any unit vectors do: what is measured does not look at the angles. */
 static float *make_table(pe_problem *r, const pe_bench_shape *s, posenc_error *err)
 {
-    float *table = pe_random_buffer(&r->all, s->Lq * s->D, POSENC_F32, err);
+    float *table = pe_random_buffer(&r->all, s->Lq * s->D, POSENC_DTYPE_F32, err);
     for (int64_t i = 0; table && i < s->Lq; i++)
         for (int64_t m = 0; m < s->D / 2; m++) {
             float *const c = table + i * s->D + m, *const n = c + s->D / 2;

@@ -34,7 +34,7 @@ static void *plain_buffer(pe_buffers *all, size_t bytes, posenc_error *err)
     if (all->count < PE_MOST_BUFFERS)
         block = aligned_alloc(HUGE_PAGE, (bytes / HUGE_PAGE + 1) * HUGE_PAGE);
     if (!block) {
-        *err = (posenc_error){.status = POSENC_MEMORY};
+        *err = (posenc_error){.status = POSENC_ERROR_MEMORY};
         snprintf(err->message, sizeof err->message, "there is no memory for %zu MiB", bytes >> 20);
         return NULL;
     }
@@ -57,9 +57,9 @@ static uint64_t next_of(uint64_t *state)
 
 static void put(void *to, int64_t i, posenc_dtype dtype, float x)
 {
-    if (dtype == POSENC_BF16)
+    if (dtype == POSENC_DTYPE_BF16)
         ((uint16_t *)to)[i] = pe_float_to_bf16(x);
-    else if (dtype == POSENC_F16)
+    else if (dtype == POSENC_DTYPE_F16)
         ((uint16_t *)to)[i] = pe_float_to_f16(x);
     else
         ((float *)to)[i] = x;
@@ -108,7 +108,7 @@ static posenc_status open_plan(pe_problem *p, const pe_bench_case *c, int thread
     if (s->verb == PE_ATTEND) {
         o.mask     = s->mask;
         o.window   = s->window;
-        o.executor = POSENC_TILED;
+        o.executor = POSENC_EXECUTOR_TILED;
     }
     return posenc_plan_create(&p->plan, p->e, &p->dims, &o, err);
 }
@@ -139,7 +139,7 @@ static posenc_status open_params(pe_problem *p, posenc_error *err)
 {
     const int count = posenc_param_count(p->e);
     if (count > PE_BENCH_PARAMS) {
-        *err = (posenc_error){POSENC_UNSUPPORTED, "more parameters than the measurement has room for"};
+        *err = (posenc_error){POSENC_ERROR_UNSUPPORTED, "more parameters than the measurement has room for"};
         return err->status;
     }
     for (int i = 0; i < count; i++) {
@@ -148,12 +148,12 @@ static posenc_status open_params(pe_problem *p, posenc_error *err)
         const posenc_status status = posenc_param_shape(p->e, &p->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        p->params[i] = draw(p, POSENC_F32, ndim, shape, err);
+        p->params[i] = draw(p, POSENC_DTYPE_F32, ndim, shape, err);
         if (!p->params[i].data)
             return err->status;
-        p->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
+        p->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
         if (p->shape->backward && posenc_param_trainable(p->e, i))
-            p->dparams[i] = draw(p, POSENC_F32, ndim, shape, err);
+            p->dparams[i] = draw(p, POSENC_DTYPE_F32, ndim, shape, err);
     }
     const posenc_status status = count ? posenc_param_init(p->e, &p->dims, p->params, 1, err) : POSENC_OK;
     for (int i = 0; !status && i < count; i++)
@@ -173,7 +173,7 @@ static void open_attention(pe_problem *p, posenc_error *err)
     p->in.k_pos  = posenc_positions_range(0, 1);
     p->in.params = p->params;
     p->out.o     = draw(p, s->dtype, 4, q, err);
-    p->out.lse   = draw(p, POSENC_F32, 3, lse, err);
+    p->out.lse   = draw(p, POSENC_DTYPE_F32, 3, lse, err);
     if (!s->backward)
         return;
     p->grad      = (posenc_attend_grad){.o = p->out.o, .lse = p->out.lse, .dparams = p->dparams};
@@ -196,21 +196,22 @@ static posenc_positions row_positions(pe_problem *p, posenc_error *err)
         places[2 * i]     = i % 64;
         places[2 * i + 1] = i;
     }
-    return posenc_positions_array(posenc_tensor_contiguous(places, POSENC_I64, 2, (int64_t[]){L, 2}));
+    return posenc_positions_array(posenc_tensor_contiguous(places, POSENC_DTYPE_I64, 2, (int64_t[]){L, 2}));
 }
 
 static void open_rows(pe_problem *p, posenc_error *err)
 {
-    p->is_rotary = posenc_encoding_part(p->e, POSENC_ROTARY) != NULL;
+    p->is_rotary = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) != NULL;
     const int64_t width =
-        p->is_rotary ? posenc_rotary_width(p->plan, POSENC_QUERIES) : posenc_row_width(p->plan);
+        p->is_rotary ? posenc_rotary_width(p->plan, POSENC_SIDE_QUERIES) : posenc_rows_width(p->plan);
     const int64_t shape[3] = {1, p->dims.Lq, width};
     p->rows                = (posenc_rows_in){.pos = row_positions(p, err), .params = p->params};
-    p->y                   = draw(p, POSENC_F32, 3, shape, err);
+    p->y                   = draw(p, POSENC_DTYPE_F32, 3, shape, err);
     p->to                  = p->y.data;
     p->bytes               = p->dims.Lq * width * (int64_t)sizeof(float);
     if (p->shape->backward)
-        p->rows_grad = (posenc_rows_grad){.dy = draw(p, POSENC_F32, 3, shape, err), .dparams = p->dparams};
+        p->rows_grad =
+            (posenc_rows_grad){.dy = draw(p, POSENC_DTYPE_F32, 3, shape, err), .dparams = p->dparams};
 }
 
 static void open_turn(pe_problem *p, posenc_error *err)
@@ -263,10 +264,10 @@ static posenc_status run(pe_problem *p, int backward, posenc_error *err)
                         : posenc_attend(p->plan, &p->in, &p->out, p->work, err);
     case PE_ROWS:
     case PE_TABLE:
-        return backward ? posenc_rows_backward(p->plan, &p->rows, &p->rows_grad, p->work, err)
-               : p->is_rotary
-                   ? posenc_rotary_table(p->plan, POSENC_QUERIES, NULL, &p->rows.pos, &p->y, p->work, err)
-                   : posenc_rows(p->plan, &p->rows, &p->y, p->work, err);
+        return backward       ? posenc_rows_backward(p->plan, &p->rows, &p->rows_grad, p->work, err)
+               : p->is_rotary ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES, NULL, &p->rows.pos, &p->y,
+                                                    p->work, err)
+                              : posenc_rows(p->plan, &p->rows, &p->y, p->work, err);
     default: return posenc_rotate(p->plan, &p->turn, p->work, err);
     }
 }
@@ -280,9 +281,9 @@ void pe_problem_go(void *context)
 /* The table of all positions, which later runs turn by. */
 static posenc_status open_table(pe_problem *p, posenc_error *err)
 {
-    const int64_t shape[3] = {1, p->dims.Lq, posenc_rotary_width(p->plan, POSENC_QUERIES)};
-    p->turn.q_table        = draw(p, POSENC_F32, 3, shape, err);
-    return p->turn.q_table.data ? posenc_rotary_table(p->plan, POSENC_QUERIES, NULL, &p->turn.q_pos,
+    const int64_t shape[3] = {1, p->dims.Lq, posenc_rotary_width(p->plan, POSENC_SIDE_QUERIES)};
+    p->turn.q_table        = draw(p, POSENC_DTYPE_F32, 3, shape, err);
+    return p->turn.q_table.data ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES, NULL, &p->turn.q_pos,
                                                       &p->turn.q_table, p->work, err)
                                 : err->status;
 }
@@ -292,9 +293,9 @@ void pe_problem_start(pe_problem *p, posenc_error *err)
     if (err->status)
         return;
     const int    backward = p->shape->backward, first = !backward || p->shape->verb == PE_ATTEND;
-    const size_t bytes =
-        posenc_plan_workspace(p->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
-    p->work = plain_buffer(&p->all, bytes, err);
+    const size_t bytes = posenc_plan_workspace(p->plan, (first ? POSENC_RUN_FORWARD : 0) |
+                                                            (backward ? POSENC_RUN_BACKWARD : 0));
+    p->work            = plain_buffer(&p->all, bytes, err);
     if (!err->status && p->shape->verb == PE_TURN_BY_TABLE)
         err->status = open_table(p, err);
     if (!err->status && first)

@@ -46,15 +46,15 @@ static posenc_status check_sections(const pe_axes *x, const char *who, posenc_er
 {
     const char *name = rules[x->rule].name;
     if (x->given != x->N)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "%s: axis_rule=%s needs sections, one for each of the %d axes, not %d", who, name,
                        x->N, x->given);
     if (rules[x->rule].sections != SOME && total(x) != x->M)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "%s: the sections add up to %lld pairs; they must be dim/2 = %lld", who,
                        (long long)total(x), (long long)x->M);
     if (x->rule == PE_ALTERNATE_SECTIONS && x->sections[0] != x->sections[1])
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "%s: axis_rule=%s takes sections h:w:t whose first two are equal, not %lld and %lld",
                        who, name, (long long)x->sections[0], (long long)x->sections[1]);
     return POSENC_OK;
@@ -67,14 +67,15 @@ posenc_status pe_axes_check(const pe_axes *x, const char *who, posenc_error *err
     if (x->N == 1 && x->given == 0)
         return POSENC_OK;
     if (rules[x->rule].coordinates && x->N != rules[x->rule].coordinates)
-        return pe_fail(err, POSENC_SETTING, "%s: axis_rule=%s is for axes=%d, not %d", who, name,
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: axis_rule=%s is for axes=%d, not %d", who, name,
                        rules[x->rule].coordinates, x->N);
     if (x->given && (sections == NONE || (sections == EVEN && !has_blocks(x))))
-        return pe_fail(err, POSENC_SETTING, "%s: axis_rule=%s takes no sections; leave them out", who, name);
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: axis_rule=%s takes no sections; leave them out", who,
+                       name);
     if (sections == ALL || sections == SOME || x->given)
         return check_sections(x, who, err);
     if (sections == EVEN && x->M % x->N != 0)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "%s: axis_rule=%s deals out dim/2 = %lld pairs evenly; axes=%d must divide them", who,
                        name, (long long)x->M, x->N);
     return POSENC_OK;

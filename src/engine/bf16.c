@@ -67,8 +67,8 @@ int pe_bf16_may(const pe_attention *a)
 int pe_bf16_does(const pe_attention *a)
 {
     const int by_place = pe_uses_distance(a->terms) || (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW));
-    return pe_bf16_may(a) && a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 &&
-           a->v.dtype == POSENC_BF16 && (a->distances.skewed || !by_place);
+    return pe_bf16_may(a) && a->q.dtype == POSENC_DTYPE_BF16 && a->k.dtype == POSENC_DTYPE_BF16 &&
+           a->v.dtype == POSENC_DTYPE_BF16 && (a->distances.skewed || !by_place);
 }
 
 /* ---- layout ---- */

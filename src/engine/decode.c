@@ -146,15 +146,15 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
 /* Do queries meet keys as they are stored, so that products of bf16 are exact? */
 static int are_pairs(const pe_attention *a)
 {
-    return a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 && !a->turn && a->terms->u == PE_NONE &&
-           a->sizes.D % PE_ROAD_LANES == 0;
+    return a->q.dtype == POSENC_DTYPE_BF16 && a->k.dtype == POSENC_DTYPE_BF16 && !a->turn &&
+           a->terms->u == PE_NONE && a->sizes.D % PE_ROAD_LANES == 0;
 }
 
 /* Are weights rounded to bf16, as in bf16.c? Values must lie as the kernel reads them. */
 static int are_rounded(const pe_attention *a)
 {
-    return a->products == POSENC_PRODUCTS_BY_STORAGE && a->q.dtype == POSENC_BF16 &&
-           a->k.dtype == POSENC_BF16 && a->v.dtype == POSENC_BF16 && !pe_has(a->terms, PE_GATE) &&
+    return a->products == POSENC_PRODUCTS_BY_STORAGE && a->q.dtype == POSENC_DTYPE_BF16 &&
+           a->k.dtype == POSENC_DTYPE_BF16 && a->v.dtype == POSENC_DTYPE_BF16 && !pe_has(a->terms, PE_GATE) &&
            a->sizes.Dv % PE_ROAD_LANES == 0 && a->sizes.Dv <= PE_CACHE_WIDEST;
 }
 
@@ -223,8 +223,10 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
-    *type = dtype == POSENC_BF16 ? PE_CACHE_BF16 : dtype == POSENC_F16 ? PE_CACHE_F16 : PE_CACHE_F32;
-    return dtype == POSENC_F32 || dtype == POSENC_BF16 || dtype == POSENC_F16;
+    *type = dtype == POSENC_DTYPE_BF16  ? PE_CACHE_BF16
+            : dtype == POSENC_DTYPE_F16 ? PE_CACHE_F16
+                                        : PE_CACHE_F32;
+    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16;
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */

@@ -80,7 +80,7 @@ void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width,
 static void add_row(void *to, posenc_dtype dtype, const double *row, int64_t width)
 {
     for (int64_t d = 0; d < width; d++) {
-        if (dtype == POSENC_F64)
+        if (dtype == POSENC_DTYPE_F64)
             ((double *)to)[d] += row[d];
         else
             ((float *)to)[d] += (float)row[d];
@@ -137,7 +137,8 @@ void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64
 const float *pe_pairs_at(const pe_attention *a, int64_t h, int64_t i, int64_t j0)
 {
     const posenc_tensor *tensor = a->parts[PE_SCORE].left[a->terms->pairs.param];
-    return tensor->dtype == POSENC_F32 ? (const float *)(const void *)pair_at(a, tensor, h, i, j0) : NULL;
+    return tensor->dtype == POSENC_DTYPE_F32 ? (const float *)(const void *)pair_at(a, tensor, h, i, j0)
+                                             : NULL;
 }
 
 /* ---- which pairs a run lets be seen, and segments ---- */

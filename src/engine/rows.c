@@ -117,7 +117,7 @@ static int is_waves(const pe_rows_run *r)
 {
     const posenc_positions *p = &r->pos;
     return r->waves && !r->x.data && !r->locate && !p->array.data && (p->step == 0 || p->step == 1) &&
-           r->y.dtype == POSENC_F32 && r->y.stride[2] == 1 && r->B * r->L >= PE_LADDER_ROWS &&
+           r->y.dtype == POSENC_DTYPE_F32 && r->y.stride[2] == 1 && r->B * r->L >= PE_LADDER_ROWS &&
            pe_ladder_reaches(p->start + r->first) && pe_ladder_reaches(p->start + r->first + (double)r->L);
 }
 

@@ -23,7 +23,7 @@ void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b,
     const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
-        if (t->dtype == POSENC_F32)
+        if (t->dtype == POSENC_DTYPE_F32)
             copy_floats(row, (const float *)(const void *)(from + s * step), width);
         else
             pe_load_float(row, from + s * step, t->dtype, 1, width);
@@ -50,7 +50,7 @@ void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, in
     char         *to   = pe_row(t, b, h, s0);
     const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
     for (int64_t s = 0; s < n; s++)
-        if (t->dtype == POSENC_F32)
+        if (t->dtype == POSENC_DTYPE_F32)
             copy_floats((float *)(void *)(to + s * step), from + s * stride, width);
         else
             pe_store_float(to + s * step, t->dtype, 1, from + s * stride, width);

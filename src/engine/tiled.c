@@ -52,14 +52,14 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
 /* Can the caller's values be multiplied where they lie? */
 static int values_serve(const pe_tiles *T)
 {
-    return T->a->v.dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0;
+    return T->a->v.dtype == POSENC_DTYPE_F32 && T->a->sizes.Dv % PE_LANES == 0;
 }
 
 /* Can the caller's keys be transposed from where they lie? */
 static int keys_serve(const pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    return a->k.dtype == POSENC_F32 && !a->turn && !a->terms->prepare.fill && !a->grown;
+    return a->k.dtype == POSENC_DTYPE_F32 && !a->turn && !a->terms->prepare.fill && !a->grown;
 }
 
 /* The keys of tile J transposed, and its values. */

@@ -198,7 +198,8 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to)
 {
-    return from == to && (from == POSENC_F32 || from == POSENC_F16 || from == POSENC_BF16) &&
+    return from == to &&
+           (from == POSENC_DTYPE_F32 || from == POSENC_DTYPE_F16 || from == POSENC_DTYPE_BF16) &&
            turn->layout == turn->layout_out && turn->temperature == PE_NO_TEMPERATURE && turn->heads == 1;
 }
 
@@ -252,11 +253,12 @@ static void rotate_in_order(pe_rotation *r, pe_rotate_fn *rotate, size_t size)
 void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
                    const float *table, int64_t stride, const pe_kernels *kernels)
 {
-    static const pe_stored stored[] = {
-        [POSENC_F32] = PE_STORED_F32, [POSENC_F16] = PE_STORED_F16, [POSENC_BF16] = PE_STORED_BF16};
-    const size_t size = posenc_dtype_size(x->from->dtype);
-    char        *to   = pe_row(x->to, b, 0, s0);
-    const char  *from = pe_row(x->from, b, 0, s0);
+    static const pe_stored stored[] = {[POSENC_DTYPE_F32]  = PE_STORED_F32,
+                                       [POSENC_DTYPE_F16]  = PE_STORED_F16,
+                                       [POSENC_DTYPE_BF16] = PE_STORED_BF16};
+    const size_t           size     = posenc_dtype_size(x->from->dtype);
+    char                  *to       = pe_row(x->to, b, 0, s0);
+    const char            *from     = pe_row(x->from, b, 0, s0);
     for (int i = 0; i < turn->blocks; i++) {
         const size_t offset = (size_t)(turn->first + 2 * turn->start[i]) * size;
         pe_rotation  r      = {.to           = to + offset,

@@ -107,7 +107,7 @@ static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posen
     if (!pe_arrays_take(&read, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array)) {
         free(array.tensor.data);
         posenc_arrays_free(&read);
-        return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its name");
     }
     *set = read;
     return POSENC_OK;
@@ -126,10 +126,10 @@ static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const
     if (!memcmp(magic, "PK", 2) && !is_st) /* a header of 0x...4b50 bytes is no archive */
         return pe_npz_read(set, source, size, path, err);
     if (!is_npy && !is_st && !pe_ends_with(path, ".safetensors"))
-        status = pe_file_fail(err, POSENC_FORMAT, origin,
+        status = pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                               "it is neither an .npy array, an .npz archive nor a .safetensors file");
     else if (zip_source_open(source))
-        status = pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", source_reason(source));
+        status = pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s", source_reason(source));
     else {
         status = (is_npy ? read_npy : pe_safetensors_read)(set, &stream, err);
         zip_source_close(source);
@@ -145,7 +145,7 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
     zip_source_t *source       = zip_source_buffer_create(bytes, n, 0, NULL);
     memcpy(magic, bytes, n < sizeof magic ? n : sizeof magic);
     if (!source)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory to read it");
     return read_source(set, source, magic, (int64_t)n, path, err);
 }
 
@@ -160,8 +160,8 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     if (source)
         return read_source(set, source, magic, size, path, err);
     fclose(stream);
-    return got ? pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it")
-               : pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+    return got ? pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory to read it")
+               : pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                               "it is empty; an .npy, .npz or .safetensors is needed");
 }
 
@@ -193,7 +193,7 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
     char            header[PE_NPY_HEADER];
     size_t          length;
     if (set->count != 1)
-        return pe_file_fail(err, POSENC_ARGUMENT, origin,
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin,
                             "an .npy holds one array but there are %d; use .npz", set->count);
     const posenc_tensor *tensor = &set->items[0].tensor;
     const posenc_status  status = pe_npy_header(header, &length, &set->items[0], origin, err);
@@ -201,7 +201,8 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
         return status;
     const size_t bytes = pe_tensor_bytes(tensor);
     if (fwrite(header, 1, length, stream) != length || fwrite(tensor->data, 1, bytes, stream) != bytes)
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be written: %s", pe_file_reason(errno));
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be written: %s",
+                            pe_file_reason(errno));
     return POSENC_OK;
 }
 
@@ -210,7 +211,7 @@ posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, po
     const int         is_npy = pe_ends_with(path, ".npy");
     posenc_whole_file file;
     if (!is_npy && !pe_ends_with(path, ".npz") && strcmp(path, "-"))
-        return pe_file_fail(err, POSENC_ARGUMENT, (pe_origin){path, NULL},
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},
                             "its name must end in .npz or .npy");
     posenc_status status = posenc_whole_file_open(&file, path, err);
     if (status)

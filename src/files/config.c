@@ -241,7 +241,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
     json_error_t why;
     pe_config    c = {.m = pe_begin(format, path, err)};
     if (!c.m)
-        return POSENC_MEMORY;
+        return POSENC_ERROR_MEMORY;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
     if (!root)
         pe_refuse(c.m, "it is not JSON as a configuration needs it: line %d, column %d: %.80s", why.line,

@@ -56,7 +56,7 @@ static int fill(cursor *c)
     c->from            = c->at;
     c->filled          = c->source->read_at(c->source->from, c->buffer, left < BUFFER ? left : BUFFER, c->at);
     if (c->filled <= 0)
-        c->model->status = pe_file_fail(c->model->err, POSENC_FILE, (pe_origin){c->source->path, NULL},
+        c->model->status = pe_file_fail(c->model->err, POSENC_ERROR_FILE, (pe_origin){c->source->path, NULL},
                                         "it cannot be read at byte %lld", (long long)c->at);
     return !c->model->status;
 }
@@ -354,15 +354,16 @@ static posenc_status read_floats(double *to, int64_t count, const pe_gguf_tensor
     const pe_origin  origin = {source->path, tensor->name};
     posenc_error    *err    = g->model->err;
     if (tensor->type != 0)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "it is of type %u; it must be F32 (0)", tensor->type);
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin, "it is of type %u; it must be F32 (0)",
+                            tensor->type);
     if (tensor->ndim != 1 || tensor->shape[0] != count)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "it has %lld numbers on %d axes; it must have one for each of %lld pairs",
                             (long long)tensor->shape[0], tensor->ndim, (long long)count);
     for (int64_t i = 0; i < count; i++) {
         float x;
         if (source->read_at(source->from, &x, sizeof x, (int64_t)tensor->at + 4 * i) != sizeof x)
-            return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read");
+            return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read");
         to[i] = (double)x;
     }
     return POSENC_OK;

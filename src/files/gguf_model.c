@@ -473,7 +473,7 @@ posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posen
 {
     reader g = {.m = pe_begin("gguf", source->path, err)};
     if (!g.m)
-        return POSENC_MEMORY;
+        return POSENC_ERROR_MEMORY;
     g.file = (pe_gguf){.model = g.m, .source = source};
     pe_gguf_read(&g.file);
     if (!g.m->status)

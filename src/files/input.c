@@ -73,11 +73,12 @@ posenc_status pe_open_input(FILE **stream, int64_t *size, const char *path, pose
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
         pe_close_input(*stream);
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be opened: %s", pe_file_reason(reason));
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be opened: %s",
+                            pe_file_reason(reason));
     }
     if (S_ISDIR(s.st_mode)) {
         pe_close_input(*stream);
-        return pe_file_fail(err, POSENC_FILE, origin, "it is a folder; a file is needed here");
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it is a folder; a file is needed here");
     }
     *size = S_ISREG(s.st_mode) && *stream != stdin ? (int64_t)s.st_size : -1;
     return POSENC_OK;
@@ -100,20 +101,21 @@ posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const 
             char *more = realloc(bytes->data, room);
             if (!more) {
                 free(bytes->data);
-                return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for its content");
+                return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for its content");
             }
             bytes->data = more;
         }
         bytes->size += fread(bytes->data + bytes->size, 1, room - bytes->size, stream);
         if ((int64_t)bytes->size > limit) {
             free(bytes->data);
-            return pe_file_fail(err, POSENC_FORMAT, origin,
+            return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                                 "it is longer than %lld bytes, the most that are read", (long long)limit);
         }
         if (ferror(stream)) {
             const int reason = errno;
             free(bytes->data);
-            return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", pe_file_reason(reason));
+            return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s",
+                                pe_file_reason(reason));
         }
         if (bytes->size < room) /* fread gives less than asked only at the end */
             return POSENC_OK;

@@ -5,7 +5,7 @@
  * The core has such a function behind its door, where nobody may reach. This one also takes where
  * the trouble lies, because a sentence about a file that does not name the file helps nobody:
  *
- *     return pe_file_fail(err, POSENC_FORMAT, origin, "it ends after %lld of %lld bytes", ...);
+ *     return pe_file_fail(err, POSENC_ERROR_FORMAT, origin, "it ends after %lld of %lld bytes", ...);
  *     -> "cases/t5.npz: in_q: it ends after 12 of 800 bytes"
  *
  * Names come from the disk and from archives, so they may be long or hold control characters: a

@@ -78,7 +78,7 @@ typedef struct reader {
 static void wrong(reader *r, const char *what, const char *must)
 {
     if (!r->status)
-        r->status = pe_file_fail(r->err, POSENC_FORMAT, (pe_origin){r->path, NULL},
+        r->status = pe_file_fail(r->err, POSENC_ERROR_FORMAT, (pe_origin){r->path, NULL},
                                  "entry %zu: %s must be %s", r->entry, what, must);
 }
 
@@ -86,8 +86,8 @@ static void wrong(reader *r, const char *what, const char *must)
 static void *had(reader *r, void *memory)
 {
     if (!memory && !r->status)
-        r->status =
-            pe_file_fail(r->err, POSENC_MEMORY, (pe_origin){r->path, NULL}, "no memory for its entries");
+        r->status = pe_file_fail(r->err, POSENC_ERROR_MEMORY, (pe_origin){r->path, NULL},
+                                 "no memory for its entries");
     return memory;
 }
 
@@ -196,10 +196,11 @@ posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, co
     json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &trouble),
            *entries   = json_object_get(root, "entries"), *entry;
     if (!root)
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "line %d, column %d: %.80s",
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL}, "line %d, column %d: %.80s",
                             trouble.line, trouble.column, trouble.text);
     if (!json_is_array(entries))
-        r.status = pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "it has no list `entries`");
+        r.status =
+            pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL}, "it has no list `entries`");
     r.cases.items = had(&r, calloc(json_array_size(entries) + 1, sizeof *r.cases.items));
     for (size_t i = 0; !r.status && (entry = json_array_get(entries, i)); i++) {
         r.entry = i + 1;
@@ -222,7 +223,7 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     const size_t  room = strlen(dir) + sizeof "/manifest.json";
     char         *path = malloc(room);
     if (!path)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
     snprintf(path, room, "%s/manifest.json", dir);
     if (!(status = pe_open_input(&stream, &size, path, err))) {
         status = pe_read_bytes(&bytes, stream, LONGEST, path, err);

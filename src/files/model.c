@@ -28,7 +28,7 @@ posenc_model *pe_begin(const char *format, const char *path, posenc_error *err)
     if (model)
         *model = (posenc_model){.path = path, .err = err, .info.format = format};
     else
-        pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, no_memory);
+        pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, no_memory);
     return model;
 }
 
@@ -39,14 +39,15 @@ void pe_refuse(posenc_model *model, const char *format, ...)
         return;
     va_start(values, format);
     model->status =
-        pe_file_fail_list(model->err, POSENC_FORMAT, (pe_origin){model->path, NULL}, format, values);
+        pe_file_fail_list(model->err, POSENC_ERROR_FORMAT, (pe_origin){model->path, NULL}, format, values);
     va_end(values);
 }
 
 void pe_refuse_memory(posenc_model *model)
 {
     if (!model->status)
-        model->status = pe_file_fail(model->err, POSENC_MEMORY, (pe_origin){model->path, NULL}, no_memory);
+        model->status =
+            pe_file_fail(model->err, POSENC_ERROR_MEMORY, (pe_origin){model->path, NULL}, no_memory);
 }
 
 void *pe_keep(posenc_model *model, size_t n)
@@ -141,7 +142,7 @@ void pe_param(posenc_model *model, const char *name, const double *values, int64
         return;
     params[group->param_count].name = (char *)(uintptr_t)name;
     params[group->param_count++].tensor =
-        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_F64, 1, &count);
+        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_DTYPE_F64, 1, &count);
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */

@@ -68,10 +68,10 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
     if (is_gguf(bytes, n))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(bytes, n))
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "a .safetensors is read with the config.json in its folder; give it as a file");
     if (n > LONGEST_CONFIG)
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "it has %zu bytes; a config.json of more than %d is not believed", n,
                             LONGEST_CONFIG);
     return pe_config_parse(model, bytes, n, path, "config", err);
@@ -110,7 +110,7 @@ static posenc_status read_beside(posenc_model **model, const char *path, posenc_
     posenc_error why;
     char        *name = config_beside(path);
     if (!name)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
     posenc_status status = pe_open_input(&stream, &size, name, &why);
     if (status)
         pe_file_fail(err, status, (pe_origin){path, NULL},
@@ -131,7 +131,7 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     const pe_source source = {&fd, read_file_at, size, path};
     const int64_t   n      = read_file_at(&fd, first, MAGIC, 0);
     if (n < 0)
-        return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
+        return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
                             pe_file_reason(errno));
     /* a file that calls itself one of the two is read as such, so that the sentence speaks of what it should
      * be */

@@ -48,10 +48,11 @@ typedef struct type {
 } type;
 
 static const type types[] = {
-    {"f8", POSENC_F64, 8},   {"f4", POSENC_F32, 4}, {"f2", POSENC_F16, 2}, {"i8", POSENC_I64, 8},
-    {"i4", POSENC_I64, 4},   {"i2", POSENC_I64, 2}, {"i1", POSENC_I64, 1}, {"u4", POSENC_I64, 4},
-    {"u2", POSENC_I64, 2},   {"u1", POSENC_U8, 1},  {"b1", POSENC_U8, 1},  {"c8", POSENC_F32, 8},
-    {"c16", POSENC_F64, 16},
+    {"f8", POSENC_DTYPE_F64, 8},   {"f4", POSENC_DTYPE_F32, 4}, {"f2", POSENC_DTYPE_F16, 2},
+    {"i8", POSENC_DTYPE_I64, 8},   {"i4", POSENC_DTYPE_I64, 4}, {"i2", POSENC_DTYPE_I64, 2},
+    {"i1", POSENC_DTYPE_I64, 1},   {"u4", POSENC_DTYPE_I64, 4}, {"u2", POSENC_DTYPE_I64, 2},
+    {"u1", POSENC_DTYPE_U8, 1},    {"b1", POSENC_DTYPE_U8, 1},  {"c8", POSENC_DTYPE_F32, 8},
+    {"c16", POSENC_DTYPE_F64, 16},
 };
 
 static int is_complex(const type *t)
@@ -78,7 +79,7 @@ typedef struct cursor {
 static posenc_status malformed(const cursor *c)
 {
     return pe_file_fail(
-        c->err, POSENC_FORMAT, c->origin,
+        c->err, POSENC_ERROR_FORMAT, c->origin,
         "its .npy header is not a dictionary of descr, fortran_order and shape; save it with NumPy");
 }
 
@@ -139,7 +140,7 @@ static posenc_status refuse_type(const cursor *c, const char *descr, int n)
         : n > 1 && (descr[0] == '|' && descr[1] == 'O')
             ? "Python objects, which are never loaded"
             : "not a real, integer or boolean type of up to 8 bytes, nor a complex one of 8 or 16";
-    return pe_file_fail(c->err, POSENC_FORMAT, c->origin, "its elements '%.*s' are %s", n > 16 ? 16 : n,
+    return pe_file_fail(c->err, POSENC_ERROR_FORMAT, c->origin, "its elements '%.*s' are %s", n > 16 ? 16 : n,
                         descr, why);
 }
 
@@ -172,7 +173,7 @@ static posenc_status read_shape(cursor *c, header *h)
         if (!comma || !take_size(c, &size))
             return malformed(c);
         if (h->ndim == POSENC_MAX_DIMS)
-            return pe_file_fail(c->err, POSENC_FORMAT, c->origin,
+            return pe_file_fail(c->err, POSENC_ERROR_FORMAT, c->origin,
                                 "it has more than %d axes, the most that are read", POSENC_MAX_DIMS);
         h->shape[h->ndim++] = size;
         skip_blanks(c);
@@ -225,13 +226,13 @@ static posenc_status count_elements(const cursor *c, header *h)
     int64_t product = 1;
     h->count        = 1;
     if (is_complex(h->type) && h->ndim == POSENC_MAX_DIMS)
-        return pe_file_fail(c->err, POSENC_FORMAT, c->origin,
+        return pe_file_fail(c->err, POSENC_ERROR_FORMAT, c->origin,
                             "it has %d axes; of complex numbers at most %d are read", h->ndim,
                             POSENC_MAX_DIMS - 1);
     for (int32_t a = 0; a < h->ndim; a++) {
         const int64_t size = h->shape[a] ? h->shape[a] : 1;
         if (size > PE_MAX_BYTES / 8 / product)
-            return pe_file_fail(c->err, POSENC_FORMAT, c->origin,
+            return pe_file_fail(c->err, POSENC_ERROR_FORMAT, c->origin,
                                 "its shape holds more than %lld elements, the most that are read",
                                 (long long)(PE_MAX_BYTES / 8));
         product *= size;
@@ -247,9 +248,10 @@ posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *s, posenc_err
     for (int64_t done = 0; done < n;) {
         const int64_t got = s->read(s->from, (char *)to + done, (uint64_t)(n - done));
         if (got < 0)
-            return pe_file_fail(err, POSENC_FILE, s->origin, "it cannot be read: %s", s->reason(s->from));
+            return pe_file_fail(err, POSENC_ERROR_FILE, s->origin, "it cannot be read: %s",
+                                s->reason(s->from));
         if (got == 0)
-            return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is cut: %lld bytes are missing",
+            return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin, "it is cut: %lld bytes are missing",
                                 (long long)(n - done));
         done += got;
     }
@@ -264,10 +266,10 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
     if ((status = pe_stream_read(p, 8, s, err)))
         return status;
     if (memcmp(p, "\x93NUMPY", 6))
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin,
                             "it is not a .npy array: it does not begin with \\x93NUMPY");
     if (p[6] < 1 || p[6] > 3 || p[7] != 0)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin,
                             "its .npy version is %d.%d; versions 1.0, 2.0, 3.0 are read", p[6], p[7]);
     const int wide = p[6] == 1 ? 2 : 4;
     if ((status = pe_stream_read(p + 8, wide, s, err)))
@@ -275,7 +277,7 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
     *used   = 8 + wide;
     *length = (int64_t)p[8] | (int64_t)p[9] << 8 | (int64_t)p[10] << 16 | (int64_t)p[11] << 24;
     if (*length > MAX_HEADER)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin, "its header of %lld bytes is longer than %d",
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin, "its header of %lld bytes is longer than %d",
                             (long long)*length, MAX_HEADER);
     return POSENC_OK;
 }
@@ -288,7 +290,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
         return status;
     char *text = malloc((size_t)length + 1);
     if (!text)
-        return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its header");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "no memory for its header");
     cursor c = {text, text + length, s->origin, err};
     if (!(status = pe_stream_read(text, length, s, err)) && !(status = read_dictionary(&c, h)))
         status = count_elements(&c, h);
@@ -298,7 +300,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
 
     const int64_t data = h->count * h->type->size, promised = s->size - used - length;
     if (data != promised)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin,
                             "its header asks for %lld bytes of elements but %lld follow: it is %s",
                             (long long)data, (long long)promised,
                             data > promised ? "cut" : "longer than it should be");
@@ -310,9 +312,9 @@ static posenc_status read_end(const pe_stream *s, posenc_error *err)
     char          more;
     const int64_t got = s->read(s->from, &more, 1);
     if (got < 0)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is damaged: %s", s->reason(s->from));
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin, "it is damaged: %s", s->reason(s->from));
     if (got > 0)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin, "it goes on after the last element");
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin, "it goes on after the last element");
     return POSENC_OK;
 }
 
@@ -343,7 +345,7 @@ static void turn(char *to, const char *from, const header *h)
 static int convert(void **data, const header *h)
 {
     const int must_turn  = h->is_fortran && h->ndim > 1,
-              must_widen = h->type->dtype == POSENC_I64 && h->type->size < 8;
+              must_widen = h->type->dtype == POSENC_DTYPE_I64 && h->type->size < 8;
     if (h->type->code[0] == 'b')
         pe_truth(*data, h->count);
     if (!must_turn && !must_widen)
@@ -381,13 +383,13 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
     const int64_t bytes = h.count * h.type->size;
     void         *data  = malloc((size_t)bytes + 1); /* one more, so that an empty array has data too */
     if (!data)
-        return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its %lld bytes",
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its %lld bytes",
                             (long long)bytes);
     if ((status = pe_stream_read(data, bytes, stream, err)) || (status = read_end(stream, err)))
         goto failed;
     if (!convert(&data, &h)) {
-        status = pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory to convert its %lld elements",
-                              (long long)h.count);
+        status = pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin,
+                              "no memory to convert its %lld elements", (long long)h.count);
         goto failed;
     }
     *array = array_of(data, &h);
@@ -409,11 +411,11 @@ size_t pe_tensor_bytes(const posenc_tensor *tensor)
 
 static const char *descr_of(const posenc_array *array)
 {
-    static const char *const names[][2] = {[POSENC_F32] = {"<f4", "<c8"},
-                                           [POSENC_F64] = {"<f8", "<c16"},
-                                           [POSENC_F16] = {"<f2"},
-                                           [POSENC_I64] = {"<i8"},
-                                           [POSENC_U8]  = {"|u1"}};
+    static const char *const names[][2] = {[POSENC_DTYPE_F32] = {"<f4", "<c8"},
+                                           [POSENC_DTYPE_F64] = {"<f8", "<c16"},
+                                           [POSENC_DTYPE_F16] = {"<f2"},
+                                           [POSENC_DTYPE_I64] = {"<i8"},
+                                           [POSENC_DTYPE_U8]  = {"|u1"}};
     const size_t             dtype      = (size_t)array->tensor.dtype;
     return dtype < sizeof names / sizeof *names ? names[dtype][array->is_complex != 0] : NULL;
 }
@@ -434,13 +436,14 @@ posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc
     const char          *descr  = descr_of(array);
     const int32_t        ndim   = array->is_complex ? tensor->ndim - 1 : tensor->ndim;
     if (array->is_complex && (!descr || ndim < 0 || tensor->shape[ndim] != 2))
-        return pe_file_fail(err, POSENC_ARGUMENT, origin,
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin,
                             "complex numbers must be F32 or F64 with a last axis of 2");
     if (!descr)
-        return pe_file_fail(err, POSENC_DTYPE, origin,
+        return pe_file_fail(err, POSENC_ERROR_DTYPE, origin,
                             "NumPy's format has no type for bf16; convert it to f32");
     if (!tensor->data || !is_contiguous(tensor))
-        return pe_file_fail(err, POSENC_ARGUMENT, origin, "only a contiguous array with data can be written");
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin,
+                            "only a contiguous array with data can be written");
 
     int n =
         snprintf(to + 10, PE_NPY_HEADER - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);

@@ -60,21 +60,21 @@ static posenc_status check_member(const zip_stat_t *s, int64_t file_size, int64_
     const zip_uint64_t needed =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((s->valid & needed) != needed)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "the archive does not say how it is stored");
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin, "the archive does not say how it is stored");
     if (s->encryption_method != ZIP_EM_NONE)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "it is encrypted; write the archive without a password");
     if (s->comp_method != ZIP_CM_STORE && s->comp_method != ZIP_CM_DEFLATE)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "its compression is %d; stored (0) and deflated (8) are read", s->comp_method);
     if (s->comp_size > (zip_uint64_t)file_size)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "it claims %llu bytes of a file of %lld",
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin, "it claims %llu bytes of a file of %lld",
                             (unsigned long long)s->comp_size, (long long)file_size);
     if (s->size > (zip_uint64_t)budget)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "with it the archive inflates to more than %lld bytes", (long long)PE_MAX_BYTES);
     if (s->size / DEFLATE_AT_MOST > s->comp_size + SMALLEST_BLOCK)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "its %llu compressed bytes cannot inflate to the %llu it claims",
                             (unsigned long long)s->comp_size, (unsigned long long)s->size);
     return POSENC_OK;
@@ -83,11 +83,11 @@ static posenc_status check_member(const zip_stat_t *s, int64_t file_size, int64_
 static posenc_status check_name(const char *name, pe_origin origin, posenc_error *err)
 {
     if (leaves_archive(name))
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "its name points outside the archive; use plain names");
     const size_t n = strlen(name), end = sizeof suffix - 1;
     if (n <= end || strcmp(name + n - end, suffix) != 0)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                             "it is not named NAME.npy, as members of an .npz are");
     return POSENC_OK;
 }
@@ -98,7 +98,8 @@ static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_s
     posenc_array array;
     zip_file_t  *member = zip_fopen_index(archive, s->index, 0);
     if (!member)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "it cannot be opened: %s", zip_strerror(archive));
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, origin, "it cannot be opened: %s",
+                            zip_strerror(archive));
     const pe_stream     stream = {member, member_read, member_reason, (int64_t)s->size, origin};
     const posenc_status status = pe_npy_read(&array, &stream, err);
     zip_fclose(member);
@@ -106,7 +107,7 @@ static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_s
         return status;
     if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &array)) {
         free(array.tensor.data);
-        return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for one more array");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for one more array");
     }
     return POSENC_OK;
 }
@@ -118,12 +119,12 @@ static posenc_status read_members(posenc_arrays *set, zip_t *archive, int64_t si
     const pe_origin   whole  = {path, NULL};
     int64_t           budget = PE_MAX_BYTES;
     if (n > MAX_MEMBERS)
-        return pe_file_fail(err, POSENC_FORMAT, whole, "it has %lld members; at most %d are read",
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, whole, "it has %lld members; at most %d are read",
                             (long long)n, MAX_MEMBERS);
     for (zip_int64_t i = 0; i < n; i++) {
         zip_stat_t s;
         if (zip_stat_index(archive, (zip_uint64_t)i, 0, &s) || !(s.valid & ZIP_STAT_NAME))
-            return pe_file_fail(err, POSENC_FORMAT, whole, "member %lld has no name", (long long)i);
+            return pe_file_fail(err, POSENC_ERROR_FORMAT, whole, "member %lld has no name", (long long)i);
         const pe_origin origin = {path, s.name};
         posenc_status   status = check_name(s.name, origin, err);
         if (status || (status = check_member(&s, size, budget, origin, err)) ||
@@ -148,7 +149,7 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size
         zip_discard(archive);
     } else {
         const int doubled = zip_error_code_zip(&trouble) == ZIP_ER_EXISTS;
-        status            = pe_file_fail(err, POSENC_FORMAT, whole, "it is no sound zip archive: %s",
+        status            = pe_file_fail(err, POSENC_ERROR_FORMAT, whole, "it is no sound zip archive: %s",
                               doubled ? "two members have the same name" : zip_error_strerror(&trouble));
         zip_source_free(source);
     }
@@ -178,22 +179,23 @@ static posenc_status add_member(zip_t *archive, npy_header *header, const posenc
     if (status || (status = check_name(name, origin, err)))
         return status;
     if (n >= (int)sizeof name)
-        return pe_file_fail(err, POSENC_ARGUMENT, origin, "its name is longer than %zu characters",
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin, "its name is longer than %zu characters",
                             sizeof name - 5);
 
     const zip_buffer_fragment_t pieces[2] = {{(zip_uint8_t *)*header, length},
                                              {array->tensor.data, pe_tensor_bytes(&array->tensor)}};
     zip_source_t *source = zip_source_buffer_fragment(archive, pieces, pieces[1].length ? 2 : 1, 0);
     if (!source)
-        return pe_file_fail(err, POSENC_MEMORY, origin, "%s", zip_strerror(archive));
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "%s", zip_strerror(archive));
     const zip_int64_t index = zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
         zip_source_free(source);
-        return pe_file_fail(err, POSENC_ARGUMENT, origin, "it cannot be added: %s", zip_strerror(archive));
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin, "it cannot be added: %s",
+                            zip_strerror(archive));
     }
     if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) ||
         zip_file_set_dostime(archive, (zip_uint64_t)index, 0, DATE_1980_01_01, 0))
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be stored: %s", zip_strerror(archive));
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be stored: %s", zip_strerror(archive));
     return POSENC_OK;
 }
 
@@ -208,7 +210,8 @@ static posenc_status build(zip_source_t *built, npy_header *headers, const posen
     zip_t        *archive = zip_open_from_source(built, ZIP_CREATE | ZIP_TRUNCATE, &trouble);
     posenc_status status  = POSENC_OK;
     if (!archive) {
-        status = pe_file_fail(err, POSENC_FILE, whole, "no archive begun: %s", zip_error_strerror(&trouble));
+        status =
+            pe_file_fail(err, POSENC_ERROR_FILE, whole, "no archive begun: %s", zip_error_strerror(&trouble));
         zip_source_free(built);
         zip_error_fini(&trouble);
         return status;
@@ -218,8 +221,8 @@ static posenc_status build(zip_source_t *built, npy_header *headers, const posen
     if (!status && zip_close(archive) == 0)
         archive = NULL;
     else if (!status)
-        status =
-            pe_file_fail(err, POSENC_FILE, whole, "the archive cannot be built: %s", zip_strerror(archive));
+        status = pe_file_fail(err, POSENC_ERROR_FILE, whole, "the archive cannot be built: %s",
+                              zip_strerror(archive));
     if (archive)
         zip_discard(archive);
     zip_error_fini(&trouble);
@@ -232,7 +235,7 @@ static posenc_status copy_out(zip_source_t *built, FILE *stream, const char *pat
     char           *piece = malloc(PIECE);
     if (!piece || zip_source_open(built)) {
         free(piece);
-        return pe_file_fail(err, POSENC_MEMORY, whole, "no memory to write the archive");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "no memory to write the archive");
     }
     zip_int64_t n;
     int         refused = 0;
@@ -242,21 +245,22 @@ static posenc_status copy_out(zip_source_t *built, FILE *stream, const char *pat
     zip_source_close(built);
     free(piece);
     if (refused)
-        return pe_file_fail(err, POSENC_FILE, whole, "it cannot be written: %s", pe_file_reason(reason));
-    return n < 0 ? pe_file_fail(err, POSENC_FILE, whole, "the archive cannot be read back") : POSENC_OK;
+        return pe_file_fail(err, POSENC_ERROR_FILE, whole, "it cannot be written: %s",
+                            pe_file_reason(reason));
+    return n < 0 ? pe_file_fail(err, POSENC_ERROR_FILE, whole, "the archive cannot be read back") : POSENC_OK;
 }
 
 posenc_status pe_npz_write(const posenc_arrays *set, FILE *stream, const char *path, posenc_error *err)
 {
     const pe_origin whole = {path, NULL};
     if (set->count < 1)
-        return pe_file_fail(err, POSENC_ARGUMENT, whole,
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, whole,
                             "there is no array to write; an archive needs at least one");
     npy_header   *headers = malloc((size_t)set->count * sizeof *headers);
     zip_source_t *built   = zip_source_buffer_create(NULL, 0, 0, NULL);
     posenc_status status  = POSENC_OK;
     if (!headers || !built)
-        status = pe_file_fail(err, POSENC_MEMORY, whole, "no memory for the archive");
+        status = pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "no memory for the archive");
     else if (!(status = build(built, headers, set, path, err)))
         status = copy_out(built, stream, path, err);
     zip_source_free(built);

@@ -179,8 +179,8 @@ static posenc_status open_question(question *q, const pe_rotation *r, const pose
             if (pe_is(posenc_param_name(q->e, i), g->params[k].name))
                 q->params[i] = g->params[k].tensor;
     q->pairs = calloc((size_t)r->dim / 2, sizeof *q->pairs);
-    q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_FORWARD) + 64);
-    return q->pairs && q->work ? POSENC_OK : POSENC_MEMORY;
+    q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_RUN_FORWARD) + 64);
+    return q->pairs && q->work ? POSENC_OK : POSENC_ERROR_MEMORY;
 }
 
 /* The frequencies of a sequence that long. */
@@ -211,7 +211,7 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_m
     posenc_plan_free(q.plan);
     posenc_encoding_free(q.e);
     if (status && !m->status)
-        m->status = pe_file_fail(m->err, status == POSENC_MEMORY ? status : POSENC_FORMAT,
+        m->status = pe_file_fail(m->err, status == POSENC_ERROR_MEMORY ? status : POSENC_ERROR_FORMAT,
                                  (pe_origin){m->path, NULL}, "%s", q.why.message);
     return n;
 }
@@ -366,7 +366,7 @@ static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_
 {
     posenc_encoding *e      = NULL;
     posenc_status    status = posenc_encoding_create(&e, "alibi", NULL, err);
-    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_F64, 1, &dims->H);
+    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_DTYPE_F64, 1, &dims->H);
     if (!status)
         status = posenc_param_init(e, dims, &tensor, 1, err);
     posenc_encoding_free(e);

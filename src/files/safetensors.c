@@ -36,14 +36,14 @@ typedef struct type {
 
 /* The last row is for those that are not known, whose size is not checked. */
 static const type types[] = {
-    {"F64", 64, 1, POSENC_F64},
-    {"F32", 32, 1, POSENC_F32},
-    {"F16", 16, 1, POSENC_F16},
-    {"BF16", 16, 1, POSENC_BF16},
-    {"I64", 64, 1, POSENC_I64},
-    {"I32", 32, 1, POSENC_I64},
-    {"U8", 8, 1, POSENC_U8},
-    {"BOOL", 8, 1, POSENC_U8},
+    {"F64", 64, 1, POSENC_DTYPE_F64},
+    {"F32", 32, 1, POSENC_DTYPE_F32},
+    {"F16", 16, 1, POSENC_DTYPE_F16},
+    {"BF16", 16, 1, POSENC_DTYPE_BF16},
+    {"I64", 64, 1, POSENC_DTYPE_I64},
+    {"I32", 32, 1, POSENC_DTYPE_I64},
+    {"U8", 8, 1, POSENC_DTYPE_U8},
+    {"BOOL", 8, 1, POSENC_DTYPE_U8},
     {"U64 C64", 64, 0, 0},
     {"U32", 32, 0, 0},
     {"I16 U16", 16, 0, 0},
@@ -97,12 +97,12 @@ static posenc_status read_type(const header *h, entry *e, const json_t *value)
 {
     const char *name = json_string_value(value);
     if (!name)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its entry has no \"dtype\" that is a text");
     e->type = find_type(name);
     if (!e->type->is_held && !h->is_checked)
         return pe_file_fail(
-            h->err, POSENC_FORMAT, at(h, e->name),
+            h->err, POSENC_ERROR_FORMAT, at(h, e->name),
             "its type is %.20s; F64, F32, F16, BF16, I64, I32, U8 and BOOL are read: convert it first", name);
     return POSENC_OK;
 }
@@ -116,20 +116,20 @@ static posenc_status read_shape(const header *h, entry *e, const json_t *list)
     json_t       *value;
     int64_t       size, product = 1;
     if (!json_is_array(list))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its entry has no \"shape\" that is a list");
     if (json_array_size(list) > most_axes)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "it has %zu axes; at most %zu are read",
-                            json_array_size(list), most_axes);
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
+                            "it has %zu axes; at most %zu are read", json_array_size(list), most_axes);
     e->ndim  = (int32_t)json_array_size(list);
     e->count = 1;
     json_array_foreach(list, i, value)
     {
         if (!take_size(value, &size))
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "size %zu of its shape is no whole number from 0", i);
         if (size > most / product)
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "its shape holds more than %lld elements, the most that are read",
                                 (long long)most);
         product *= size ? size : 1;
@@ -144,11 +144,11 @@ static posenc_status read_offsets(const header *h, entry *e, const json_t *pair)
 {
     if (json_array_size(pair) != 2 || !take_size(json_array_get(pair, 0), &e->begin) ||
         !take_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"data_offsets\" are not two whole numbers [begin, end]");
     const int64_t bits = e->count * e->type->bits;
     if (e->type->bits && 8 * (e->end - e->begin) != bits)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"data_offsets\" hold %lld bytes but its shape and type ask for %lld",
                             (long long)(e->end - e->begin), (long long)(bits + 7) / 8);
     return POSENC_OK;
@@ -159,7 +159,7 @@ static posenc_status read_entry(const header *h, entry *e, const char *name, con
     posenc_status status;
     *e = (entry){.name = name};
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, name),
                             "its entry is no object of dtype, shape and data_offsets");
     if ((status = read_type(h, e, json_object_get(object, "dtype"))) ||
         (status = read_shape(h, e, json_object_get(object, "shape"))))
@@ -176,11 +176,11 @@ static posenc_status check_metadata(const header *h, const json_t *object)
     const char *key;
     json_t     *value;
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is no object of texts");
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, metadata_key), "it is no object of texts");
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!json_is_string(value))
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, metadata_key),
                                 "the value of \"%.40s\" is no text", key);
     }
     return POSENC_OK;
@@ -194,26 +194,26 @@ static posenc_status read_text(const header *h, char **text, int64_t *length)
     uint64_t         n;
     posenc_status    status;
     if (s->size < PREFIX)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "it has %lld bytes; a .safetensors file begins with 8 bytes of header length",
                             (long long)s->size);
     if ((status = pe_stream_read(&n, PREFIX, s, h->err)))
         return status;
     if (n > (uint64_t)longest)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "its header would have %llu bytes; a %s at most %d", (unsigned long long)n,
                             h->is_checked ? "header may have" : ".safetensors header has", longest);
     if ((int64_t)n > s->size - PREFIX)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "its header has %lld bytes but only %lld follow: it is cut", (long long)n,
                             (long long)(s->size - PREFIX));
     *length = (int64_t)n;
     *text   = malloc((size_t)n + 1);
     if (!*text)
-        return pe_file_fail(h->err, POSENC_MEMORY, s->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, s->origin, "no memory for its header");
     status = pe_stream_read(*text, *length, s, h->err);
     if (!status && !h->is_checked && (n == 0 || **text != '{'))
-        status = pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        status = pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                               "its header does not begin with '{': it is no .safetensors file");
     return status;
 }
@@ -223,11 +223,11 @@ static posenc_status parse_text(header *h, const char *text, size_t length)
     json_error_t why;
     h->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!h->json)
-        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header: line %d, column %d: %s",
-                            why.line, why.column, why.text);
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
+                            "its header: line %d, column %d: %s", why.line, why.column, why.text);
     return json_is_object(h->json)
                ? POSENC_OK
-               : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is no object");
+               : pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin, "its header is no object");
 }
 
 static posenc_status read_entries(header *h)
@@ -237,7 +237,7 @@ static posenc_status read_entries(header *h)
     posenc_status status;
     h->entries = calloc(json_object_size(h->json) + 1, sizeof *h->entries);
     if (!h->entries)
-        return pe_file_fail(h->err, POSENC_MEMORY, h->stream->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, h->stream->origin, "no memory for its header");
     json_object_foreach(h->json, name, object)
     {
         status = strcmp(name, metadata_key) ? read_entry(h, &h->entries[h->count++], name, object)
@@ -267,17 +267,17 @@ static posenc_status check_cover(const header *h, int64_t data)
         const int64_t bytes = h->is_checked ? 0 : e->count * (int64_t)posenc_dtype_size(e->type->dtype);
         if (e->begin != end)
             return pe_file_fail(
-                h->err, POSENC_FORMAT, at(h, e->name),
+                h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                 "its data begin at byte %lld but the tensor before ends at %lld: the file has %s",
                 (long long)e->begin, (long long)end, e->begin > end ? "a hole" : "an overlap");
         end = e->end;
         if (bytes > budget)
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "with it the tensors hold more than %lld bytes", (long long)PE_MAX_BYTES);
         budget -= bytes;
     }
     if (end != data)
-        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
                             "its header asks for %lld bytes of data but %lld follow: it is %s",
                             (long long)end, (long long)data, end > data ? "cut" : "longer than it should be");
     return POSENC_OK;
@@ -318,7 +318,7 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
 {
     posenc_tensor *tensor = posenc_arrays_add(set, e->name, e->type->dtype, e->ndim, e->shape);
     if (!tensor)
-        return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its %lld elements",
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "no memory for its %lld elements",
                             (long long)e->count);
     const posenc_status status = pe_stream_read(tensor->data, e->end - e->begin, s, err);
     if (!status && !strcmp(e->type->name, "I32"))

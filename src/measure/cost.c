@@ -61,10 +61,10 @@ static void close_timed(timed *t)
 static posenc_status open_plan(timed *t, const pe_subject *s, const posenc_encoding *e, posenc_error *err)
 {
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_TILED;
+    options.executor       = POSENC_EXECUTOR_TILED;
     options.mask           = POSENC_MASK_CAUSAL;
     options.threads        = 1;
-    t->is_input            = posenc_encoding_part(e, POSENC_INPUT) != NULL;
+    t->is_input            = posenc_encoding_part(e, POSENC_PLACE_INPUT) != NULL;
     return posenc_plan_create(&t->plan, e, &s->dims, &options, err);
 }
 
@@ -72,22 +72,22 @@ static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length, d = s->dims.d_model, n = H * N * D;
     const int64_t shape[4] = {1, H, N, D}, rows[3] = {1, N, d};
-    const size_t  bytes = posenc_plan_workspace(t->plan, POSENC_FORWARD);
+    const size_t  bytes = posenc_plan_workspace(t->plan, POSENC_RUN_FORWARD);
     t->work             = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
     float *block        = pe_subject_take(s, 4 * n + 2 * N * d, sizeof *block);
     if (!t->work || !block)
         return pe_measure_no_memory(err, "timing");
     for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
         block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
-    t->in       = (posenc_attend_in){.q      = posenc_tensor_contiguous(block, POSENC_F32, 4, shape),
-                                     .k      = posenc_tensor_contiguous(block + n, POSENC_F32, 4, shape),
-                                     .v      = posenc_tensor_contiguous(block + 2 * n, POSENC_F32, 4, shape),
-                                     .params = s->params};
-    t->out.o    = posenc_tensor_contiguous(block + 3 * n, POSENC_F32, 4, shape);
-    t->rows     = (posenc_rows_in){.x      = posenc_tensor_contiguous(block + 4 * n, POSENC_F32, 3, rows),
-                                   .pos    = s->positions,
-                                   .params = s->params};
-    t->y        = posenc_tensor_contiguous(block + 4 * n + N * d, POSENC_F32, 3, rows);
+    const posenc_tensor x = posenc_tensor_contiguous(block, POSENC_DTYPE_F32, 4, shape);
+    t->in                 = (posenc_attend_in){.q = x, .k = x, .v = x, .params = s->params};
+    t->in.k.data          = block + n;
+    t->in.v.data          = block + 2 * n;
+    t->out.o              = x;
+    t->out.o.data         = block + 3 * n;
+    t->y                  = posenc_tensor_contiguous(block + 4 * n + N * d, POSENC_DTYPE_F32, 3, rows);
+    t->rows               = (posenc_rows_in){.x = t->y, .pos = s->positions, .params = s->params};
+    t->rows.x.data        = block + 4 * n;
     t->in.q_pos = t->in.k_pos = s->positions;
     return POSENC_OK;
 }
@@ -161,8 +161,8 @@ posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err)
     if (!status)
         status = open_plan(&with, s, s->e, err);
     if (!status) {
-        const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
-                            (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
+        const double more = (double)posenc_plan_workspace(with.plan, POSENC_RUN_FORWARD) -
+                            (double)posenc_plan_workspace(without.plan, POSENC_RUN_FORWARD);
         pe_find(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
     if (!status && s->is_timed)

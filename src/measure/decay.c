@@ -204,7 +204,7 @@ static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_erro
         pe_find(to, PE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld", (long long)h,
                 (long long)N);
     pe_subject_free(far);
-    return status == POSENC_MEMORY ? status : POSENC_OK;
+    return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
 }
 
 /* mean [N] over draws and heads, c [H,N] is room. */
@@ -235,7 +235,7 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
     if (!status)
         pe_find(to, PE_RESOLUTION, resolution(room, N), NAN, "length %lld", (long long)N);
     pe_subject_free(far);
-    return status == POSENC_MEMORY ? status : POSENC_OK;
+    return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- the property -------------- */
@@ -286,7 +286,7 @@ posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err
     posenc_status status = POSENC_OK;
     if (s->coordinates > 1)
         return POSENC_OK;
-    if (pe_subject_has(s, POSENC_INPUT))
+    if (pe_subject_has(s, POSENC_PLACE_INPUT))
         status = find_products(s, to, err);
     return status || !pe_subject_attends(s) ? status : find_scores(s, to, err);
 }

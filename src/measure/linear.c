@@ -19,10 +19,10 @@ enum { MOST_SWEEPS = 60 };
 posenc_status pe_measure_no_memory(posenc_error *err, const char *what)
 {
     if (err) {
-        err->status = POSENC_MEMORY;
+        err->status = POSENC_ERROR_MEMORY;
         snprintf(err->message, sizeof err->message, "measure: there is no memory for %s", what);
     }
-    return POSENC_MEMORY;
+    return POSENC_ERROR_MEMORY;
 }
 
 /* In eight sums, which a compiler may keep in vectors without changing the order of any of them. */

@@ -114,7 +114,7 @@ posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
     double       *table, r, tau;
-    if (!pe_subject_has(s, POSENC_INPUT) || s->coordinates > 1)
+    if (!pe_subject_has(s, POSENC_PLACE_INPUT) || s->coordinates > 1)
         return POSENC_OK;
     posenc_status status = pe_subject_take_table(s, &table, err);
     for (int o = 0; !status && o < OFFSETS; o++) {

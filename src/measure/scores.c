@@ -75,7 +75,7 @@ typedef struct draw {
 static void project(double *to, const draw *r, const double *W, const pe_subject *s)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;
-    if (pe_subject_has(s, POSENC_INPUT)) {
+    if (pe_subject_has(s, POSENC_PLACE_INPUT)) {
         pe_project(to, r->y, W, &s->dims, N);
         return;
     }

@@ -28,8 +28,8 @@ int pe_subject_has(const pe_subject *s, posenc_place place)
 
 int pe_subject_attends(const pe_subject *s)
 {
-    return pe_subject_has(s, POSENC_ROTARY) || pe_subject_has(s, POSENC_SCORE) ||
-           pe_subject_has(s, POSENC_WEIGHT);
+    return pe_subject_has(s, POSENC_PLACE_ROTARY) || pe_subject_has(s, POSENC_PLACE_SCORE) ||
+           pe_subject_has(s, POSENC_PLACE_WEIGHT);
 }
 
 /* ---------------------------------------------------------------- making one ---------------- */
@@ -37,16 +37,16 @@ int pe_subject_attends(const pe_subject *s)
 static posenc_status refuse(posenc_error *err, const char *format, int64_t one, int64_t other)
 {
     if (err) {
-        err->status = POSENC_SHAPE;
+        err->status = POSENC_ERROR_SHAPE;
         snprintf(err->message, sizeof err->message, format, (long long)one, (long long)other);
     }
-    return POSENC_SHAPE;
+    return POSENC_ERROR_SHAPE;
 }
 
 static posenc_status set_dims(pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->sizes.heads, width = s->sizes.width;
-    const int     is_input = pe_subject_has(s, POSENC_INPUT);
+    const int     is_input = pe_subject_has(s, POSENC_PLACE_INPUT);
     if (is_input && width % H)
         return refuse(err, "measure: %lld heads do not divide the width %lld of an input encoding", H, width);
     s->dims         = (posenc_dims){.B = 1, .H = H, .Lq = s->sizes.length, .Lk = s->sizes.length};
@@ -58,7 +58,7 @@ static posenc_status set_dims(pe_subject *s, posenc_error *err)
 
 static int needs_causal(const posenc_encoding *e)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && part->causal_only)
             return 1;
@@ -69,24 +69,24 @@ static int needs_causal(const posenc_encoding *e)
 static posenc_status make_plans(pe_subject *s, posenc_error *err)
 {
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_REFERENCE;
+    options.executor       = POSENC_EXECUTOR_REFERENCE;
     options.mask           = POSENC_MASK_CAUSAL;
     options.threads        = 1; /* runs are short: a team of threads would mostly wait */
     posenc_status status   = posenc_plan_create(&s->causal, s->e, &s->dims, &options, err);
     options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     if (!status)
         status = posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
-    if (status || !pe_subject_has(s, POSENC_INPUT) || posenc_row_width(s->plan) == s->dims.d_model)
+    if (status || !pe_subject_has(s, POSENC_PLACE_INPUT) || posenc_rows_width(s->plan) == s->dims.d_model)
         return status;
     /* rows join tokens of width d_model: a table of another width cannot be measured beside them */
     return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
-                  posenc_row_width(s->plan), s->dims.d_model);
+                  posenc_rows_width(s->plan), s->dims.d_model);
 }
 
 static posenc_status make_workspace(pe_subject *s, posenc_error *err)
 {
-    const size_t one   = posenc_plan_workspace(s->plan, POSENC_FORWARD | POSENC_SCORES);
-    const size_t other = posenc_plan_workspace(s->causal, POSENC_FORWARD | POSENC_SCORES);
+    const size_t one   = posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    const size_t other = posenc_plan_workspace(s->causal, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     const size_t bytes = one > other ? one : other;
     s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
     s->content         = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
@@ -111,7 +111,7 @@ static posenc_status make_params(pe_subject *s, posenc_error *err)
         posenc_status status = posenc_param_shape(s->e, &s->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_F64, ndim, shape);
+        s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, ndim, shape);
         s->params[i].data = calloc((size_t)elements(&s->params[i]), sizeof(double));
         if (!s->params[i].data)
             return pe_measure_no_memory(err, posenc_param_name(s->e, i));
@@ -128,7 +128,7 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
     s->e                 = e;
     s->sizes             = *sizes;
     s->causal_only       = needs_causal(e);
-    s->coordinates       = posenc_coordinates(e);
+    s->coordinates       = posenc_rows_coordinates(e);
     s->positions         = posenc_positions_range(0, 1);
     posenc_status status = set_dims(s, err);
     if (!status)
@@ -204,7 +204,7 @@ posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err)
 /* The public interface takes pointers to what it may write elsewhere; inputs stay as they are. */
 static posenc_tensor numbers(const double *x, int32_t ndim, const int64_t *shape)
 {
-    return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_F64, ndim, shape);
+    return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_DTYPE_F64, ndim, shape);
 }
 
 /* y = x + the rows of positions, or the rows alone where x is NULL. */
@@ -234,7 +234,7 @@ posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error 
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
 {
-    if (pe_subject_has(s, POSENC_INPUT))
+    if (pe_subject_has(s, POSENC_PLACE_INPUT))
         return rows(s, x, s->positions, y, err);
     memcpy(y, x, (size_t)(s->sizes.length * s->dims.d_model) * sizeof *y);
     return POSENC_OK;

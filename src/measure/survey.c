@@ -15,7 +15,7 @@
 static const char *wish_of(const posenc_encoding *e)
 {
     const posenc_encoding_info *only = NULL;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && only)
             return NULL;

@@ -113,7 +113,7 @@ posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err
     room          r;
     drawn         all    = {.largest = 0};
     posenc_status status = POSENC_OK;
-    if (!pe_subject_has(s, POSENC_INPUT) || pe_subject_attends(s))
+    if (!pe_subject_has(s, POSENC_PLACE_INPUT) || pe_subject_attends(s))
         return POSENC_OK;
     if (!make_room(&r, s))
         return pe_measure_no_memory(err, "the terms of scores");

@@ -122,7 +122,7 @@ static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to,
         positions[i] = pe_round_bf16((double)i);
     const posenc_status status = pe_subject_rows(s, positions, table, err);
     if (status)
-        return status == POSENC_RANGE ? POSENC_OK : status;
+        return status == POSENC_ERROR_RANGE ? POSENC_OK : status;
     return find_distinct(s, table, PE_DISTINCT_BF16, to, err);
 }
 
@@ -195,6 +195,6 @@ static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error
 
 posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    const posenc_status status = pe_subject_has(s, POSENC_INPUT) ? find_table(s, to, err) : POSENC_OK;
+    const posenc_status status = pe_subject_has(s, POSENC_PLACE_INPUT) ? find_table(s, to, err) : POSENC_OK;
     return status || !pe_subject_attends(s) ? status : find_distances(s, to, err);
 }

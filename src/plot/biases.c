@@ -34,7 +34,8 @@ static const char *head_name(pe_sketch *s, int64_t h)
 static void check_heads(pe_sketch *s, int most)
 {
     if (s->data->dims.H > most)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
+                       "picture: %lld heads are too many; %s is drawn for at most %d",
                        (long long)s->data->dims.H, s->part->name, most);
 }
 
@@ -45,10 +46,10 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
     posenc_dims   dims = s->data->dims;
     dims.B             = 1;
     dims.Lq = dims.Lk = dims.Lk > most ? dims.Lk : most;
-    double *bias      = pe_prepare(s, s->e, &dims, POSENC_SCORES) ? pe_take_numbers(s, H * Lq * Lk) : NULL;
+    double *bias = pe_prepare(s, s->e, &dims, POSENC_RUN_SCORES) ? pe_take_numbers(s, H * Lq * Lk) : NULL;
     if (!bias)
         return NULL;
-    posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_F64, 3, shape);
+    posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, shape);
     const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)q0, 1),
                                   .k_pos  = posenc_positions_range(0, 1),
                                   .params = s->data->params};
@@ -105,7 +106,7 @@ static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 
 int pe_picture_is_map(const posenc_encoding *e)
 {
-    const pe_sketch s = {.e = e, .part = posenc_encoding_part(e, POSENC_SCORE)};
+    const pe_sketch s = {.e = e, .part = posenc_encoding_part(e, POSENC_PLACE_SCORE)};
     int64_t         rows, cols;
     return s.part && axes_of_limit(&s, &rows, &cols) == 2;
 }
@@ -168,8 +169,9 @@ static void on_a_window(pe_sketch *s, int64_t rows, int64_t cols)
     const int64_t n = rows * cols;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: a window of %lldx%lld is too large; at most %d tokens",
-                       (long long)rows, (long long)cols, MOST_TOKENS);
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
+                       "picture: a window of %lldx%lld is too large; at most %d tokens", (long long)rows,
+                       (long long)cols, MOST_TOKENS);
     s->what = pe_take_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
     set_heads(s, n, rows, cols);
 }
@@ -181,7 +183,7 @@ static void of_two_positions(pe_sketch *s)
     const int64_t n = s->data->length;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ARGUMENT,
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                        "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
                        (long long)n, MOST_TOKENS);
     s->what = "bias of every two positions";
@@ -272,8 +274,9 @@ static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
     for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
         pe_setting_text(s, map->settings[i], value);
         if (!value[0])
-            pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: %s has classes only where %s is given; set it",
-                           s->part->name, map->settings[i]);
+            pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED,
+                           "picture: %s has classes only where %s is given; set it", s->part->name,
+                           map->settings[i]);
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
                                  map->settings[i], value);
     }
@@ -317,10 +320,12 @@ void pe_make_buckets(pe_sketch *s)
     while (map < end && strcmp(map->encoding, s->part->name) != 0)
         map++;
     if (map == end)
-        pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: no map of classes is known for %s", s->part->name);
+        pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED, "picture: no map of classes is known for %s",
+                       s->part->name);
     if (n > MOST_TOKENS)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: length is %lld; classes are drawn for 2 to %d positions",
-                       (long long)n, MOST_TOKENS);
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
+                       "picture: length is %lld; classes are drawn for 2 to %d positions", (long long)n,
+                       MOST_TOKENS);
     const int64_t *classes = s->status ? NULL : read_classes(s, map, n);
     pe_figure     *panels  = pe_set_panels(s, s->figure, 2, 2);
     if (!panels)

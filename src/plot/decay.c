@@ -82,13 +82,13 @@ static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64
     dims.Lq         = n;
     dims.Lk         = dims.Lk > n ? dims.Lk : n;
     dims.d_model    = dims.d_model ? dims.d_model : dims.D;
-    return pe_prepare(s, e, &dims, POSENC_FORWARD);
+    return pe_prepare(s, e, &dims, POSENC_RUN_FORWARD);
 }
 
 void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
 {
     const posenc_tensor all =
-        posenc_tensor_contiguous(q, POSENC_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
+        posenc_tensor_contiguous(q, POSENC_DTYPE_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
     const posenc_rotate_io io = {.q         = all,
                                  .to_q      = all,
                                  .q_pos     = posenc_positions_range(first, 1),
@@ -106,10 +106,10 @@ void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
 static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *turned, double *key)
 {
     const int64_t    shape[4] = {1, t->R, n, t->D}, one[4] = {1, t->R, 1, t->D};
-    posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_F64, 4, shape),
-                           .k         = posenc_tensor_contiguous(t->k, POSENC_F64, 4, one),
-                           .to_q      = posenc_tensor_contiguous(turned, POSENC_F64, 4, shape),
-                           .to_k      = posenc_tensor_contiguous(key, POSENC_F64, 4, one),
+    posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_DTYPE_F64, 4, shape),
+                           .k         = posenc_tensor_contiguous(t->k, POSENC_DTYPE_F64, 4, one),
+                           .to_q      = posenc_tensor_contiguous(turned, POSENC_DTYPE_F64, 4, shape),
+                           .to_k      = posenc_tensor_contiguous(key, POSENC_DTYPE_F64, 4, one),
                            .q_pos     = posenc_positions_range((double)t0, 1),
                            .k_pos     = posenc_positions_range(0, 1),
                            .direction = 1,
@@ -208,7 +208,7 @@ double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, 
     dims.Lq = dims.Lk = 2;
     dims.d_model      = dims.D;
     *M                = 0;
-    if (pe_prepare(s, e, &dims, POSENC_FORWARD))
+    if (pe_prepare(s, e, &dims, POSENC_RUN_FORWARD))
         s->status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, s->err);
     posenc_rotary_pair *pairs = pe_take(s, *M, sizeof *pairs);
     double             *w     = pe_take_numbers(s, *M);
@@ -219,7 +219,7 @@ double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, 
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))
-        pe_plot_refuse(s, POSENC_UNSUPPORTED,
+        pe_plot_refuse(s, POSENC_ERROR_UNSUPPORTED,
                        "picture: the pairs of %s follow several coordinates at once; "
                        "they have no frequency of their own",
                        posenc_encoding_spec(e));
@@ -312,7 +312,7 @@ static one_theta find_one_theta(pe_sketch *s)
     one.theta         = w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
         pe_plot_refuse(
-            s, POSENC_UNSUPPORTED,
+            s, POSENC_ERROR_UNSUPPORTED,
             "picture: %s has a factor that changes with the position, which one theta would leave out; "
             "draw many thetas",
             s->part->name);

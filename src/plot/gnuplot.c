@@ -36,7 +36,7 @@ enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
 static posenc_status missing(posenc_error *err)
 {
     return pe_plot_fail(
-        err, POSENC_FILE,
+        err, POSENC_ERROR_FILE,
         "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
 }
 
@@ -144,14 +144,14 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
         ;
     status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (lost)
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",
-                            *size);
+        return pe_plot_fail(err, POSENC_ERROR_MEMORY,
+                            "there is no memory for a picture of more than %zu bytes", *size);
     if (status == 127) /* where the C library finds out only in the child that there is no such program */
         return missing(err);
     if (status == 0 && *size > 0)
         return POSENC_OK;
     read_complaint(complaints, complaint);
-    return pe_plot_fail(err, POSENC_FILE, "gnuplot could not draw the picture: %s",
+    return pe_plot_fail(err, POSENC_ERROR_FILE, "gnuplot could not draw the picture: %s",
                         complaint[0] ? complaint : "it wrote nothing");
 }
 
@@ -166,7 +166,7 @@ static posenc_status run_gnuplot(const char *script, size_t script_size, char **
     *size            = 0;
     posenc_status status;
     if (!complaints || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-        status = pe_plot_fail(err, POSENC_FILE, "gnuplot cannot be connected: %s", strerror(errno));
+        status = pe_plot_fail(err, POSENC_ERROR_FILE, "gnuplot cannot be connected: %s", strerror(errno));
     else {
         /* its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what
            start() hands it */
@@ -227,7 +227,7 @@ posenc_status pe_plot_path_check(const char *path, posenc_error *err)
 {
     if (terminal_of(path))
         return POSENC_OK;
-    return pe_plot_fail(err, POSENC_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
+    return pe_plot_fail(err, POSENC_ERROR_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
                         path);
 }
 
@@ -241,7 +241,7 @@ static posenc_status draw(const pe_figure *figure, const char *terminal, char **
         pe_gnuplot_script(to, figure, terminal);
     if (!to || fclose(to)) {
         free(script);
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture \"%.80s\"",
+        return pe_plot_fail(err, POSENC_ERROR_MEMORY, "there is no memory for the picture \"%.80s\"",
                             figure->title ? figure->title : "");
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);
@@ -275,7 +275,7 @@ posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg,
     size_t            size;
     *svg = NULL;
     if (!*name || name[strspn(name, letters)] || strlen(name) > 64)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
+        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT,
                             "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
     /* the script of "mouse" knows one pair of axes */
     snprintf(terminal, sizeof terminal,

@@ -67,14 +67,15 @@ static int64_t chosen_pair(const pe_sketch *s, int k, int64_t M)
 static void check_pairs(pe_sketch *s, int count, int64_t M)
 {
     if (s->data->length > MOST_ARROWS)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: length is %lld; a pair is drawn at 2 to %d positions",
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
+                       "picture: length is %lld; a pair is drawn at 2 to %d positions",
                        (long long)s->data->length, MOST_ARROWS);
     if (count > MOST_PAIRS)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %d pairs are chosen; at most %d are drawn", count,
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT, "picture: %d pairs are chosen; at most %d are drawn", count,
                        MOST_PAIRS);
     for (int k = 0; k < count; k++)
         if (chosen_pair(s, k, M) < 0 || chosen_pair(s, k, M) >= M)
-            pe_plot_refuse(s, POSENC_ARGUMENT, "picture: pair %lld is chosen; %s has pairs 0 to %lld",
+            pe_plot_refuse(s, POSENC_ERROR_ARGUMENT, "picture: pair %lld is chosen; %s has pairs 0 to %lld",
                            (long long)chosen_pair(s, k, M), s->part->name, (long long)M - 1);
 }
 

@@ -29,7 +29,8 @@ typedef struct block {
 
 posenc_status pe_plot_no_memory(posenc_error *err)
 {
-    return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
+    return pe_plot_fail(err, POSENC_ERROR_MEMORY,
+                        "there is no memory for the picture; ask for a shorter length");
 }
 
 void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
@@ -119,7 +120,7 @@ void pe_forget(pe_sketch *s, posenc_encoding *other)
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
 {
     int64_t   tokens;
-    const int N = posenc_coordinates(e);
+    const int N = posenc_rows_coordinates(e);
     return N > 1 && !posenc_rows_tokens(e, dims, &tokens, NULL) && tokens > 0 ? N : 1;
 }
 
@@ -148,7 +149,7 @@ static void count_pixels(pe_sketch *s, posenc_tensor *pos)
     memset(valid, 1, (size_t)n);
     pe_setting_text(s, "normalize", normalize);
     pe_setting_text(s, "eps", eps);
-    const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, image);
+    const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_DTYPE_U8, 3, image);
     s->status = posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, s->err);
 }
 
@@ -163,7 +164,7 @@ static posenc_positions place_on_grid(pe_sketch *s)
         return posenc_positions_range((double)s->data->first + strtod(text, NULL), 1);
     }
     double          *at  = pe_take_numbers(s, shape[1] * shape[2]);
-    posenc_positions pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
+    posenc_positions pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 3, shape));
     pe_setting_text(s, "preset", text);
     if (!strcmp(text, "detr"))
         count_pixels(s, &pos.array);
@@ -176,12 +177,12 @@ static posenc_positions place(pe_sketch *s)
 {
     const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
     if (N > 1 && s->data->rows && N != given)
-        pe_plot_refuse(s, POSENC_ARGUMENT,
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                        "picture: %s has %d coordinates and the grid %d axes; they must be as many",
                        s->part->name, N, given);
     if (N > 1 && !s->data->rows)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
-                       s->part->name);
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
+                       "picture: %s has positions on a grid; give its rows and columns", s->part->name);
     return s->data->rows && !s->status ? place_on_grid(s) : posenc_positions_range(0, 1);
 }
 
@@ -192,11 +193,11 @@ pe_row_set pe_read_rows(pe_sketch *s)
     const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     dims.B              = 1;
     dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;
-    if (!pe_prepare(s, s->e, &dims, POSENC_FORWARD))
+    if (!pe_prepare(s, s->e, &dims, POSENC_RUN_FORWARD))
         return (pe_row_set){0};
-    const int64_t shape[3] = {1, n, posenc_row_width(s->plan)};
+    const int64_t shape[3] = {1, n, posenc_rows_width(s->plan)};
     double       *rows     = pe_take_numbers(s, n * shape[2]);
-    posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
+    posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_DTYPE_F64, 3, shape);
     if (rows)
         s->status = posenc_rows(s->plan, &in, &y, s->work, s->err);
     return (pe_row_set){s->status ? NULL : rows, n, shape[2]};
@@ -221,7 +222,7 @@ void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_
     text[0]         = 0;
     for (int i = 0; i < s->part->setting_count; i++)
         if (!strcmp(s->part->settings[i].name, name))
-            snprintf(text, PE_SETTING_LENGTH, "%s", s->part->settings[i].standard);
+            snprintf(text, PE_SETTING_LENGTH, "%s", s->part->settings[i].default_value);
     for (; *at && *at != ']' && *at != '+'; at += 1 + strcspn(at + 1, "[:, ]+"))
         if (strchr("[:, ", *at) && !strncmp(at + 1, name, n) && at[n + 1] == '=')
             snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);
@@ -293,18 +294,18 @@ static const struct kind {
     const char  *what;
     pe_maker    *make;
 } kinds[] = {
-    {"heatmap", POSENC_INPUT, 1, "the vector of each position", pe_make_heatmap},
-    {"curves", POSENC_INPUT, 0, "channels by position", pe_make_channels},
-    {"similarity", POSENC_INPUT, 1, "similarity of positions", pe_make_row_similarity},
-    {"similarity2d", POSENC_INPUT, 0, "similarity to chosen points of a grid", pe_make_similarity2d},
-    {"similarity", POSENC_ROTARY, 1, "score of equal vectors by distance", pe_make_turn_similarity},
-    {"decay", POSENC_ROTARY, 0, "scores of turned vectors", pe_make_decay},
-    {"mass", POSENC_ROTARY, 0, "attention within a distance", pe_make_turn_mass},
-    {"pair", POSENC_ROTARY, 0, "a vector that turns", pe_make_pair},
-    {"wavelengths", POSENC_ROTARY, 0, "wavelengths of the pairs", pe_make_wavelengths},
-    {"bias", POSENC_SCORE, 1, "bias by distance", pe_make_bias},
-    {"mass", POSENC_SCORE, 0, "attention within a distance, by the bias alone", pe_make_bias_mass},
-    {"buckets", POSENC_SCORE, 0, "classes of distances", pe_make_buckets},
+    {"heatmap", POSENC_PLACE_INPUT, 1, "the vector of each position", pe_make_heatmap},
+    {"curves", POSENC_PLACE_INPUT, 0, "channels by position", pe_make_channels},
+    {"similarity", POSENC_PLACE_INPUT, 1, "similarity of positions", pe_make_row_similarity},
+    {"similarity2d", POSENC_PLACE_INPUT, 0, "similarity to chosen points of a grid", pe_make_similarity2d},
+    {"similarity", POSENC_PLACE_ROTARY, 1, "score of equal vectors by distance", pe_make_turn_similarity},
+    {"decay", POSENC_PLACE_ROTARY, 0, "scores of turned vectors", pe_make_decay},
+    {"mass", POSENC_PLACE_ROTARY, 0, "attention within a distance", pe_make_turn_mass},
+    {"pair", POSENC_PLACE_ROTARY, 0, "a vector that turns", pe_make_pair},
+    {"wavelengths", POSENC_PLACE_ROTARY, 0, "wavelengths of the pairs", pe_make_wavelengths},
+    {"bias", POSENC_PLACE_SCORE, 1, "bias by distance", pe_make_bias},
+    {"mass", POSENC_PLACE_SCORE, 0, "attention within a distance, by the bias alone", pe_make_bias_mass},
+    {"buckets", POSENC_PLACE_SCORE, 0, "classes of distances", pe_make_buckets},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -320,7 +321,7 @@ static const struct kind *find_kind(const pe_offer *offer)
 int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS])
 {
     int count = 0;
-    for (int at_place = 0; at_place < POSENC_PLACES; at_place++) {
+    for (int at_place = 0; at_place < POSENC_PLACE_COUNT; at_place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)at_place);
         for (const char *at = part && part->pictures ? part->pictures : ""; *at && count < PE_MOST_OFFERS;) {
             const size_t n     = strcspn(at, ",");
@@ -381,14 +382,14 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
                                .err        = err};
     *picture                = NULL;
     if (!kind || !s.part)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
+        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT, "picture: %s has no %s at place %s",
                             posenc_encoding_spec(e), offer->kind, posenc_place_name(offer->place));
     if (!data->rows && data->length < 2)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: length is %lld; it must be at least 2",
+        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT, "picture: length is %lld; it must be at least 2",
                             (long long)data->length);
-    if (offer->place == POSENC_ROTARY && heads_differ(e, s.part, data->dims))
+    if (offer->place == POSENC_PLACE_ROTARY && heads_differ(e, s.part, data->dims))
         return pe_plot_fail(
-            err, POSENC_UNSUPPORTED,
+            err, POSENC_ERROR_UNSUPPORTED,
             "picture: each head of %s turns at frequencies of its own; leave out per_head=yes to draw "
             "one matrix for all",
             posenc_encoding_spec(e));

@@ -137,7 +137,7 @@ static void on_a_grid(pe_sketch *s, const cosines *c)
     pe_figure    *f = s->figure;
     if (height > MOST_CELLS || width > MOST_CELLS)
         pe_plot_refuse(
-            s, POSENC_ARGUMENT,
+            s, POSENC_ERROR_ARGUMENT,
             "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: take "
             "a squarer or smaller grid, or similarity2d",
             (long long)rows, (long long)cols, (long long)(height > width ? height : width), MOST_CELLS);
@@ -159,7 +159,7 @@ void pe_make_row_similarity(pe_sketch *s)
 {
     const int64_t n = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     if (n > MOST_POSITIONS)
-        pe_plot_refuse(s, POSENC_ARGUMENT,
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                        "picture: a similarity of %lld positions is too large; at most %d are drawn",
                        (long long)n, MOST_POSITIONS);
     const cosines c = read_cosines(s);
@@ -183,7 +183,7 @@ static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int 
     const int64_t rows = s->data->rows, cols = s->data->cols, y = chosen(s, point, 0),
                   x = chosen(s, point, 1);
     if (y < 0 || y >= rows || x < 0 || x >= cols)
-        pe_plot_refuse(s, POSENC_ARGUMENT,
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                        "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
                        (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
     pe_point *cross  = pe_take(s, 1, sizeof *cross);
@@ -215,7 +215,7 @@ void pe_make_similarity2d(pe_sketch *s)
 {
     const int count = s->data->chosen_count ? s->data->chosen_count / 2 : POINTS;
     if (!s->data->rows)
-        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
+        pe_plot_refuse(s, POSENC_ERROR_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
     const cosines c      = read_cosines(s);
     pe_figure    *panels = pe_set_panels(s, s->figure, count, 0);
     for (int k = 0; panels && k < count; k++)

@@ -132,7 +132,7 @@ void pe_make_channels(pe_sketch *s)
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
     for (int k = 0; k < count; k++)
         if (channel(s, &set, k) < 0 || channel(s, &set, k) >= set.width)
-            pe_plot_refuse(s, POSENC_ARGUMENT,
+            pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                            "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
                            (long long)channel(s, &set, k), (long long)set.width - 1);
     double   *y      = pe_take_numbers(s, count * set.n);

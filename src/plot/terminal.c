@@ -404,7 +404,8 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
     c.height = cells_high(f, c.width) * c.per_cell;
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
+        return pe_plot_fail(err, POSENC_ERROR_MEMORY, "there is no memory for a picture of %d columns",
+                            columns);
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
     free(c.pixels);
     return POSENC_OK;
@@ -415,8 +416,9 @@ posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int column
 {
     posenc_status status = POSENC_OK;
     if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed",
-                            columns, LEAST_COLUMNS, MOST_COLUMNS);
+        return pe_plot_fail(err, POSENC_ERROR_ARGUMENT,
+                            "picture: the terminal has %d columns; %d to %d are needed", columns,
+                            LEAST_COLUMNS, MOST_COLUMNS);
     if (figure->kind != PE_PANELS)
         return print_figure(stream, figure, columns, colour, err);
     fprintf(stream, "%s\n", figure->title);

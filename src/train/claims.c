@@ -157,11 +157,12 @@ static const pe_survey survey = {.sizes  = {.length = 512, .width = 64, .heads =
 /* All rows about one SPEC, which is surveyed once: from row `first` on. */
 static posenc_status measure_spec(double *values, int first, posenc_error *err)
 {
-    const char      *spec   = rows[first].of;
-    pe_findings     *f      = calloc(1, sizeof *f);
-    posenc_encoding *e      = NULL;
-    posenc_status    status = f ? pe_measure_encoding(&e, spec, NULL, err)
-                                : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
+    const char      *spec = rows[first].of;
+    pe_findings     *f    = calloc(1, sizeof *f);
+    posenc_encoding *e    = NULL;
+    if (!f)
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+    posenc_status status = pe_measure_encoding(&e, spec, NULL, err);
     if (!status)
         status = pe_measure_all(e, &survey, f, err);
     for (int i = first; i < ROWS && !status; i++)
@@ -224,7 +225,7 @@ posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
     free(c->properties);
     c->properties = malloc(ROWS * sizeof *c->properties);
     if (!c->properties)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
     return measure_properties(c->properties, err);
 }
 

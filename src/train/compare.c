@@ -41,11 +41,11 @@ static posenc_status check_numbers(const pe_compare_config *config, posenc_error
                 {"the number of windows", p->windows, 1, 1000000}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].value < rows[i].low || rows[i].value > rows[i].high)
-            return pe_train_fail(err, POSENC_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld",
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld",
                                  rows[i].name, (long long)rows[i].value, (long long)rows[i].low,
                                  (long long)rows[i].high);
     if (p->L % 2 || p->d_model % p->heads)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "compare: L must be even and the heads must divide the width");
     return POSENC_OK;
 }
@@ -66,7 +66,7 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
     const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
     if (c->windows < 1)
         return pe_train_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "the text has %lld bytes; its last tenth must hold one window of %lld bytes, so at least "
             "%lld bytes are needed (%lld for all checks): give a longer text, or several",
             (long long)config->text_size, (long long)window + 1, (long long)(HELD_OUT_PART * (window + 1)),
@@ -86,7 +86,7 @@ static posenc_status set_suite(pe_compare *c, posenc_error *err)
     const int    count  = c->count + c->absent_count;
     const char **labels = malloc((size_t)count * sizeof *labels);
     if (!labels)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the tasks");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the tasks");
     for (int i = 0; i < count; i++)
         labels[i] = i < c->count ? c->outcomes[i].label : c->absent[i - c->count].label;
     const pe_suite_config config = {.preset      = &c->config.preset,
@@ -149,7 +149,7 @@ posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *c
     pe_compare *c = calloc(1, sizeof *c);
     *compare      = NULL;
     if (!c)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory");
     c->config    = *config;
     c->reference = -1;
     name_machine(c->machine, sizeof c->machine);

@@ -39,7 +39,7 @@ static int learns(const posenc_encoding *e, const posenc_encoding_info *part)
    them. */
 static int has_untrained_rows(const posenc_encoding *e)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && part->row_limit && learns(e, part))
             return 1;
@@ -75,8 +75,9 @@ static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_
         if (!strcmp(posenc_encoding_spec(c->outcomes[i].e), posenc_encoding_spec(o->e)) &&
             c->outcomes[i].config.entry.combine == o->config.entry.combine &&
             c->outcomes[i].config.entry.inject == o->config.entry.inject)
-            return pe_train_fail(err, POSENC_ARGUMENT, "%.60s and %.60s are the same encoding; give it once",
-                                 c->outcomes[i].label, o->label);
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
+                                 "%.60s and %.60s are the same encoding; give it once", c->outcomes[i].label,
+                                 o->label);
     return POSENC_OK;
 }
 
@@ -101,10 +102,10 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
 static posenc_status check_line(const posenc_encoding *e, const posenc_dims *dims, posenc_error *err)
 {
     int64_t   tokens = 0;
-    const int N      = posenc_coordinates(e);
+    const int N      = posenc_rows_coordinates(e);
     if (N < 2 || posenc_rows_tokens(e, dims, &tokens, NULL) || tokens < 1)
         return POSENC_OK;
-    return pe_train_fail(err, POSENC_UNSUPPORTED,
+    return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
                          "its positions have %d coordinates, and bytes of a text stand in line", N);
 }
 
@@ -130,7 +131,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     o->progress         = calloc(seeds, sizeof *o->progress);
     o->ended            = calloc(seeds, sizeof *o->ended);
     if (!o->runs || !o->progress || !o->ended)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
     return pe_run_try(&o->config, err);
 }
 
@@ -140,7 +141,7 @@ static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_er
     pe_outcome *o    = &c->outcomes[c->count];
     pe_absent  *more = realloc(c->absent, (size_t)(c->absent_count + 1) * sizeof *more);
     if (!more)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
     c->absent    = more;
     pe_absent *a = &more[c->absent_count++];
     snprintf(a->label, sizeof a->label, "%s", o->label);
@@ -157,9 +158,9 @@ static posenc_status add_outcome(pe_compare *c, posenc_error *err)
     posenc_error        why    = {0};
     pe_outcome         *o      = &c->outcomes[c->count];
     const posenc_status status = outcome_create(c, o, &why);
-    const int           of_sizes =
-        o->is_bare && (status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE);
-    if (o->e && (status == POSENC_UNSUPPORTED || of_sizes))
+    const int of_sizes = o->is_bare && (status == POSENC_ERROR_SHAPE || status == POSENC_ERROR_SETTING ||
+                                        status == POSENC_ERROR_RANGE);
+    if (o->e && (status == POSENC_ERROR_UNSUPPORTED || of_sizes))
         return set_aside(c, &why, err);
     c->count++; /* what was begun is freed with the rest */
     if (status && err)
@@ -172,7 +173,7 @@ static posenc_status begin_outcome(pe_compare *c, const char *label, posenc_erro
 {
     pe_outcome *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
     if (!more)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %d encodings", c->count + 1);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %d encodings", c->count + 1);
     c->outcomes = more;
     memset(&more[c->count], 0, sizeof *more);
     snprintf(more[c->count].label, sizeof more[c->count].label, "%s", label);
@@ -188,8 +189,8 @@ static posenc_status is_open(int *open, const char *spec, posenc_error *err)
     posenc_status    status = pe_entry_take(plain, sizeof plain, &entry, spec, err);
     if (!status)
         status = posenc_encoding_create(&e, plain, NULL, err);
-    *open = !status && posenc_encoding_part(e, POSENC_INPUT) &&
-            !posenc_encoding_part(e, POSENC_INPUT)->by_word && !entry.names_combine &&
+    *open = !status && posenc_encoding_part(e, POSENC_PLACE_INPUT) &&
+            !posenc_encoding_part(e, POSENC_PLACE_INPUT)->by_word && !entry.names_combine &&
             entry.inject == PE_AT_INPUT;
     posenc_encoding_free(e);
     return status;
@@ -225,13 +226,13 @@ posenc_status pe_compare_outcomes(pe_compare *c, posenc_error *err)
     }
     if (!status && c->config.combine && opened == 0)
         return pe_train_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "combine: %s has nothing to act on: no encoding acts at the input without saying for "
             "itself how it is combined; add one, such as sinusoidal",
             c->config.combine);
     if (!status && c->count == 0)
-        return pe_train_fail(err, POSENC_UNSUPPORTED, "%.60s cannot be compared %s: %s; give other encodings",
-                             c->absent[0].label,
+        return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
+                             "%.60s cannot be compared %s: %s; give other encodings", c->absent[0].label,
                              c->config.bidirectional ? "in a bidirectional model" : "in a causal model",
                              c->absent[0].reason);
     return status;

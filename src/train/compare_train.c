@@ -46,8 +46,8 @@ static void work(void *self, int64_t job)
     j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
     j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
     if (t->c->store && !path)
-        status =
-            pe_train_fail(&t->errors[job], POSENC_MEMORY, "compare: no memory for a run of %.60s", j.label);
+        status = pe_train_fail(&t->errors[job], POSENC_ERROR_MEMORY, "compare: no memory for a run of %.60s",
+                               j.label);
     else
         status = pe_run(&j.config, j.progress, j.result, &t->errors[job]);
     free(path);
@@ -150,7 +150,7 @@ static void deliver(training *t, int64_t job)
     if (bytes)
         pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
     else if (pe_ranks_here())
-        status = pe_train_fail(&err, POSENC_MEMORY, "compare: no memory to send a run");
+        status = pe_train_fail(&err, POSENC_ERROR_MEMORY, "compare: no memory to send a run");
     else if (t->c->store)
         status = pe_store_keep(t->c, job, &err);
     free(bytes);
@@ -239,7 +239,7 @@ static posenc_status check_all_ended(const training *t, posenc_error *err)
     for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
         if (!atomic_load(pe_job_at(t->c, job).ended))
             return pe_train_fail(
-                err, POSENC_FILE,
+                err, POSENC_ERROR_FILE,
                 "compare: a process ended before its run did; start again with --resume: what was "
                 "kept before is still there");
     return POSENC_OK;
@@ -281,7 +281,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     t->errors         = calloc(jobs, sizeof *t->errors);
     t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
         t->finished += t->reported[job];

@@ -222,5 +222,5 @@ posenc_status pe_crew_run(const pe_crew_calls *calls, int workers, posenc_error 
     pthread_mutex_destroy(&c.lock);
     return started > 0 || workers == 0
                ? POSENC_OK
-               : pe_train_fail(err, POSENC_MEMORY, "no worker thread could be started");
+               : pe_train_fail(err, POSENC_ERROR_MEMORY, "no worker thread could be started");
 }

@@ -34,7 +34,7 @@ enum { TAIL = 32 };
 
 static posenc_status refuse(posenc_error *err, const char *path, const char *why)
 {
-    return pe_train_fail(err, POSENC_ARGUMENT, "%.120s: %s", path, why);
+    return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "%.120s: %s", path, why);
 }
 
 static int is_dot(const char *name)
@@ -101,7 +101,7 @@ static posenc_status check_existing(const char *path, posenc_error *err)
     for (const struct dirent *entry; !status && (entry = readdir(dir));)
         if (!is_dot(entry->d_name) && !is_listed(files, entry->d_name))
             status = pe_train_fail(
-                err, POSENC_ARGUMENT,
+                err, POSENC_ERROR_ARGUMENT,
                 "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
                 "directory with -o",
                 path, entry->d_name);
@@ -134,12 +134,12 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
     *d           = (pe_directory){.path = pe_directory_trimmed(path)};
     d->temporary = d->path ? pe_joined(d->path, tail, "") : NULL;
     if (!d->temporary)
-        status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
+        status = pe_train_fail(err, POSENC_ERROR_MEMORY, "%.100s: there is no memory for its name", path);
     else if (mkdir(d->temporary, 0777))
-        status =
-            errno == ENOENT
-                ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
-                : pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
+        status = errno == ENOENT
+                     ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
+                     : pe_train_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be created: %s", path,
+                                     strerror(errno));
     if (status)
         release(d);
     return status;
@@ -158,9 +158,9 @@ posenc_status pe_directory_check(const char *path, posenc_error *err)
         status = pe_directory_open(&d, path, err);
     if (!status)
         pe_directory_discard(&d);
-    else if (err && err->status == POSENC_FILE)
+    else if (err && err->status == POSENC_ERROR_FILE)
         err->status = status =
-            POSENC_ARGUMENT; /* before any work, a directory that cannot be made is a wrong argument */
+            POSENC_ERROR_ARGUMENT; /* before any work, a directory that cannot be made is a wrong argument */
     return status;
 }
 
@@ -238,12 +238,12 @@ posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
     char         *aside  = pe_joined(d->temporary, "", ASIDE);
     posenc_status status = POSENC_OK;
     if (!aside)
-        status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);
+        status = pe_train_fail(err, POSENC_ERROR_MEMORY, "%.100s: there is no memory for its name", d->path);
     else if (access(d->path, F_OK) == 0 &&
              check_existing(d->path, err)) /* somebody may have written there since */
-        status = POSENC_FILE;
+        status = POSENC_ERROR_FILE;
     else if (replace(d, aside))
-        status = pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path,
+        status = pe_train_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be put in place: %s", d->path,
                                strerror(errno));
     free(aside);
     if (status)

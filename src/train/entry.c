@@ -62,8 +62,9 @@ void pe_spec_put(pe_spec_text *t, const char *from, size_t length)
 
 posenc_status pe_spec_end(const pe_spec_text *t, const char *spec, posenc_error *err)
 {
-    return t->is_full ? pe_train_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec)
-                      : POSENC_OK;
+    return t->is_full
+               ? pe_train_fail(err, POSENC_ERROR_ARGUMENT, "%.40s: this specification is too long", spec)
+               : POSENC_OK;
 }
 
 void pe_spec_put_with(pe_spec_text *t, const pe_spec_part *p, const char *given, const char *between)
@@ -157,12 +158,12 @@ static posenc_status set(pe_entry *entry, const pe_spec_part *p, int i, pe_piece
 {
     const posenc_encoding_info *info = posenc_encoding_find(p->name);
     const int                   word = word_of(i, value);
-    if (info && info->place != POSENC_INPUT)
-        return pe_train_fail(err, POSENC_SETTING,
+    if (info && info->place != POSENC_PLACE_INPUT)
+        return pe_train_fail(err, POSENC_ERROR_SETTING,
                              "%s: %s is for encodings that act at the input; this one acts at place %s",
                              p->name, settings[i].name, posenc_place_name(info->place));
     if (word < 0)
-        return pe_train_fail(err, POSENC_SETTING, "%s: %s is '%.*s'; it must be %s or %s", p->name,
+        return pe_train_fail(err, POSENC_ERROR_SETTING, "%s: %s is '%.*s'; it must be %s or %s", p->name,
                              settings[i].name, (int)value.length, value.at, settings[i].words[0],
                              settings[i].words[1]);
     if (i == COMBINE) {
@@ -194,7 +195,7 @@ static posenc_status take_part(pe_spec_text *t, pe_entry *entry, const pe_spec_p
         if (status)
             return status;
         if (ours < 0)
-            return pe_train_fail(err, POSENC_SETTING, "%s: %s has one value, not a list", p->name,
+            return pe_train_fail(err, POSENC_ERROR_SETTING, "%s: %s has one value, not a list", p->name,
                                  settings[i].name);
         taken = 1;
     }
@@ -217,7 +218,7 @@ posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *
         status = take_part(&t, entry, &p, err);
     while (!status && pe_spec_further(&t, &p));
     if (!status && entry->combine == PE_CONCAT && entry->inject == PE_IN_BLOCKS)
-        return pe_train_fail(err, POSENC_SETTING,
+        return pe_train_fail(err, POSENC_ERROR_SETTING,
                              "%.60s: combine=concat is for inject=input; in every block rows are added",
                              spec);
     return status ? status : pe_spec_end(&t, spec, err);
@@ -247,7 +248,8 @@ static posenc_status write_with(char *to, size_t n, const char *spec, const char
     do {
         char                        pair[64];
         const posenc_encoding_info *info = posenc_encoding_find(p.name);
-        const int wants = info && info->place == POSENC_INPUT && (always || leaves_open(&p, info, name));
+        const int                   wants =
+            info && info->place == POSENC_PLACE_INPUT && (always || leaves_open(&p, info, name));
         snprintf(pair, sizeof pair, "%s%s=%s]", !p.bracket ? "[" : p.inside.length ? ":" : "", name, value);
         pe_spec_put(&t, p.whole.at, p.whole.length - (wants && p.bracket)); /* without the closing bracket */
         pe_spec_put(&t, pair, wants ? strlen(pair) : 0);
@@ -279,14 +281,14 @@ posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err)
         const int word = word_of(COMBINE, one);
         if (word < 0)
             return pe_train_fail(
-                err, POSENC_ARGUMENT,
+                err, POSENC_ERROR_ARGUMENT,
                 "combine: there is no way \"%.*s\"; there are add, concat, and both: add,concat",
                 (int)one.length, one.at);
         *ways |= 1 << word;
     }
-    return *ways
-               ? POSENC_OK
-               : pe_train_fail(err, POSENC_ARGUMENT, "combine: it is empty; write add, concat or add,concat");
+    return *ways ? POSENC_OK
+                 : pe_train_fail(err, POSENC_ERROR_ARGUMENT,
+                                 "combine: it is empty; write add, concat or add,concat");
 }
 
 /* ---------------------------------------------------------------- lists, small models ------- */
@@ -296,11 +298,11 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     const size_t length = length_to(list, ',');
     *status             = POSENC_OK;
     if (length == 0)
-        *status = pe_train_fail(err, POSENC_ARGUMENT,
+        *status = pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                                 "the list of encodings has an empty place; write NAME,NAME,...");
     else if (length >= n)
         *status =
-            pe_train_fail(err, POSENC_ARGUMENT,
+            pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                           "the encoding \"%.40s...\" has %zu characters; %zu are too many", list, length, n);
     if (*status)
         return NULL;
@@ -321,7 +323,7 @@ posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const
             return status;
         pe_spec_put_with(&t, &p, small, " ");
         if (t.is_full)
-            return pe_train_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long",
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "%s: the settings of this encoding are too long",
                                  p.name);
     } while (pe_spec_further(&t, &p));
     return pe_spec_end(&t, spec, err);

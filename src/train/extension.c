@@ -77,7 +77,7 @@ posenc_status pe_extend_read(pe_extend *extend, const char *word, posenc_error *
             *extend = (pe_extend)i;
             return POSENC_OK;
         }
-    return pe_train_fail(err, POSENC_ARGUMENT,
+    return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                          "extension: \"%.40s\" is not known; it must be none, brief or full", word);
 }
 
@@ -131,13 +131,14 @@ static posenc_status make_rows(float *rows, int64_t count, const posenc_plan *pl
                                int64_t L, int64_t width, posenc_error *err)
 {
     const int64_t shape[2] = {L, width}, out[3] = {1, count, width};
-    posenc_tensor param     = posenc_tensor_contiguous((float *)table, POSENC_F32, 2, shape),
-                  y         = posenc_tensor_contiguous(rows, POSENC_F32, 3, out);
+    posenc_tensor param     = posenc_tensor_contiguous((float *)table, POSENC_DTYPE_F32, 2, shape),
+                  y         = posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, out);
     const posenc_rows_in in = {.params = &param};
-    void *workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(plan, POSENC_FORWARD) + ALIGNMENT);
+    void *workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(plan, POSENC_RUN_FORWARD) + ALIGNMENT);
     const posenc_status status =
-        workspace ? posenc_rows(plan, &in, &y, workspace, err)
-                  : pe_train_fail(err, POSENC_MEMORY, "extension: no memory for %lld rows", (long long)count);
+        workspace
+            ? posenc_rows(plan, &in, &y, workspace, err)
+            : pe_train_fail(err, POSENC_ERROR_MEMORY, "extension: no memory for %lld rows", (long long)count);
     free(workspace);
     return status;
 }
@@ -226,7 +227,7 @@ static posenc_status make_outcome(pe_extension *x, int family, const pe_compare 
     o->ended           = calloc(seeds, sizeof *o->ended);
     return o->runs && o->progress && o->ended
                ? POSENC_OK
-               : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
+               : pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
 }
 
 static posenc_status fill(pe_extension *x, const pe_compare *c, pe_extend extend, posenc_error *err)
@@ -253,15 +254,15 @@ posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c,
     pe_extension *x = calloc(1, sizeof *x);
     *extension      = x;
     if (!x)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to extend models");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to extend models");
     x->seeds             = c->config.preset.seeds;
     x->L                 = c->config.preset.L;
     posenc_status status = asked || preset ? pe_extend_read(&extend, asked ? asked : preset, err) : POSENC_OK;
     if (status || extend == PE_EXTEND_NONE)
         return status;
     if (why && asked) /* in so many words */
-        return pe_train_fail(err, POSENC_ARGUMENT, "extension: %s cannot be done here: %s; leave it out",
-                             asked, why);
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
+                             "extension: %s cannot be done here: %s; leave it out", asked, why);
     if (why)
         snprintf(x->reason, sizeof x->reason, "%s", why);
     return why ? POSENC_OK : fill(x, c, extend, err);
@@ -313,7 +314,8 @@ posenc_status pe_extension_measure(pe_extension *x, posenc_error *err)
     free(x->means);
     x->means = malloc((size_t)n * sizeof *x->means);
     if (!x->means)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the losses of extended models");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY,
+                             "compare: no memory for the losses of extended models");
     for (int64_t i = 0; i < n; i++)
         x->means[i] = NAN;
     for (int f = 0; f < x->count; f++)

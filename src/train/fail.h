@@ -6,7 +6,7 @@
  * posenc_error and returns its status, so that a check is one statement:
  *
  *     if (config->steps < 1)
- *         return pe_train_fail(err, POSENC_ARGUMENT, "run: steps is %lld; it must be at least 1", ...);
+ *         return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "run: steps is %lld; it must be at least 1", ...);
  *
  * The sentence names the argument, what it is, and what it must be. Nothing here prints.
  */

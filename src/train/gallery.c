@@ -29,7 +29,7 @@ enum { PICTURE_LENGTHS = 2, FIRST_PART = 16, STEP_PART = 48, SMOOTH_PART = 8, MO
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the pictures");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the pictures");
 }
 
 /* ---------------------------------------------------------------- curves of all ------------- */
@@ -310,7 +310,7 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
                                            .d_model = p->d_model,
                                            .L       = p->L};
     snprintf(origin, sizeof origin, "after %lld training steps, seed 1%s", (long long)p->steps,
-             offer->place == POSENC_INPUT ? "" : ", first layer");
+             offer->place == POSENC_PLACE_INPUT ? "" : ", first layer");
     for (int i = 0; i < posenc_param_count(o->e); i++)
         if (posenc_param_trainable(o->e, i))
             data.origin = origin;
@@ -319,8 +319,9 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
     name_exhibit(x, o, index, offer->kind);
     const posenc_status status = pe_picture_create(&x->picture, o->e, offer, &data, err);
     if (status)
-        return status == POSENC_UNSUPPORTED ? POSENC_OK
-                                            : status; /* heads that differ: a report without this picture */
+        return status == POSENC_ERROR_UNSUPPORTED
+                   ? POSENC_OK
+                   : status; /* heads that differ: a report without this picture */
     x->figure = pe_picture_figure(x->picture);
     g->count++;
     return POSENC_OK;

@@ -48,7 +48,7 @@ posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
     *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
     if (!k->identity)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to keep a run");
     pe_run_list(k, &job->config, job->result);
     return POSENC_OK;
 }
@@ -69,7 +69,7 @@ static posenc_status check_right(const pe_job *job, posenc_error *err)
         const int     length = (int)(i / c->sequences);
         const int64_t count  = job->result->right[i];
         if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
-            return pe_train_fail(err, POSENC_FORMAT, "its right answers are not there");
+            return pe_train_fail(err, POSENC_ERROR_FORMAT, "its right answers are not there");
     }
     return POSENC_OK;
 }
@@ -126,7 +126,7 @@ posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, pose
     const char   *at     = bytes;
     if (!status && (n != packed_size(&k) || memcmp(bytes, k.identity, strlen(k.identity) + 1)))
         status = pe_train_fail(
-            err, POSENC_FORMAT,
+            err, POSENC_ERROR_FORMAT,
             "compare: another process sent a run that it was not asked for; do all processes run "
             "the same program?");
     if (!status)

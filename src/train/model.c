@@ -18,7 +18,7 @@ enum { ALIGNMENT = 64 };
 
 posenc_status pe_model_no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY,
+    return pe_train_fail(err, POSENC_ERROR_MEMORY,
                          "model: no memory for a model of these sizes; make d_model or batch less");
 }
 
@@ -38,18 +38,18 @@ static posenc_status check(const pe_model_config *c, posenc_error *err)
                  {"classes", c->symbols ? c->classes : PE_BYTES, PE_BYTES}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > sizes[i].high)
-            return pe_train_fail(err, POSENC_ARGUMENT, "model: %s is %lld; it must be 1 to %lld",
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "model: %s is %lld; it must be 1 to %lld",
                                  sizes[i].name, (long long)sizes[i].value, (long long)sizes[i].high);
     if (c->d_model % c->heads != 0)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "model: heads is %lld; it must divide d_model, which is %lld",
                              (long long)c->heads, (long long)c->d_model);
     if (c->longest < c->L || c->longest > 64 * c->L)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "model: longest is %lld; it must be L to 64 L, and L is %lld",
                              (long long)c->longest, (long long)c->L);
-    if (c->dtype != POSENC_F32 && c->dtype != POSENC_F64)
-        return pe_train_fail(err, POSENC_DTYPE, "model: dtype must be F32 or F64");
+    if (c->dtype != POSENC_DTYPE_F32 && c->dtype != POSENC_DTYPE_F64)
+        return pe_train_fail(err, POSENC_ERROR_DTYPE, "model: dtype must be F32 or F64");
     return POSENC_OK;
 }
 
@@ -93,10 +93,10 @@ int64_t pe_model_tokens(const pe_model *m)
 /* Whether every part of the encoding has a meaning without a causal mask, if this model has none. */
 static posenc_status check_direction(const pe_model *m, posenc_error *err)
 {
-    for (int place = 0; m->config.bidirectional && place < POSENC_PLACES; place++) {
+    for (int place = 0; m->config.bidirectional && place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
         if (part && part->causal_only)
-            return pe_train_fail(err, POSENC_UNSUPPORTED,
+            return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
                                  "model: %s has a meaning with a causal mask only: %s", part->name,
                                  part->why_causal);
     }
@@ -141,8 +141,8 @@ static size_t lay_out(pe_model *m, char *base)
     const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
                  d    = (size_t)m->config.d_model;
     const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
-    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_FORWARD),
-           both  = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
+    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_RUN_FORWARD),
+           both  = posenc_plan_workspace(m->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     m->theta     = take(base, &used, (size_t)m->size * e);
     m->grad      = take(base, &used, (size_t)m->size * e);
     m->workspace = take(base, &used, forward > both ? forward : both);
@@ -226,7 +226,7 @@ static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
     if (status || !memcmp(m->table, m->dtable, bytes))
         return status;
     return pe_train_fail(
-        err, POSENC_UNSUPPORTED,
+        err, POSENC_ERROR_UNSUPPORTED,
         "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
         "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
         m->config.spec, (long long)m->config.L, (long long)m->config.longest);
@@ -255,7 +255,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
         m->symbols = config->symbols ? config->symbols : PE_BYTES + (config->bidirectional ? 1 : 0);
         m->classes = config->symbols ? config->classes : PE_BYTES;
         m->kernels = pe_kernels_choose();
-        m->math    = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
+        m->math    = config->dtype == POSENC_DTYPE_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
         m->long_batch         = windows > 1 ? windows : 1;
         status                = posenc_encoding_create(&m->encoding, config->spec, NULL, err);
@@ -289,18 +289,18 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
 {
     const int64_t most = batch->length <= m->config.L ? m->config.batch : m->long_batch;
     if (batch->length < 1 || batch->length > longest || batch->B < 1 || batch->B > most)
-        return pe_train_fail(err, POSENC_RANGE,
+        return pe_train_fail(err, POSENC_ERROR_RANGE,
                              "model: %lld windows of %lld bytes are beyond what was planned",
                              (long long)batch->B, (long long)batch->length);
     const int hides = m->config.bidirectional && !m->config.symbols;
     if (!batch->hidden != !hides)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "model: hidden bytes must be given to a bidirectional model and to no other");
     if (!batch->targets != !m->config.symbols)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "model: targets must be given to a model of symbols and to no other");
     if (m->config.grid && (batch->columns < 1 || batch->columns > m->config.grid))
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "model: columns is %lld; a grid must have 1 to %lld of them",
                              (long long)batch->columns, (long long)m->config.grid);
     return POSENC_OK;

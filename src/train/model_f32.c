@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define REAL             float
-#define DTYPE            POSENC_F32
+#define DTYPE            POSENC_DTYPE_F32
 #define MATH             pe_model_math_f32
 #define KEEP(term)       ((float)(m->drop_gradient != (term)))
 #define LAYER(name, ...) m->kernels->name(__VA_ARGS__)

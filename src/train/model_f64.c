@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define REAL             double
-#define DTYPE            POSENC_F64
+#define DTYPE            POSENC_DTYPE_F64
 #define MATH             pe_model_math_f64
 #define KEEP(term)       ((double)(m->drop_gradient != (term)))
 #define LAYER(name, ...) name(m, __VA_ARGS__)

@@ -57,10 +57,10 @@ static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight
 /* Does parameter i of the encoding belong to the part at the place input? */
 static int is_of_rows(const pe_model *m, int i)
 {
-    const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_INPUT);
+    const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_PLACE_INPUT);
     if (!input)
         return 0;
-    for (int place = POSENC_INPUT + 1; place < POSENC_PLACES; place++)
+    for (int place = POSENC_PLACE_INPUT + 1; place < POSENC_PLACE_COUNT; place++)
         if (posenc_encoding_part(m->encoding, (posenc_place)place)) {
             /* several parts: names are "encoding.name" */
             const size_t n    = strlen(input->name);
@@ -153,7 +153,7 @@ static posenc_status check_length_free(const pe_model *m, int i, posenc_error *e
     for (int32_t a = 0; a < ndim; a++)
         if (ndim != t->ndim || shape[a] != t->shape[a])
             return pe_train_fail(
-                err, POSENC_UNSUPPORTED,
+                err, POSENC_ERROR_UNSUPPORTED,
                 "%s: the size of its parameter %s depends on the length, so a model trained at "
                 "%lld cannot be evaluated at %lld; choose an encoding without such a parameter",
                 posenc_encoding_spec(m->encoding), posenc_param_name(m->encoding, i), (long long)m->config.L,
@@ -172,11 +172,11 @@ static posenc_status check_row_width(const pe_model *m, posenc_error *err)
         return POSENC_OK;
     if (in_blocks)
         return pe_train_fail(
-            err, POSENC_SHAPE,
+            err, POSENC_ERROR_SHAPE,
             "model: %.60s has rows of %lld numbers; to be added in every block they must have "
             "%lld, or %lld for rows of each block's own",
             m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
-    return pe_train_fail(err, POSENC_SHAPE,
+    return pe_train_fail(err, POSENC_ERROR_SHAPE,
                          "model: %.60s has rows of %lld numbers; to be added they must have %lld; "
                          "combine=concat takes any",
                          m->config.spec, (long long)m->row_width, (long long)d);
@@ -185,21 +185,22 @@ static posenc_status check_row_width(const pe_model *m, posenc_error *err)
 posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
 {
     const pe_entry *entry = &m->config.entry;
-    m->row_width          = posenc_row_width(m->short_plan);
+    m->row_width          = posenc_rows_width(m->short_plan);
     m->has_rows           = m->row_width > 0;
-    m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_INPUT)->by_word;
-    m->coordinates        = m->by_word ? 1 : posenc_coordinates(m->encoding);
+    m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_PLACE_INPUT)->by_word;
+    m->coordinates        = m->by_word ? 1 : posenc_rows_coordinates(m->encoding);
     m->has_mixer          = entry->combine == PE_CONCAT;
     if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
-        return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
+        return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
+                             "model: combine=concat must go with inject=input");
     if (!m->has_rows && !pe_entry_is_standard(entry))
-        return pe_train_fail(err, POSENC_UNSUPPORTED,
+        return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
                              "model: %.60s does not act at the input; combine and inject are for encodings "
                              "that do",
                              m->config.spec);
     if (m->by_word && !pe_entry_is_standard(entry))
         return pe_train_fail(
-            err, POSENC_UNSUPPORTED,
+            err, POSENC_ERROR_UNSUPPORTED,
             "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
             "combine them with; leave out combine and inject",
             m->config.spec);
@@ -268,7 +269,7 @@ void pe_model_connect(pe_model *m)
 
 static void put(pe_model *m, int64_t index, double value)
 {
-    if (m->config.dtype == POSENC_F64)
+    if (m->config.dtype == POSENC_DTYPE_F64)
         ((double *)m->theta)[index] = value;
     else
         ((float *)m->theta)[index] = (float)value;

@@ -33,8 +33,8 @@ posenc_status pe_optimiser_create(pe_optimiser **o, int64_t size, posenc_error *
 {
     *o = calloc(1, sizeof **o + 2 * (size_t)size * sizeof(float));
     if (!*o)
-        return pe_train_fail(err, POSENC_MEMORY, "optimiser: no memory for the moments of %lld parameters",
-                             (long long)size);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY,
+                             "optimiser: no memory for the moments of %lld parameters", (long long)size);
     (*o)->m = (*o)->moments;
     (*o)->v = (*o)->moments + size;
     return POSENC_OK;
@@ -131,7 +131,7 @@ int pe_advance(pe_run_progress *progress)
 posenc_status pe_run_cancelled(int *cancelled, posenc_error *err)
 {
     *cancelled = 1;
-    return pe_train_fail(err, POSENC_UNSUPPORTED, "run: cancelled before its end");
+    return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED, "run: cancelled before its end");
 }
 
 posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,

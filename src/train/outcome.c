@@ -171,7 +171,7 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
     if (!pe_run_all_ended(o->ended, seeds))
         return POSENC_OK;
     if (!allocate(o, seeds))
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the results of %s", o->label);
     measure_buckets(o, seeds);
     measure_curve(o, seeds);
     measure_training(o, seeds);
@@ -225,7 +225,7 @@ void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o)
 
 int pe_outcome_meets(const pe_outcome *o)
 {
-    const posenc_encoding_info *input = posenc_encoding_part(o->e, POSENC_INPUT);
+    const posenc_encoding_info *input = posenc_encoding_part(o->e, POSENC_PLACE_INPUT);
     return input && !input->by_word;
 }
 
@@ -317,5 +317,5 @@ posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err)
     const int enough = means && ranks;
     free(means);
     free(ranks);
-    return enough ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the ranks");
+    return enough ? POSENC_OK : pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the ranks");
 }

@@ -102,7 +102,7 @@ static void card(pe_page *page, const pe_compare *c, const pe_gallery *g, int in
     const pe_outcome *o = &c->outcomes[index];
     pe_page_set(page, "label", "%s", o->label);
     pe_page_part(page, "card");
-    for (int place = 0; place < POSENC_PLACES; place++)
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
         if (posenc_encoding_part(o->e, (posenc_place)place))
             part(page, posenc_encoding_part(o->e, (posenc_place)place));
     set_measured(page, c, o);

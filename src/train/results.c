@@ -284,7 +284,7 @@ static posenc_status results_text(const pe_compare *c, const pe_gallery *g, char
     *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);
     return *text ? POSENC_OK
-                 : pe_train_fail(err, POSENC_MEMORY,
+                 : pe_train_fail(err, POSENC_ERROR_MEMORY,
                                  "compare: the results cannot be written as JSON; is a name not UTF-8?");
 }
 
@@ -409,7 +409,8 @@ static char *path_in(output *o, const char *name, const char *ending)
     if (path)
         snprintf(path, size, "%s/%s%s", o->d->temporary, name, ending);
     else if (!o->status)
-        o->status = pe_train_fail(o->err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
+        o->status =
+            pe_train_fail(o->err, POSENC_ERROR_MEMORY, "compare: no memory to write %s%s", name, ending);
     return path;
 }
 
@@ -459,7 +460,7 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
 /* A result that cannot be written loses nothing: the runs are in DIR.partial. */
 static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status, posenc_error *err)
 {
-    if (status != POSENC_FILE || !c->store || !err)
+    if (status != POSENC_ERROR_FILE || !c->store || !err)
         return status;
     const size_t used = strlen(err->message);
     snprintf(err->message + used, sizeof err->message - used,

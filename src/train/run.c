@@ -50,8 +50,8 @@ static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
                 {"clip", c->clip, 0, 1e9}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!(rows[i].value >= rows[i].low && rows[i].value <= rows[i].high))
-            return pe_train_fail(err, POSENC_ARGUMENT, "run: %s is %g; it must be %g to %g", rows[i].name,
-                                 rows[i].value, rows[i].low, rows[i].high);
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "run: %s is %g; it must be %g to %g",
+                                 rows[i].name, rows[i].value, rows[i].low, rows[i].high);
     return POSENC_OK;
 }
 
@@ -59,17 +59,18 @@ static posenc_status check_text(const pe_run_config *c, posenc_error *err)
 {
     const pe_text *t = c->text;
     if (!t || !t->bytes || t->train_size < 0 || t->train_size > t->size)
-        return pe_train_fail(err, POSENC_ARGUMENT, "run: text has no bytes, or its training part exceeds it");
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
+                             "run: text has no bytes, or its training part exceeds it");
     if (t->train_size <= c->L)
         return pe_train_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "run: the training part of the text has %lld bytes; training at length %lld needs at "
             "least %lld: give a longer text",
             (long long)t->train_size, (long long)c->L, (long long)c->L + 1);
     const int64_t windows = pe_text_windows(t, c->L);
     if (windows < c->windows)
         return pe_train_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "run: the held-out part of the text has %lld bytes; %lld window(s) of %lld predictions "
             "need %lld: give a longer text",
             (long long)(t->size - t->train_size), (long long)c->windows, (long long)(PE_REACH * c->L),
@@ -100,7 +101,7 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
                             .heads   = c->heads,
                             .batch   = c->batch,
                             .seed    = c->seed,
-                            .dtype   = POSENC_F32,
+                            .dtype   = POSENC_DTYPE_F32,
 
                             .bidirectional = c->bidirectional,
                             .entry         = c->entry};
@@ -145,7 +146,7 @@ static posenc_status state_create(pe_run_state *w, const pe_run_config *c, posen
     if (status)
         return status;
     if (!allocate(w, c))
-        return pe_train_fail(err, POSENC_MEMORY, "run: no memory for a batch of %lld windows",
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "run: no memory for a batch of %lld windows",
                              (long long)c->batch);
     return POSENC_OK;
 }
@@ -192,16 +193,16 @@ static pe_run_file list_state(pe_run_state *w)
     float               *moments;
     const int64_t        remembered = pe_optimiser_memory(w->optimiser, &t, &moments);
     pe_run_file          k          = {.identity = w->identity};
-    pe_run_file_list(&k, "marks", w->marks, POSENC_I64, PE_RUN_MARKS, 0);
-    pe_run_file_list(&k, "measures", w->measures, POSENC_F64, PE_RUN_MEASURES, 0);
-    pe_run_file_list(&k, "theta", w->model->theta, POSENC_F32, w->model->size, 0);
-    pe_run_file_list(&k, "optimiser.step", t, POSENC_I64, 1, 0);
-    pe_run_file_list(&k, "optimiser.moments", moments, POSENC_F32, remembered, 0);
-    pe_run_file_list(&k, "train_loss", result->train_loss, POSENC_F32, c->steps, 0);
-    pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_F32, c->windows, PE_REACH * c->L);
-    pe_run_file_list(&k, "sums", w->sums, POSENC_F64, c->windows, 0);
+    pe_run_file_list(&k, "marks", w->marks, POSENC_DTYPE_I64, PE_RUN_MARKS, 0);
+    pe_run_file_list(&k, "measures", w->measures, POSENC_DTYPE_F64, PE_RUN_MEASURES, 0);
+    pe_run_file_list(&k, "theta", w->model->theta, POSENC_DTYPE_F32, w->model->size, 0);
+    pe_run_file_list(&k, "optimiser.step", t, POSENC_DTYPE_I64, 1, 0);
+    pe_run_file_list(&k, "optimiser.moments", moments, POSENC_DTYPE_F32, remembered, 0);
+    pe_run_file_list(&k, "train_loss", result->train_loss, POSENC_DTYPE_F32, c->steps, 0);
+    pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(&k, "sums", w->sums, POSENC_DTYPE_F64, c->windows, 0);
     if (c->sequel)
-        pe_run_file_list(&k, "sequel", result->sequel, POSENC_F32, c->sequel->count, 0);
+        pe_run_file_list(&k, "sequel", result->sequel, POSENC_DTYPE_F32, c->sequel->count, 0);
     return k;
 }
 

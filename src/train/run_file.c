@@ -60,8 +60,8 @@ int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k
 {
     uint8_t     finished = k->is_finished != 0;
     pe_run_file head     = {0};
-    pe_run_file_list(&head, IDENTITY, k->identity, POSENC_U8, (int64_t)strlen(k->identity), 0);
-    pe_run_file_list(&head, FINISHED, &finished, POSENC_U8, 1, 0);
+    pe_run_file_list(&head, IDENTITY, k->identity, POSENC_DTYPE_U8, (int64_t)strlen(k->identity), 0);
+    pe_run_file_list(&head, FINISHED, &finished, POSENC_DTYPE_U8, 1, 0);
     int enough = add(set, prefix, &head.arrays[0]) && add(set, prefix, &head.arrays[1]);
     for (int i = 0; i < k->count && enough; i++)
         enough = add(set, prefix, &k->arrays[i]);
@@ -73,10 +73,10 @@ posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_e
     posenc_arrays set    = {0};
     posenc_error  why    = {0};
     const int     enough = pe_run_file_add(&set, "", k);
-    posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_MEMORY;
+    posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_ERROR_MEMORY;
     posenc_arrays_free(&set);
     if (!enough)
-        return pe_train_fail(err, POSENC_MEMORY, "%.120s: no memory to keep a run", path);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "%.120s: no memory to keep a run", path);
     if (status)
         return pe_train_fail(err, status,
                              "%.180s; free some space and start again with --resume: what was kept "
@@ -104,10 +104,10 @@ char *pe_run_file_identity(const posenc_arrays *set, const char *prefix, int *is
 {
     const posenc_tensor *who = find(set, prefix, IDENTITY), *finished = find(set, prefix, FINISHED);
     const int            is_mark =
-        finished && finished->dtype == POSENC_U8 && finished->ndim == 1 && finished->shape[0] == 1;
+        finished && finished->dtype == POSENC_DTYPE_U8 && finished->ndim == 1 && finished->shape[0] == 1;
     *is_finished = is_mark && *(const uint8_t *)finished->data;
-    return who && who->dtype == POSENC_U8 && who->ndim == 1 ? strndup(who->data, (size_t)who->shape[0])
-                                                            : NULL;
+    return who && who->dtype == POSENC_DTYPE_U8 && who->ndim == 1 ? strndup(who->data, (size_t)who->shape[0])
+                                                                  : NULL;
 }
 
 posenc_status pe_run_file_take(const pe_run_file *k, const posenc_arrays *set, const char *prefix,
@@ -118,14 +118,15 @@ posenc_status pe_run_file_take(const pe_run_file *k, const posenc_arrays *set, c
     const int is_run = identity != NULL, is_same = is_run && !strcmp(identity, k->identity);
     free(identity);
     if (!is_run)
-        return pe_train_fail(err, POSENC_FORMAT, "%.150s: it is no checkpoint of compare; remove it", path);
+        return pe_train_fail(err, POSENC_ERROR_FORMAT, "%.150s: it is no checkpoint of compare; remove it",
+                             path);
     if (!is_same)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "%.150s: it is a checkpoint of another run; remove it or name another directory",
                              path);
     for (const posenc_array *a = k->arrays; a < k->arrays + k->count; a++)
         if (!is_like(find(set, prefix, a->name), &a->tensor))
-            return pe_train_fail(err, POSENC_FORMAT,
+            return pe_train_fail(err, POSENC_ERROR_FORMAT,
                                  "%.150s: \"%s\" is missing or has another size; remove it", path, a->name);
     for (const posenc_array *a = k->arrays; a < k->arrays + k->count; a++)
         memcpy(a->tensor.data, find(set, prefix, a->name)->data, pe_run_file_bytes(a));

@@ -27,7 +27,7 @@ static posenc_status params_create(pe_run_result *result, const pe_run_config *c
         int32_t ndim;
         status = posenc_param_shape(e, &dims, i % n, &ndim, shape, err);
         if (!status)
-            result->params[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
+            result->params[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
     }
     posenc_encoding_free(e);
     return status;
@@ -51,7 +51,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     if (c->task)
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     if (!at || (c->task ? !result->right : !result->params))
-        return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses of %lld windows",
                              (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
         at[i] = NAN;
@@ -71,34 +71,34 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     int64_t per_layer = 0;
     for (int i = 0; i < r->param_count / (int)c->layers; i++)
         per_layer += pe_elements(&r->params[i]);
-    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_F32, c->windows, PE_REACH * c->L);
-    pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_F64, 1, 0);
-    pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_F64, 1, 0);
-    pe_run_file_list(k, "trained", r->trained, POSENC_F32, pe_trained_count(c), 0);
-    pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "trained", r->trained, POSENC_DTYPE_F32, pe_trained_count(c), 0);
+    pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_DTYPE_F64, 1, 0);
     if (per_layer)
-        pe_run_file_list(k, "params", r->params->data, POSENC_F32, c->layers, per_layer);
+        pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, c->layers, per_layer);
     if (c->sequel)
-        pe_run_file_list(k, "sequel", r->sequel, POSENC_F32, c->sequel->count, 0);
+        pe_run_file_list(k, "sequel", r->sequel, POSENC_DTYPE_F32, c->sequel->count, 0);
 }
 
 static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
-    pe_run_file_list(k, "right", r->right, POSENC_I64, PE_TASK_LENGTHS, c->sequences);
-    pe_run_file_list(k, "loss", r->loss, POSENC_F64, PE_TASK_LENGTHS, 0);
-    pe_run_file_list(k, "lowest_loss", &r->lowest_loss, POSENC_F64, 1, 0);
-    pe_run_file_list(k, "last_loss", &r->last_loss, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "right", r->right, POSENC_DTYPE_I64, PE_TASK_LENGTHS, c->sequences);
+    pe_run_file_list(k, "loss", r->loss, POSENC_DTYPE_F64, PE_TASK_LENGTHS, 0);
+    pe_run_file_list(k, "lowest_loss", &r->lowest_loss, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "last_loss", &r->last_loss, POSENC_DTYPE_F64, 1, 0);
 }
 
 void pe_run_list(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
-    pe_run_file_list(k, "diverged", &r->diverged, POSENC_U8, 1, 0);
-    pe_run_file_list(k, "train_loss", r->train_loss, POSENC_F32, c->steps, 0);
-    pe_run_file_list(k, "parameters", &r->parameters, POSENC_I64, 1, 0);
-    pe_run_file_list(k, "encoding_parameters", &r->encoding_parameters, POSENC_I64, 1, 0);
-    pe_run_file_list(k, "time.train_seconds", &r->train_seconds, POSENC_F64, 1, 0);
-    pe_run_file_list(k, "time.eval_seconds", &r->eval_seconds, POSENC_F64, 1, 0);
-    pe_run_file_list(k, "time.instructions", r->instructions, POSENC_U8, PE_ISA, 0);
+    pe_run_file_list(k, "diverged", &r->diverged, POSENC_DTYPE_U8, 1, 0);
+    pe_run_file_list(k, "train_loss", r->train_loss, POSENC_DTYPE_F32, c->steps, 0);
+    pe_run_file_list(k, "parameters", &r->parameters, POSENC_DTYPE_I64, 1, 0);
+    pe_run_file_list(k, "encoding_parameters", &r->encoding_parameters, POSENC_DTYPE_I64, 1, 0);
+    pe_run_file_list(k, "time.train_seconds", &r->train_seconds, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "time.eval_seconds", &r->eval_seconds, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "time.instructions", r->instructions, POSENC_DTYPE_U8, PE_ISA, 0);
     (c->task ? list_task : list_text)(k, c, r);
 }
 

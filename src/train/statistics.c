@@ -158,8 +158,9 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
     if (!b || !b->rows || !b->mean || !b->means) {
         pe_bootstrap_free(b);
         *bootstrap = NULL;
-        return pe_train_fail(err, POSENC_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
-                             (long long)resamples, (long long)windows);
+        return pe_train_fail(err, POSENC_ERROR_MEMORY,
+                             "statistics: no memory for %lld resamples of %lld windows", (long long)resamples,
+                             (long long)windows);
     }
     for (int64_t i = 0; i < resamples * windows; i++)
         b->rows[i] = (int32_t)(int64_t)(posenc_random_uniform(seed, "bootstrap windows", (uint64_t)i) *

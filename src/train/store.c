@@ -45,12 +45,12 @@ struct pe_store {
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to look for what was kept");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to look for what was kept");
 }
 
 static posenc_status refuse(const pe_store *s, const char *what, posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_FILE,
+    return pe_train_fail(err, POSENC_ERROR_FILE,
                          "%.150s: %s: %s; mend that and start again with --resume: what was kept before is "
                          "still there",
                          s->path, what, strerror(errno));
@@ -167,7 +167,7 @@ static posenc_status refuse_stranger(const search *s, const char *identity, pose
     if (mine)
         pe_identity_difference(difference, sizeof difference, identity, mine);
     free(mine);
-    return pe_train_fail(err, POSENC_ARGUMENT,
+    return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                          "%.120s: %.120s is a run of another comparison (%s); give the same command, "
                          "another -o, or remove it",
                          s->c->store->path, s->file,
@@ -248,7 +248,7 @@ static posenc_status for_files(search *s, int purpose, posenc_error *err)
         posenc_arrays set = {0};
         char *path = kind_of(entry->d_name) == RUN ? pe_joined(s->c->store->path, "/", entry->d_name) : NULL;
         s->file    = entry->d_name;
-        if (path && posenc_arrays_read(&set, path, NULL) != POSENC_MEMORY)
+        if (path && posenc_arrays_read(&set, path, NULL) != POSENC_ERROR_MEMORY)
             status = look_into(s, purpose, &set, path, err);
         posenc_arrays_free(&set);
         free(path);
@@ -265,7 +265,7 @@ static posenc_status take_older(search *s, posenc_error *err)
     const char   *path   = s->c->store->older;
     posenc_status status = access(path, F_OK) ? POSENC_OK : posenc_arrays_read(&set, path, err);
     s->is_older          = 1;
-    if (status == POSENC_FORMAT) {
+    if (status == POSENC_ERROR_FORMAT) {
         note(s->c, "%.150s is damaged and is left aside; its runs are trained again", path);
         status = POSENC_OK;
     }
@@ -290,7 +290,7 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
     status = for_files(&s, c->config.resume ? TAKE : COUNT, err);
     if (!status && !c->config.resume && s.finished + s.begun > 0)
         return pe_train_fail(
-            err, POSENC_ARGUMENT,
+            err, POSENC_ERROR_ARGUMENT,
             "%.120s: it keeps %d finished runs and %d begun ones of a comparison that did not end; "
             "--resume goes on with it, or remove that directory",
             c->store->path, s.finished, s.begun);
@@ -315,7 +315,7 @@ static posenc_status take_lock(pe_store *s, posenc_error *err)
     if (s->lock == NONE)
         return refuse(s, "it cannot be written", err);
     if (fcntl(s->lock, F_SETLK, &whole) && (errno == EACCES || errno == EAGAIN))
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "%.150s: another posenc compare is at work there; wait for it or name another "
                              "directory with -o",
                              s->path);
@@ -361,7 +361,7 @@ static posenc_status add_run(posenc_arrays *set, const pe_job *job, const char *
         return POSENC_OK;
     posenc_status status = pe_job_list(&k, job, err);
     if (!status && !pe_run_file_add(set, prefix, &k))
-        status = pe_train_fail(err, POSENC_MEMORY, "compare: no memory to write the runs");
+        status = pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to write the runs");
     free(k.identity);
     return status;
 }

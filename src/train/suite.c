@@ -19,7 +19,7 @@ enum { NAME = 64 };
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the tasks");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the tasks");
 }
 
 /* ---------------------------------------------------------------- which tasks --------------- */
@@ -30,8 +30,8 @@ static posenc_status unknown(const char *name, posenc_error *err)
     for (int i = 0; pe_task_at(i); i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
                  pe_task_at(i)->name);
-    return pe_train_fail(err, POSENC_ARGUMENT, "tasks: there is no task \"%.40s\"; there are: %s; or none",
-                         name, known);
+    return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
+                         "tasks: there is no task \"%.40s\"; there are: %s; or none", name, known);
 }
 
 static posenc_status add_task(const pe_task **tasks, int *count, const char *name, posenc_error *err)
@@ -41,7 +41,7 @@ static posenc_status add_task(const pe_task **tasks, int *count, const char *nam
         return unknown(name, err);
     for (int i = 0; i < *count; i++)
         if (tasks[i] == task)
-            return pe_train_fail(err, POSENC_ARGUMENT, "tasks: %s is named twice; give it once", name);
+            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "tasks: %s is named twice; give it once", name);
     tasks[(*count)++] = task;
     return POSENC_OK;
 }
@@ -120,8 +120,8 @@ static pe_run_config config_of(const pe_suite_config *c, const pe_task *task)
    in the table is enough. */
 static int is_reason(posenc_status status)
 {
-    return status == POSENC_UNSUPPORTED || status == POSENC_SHAPE || status == POSENC_SETTING ||
-           status == POSENC_RANGE || status == POSENC_ARGUMENT;
+    return status == POSENC_ERROR_UNSUPPORTED || status == POSENC_ERROR_SHAPE ||
+           status == POSENC_ERROR_SETTING || status == POSENC_ERROR_RANGE || status == POSENC_ERROR_ARGUMENT;
 }
 
 static posenc_status cell_create(pe_cell *cell, const pe_suite_config *c, posenc_error *err)

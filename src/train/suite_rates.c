@@ -23,7 +23,7 @@ enum { RESAMPLES = 2000 };
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the rates of the tasks");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the rates of the tasks");
 }
 
 /* ---------------------------------------------------------------- rates --------------------- */

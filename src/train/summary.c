@@ -160,7 +160,7 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
 {
     int *order = malloc((size_t)compare->count * sizeof *order);
     if (!order)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
     const int           count = pe_outcomes_order(compare, order);
     const pe_column    *heads = compare->config.bidirectional ? masked_columns : columns;
     const posenc_status status =
@@ -242,7 +242,7 @@ posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int
     *is_plain       = 1;
     if (!order || pe_table_open(table, entry_columns, COUNT(entry_columns), n, err)) {
         free(order);
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
     }
     table->row_count = 0;
     for (int i = 0; i < n; i++)
@@ -310,7 +310,7 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o          = &compare->outcomes[i];
         char              places[64] = "", settings[PE_LONGEST_SPEC + 64];
-        for (int place = 0; place < POSENC_PLACES; place++) /* "input", "rotary+score" */
+        for (int place = 0; place < POSENC_PLACE_COUNT; place++) /* "input", "rotary+score" */
             if (posenc_encoding_part(o->e, (posenc_place)place))
                 snprintf(places + strlen(places), sizeof places - strlen(places), "%s%s", *places ? "+" : "",
                          posenc_place_name((posenc_place)place));

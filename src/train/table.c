@@ -46,7 +46,7 @@ posenc_status pe_table_open(pe_table *table, const pe_column *columns, int colum
     if (pe_table_create(table, columns, column_count, row_count))
         return POSENC_OK;
     pe_table_free(table);
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
 }
 
 void pe_table_note(pe_table *table, const char *format, ...)

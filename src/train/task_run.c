@@ -17,12 +17,12 @@
 posenc_status pe_task_check(const pe_run_config *c, posenc_error *err)
 {
     if (c->steps < 1 || c->batch < 1 || c->sequences < 1)
-        return pe_train_fail(err, POSENC_ARGUMENT,
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
                              "task %s: steps is %lld, batch %lld, sequences %lld; all must be at least 1",
                              c->task->name, (long long)c->steps, (long long)c->batch,
                              (long long)c->sequences);
     if (c->longest < PE_TASK_L || c->longest >= PE_TASK_LENGTHS)
-        return pe_train_fail(err, POSENC_ARGUMENT, "task %s: longest is %d; it must be %d to %d",
+        return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "task %s: longest is %d; it must be %d to %d",
                              c->task->name, c->longest, PE_TASK_L, PE_TASK_LENGTHS - 1);
     return POSENC_OK;
 }

@@ -61,7 +61,7 @@ static posenc_status give_grid(char *to, size_t n, const char *spec, const int64
     } while (pe_spec_further(&t, &p));
     if (t.is_full || knows)
         return pe_spec_end(&t, spec, err);
-    return pe_train_fail(err, POSENC_UNSUPPORTED,
+    return pe_train_fail(err, POSENC_ERROR_UNSUPPORTED,
                          "task: its positions stand on a line, and cells of a grid have rows and columns");
 }
 

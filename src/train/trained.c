@@ -69,10 +69,11 @@ static posenc_status room_create(room *r, const pe_model *m, const pe_run_config
     r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
     r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
     r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    r->workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_SCORES) + ALIGNMENT);
+    r->workspace =
+        aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_RUN_SCORES) + ALIGNMENT);
     if (r->windows && r->losses && r->scores && r->workspace)
         return POSENC_OK;
-    return pe_train_fail(err, POSENC_MEMORY, "run: no memory to measure a trained model");
+    return pe_train_fail(err, POSENC_ERROR_MEMORY, "run: no memory to measure a trained model");
 }
 
 static const unsigned char *window_of(const pe_run_config *c, int64_t w)
@@ -112,7 +113,7 @@ static posenc_status measure_shift(float *shift, room *r, pe_model *m, posenc_er
     for (int i = 0; i < PE_SHIFTS && !status; i++) {
         status   = loss_at(&there, r, m, pe_shift_at(r->config->L, i), err);
         shift[i] = status ? NAN : (float)(there - here);
-        if (status == POSENC_RANGE || status == POSENC_UNSUPPORTED)
+        if (status == POSENC_ERROR_RANGE || status == POSENC_ERROR_UNSUPPORTED)
             status = POSENC_OK;
     }
     m->first = 0;
@@ -127,10 +128,11 @@ static posenc_tensor part_of(const pe_model *m, int64_t l, int which, int64_t fi
 {
     const int64_t d = m->config.d_model, H = m->config.heads, D = d / H;
     float        *data = (float *)m->layers[l].qkv + (first * 3 + which) * d;
-    posenc_tensor t = posenc_tensor_contiguous(data, POSENC_F32, 4, (const int64_t[]){1, H, end - first, D});
-    t.stride[0]     = 3 * (end - first) * d;
-    t.stride[1]     = D;
-    t.stride[2]     = 3 * d;
+    posenc_tensor t =
+        posenc_tensor_contiguous(data, POSENC_DTYPE_F32, 4, (const int64_t[]){1, H, end - first, D});
+    t.stride[0] = 3 * (end - first) * d;
+    t.stride[1] = D;
+    t.stride[2] = 3 * d;
     return t;
 }
 
@@ -151,7 +153,7 @@ static posenc_status add_layer(double *mass, room *r, pe_model *m, int64_t l, in
                                double parts, posenc_error *err)
 {
     const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
-    posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_F32, 4, shape);
+    posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
     const posenc_attend_in in     = {.q      = part_of(m, l, 0, first, end),
                                      .k      = part_of(m, l, 1, 0, end),
                                      .q_pos  = posenc_positions_range((double)first, 1),
@@ -170,7 +172,7 @@ static posenc_status measure_mass(float *mass, room *r, pe_model *m, int64_t fir
     const double  parts = (double)(all * layers * m->config.heads * (end - first));
     double       *sums  = calloc((size_t)end, sizeof *sums);
     posenc_status status =
-        sums ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "run: no memory for the weights");
+        sums ? POSENC_OK : pe_train_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the weights");
     for (int64_t w = 0; w < all && !status; w++) {
         const pe_batch batch = {.windows = r->windows, .B = 1, .length = end};
         r->windows[0]        = window_of(r->config, w);
@@ -226,7 +228,7 @@ static posenc_status measure_truncated(float *truncated, room *r, pe_model *m, p
                   all  = c->windows * per_window;
     double       *sums = calloc((size_t)c->windows, sizeof *sums);
     posenc_status status =
-        sums ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses");
+        sums ? POSENC_OK : pe_train_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses");
     for (int64_t first = 0; first < all && !status; first += c->batch)
         status = read_pieces(sums, r, m, per_window, first, smaller(c->batch, all - first), err);
     for (int64_t w = 0; w < c->windows && !status; w++)

@@ -50,7 +50,8 @@ posenc_status pe_language_read(pe_language *language, const char *word, posenc_e
     for (*language = PE_ENGLISH; pe_language_code(*language); ++*language)
         if (!strcmp(word, pe_language_code(*language)))
             return POSENC_OK;
-    return pe_train_fail(err, POSENC_ARGUMENT, "lang: \"%.20s\" is not known; it must be en or zh", word);
+    return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "lang: \"%.20s\" is not known; it must be en or zh",
+                         word);
 }
 
 void pe_words_speak(pe_language language)

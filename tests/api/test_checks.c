@@ -25,7 +25,7 @@ static const posenc_encoding_info *by_distance(void)
 {
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place == POSENC_SCORE && info->by_distance && info->param_count)
+        if (info->place == POSENC_PLACE_SCORE && info->by_distance && info->param_count)
             return info;
     }
     fail();
@@ -60,17 +60,19 @@ typedef struct plan_row {
 static void sizes_that_make_no_sense_are_refused(void **state)
 {
     static const plan_row all[] = {
-        {{.B = -1, .H = 2, .Lq = 4, .D = 4}, POSENC_SHAPE, "dims.B is -1"},
-        {{.H = 4, .G = 3, .Lq = 4, .D = 4}, POSENC_SHAPE, "dims.G is 3 key heads; it must divide dims.H = 4"},
-        {{.H = 4, .Lq = 4}, POSENC_SHAPE, "dims.H is 4 and dims.D is 0"},
-        {{.D = 4, .Lq = 4}, POSENC_SHAPE, "dims.H is 0 and dims.D is 4"},
-        {{.H = 4, .D = 4}, POSENC_SHAPE, "dims.Lq and dims.Lk are 0"},
-        {{.H = 4, .D = 4, .Lq = -3}, POSENC_SHAPE, "dims.Lq is -3"},
-        {{.H = 100000, .D = 4, .Lq = 4}, POSENC_SHAPE, "dims.H is 100000"},
-        {{.H = 1, .D = 1000000, .Lq = 4}, POSENC_SHAPE, "dims.D is 1000000"},
-        {{.H = 1, .D = 4, .Lq = (int64_t)1 << 40}, POSENC_SHAPE, "dims.Lq is"},
-        {{.Lq = 4}, POSENC_SHAPE, "acts in attention; dims.H and dims.D are needed"},
-        {{.H = 65536, .D = 65536, .Lq = (int64_t)1 << 31, .d_model = 16}, POSENC_SHAPE, "too large"},
+        {{.B = -1, .H = 2, .Lq = 4, .D = 4}, POSENC_ERROR_SHAPE, "dims.B is -1"},
+        {{.H = 4, .G = 3, .Lq = 4, .D = 4},
+         POSENC_ERROR_SHAPE,
+         "dims.G is 3 key heads; it must divide dims.H = 4"},
+        {{.H = 4, .Lq = 4}, POSENC_ERROR_SHAPE, "dims.H is 4 and dims.D is 0"},
+        {{.D = 4, .Lq = 4}, POSENC_ERROR_SHAPE, "dims.H is 0 and dims.D is 4"},
+        {{.H = 4, .D = 4}, POSENC_ERROR_SHAPE, "dims.Lq and dims.Lk are 0"},
+        {{.H = 4, .D = 4, .Lq = -3}, POSENC_ERROR_SHAPE, "dims.Lq is -3"},
+        {{.H = 100000, .D = 4, .Lq = 4}, POSENC_ERROR_SHAPE, "dims.H is 100000"},
+        {{.H = 1, .D = 1000000, .Lq = 4}, POSENC_ERROR_SHAPE, "dims.D is 1000000"},
+        {{.H = 1, .D = 4, .Lq = (int64_t)1 << 40}, POSENC_ERROR_SHAPE, "dims.Lq is"},
+        {{.Lq = 4}, POSENC_ERROR_SHAPE, "acts in attention; dims.H and dims.D are needed"},
+        {{.H = 65536, .D = 65536, .Lq = (int64_t)1 << 31, .d_model = 16}, POSENC_ERROR_SHAPE, "too large"},
     };
     posenc_encoding *e;
     (void)state;
@@ -111,13 +113,13 @@ static void options_that_make_no_sense_are_refused(void **state)
     bad[8].max_distances = -1;
     assert_int_equal(posenc_encoding_create(&e, by_distance()->name, NULL, NULL), POSENC_OK);
     for (int i = 0; i < 9; i++)
-        assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &bad[i], &err), POSENC_ARGUMENT, words[i],
-                        i);
+        assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &bad[i], &err), POSENC_ERROR_ARGUMENT,
+                        words[i], i);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, &good, &err), POSENC_OK);
     posenc_plan_free(plan);
-    assert_int_equal(posenc_plan_create(NULL, e, &dims, &good, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_plan_create(&plan, NULL, &dims, &good, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_plan_create(&plan, e, NULL, &good, &err), POSENC_ARGUMENT);
+    assert_int_equal(posenc_plan_create(NULL, e, &dims, &good, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_plan_create(&plan, NULL, &dims, &good, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_plan_create(&plan, e, NULL, &good, &err), POSENC_ERROR_ARGUMENT);
     posenc_encoding_free(e);
 }
 
@@ -130,7 +132,8 @@ static void a_table_of_distances_beyond_any_memory_is_refused(void **state)
     (void)state;
     options.max_distances = (int64_t)1 << 61; /* times 8 bytes is 2^64 = 0: a workspace of nothing */
     assert_int_equal(posenc_encoding_create(&e, by_distance()->name, NULL, NULL), POSENC_OK);
-    assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &options, &err), POSENC_SHAPE, "too large", 0);
+    assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &options, &err), POSENC_ERROR_SHAPE,
+                    "too large", 0);
     posenc_encoding_free(e);
 }
 
@@ -151,12 +154,12 @@ static void encodings_that_need_a_causal_mask_say_so(void **state)
             posenc_error      err;
             c.options.mask = causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
             assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &c.options, &err), POSENC_OK);
-            void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+            void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
             const posenc_status status = posenc_attend(plan, &in, &out, work, &err);
             if (causal)
                 assert_int_equal(status, POSENC_OK);
             else
-                assert_sentence(&err, status, POSENC_UNSUPPORTED, "causal mask", i);
+                assert_sentence(&err, status, POSENC_ERROR_UNSUPPORTED, "causal mask", i);
             free(work);
             posenc_plan_free(plan);
             array_free(&o);
@@ -207,7 +210,7 @@ static void call_make(call *x, int mask)
                                     .dk      = array_tensor(&x->r.dk, 0),
                                     .dv      = array_tensor(&x->r.dv, 0),
                                     .dparams = x->dparams};
-    x->bytes = posenc_plan_workspace(x->plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES);
+    x->bytes = posenc_plan_workspace(x->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
     x->work = x->memory = aligned_alloc(64, x->bytes);
 }
 
@@ -283,9 +286,9 @@ static void q_strided(call *x) { x->in.q.stride[3] = 2; }
 static void v_strided(call *x) { x->in.v.stride[3] = 0; }
 static void o_strided(call *x) { x->out.o.stride[3] = 2; x->grad.dq.stride[3] = 2; }
 static void o_overlapping(call *x) { x->out.o.stride[1] = 0; x->grad.dq.stride[1] = 0; }
-static void q_of_ids(call *x) { x->in.q.dtype = POSENC_I64; }
-static void o_of_bytes(call *x) { x->out.o.dtype = POSENC_U8; x->grad.dq.dtype = POSENC_U8; }
-static void lse_in_half(call *x) { x->out.lse.dtype = x->grad.lse.dtype = POSENC_F16; }
+static void q_of_ids(call *x) { x->in.q.dtype = POSENC_DTYPE_I64; }
+static void o_of_bytes(call *x) { x->out.o.dtype = POSENC_DTYPE_U8; x->grad.dq.dtype = POSENC_DTYPE_U8; }
+static void lse_in_half(call *x) { x->out.lse.dtype = x->grad.lse.dtype = POSENC_DTYPE_F16; }
 static void lse_of_another_shape(call *x) { x->out.lse.shape[2] = x->grad.lse.shape[2] = 5; }
 static void o_of_another_shape(call *x) { x->out.o.shape[3] = x->grad.dout.shape[3] = 5; }
 static void too_many_items(call *x) { x->in.q.shape[0] = x->in.k.shape[0] = x->in.v.shape[0] = 3; }
@@ -295,9 +298,9 @@ static void no_workspace(call *x) { x->work = NULL; }
 static void crooked_workspace(call *x) { x->work = (char *)x->memory + 8; }
 static void no_params(call *x) { x->in.params = NULL; }
 static void param_without_data(call *x) { x->params[0].data = NULL; }
-static void param_in_half(call *x) { x->params[0].dtype = POSENC_F16; }
+static void param_in_half(call *x) { x->params[0].dtype = POSENC_DTYPE_F16; }
 static void param_of_another_shape(call *x) { x->params[0].shape[0]++; }
-static void gradient_in_half(call *x) { x->dparams[0].dtype = POSENC_BF16; }
+static void gradient_in_half(call *x) { x->dparams[0].dtype = POSENC_DTYPE_BF16; }
 static void gradient_of_another_shape(call *x) { x->dparams[0].shape[0]++; }
 static void half_positions(call *x) { x->in.q_pos = posenc_positions_range(0.5, 1); }
 static void half_steps(call *x) { x->in.k_pos = posenc_positions_range(0, 0.5); }
@@ -305,10 +308,10 @@ static void far_positions(call *x) { x->in.q_pos = posenc_positions_range(0, 100
 static void endless_positions(call *x) { x->in.q_pos = posenc_positions_range(INFINITY, 1); }
 static void huge_positions(call *x) { x->in.q_pos = posenc_positions_range(1e300, 1); }
 static void scores_of_another_shape(call *x) { x->S.shape[3]--; x->bias.shape[0]--; }
-static void scores_of_bytes(call *x) { x->S.dtype = x->bias.dtype = POSENC_U8; }
+static void scores_of_bytes(call *x) { x->S.dtype = x->bias.dtype = POSENC_DTYPE_U8; }
 static void scores_overlapping(call *x) { x->S.stride[2] = x->bias.stride[1] = 0; }
 static void no_padding_mask(call *x) { x->in.key_allowed.data = NULL; }
-static void real_padding_mask(call *x) { x->in.key_allowed.dtype = POSENC_F32; }
+static void real_padding_mask(call *x) { x->in.key_allowed.dtype = POSENC_DTYPE_F32; }
 static void padding_of_three_items(call *x) { x->in.key_allowed.shape[0] = 3; }
 static void padding_of_another_length(call *x) { x->in.key_allowed.shape[1] = 7; }
 static void no_explicit_mask(call *x) { x->in.allowed.data = NULL; }
@@ -317,18 +320,20 @@ static void no_query_segments(call *x) { x->in.q_segments.data = NULL; }
 static void no_key_segments(call *x) { x->in.k_segments.data = NULL; }
 static void segments_of_three_items(call *x) { x->in.k_segments.shape[0] = 3; }
 static void segments_of_another_length(call *x) { x->in.q_segments.shape[1] = 5; }
-static void real_segments(call *x) { x->in.q_segments.dtype = POSENC_F64; }
+static void real_segments(call *x) { x->in.q_segments.dtype = POSENC_DTYPE_F64; }
 
 // clang-format on
 
 static void positions_of_another_length(call *x)
 {
-    x->in.q_pos = posenc_positions_array(posenc_tensor_contiguous(x->ids, POSENC_I64, 1, (int64_t[]){5}));
+    x->in.q_pos =
+        posenc_positions_array(posenc_tensor_contiguous(x->ids, POSENC_DTYPE_I64, 1, (int64_t[]){5}));
 }
 
 static void positions_in_float(call *x)
 {
-    x->in.q_pos = posenc_positions_array(posenc_tensor_contiguous(x->ids, POSENC_F32, 1, (int64_t[]){6}));
+    x->in.q_pos =
+        posenc_positions_array(posenc_tensor_contiguous(x->ids, POSENC_DTYPE_F32, 1, (int64_t[]){6}));
 }
 
 // clang-format off
@@ -338,64 +343,72 @@ static const struct {
     posenc_status status;
     const char   *words;
 } rows[] = {
-    {q_without_data,              SEES_Q, POSENC_ARGUMENT, "q has no data"},
-    {k_without_data,              SEES_Q, POSENC_ARGUMENT, "k has no data"},
-    {v_without_data,              SEES_V, POSENC_ARGUMENT, "v has no data"},
-    {o_without_data,              SEES_V, POSENC_ARGUMENT, "o has no data"},
-    {three_key_heads,             SEES_Q, POSENC_SHAPE,
+    {q_without_data,              SEES_Q, POSENC_ERROR_ARGUMENT, "q has no data"},
+    {k_without_data,              SEES_Q, POSENC_ERROR_ARGUMENT, "k has no data"},
+    {v_without_data,              SEES_V, POSENC_ERROR_ARGUMENT, "v has no data"},
+    {o_without_data,              SEES_V, POSENC_ERROR_ARGUMENT, "o has no data"},
+    {three_key_heads,             SEES_Q, POSENC_ERROR_SHAPE,
      "k has 3 heads but q has 4; heads of k must divide heads of q"},
-    {one_key_head,                SEES_Q, POSENC_SHAPE, "k has shape [2,1,8,8]; it must be [2,2,any,8]"},
-    {two_heads,                   SEES_Q, POSENC_SHAPE, "q has shape [2,2,6,8]; it must be [any,4,any,8]"},
-    {narrow_q,                    SEES_Q, POSENC_SHAPE, "q has shape [2,4,6,7]; it must be [any,4,any,8]"},
-    {three_axes,                  SEES_Q, POSENC_SHAPE, "q has shape [2,4,6]"},
-    {k_of_another_batch,          SEES_Q, POSENC_SHAPE, "k has shape [1,2,8,8]; it must be [2,2,any,8]"},
-    {v_of_another_length,         SEES_V, POSENC_SHAPE, "v has shape [2,2,7,6]; it must be [2,2,8,6]"},
-    {q_strided,                   SEES_Q, POSENC_SHAPE, "q: its last axis has stride 2; it must be 1"},
-    {v_strided,                   SEES_V, POSENC_SHAPE, "v: its last axis has stride 0; it must be 1"},
-    {o_strided,                   SEES_V, POSENC_SHAPE, "its last axis has stride 2"},
-    {o_overlapping,               SEES_V, POSENC_SHAPE,
+    {one_key_head,                SEES_Q, POSENC_ERROR_SHAPE,
+     "k has shape [2,1,8,8]; it must be [2,2,any,8]"},
+    {two_heads,                   SEES_Q, POSENC_ERROR_SHAPE,
+     "q has shape [2,2,6,8]; it must be [any,4,any,8]"},
+    {narrow_q,                    SEES_Q, POSENC_ERROR_SHAPE,
+     "q has shape [2,4,6,7]; it must be [any,4,any,8]"},
+    {three_axes,                  SEES_Q, POSENC_ERROR_SHAPE, "q has shape [2,4,6]"},
+    {k_of_another_batch,          SEES_Q, POSENC_ERROR_SHAPE,
+     "k has shape [1,2,8,8]; it must be [2,2,any,8]"},
+    {v_of_another_length,         SEES_V, POSENC_ERROR_SHAPE, "v has shape [2,2,7,6]; it must be [2,2,8,6]"},
+    {q_strided,                   SEES_Q, POSENC_ERROR_SHAPE, "q: its last axis has stride 2; it must be 1"},
+    {v_strided,                   SEES_V, POSENC_ERROR_SHAPE, "v: its last axis has stride 0; it must be 1"},
+    {o_strided,                   SEES_V, POSENC_ERROR_SHAPE, "its last axis has stride 2"},
+    {o_overlapping,               SEES_V, POSENC_ERROR_SHAPE,
      "has stride 0 on axis 1; outputs must not overlap themselves"},
-    {q_of_ids,                    SEES_Q, POSENC_DTYPE, "q is I64; it must be F32, F64, F16 or BF16"},
-    {o_of_bytes,                  SEES_V, POSENC_DTYPE, "is U8"},
-    {lse_in_half,                 SEES_V, POSENC_DTYPE, "lse must be F32 or F64, not F16"},
-    {lse_of_another_shape,        SEES_V, POSENC_SHAPE, "lse has shape [2,4,5]; it must be [2,4,6]"},
-    {o_of_another_shape,          SEES_V, POSENC_SHAPE, "[2,4,6,5]; it must be [2,4,6,6]"},
-    {too_many_items,              SEES_Q, POSENC_RANGE, "the batch is 3 but the plan was made for at most 2"},
-    {too_many_queries,            SEES_Q, POSENC_RANGE,
+    {q_of_ids,                    SEES_Q, POSENC_ERROR_DTYPE, "q is I64; it must be F32, F64, F16 or BF16"},
+    {o_of_bytes,                  SEES_V, POSENC_ERROR_DTYPE, "is U8"},
+    {lse_in_half,                 SEES_V, POSENC_ERROR_DTYPE, "lse must be F32 or F64, not F16"},
+    {lse_of_another_shape,        SEES_V, POSENC_ERROR_SHAPE, "lse has shape [2,4,5]; it must be [2,4,6]"},
+    {o_of_another_shape,          SEES_V, POSENC_ERROR_SHAPE, "[2,4,6,5]; it must be [2,4,6,6]"},
+    {too_many_items,              SEES_Q, POSENC_ERROR_RANGE,
+     "the batch is 3 but the plan was made for at most 2"},
+    {too_many_queries,            SEES_Q, POSENC_ERROR_RANGE,
      "the number of queries is 7 but the plan was made for at most 6"},
-    {too_many_keys,               SEES_Q, POSENC_RANGE,
+    {too_many_keys,               SEES_Q, POSENC_ERROR_RANGE,
      "the number of keys is 9 but the plan was made for at most 8"},
-    {no_workspace,                EVERY,  POSENC_WORKSPACE,
+    {no_workspace,                EVERY,  POSENC_ERROR_WORKSPACE,
      "workspace is NULL; give posenc_plan_workspace() bytes aligned to 64"},
-    {crooked_workspace,           EVERY,  POSENC_WORKSPACE, "workspace is not aligned"},
-    {no_params,                   EVERY,  POSENC_ARGUMENT, "params is NULL, but"},
-    {param_without_data,          EVERY,  POSENC_ARGUMENT, "has no data"},
-    {param_in_half,               EVERY,  POSENC_DTYPE, "must be contiguous F32 or F64"},
-    {param_of_another_shape,      EVERY,  POSENC_SHAPE, "has shape ["},
-    {gradient_in_half,            BACK,   POSENC_DTYPE, "must be contiguous F32 or F64"},
-    {gradient_of_another_shape,   BACK,   POSENC_SHAPE, "has shape ["},
-    {half_positions,              EVERY,  POSENC_RANGE,
+    {crooked_workspace,           EVERY,  POSENC_ERROR_WORKSPACE, "workspace is not aligned"},
+    {no_params,                   EVERY,  POSENC_ERROR_ARGUMENT, "params is NULL, but"},
+    {param_without_data,          EVERY,  POSENC_ERROR_ARGUMENT, "has no data"},
+    {param_in_half,               EVERY,  POSENC_ERROR_DTYPE, "must be contiguous F32 or F64"},
+    {param_of_another_shape,      EVERY,  POSENC_ERROR_SHAPE, "has shape ["},
+    {gradient_in_half,            BACK,   POSENC_ERROR_DTYPE, "must be contiguous F32 or F64"},
+    {gradient_of_another_shape,   BACK,   POSENC_ERROR_SHAPE, "has shape ["},
+    {half_positions,              EVERY,  POSENC_ERROR_RANGE,
      "acts by whole distances; positions must be whole numbers"},
-    {half_steps,                  EVERY,  POSENC_RANGE, "acts by whole distances"},
-    {far_positions,               EVERY,  POSENC_RANGE, "set options.max_distances"},
-    {endless_positions,           EVERY,  POSENC_ARGUMENT, "q_pos: start and step must be finite"},
-    {huge_positions,              EVERY,  POSENC_RANGE, "positions must stay below 2^53"},
-    {positions_of_another_length, EVERY,  POSENC_SHAPE, "1 items of 5 positions"},
-    {positions_in_float,          EVERY,  POSENC_DTYPE, "q_pos is F32; positions must be I64 or F64"},
-    {scores_of_another_shape,     SHOWN,  POSENC_SHAPE, "it must be ["},
-    {scores_of_bytes,             SHOWN,  POSENC_DTYPE, "is U8; an output must be"},
-    {scores_overlapping,          SHOWN,  POSENC_SHAPE, "outputs must not overlap themselves"},
-    {no_padding_mask,             SEES_V, POSENC_ARGUMENT, "key_allowed has no data"},
-    {real_padding_mask,           SEES_V, POSENC_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
-    {padding_of_three_items,      SEES_V, POSENC_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
-    {padding_of_another_length,   SEES_V, POSENC_SHAPE, "key_allowed has shape [2,7]; it must be [any,8]"},
-    {no_explicit_mask,            SEES_V, POSENC_ARGUMENT, "allowed has no data"},
-    {explicit_mask_of_two_heads,  SEES_V, POSENC_SHAPE, "allowed must be U8 [1 or 2, 1 or 4, 6, 8]"},
-    {no_query_segments,           SEES_V, POSENC_ARGUMENT, "q_segments has no data"},
-    {no_key_segments,             SEES_V, POSENC_ARGUMENT, "k_segments has no data"},
-    {segments_of_three_items,     SEES_V, POSENC_SHAPE, "k_segments must be I64 or U8 for 1 or 2 items"},
-    {segments_of_another_length,  SEES_V, POSENC_SHAPE, "q_segments has shape [2,5]; it must be [any,6]"},
-    {real_segments,               SEES_V, POSENC_SHAPE, "q_segments must be I64 or U8"},
+    {half_steps,                  EVERY,  POSENC_ERROR_RANGE, "acts by whole distances"},
+    {far_positions,               EVERY,  POSENC_ERROR_RANGE, "set options.max_distances"},
+    {endless_positions,           EVERY,  POSENC_ERROR_ARGUMENT, "q_pos: start and step must be finite"},
+    {huge_positions,              EVERY,  POSENC_ERROR_RANGE, "positions must stay below 2^53"},
+    {positions_of_another_length, EVERY,  POSENC_ERROR_SHAPE, "1 items of 5 positions"},
+    {positions_in_float,          EVERY,  POSENC_ERROR_DTYPE, "q_pos is F32; positions must be I64 or F64"},
+    {scores_of_another_shape,     SHOWN,  POSENC_ERROR_SHAPE, "it must be ["},
+    {scores_of_bytes,             SHOWN,  POSENC_ERROR_DTYPE, "is U8; an output must be"},
+    {scores_overlapping,          SHOWN,  POSENC_ERROR_SHAPE, "outputs must not overlap themselves"},
+    {no_padding_mask,             SEES_V, POSENC_ERROR_ARGUMENT, "key_allowed has no data"},
+    {real_padding_mask,           SEES_V, POSENC_ERROR_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
+    {padding_of_three_items,      SEES_V, POSENC_ERROR_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
+    {padding_of_another_length,   SEES_V, POSENC_ERROR_SHAPE,
+     "key_allowed has shape [2,7]; it must be [any,8]"},
+    {no_explicit_mask,            SEES_V, POSENC_ERROR_ARGUMENT, "allowed has no data"},
+    {explicit_mask_of_two_heads,  SEES_V, POSENC_ERROR_SHAPE, "allowed must be U8 [1 or 2, 1 or 4, 6, 8]"},
+    {no_query_segments,           SEES_V, POSENC_ERROR_ARGUMENT, "q_segments has no data"},
+    {no_key_segments,             SEES_V, POSENC_ERROR_ARGUMENT, "k_segments has no data"},
+    {segments_of_three_items,     SEES_V, POSENC_ERROR_SHAPE,
+     "k_segments must be I64 or U8 for 1 or 2 items"},
+    {segments_of_another_length,  SEES_V, POSENC_ERROR_SHAPE,
+     "q_segments has shape [2,5]; it must be [any,6]"},
+    {real_segments,               SEES_V, POSENC_ERROR_SHAPE, "q_segments must be I64 or U8"},
 };
 // clang-format on
 
@@ -425,19 +438,20 @@ static void a_missing_struct_is_refused(void **state)
     posenc_error err;
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
-    assert_int_equal(posenc_attend(NULL, &x.in, &x.out, x.work, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, NULL, &x.out, x.work, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, &x.in, NULL, x.work, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_attend_backward(x.plan, &x.in, NULL, x.work, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_scores(x.plan, &x.in, NULL, x.work, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_bias(x.plan, &x.in, NULL, x.work, &err), POSENC_ARGUMENT);
+    assert_int_equal(posenc_attend(NULL, &x.in, &x.out, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend(x.plan, NULL, &x.out, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend_backward(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_scores(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_bias(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
     call_free(&x);
 }
 
 /* Shorter runs than planned, without lse, in any storage type, are no mistakes. */
 static void what_the_plan_allows_is_not_refused(void **state)
 {
-    static const posenc_dtype types[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_F64, POSENC_DTYPE_F16,
+                                         POSENC_DTYPE_BF16};
     call                      x;
     posenc_error              err;
     (void)state;
@@ -466,12 +480,12 @@ static void a_rotation_without_a_rotary_part_is_refused(void **state)
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
     const posenc_rotate_io io = {.q = x.in.q, .to_q = x.in.q, .direction = 1};
-    assert_sentence(&err, posenc_rotate(x.plan, &io, x.work, &err), POSENC_UNSUPPORTED,
+    assert_sentence(&err, posenc_rotate(x.plan, &io, x.work, &err), POSENC_ERROR_UNSUPPORTED,
                     "has no part at place rotary", 0);
-    assert_sentence(&err, posenc_rotary_frequencies(x.plan, NULL, &pairs, NULL, &err), POSENC_UNSUPPORTED,
-                    "has no part at place rotary", 1);
+    assert_sentence(&err, posenc_rotary_frequencies(x.plan, NULL, &pairs, NULL, &err),
+                    POSENC_ERROR_UNSUPPORTED, "has no part at place rotary", 1);
     const posenc_rows_in in = {.params = x.params};
-    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, x.work, &err), POSENC_UNSUPPORTED,
+    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, x.work, &err), POSENC_ERROR_UNSUPPORTED,
                     "has no part at place input", 2);
     call_free(&x);
 }
@@ -483,23 +497,23 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     posenc_error     err;
     array            q = array_make4(2, 4, 6, 8), to = array_make4(2, 4, 6, 8);
     (void)state;
-    assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_ROTARY)->name, NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_PLACE_ROTARY)->name, NULL, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     const posenc_rotate_io good = {.q = array_tensor(&q, 0), .to_q = array_tensor(&to, 0), .direction = 1};
     posenc_rotate_io       bad[8];
     static const struct {
         posenc_status status;
         const char   *words;
     } want[8] = {
-        {POSENC_ARGUMENT, "direction is 0; it must be 1 or -1"},
-        {POSENC_ARGUMENT, "q or k must have data"},
-        {POSENC_ARGUMENT, "to_q has no data"},
-        {POSENC_SHAPE, "to_q has shape [2,4,5,8]; it must be [2,4,6,8]"},
-        {POSENC_SHAPE, "q has shape [2,3,6,8]"},
-        {POSENC_SHAPE, "last axis has stride 1"},
-        {POSENC_ARGUMENT, "q_pos: start and step must be finite"},
-        {POSENC_SHAPE, "outputs must not overlap"},
+        {POSENC_ERROR_ARGUMENT, "direction is 0; it must be 1 or -1"},
+        {POSENC_ERROR_ARGUMENT, "q or k must have data"},
+        {POSENC_ERROR_ARGUMENT, "to_q has no data"},
+        {POSENC_ERROR_SHAPE, "to_q has shape [2,4,5,8]; it must be [2,4,6,8]"},
+        {POSENC_ERROR_SHAPE, "q has shape [2,3,6,8]"},
+        {POSENC_ERROR_SHAPE, "last axis has stride 1"},
+        {POSENC_ERROR_ARGUMENT, "q_pos: start and step must be finite"},
+        {POSENC_ERROR_SHAPE, "outputs must not overlap"},
     };
     for (int i = 0; i < 8; i++)
         bad[i] = good;
@@ -514,7 +528,7 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     memset(to.narrow, PATTERN, (size_t)to.count * sizeof(float));
     for (int i = 0; i < 8; i++)
         assert_sentence(&err, posenc_rotate(plan, &bad[i], work, &err), want[i].status, want[i].words, i);
-    assert_int_equal(posenc_rotate(plan, &good, NULL, &err), POSENC_WORKSPACE);
+    assert_int_equal(posenc_rotate(plan, &good, NULL, &err), POSENC_ERROR_WORKSPACE);
     assert_pattern(to.narrow, (size_t)to.count * sizeof(float));
     assert_int_equal(posenc_rotate(plan, &good, work, &err), POSENC_OK);
     free(work);
@@ -534,7 +548,7 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         posenc_plan                *plan;
         posenc_error                err;
         char                        settings[80];
-        if (!info->row_limit || info->place != POSENC_INPUT)
+        if (!info->row_limit || info->place != POSENC_PLACE_INPUT)
             continue;
         snprintf(settings, sizeof settings, "%s=10", info->row_limit);
         assert_int_equal(posenc_encoding_create(&e, info->name, settings, NULL), POSENC_OK);
@@ -544,7 +558,7 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         assert_int_equal(posenc_param_shape(e, &dims, 0, &ndim, shape, NULL), POSENC_OK);
         array         table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
         posenc_tensor params = array_tensor(&table, 1), to = array_tensor(&y, 1);
-        void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+        void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
         const struct {
             double      start, step;
             const char *words;
@@ -557,7 +571,8 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         memset(y.wide, PATTERN, (size_t)y.count * sizeof(double));
         for (int x = 0; x < 3; x++) {
             in.pos = posenc_positions_range(all[x].start, all[x].step);
-            assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_RANGE, all[x].words, x);
+            assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_RANGE, all[x].words,
+                            x);
         }
         assert_pattern(y.wide, (size_t)y.count * sizeof(double));
         free(work);
@@ -577,9 +592,9 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     array            x = array_make(3, (int64_t[]){2, 6, dims.d_model}), y = array_make(3, x.shape);
     posenc_tensor    bad[4];
     (void)state;
-    assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_INPUT)->name, NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_PLACE_INPUT)->name, NULL, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-    void                    *work     = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void                    *work     = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     static const char *const words[4] = {"y has no data", "it must be [any,any,16]", "y is I64",
                                          "outputs must not overlap"};
     posenc_rows_in           in       = {.x = array_tensor(&x, 1)};
@@ -587,7 +602,7 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
         bad[i] = array_tensor(&y, 1);
     bad[0].data      = NULL;
     bad[1].shape[2]  = 15;
-    bad[2].dtype     = POSENC_I64;
+    bad[2].dtype     = POSENC_DTYPE_I64;
     bad[3].stride[1] = 0;
     memset(y.wide, PATTERN, (size_t)y.count * sizeof(double));
     for (int i = 0; i < 4; i++) {
@@ -596,14 +611,14 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     }
     posenc_tensor to = array_tensor(&y, 1);
     in.x.shape[1]    = 5;
-    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_SHAPE,
+    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_SHAPE,
                     "x has shape [2,5,16]; it must be [2,6,16]", 0);
     in.x.shape[1] = 6;
-    assert_int_equal(posenc_rows(plan, &in, &to, NULL, &err), POSENC_WORKSPACE);
-    in.x.dtype = POSENC_I64;
-    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_DTYPE, "x is I64", 1);
+    assert_int_equal(posenc_rows(plan, &in, &to, NULL, &err), POSENC_ERROR_WORKSPACE);
+    in.x.dtype = POSENC_DTYPE_I64;
+    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_DTYPE, "x is I64", 1);
     assert_pattern(y.wide, (size_t)y.count * sizeof(double));
-    in.x.dtype = POSENC_F64;
+    in.x.dtype = POSENC_DTYPE_F64;
     assert_int_equal(posenc_rows(plan, &in, &to, work, &err), POSENC_OK);
     free(work);
     array_free(&x), array_free(&y);
@@ -620,15 +635,16 @@ static void index_maps_refuse_what_they_do_not_know(void **state)
         posenc_status status;
         const char   *words;
     } all[] = {
-        {"t6", "", POSENC_ARGUMENT, "'t6' is unknown; there are t5 and deberta"},
-        {"t5", "buckets=3", POSENC_SETTING, "has no setting 'buckets=3'"},
-        {"t5", "num_buckets", POSENC_SETTING, "has no setting 'num_buckets'"},
-        {"t5", "num_buckets=x", POSENC_SETTING, "is not a number"},
-        {"t5", "num_buckets=1", POSENC_SETTING, "out of range"},
-        {"t5", "num_buckets=L", POSENC_SETTING, "num_buckets=L is 0; it must be"}, /* no size is known here */
-        {"deberta", "position_buckets=Dv", POSENC_SETTING, "position_buckets=Dv is 0"},
-        {"t5", "num_buckets=32 max_distance=8", POSENC_SETTING, "max_distance"},
-        {"deberta", "position_buckets=512 max_relative_positions=200", POSENC_SETTING, "must exceed"},
+        {"t6", "", POSENC_ERROR_ARGUMENT, "'t6' is unknown; there are t5 and deberta"},
+        {"t5", "buckets=3", POSENC_ERROR_SETTING, "has no setting 'buckets=3'"},
+        {"t5", "num_buckets", POSENC_ERROR_SETTING, "has no setting 'num_buckets'"},
+        {"t5", "num_buckets=x", POSENC_ERROR_SETTING, "is not a number"},
+        {"t5", "num_buckets=1", POSENC_ERROR_SETTING, "out of range"},
+        {"t5", "num_buckets=L", POSENC_ERROR_SETTING,
+         "num_buckets=L is 0; it must be"}, /* no size is known here */
+        {"deberta", "position_buckets=Dv", POSENC_ERROR_SETTING, "position_buckets=Dv is 0"},
+        {"t5", "num_buckets=32 max_distance=8", POSENC_ERROR_SETTING, "max_distance"},
+        {"deberta", "position_buckets=512 max_relative_positions=200", POSENC_ERROR_SETTING, "must exceed"},
     };
     const int64_t rel[3] = {-5, 0, 700};
     int64_t       out[3] = {77, 77, 77};
@@ -637,8 +653,8 @@ static void index_maps_refuse_what_they_do_not_know(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_sentence(&err, posenc_index_map(all[i].map, all[i].settings, rel, 3, out, &err), all[i].status,
                         all[i].words, (int)i);
-    assert_int_equal(posenc_index_map(NULL, "", rel, 3, out, &err), POSENC_ARGUMENT);
-    assert_int_equal(posenc_index_map("t5", "", NULL, 3, out, &err), POSENC_ARGUMENT);
+    assert_int_equal(posenc_index_map(NULL, "", rel, 3, out, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_index_map("t5", "", NULL, 3, out, &err), POSENC_ERROR_ARGUMENT);
     for (int i = 0; i < 3; i++)
         assert_int_equal(out[i], 77);
     assert_int_equal(posenc_index_map("t5", "bidirectional=no, num_buckets=32", rel, 3, out, &err),

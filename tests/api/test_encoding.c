@@ -80,7 +80,7 @@ static void every_text_that_list_prints_is_there(void **state)
                     info->pictures);
         for (int s = 0; s < info->setting_count; s++) {
             const posenc_setting_info *x = &info->settings[s];
-            assert_true(x->name && x->type && x->standard && x->range && x->meaning && *x->meaning);
+            assert_true(x->name && x->type && x->default_value && x->range && x->meaning && *x->meaning);
             for (int t = 0; t < s; t++)
                 assert_string_not_equal(x->name, info->settings[t].name);
         }
@@ -112,9 +112,10 @@ static void a_standard_may_be_written_and_is_not_repeated(void **state)
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
         for (int s = 0; s < info->setting_count; s++) {
             char settings[160];
-            if (!*info->settings[s].standard || names_a_setting(info, info->settings[s].standard))
+            if (!*info->settings[s].default_value || names_a_setting(info, info->settings[s].default_value))
                 continue;
-            snprintf(settings, sizeof settings, "%s=%s", info->settings[s].name, info->settings[s].standard);
+            snprintf(settings, sizeof settings, "%s=%s", info->settings[s].name,
+                     info->settings[s].default_value);
             assert_canonical(info->name, settings, info->name);
         }
     }
@@ -125,13 +126,13 @@ static void an_unknown_setting_is_refused_with_the_nearest(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        assert_refused(info->name, "scalee=1", POSENC_SETTING, "did you mean 'scale'?");
+        assert_refused(info->name, "scalee=1", POSENC_ERROR_SETTING, "did you mean 'scale'?");
         for (int s = 0; s < info->setting_count; s++) {
             char settings[160], words[300];
             snprintf(settings, sizeof settings, "%sx=1", info->settings[s].name);
             snprintf(words, sizeof words, "%s has no setting '%sx'; did you mean '%s'?", info->name,
                      info->settings[s].name, info->settings[s].name);
-            assert_refused(info->name, settings, POSENC_SETTING, words);
+            assert_refused(info->name, settings, POSENC_ERROR_SETTING, words);
         }
     }
 }
@@ -155,9 +156,10 @@ static void a_small_model_is_a_canonical_spec_and_a_buffer_too_small_is_refused(
         posenc_encoding_free(e);
         posenc_encoding_free(again);
         if (strlen(small) >= sizeof tight)
-            assert_int_equal(posenc_small_model(name, &dims, tight, sizeof tight, &err), POSENC_ARGUMENT);
+            assert_int_equal(posenc_small_model(name, &dims, tight, sizeof tight, &err),
+                             POSENC_ERROR_ARGUMENT);
     }
-    assert_int_equal(posenc_small_model("no such", &dims, (char[8]){0}, 8, NULL), POSENC_SETTING);
+    assert_int_equal(posenc_small_model("no such", &dims, (char[8]){0}, 8, NULL), POSENC_ERROR_SETTING);
 }
 
 /* ---- the grammar ---- */
@@ -174,9 +176,9 @@ static words find_words(void)
     words w = {0};
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place == POSENC_SCORE && info->param_count && !w.scoring)
+        if (info->place == POSENC_PLACE_SCORE && info->param_count && !w.scoring)
             w.scoring = info;
-        for (int s = 0; info->place == POSENC_ROTARY && s < info->setting_count; s++) {
+        for (int s = 0; info->place == POSENC_PLACE_ROTARY && s < info->setting_count; s++) {
             w.turning = info;
             if (!strcmp(info->settings[s].type, "real"))
                 w.real = info->settings[s].name;
@@ -231,9 +233,9 @@ static void a_combination_is_written_by_place_and_knows_its_parts(void **state)
     posenc_encoding *e = create(with_words("%s+%t[%r=77]"), NULL);
     (void)state;
     assert_string_equal(posenc_encoding_spec(e), with_words("%t[%r=77]+%s"));
-    assert_ptr_equal(posenc_encoding_part(e, POSENC_ROTARY), w.turning);
-    assert_ptr_equal(posenc_encoding_part(e, POSENC_SCORE), w.scoring);
-    assert_null(posenc_encoding_part(e, POSENC_INPUT));
+    assert_ptr_equal(posenc_encoding_part(e, POSENC_PLACE_ROTARY), w.turning);
+    assert_ptr_equal(posenc_encoding_part(e, POSENC_PLACE_SCORE), w.scoring);
+    assert_null(posenc_encoding_part(e, POSENC_PLACE_INPUT));
     assert_null(posenc_encoding_part(e, (posenc_place)99));
     for (int i = 0; i < posenc_param_count(e); i++) { /* "encoding.name" */
         assert_int_equal(strncmp(posenc_param_name(e, i), w.scoring->name, strlen(w.scoring->name)), 0);
@@ -282,32 +284,34 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
         posenc_status status;
         const char   *words;
     } all[] = {
-        {"", NULL, POSENC_SETTING, "name is missing"},
-        {"%t+", NULL, POSENC_SETTING, "name is missing"},
-        {"+%t", NULL, POSENC_SETTING, "name is missing"},
-        {"%t+%t", NULL, POSENC_UNSUPPORTED, "both act at place rotary; join at most one encoding per place"},
-        {"%tx", NULL, POSENC_SETTING, "unknown encoding"},
-        {"%t[%r=5", NULL, POSENC_SETTING, "'[' without ']'"},
-        {"%t[%r=5]]", NULL, POSENC_SETTING, ""},
-        {"%t[%r=5]x", NULL, POSENC_SETTING, "'[' without ']'"},
-        {"%t[%r]", NULL, POSENC_SETTING, "has no value; write name=value"},
-        {"%t[%r=]", NULL, POSENC_SETTING, "1 to 63 characters"},
-        {"%t[=5]", NULL, POSENC_SETTING, "no setting ''"},
-        {"%t[%r=abc]", NULL, POSENC_SETTING, "is not a number"},
-        {"%t[%r=1:2]", NULL, POSENC_SETTING,
+        {"", NULL, POSENC_ERROR_SETTING, "name is missing"},
+        {"%t+", NULL, POSENC_ERROR_SETTING, "name is missing"},
+        {"+%t", NULL, POSENC_ERROR_SETTING, "name is missing"},
+        {"%t+%t", NULL, POSENC_ERROR_UNSUPPORTED,
+         "both act at place rotary; join at most one encoding per place"},
+        {"%tx", NULL, POSENC_ERROR_SETTING, "unknown encoding"},
+        {"%t[%r=5", NULL, POSENC_ERROR_SETTING, "'[' without ']'"},
+        {"%t[%r=5]]", NULL, POSENC_ERROR_SETTING, ""},
+        {"%t[%r=5]x", NULL, POSENC_ERROR_SETTING, "'[' without ']'"},
+        {"%t[%r]", NULL, POSENC_ERROR_SETTING, "has no value; write name=value"},
+        {"%t[%r=]", NULL, POSENC_ERROR_SETTING, "1 to 63 characters"},
+        {"%t[=5]", NULL, POSENC_ERROR_SETTING, "no setting ''"},
+        {"%t[%r=abc]", NULL, POSENC_ERROR_SETTING, "is not a number"},
+        {"%t[%r=1:2]", NULL, POSENC_ERROR_SETTING,
          "%r=1:2 is not a number"}, /* a piece without '=' goes on with the value */
-        {"%t[%i=-2]", NULL, POSENC_SETTING, "out of range"},
-        {"%t", "nobody.%r=5", POSENC_SETTING, "names no encoding of this specification"},
-        {"%t+%s", "wrong=5", POSENC_SETTING, "has no setting 'wrong'"},
-        {"%t", "%r", POSENC_SETTING, "has no value"},
-        {"%t[scale=x]", NULL, POSENC_SETTING, "scale=x is not a number"},
+        {"%t[%i=-2]", NULL, POSENC_ERROR_SETTING, "out of range"},
+        {"%t", "nobody.%r=5", POSENC_ERROR_SETTING, "names no encoding of this specification"},
+        {"%t+%s", "wrong=5", POSENC_ERROR_SETTING, "has no setting 'wrong'"},
+        {"%t", "%r", POSENC_ERROR_SETTING, "has no value"},
+        {"%t[scale=x]", NULL, POSENC_ERROR_SETTING, "scale=x is not a number"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_refused(with_words(all[i].spec), all[i].settings ? with_words(all[i].settings) : NULL,
                        all[i].status, with_words(all[i].words));
-    assert_int_equal(posenc_encoding_create(NULL, "x", NULL, NULL), POSENC_ARGUMENT);
-    assert_int_equal(posenc_encoding_create(&(posenc_encoding *){NULL}, NULL, NULL, NULL), POSENC_ARGUMENT);
+    assert_int_equal(posenc_encoding_create(NULL, "x", NULL, NULL), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_encoding_create(&(posenc_encoding *){NULL}, NULL, NULL, NULL),
+                     POSENC_ERROR_ARGUMENT);
 }
 
 static void text_of_any_length_is_refused_not_cut(void **state)
@@ -315,10 +319,10 @@ static void text_of_any_length_is_refused_not_cut(void **state)
     static char long_name[10000], long_value[10000];
     (void)state;
     memset(long_name, 'n', sizeof long_name - 1);
-    assert_refused(long_name, NULL, POSENC_SETTING, "unknown encoding 'nnn");
+    assert_refused(long_name, NULL, POSENC_ERROR_SETTING, "unknown encoding 'nnn");
     memset(long_value, '1', sizeof long_value - 1);
     memcpy(long_value, with_words("%r=1"), strlen(with_words("%r=1")));
-    assert_refused(with_words("%t"), long_value, POSENC_SETTING, "1 to 63 characters");
+    assert_refused(with_words("%t"), long_value, POSENC_ERROR_SETTING, "1 to 63 characters");
 }
 
 static void no_text_does_more_than_be_refused(void **state)
@@ -378,9 +382,9 @@ static void shapes_follow_sizes_and_settings(void **state)
                 assert_true(shape[a] >= 1);
         }
         assert_int_equal(posenc_param_shape(e, &dims, posenc_param_count(e), &ndim, shape, &err),
-                         POSENC_ARGUMENT);
-        assert_int_equal(posenc_param_shape(e, &dims, -1, &ndim, shape, &err), POSENC_ARGUMENT);
-        assert_int_equal(posenc_param_shape(NULL, &dims, 0, &ndim, shape, &err), POSENC_ARGUMENT);
+                         POSENC_ERROR_ARGUMENT);
+        assert_int_equal(posenc_param_shape(e, &dims, -1, &ndim, shape, &err), POSENC_ERROR_ARGUMENT);
+        assert_int_equal(posenc_param_shape(NULL, &dims, 0, &ndim, shape, &err), POSENC_ERROR_ARGUMENT);
         posenc_encoding_free(e);
     }
 }
@@ -396,8 +400,8 @@ static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
         if (!info->by_word)
             continue;
         posenc_encoding *e = create(info->name, NULL);
-        assert_int_equal(info->place, POSENC_INPUT);
-        assert_int_equal(posenc_coordinates(e), 2);
+        assert_int_equal(info->place, POSENC_PLACE_INPUT);
+        assert_int_equal(posenc_rows_coordinates(e), 2);
         posenc_encoding_free(e);
         found = 1;
     }
@@ -424,15 +428,15 @@ static void the_input_part_tells_its_coordinates_and_the_tokens_of_its_grid(void
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         posenc_encoding *e = create(all[i].spec, NULL);
-        assert_int_equal(posenc_coordinates(e), all[i].coordinates);
+        assert_int_equal(posenc_rows_coordinates(e), all[i].coordinates);
         assert_int_equal(posenc_rows_tokens(e, &d, &tokens, &err), POSENC_OK);
         assert_true(tokens == all[i].tokens);
-        assert_int_equal(posenc_rows_tokens(e, &d, NULL, &err), POSENC_ARGUMENT);
+        assert_int_equal(posenc_rows_tokens(e, &d, NULL, &err), POSENC_ERROR_ARGUMENT);
         posenc_encoding_free(e);
     }
     posenc_encoding *rope = create("rope", NULL);
-    assert_int_equal(posenc_coordinates(rope), 1);
-    assert_int_equal(posenc_rows_tokens(rope, &d, &tokens, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(posenc_rows_coordinates(rope), 1);
+    assert_int_equal(posenc_rows_tokens(rope, &d, &tokens, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "rope has no part at place input"));
     posenc_encoding_free(rope);
 }

@@ -54,7 +54,7 @@ static subject *make(const char *spec)
     if (posenc_encoding_create(&s->e, spec, NULL, &err) ||
         posenc_plan_create(&s->plan, s->e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    s->work = aligned_alloc(64, posenc_plan_workspace(s->plan, POSENC_FORWARD));
+    s->work = aligned_alloc(64, posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD));
     if (posenc_rotary_pairs(s->plan, NULL, 0, s->pairs, s->work, &err))
         fail_msg("%s", err.message);
     return s;
@@ -79,13 +79,14 @@ static void turn(subject *s, double *positions, int64_t n)
                 s->narrow[i * D + s->pairs[m].from[c]] =
                     (float)(s->wide[i * D + s->pairs[m].from[c]] = c == 0);
     for (int wide = 0; wide < 2; wide++) {
-        const posenc_tensor x = posenc_tensor_contiguous(wide ? (void *)s->wide : (void *)s->narrow,
-                                                         wide ? POSENC_F64 : POSENC_F32, 4, shape);
+        const posenc_tensor x =
+            posenc_tensor_contiguous(wide ? (void *)s->wide : (void *)s->narrow,
+                                     wide ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32, 4, shape);
         const posenc_rotate_io io = {.q         = x,
                                      .to_q      = x,
                                      .direction = 1,
                                      .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
-                                             positions, POSENC_F64, 1, (const int64_t[]){n}))};
+                                             positions, POSENC_DTYPE_F64, 1, (const int64_t[]){n}))};
         if (posenc_rotate(s->plan, &io, s->work, &err))
             fail_msg("%s", err.message);
     }
@@ -176,8 +177,8 @@ static void rows_of_a_range_are_exact(void **state)
             const double           first = start == 0 ? 0 : (start % 2 ? 1 : -1) * floor(exp2(30.9 * u));
             const posenc_positions pos   = posenc_positions_range(first, 1);
             posenc_tensor          table =
-                posenc_tensor_contiguous(s->narrow, POSENC_F32, 3, (const int64_t[]){1, BLOCK, D});
-            if (posenc_rotary_table(s->plan, POSENC_QUERIES, NULL, &pos, &table, s->work, &err))
+                posenc_tensor_contiguous(s->narrow, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
+            if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES, NULL, &pos, &table, s->work, &err))
                 fail_msg("%s", err.message);
             for (int i = 0; i < 2 * BLOCK; i++) {
                 const int    r = i / 2, m = (i * 29 + start) % M;
@@ -210,11 +211,11 @@ static void rows_of_sines_are_exact(void **state)
         double               worst = 0;
         const posenc_dims    dims  = {.B = 1, .Lq = BLOCK, .Lk = BLOCK, .d_model = D};
         const posenc_rows_in in    = {.pos = posenc_positions_range(70000, 1)};
-        posenc_tensor        y = posenc_tensor_contiguous(x, POSENC_F32, 3, (const int64_t[]){1, BLOCK, D});
+        posenc_tensor y = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
         if (posenc_encoding_create(&e, tables[t].spec, NULL, &err) ||
             posenc_plan_create(&plan, e, &dims, NULL, &err))
             fail_msg("%s", err.message);
-        void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+        void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
         if (posenc_rows(plan, &in, &y, work, &err))
             fail_msg("%s", err.message);
         for (int i = 0; i < 4 * BLOCK; i++) {
@@ -289,17 +290,18 @@ static double worst_sum(const char *spec, int N, double *p, double *F)
     double            worst = 0;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
-    const posenc_tensor params = posenc_tensor_contiguous(F, POSENC_F64, 2, (const int64_t[]){2, N});
+    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    const posenc_tensor params = posenc_tensor_contiguous(F, POSENC_DTYPE_F64, 2, (const int64_t[]){2, N});
     for (int i = 0; i < BLOCK; i++)
         memcpy(x + 4 * i, (const float[]){1, 0, 1, 0}, 4 * sizeof *x);
-    const posenc_tensor    q  = posenc_tensor_contiguous(x, POSENC_F32, 4, (const int64_t[]){1, 1, BLOCK, 4});
+    const posenc_tensor q =
+        posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (const int64_t[]){1, 1, BLOCK, 4});
     const posenc_rotate_io io = {.q         = q,
                                  .to_q      = q,
                                  .direction = 1,
                                  .params    = &params,
                                  .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
-                                         p, POSENC_F64, 2, (const int64_t[]){BLOCK, N}))};
+                                         p, POSENC_DTYPE_F64, 2, (const int64_t[]){BLOCK, N}))};
     if (posenc_rotate(plan, &io, work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)
@@ -345,12 +347,12 @@ static void sinusoidal_tables_are_exact_too(void **state)
     if (posenc_encoding_create(&e, "sinusoidal", NULL, &err) ||
         posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     for (uint64_t i = 0; i < BLOCK; i++)
         p[i] = (i % 2 ? 1 : -1) * floor(posenc_random_uniform(7, "positions", i) * 0x1p31);
-    posenc_tensor        y  = posenc_tensor_contiguous(table, POSENC_F32, 3, (const int64_t[]){1, BLOCK, D});
-    const posenc_rows_in in = {
-        .pos = posenc_positions_array(posenc_tensor_contiguous(p, POSENC_F64, 1, (const int64_t[]){BLOCK}))};
+    posenc_tensor y = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
+    const posenc_rows_in in = {.pos = posenc_positions_array(posenc_tensor_contiguous(
+                                   p, POSENC_DTYPE_F64, 1, (const int64_t[]){BLOCK}))};
     if (posenc_rows(plan, &in, &y, work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)

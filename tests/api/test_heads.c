@@ -80,21 +80,21 @@ static void turn(attention_case *c, int wide, int direction, int threads)
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
     assert_int_equal(posenc_rotary_heads(plan), c->dims.H); /* of one head: 1 either way */
-    void                  *work = aligned_alloc(64, 2 * posenc_plan_workspace(plan, POSENC_FORWARD));
+    void                  *work = aligned_alloc(64, 2 * posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     const posenc_attend_in in   = case_in(c, wide, params);
     posenc_rotate_io       io   = {in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
     io.direction                = direction;
     io.params                   = params;
     if (posenc_rotate(plan, &io, work, &err))
         case_stop("rotate", c, &err);
-    const posenc_reroute_io moved = {.k           = in.k,
-                                     .to_k        = in.k,
-                                     .from_pos    = in.k_pos,
-                                     .to_pos      = posenc_positions_range(5, 1),
-                                     .from_params = params,
-                                     .to_params   = params};
-    if (posenc_rotary_reroute(plan, plan, &moved, work, &err))
-        case_stop("reroute", c, &err);
+    const posenc_rerotate_io moved = {.k           = in.k,
+                                      .to_k        = in.k,
+                                      .from_pos    = in.k_pos,
+                                      .to_pos      = posenc_positions_range(5, 1),
+                                      .from_params = params,
+                                      .to_params   = params};
+    if (posenc_rotary_rerotate(plan, plan, &moved, work, &err))
+        case_stop("rerotate", c, &err);
     free(work);
     posenc_plan_free(plan);
 }
@@ -140,7 +140,7 @@ static void angles_come_head_by_head(void **state)
     (void)state;
     if (posenc_plan_create(&plan, c.e, &c.dims, NULL, &err))
         case_stop("plan", &c, &err);
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     const posenc_attend_in in   = case_in(&c, 1, params);
     if (posenc_rotary_angles(plan, params, &in.q_pos, &angle, NULL, work, &err))
         case_stop("angles", &c, &err);
@@ -150,7 +150,8 @@ static void angles_come_head_by_head(void **state)
             assert_true(all.wide[s * H * M + i] == p[0] * w[0] + p[1] * w[1]);
         }
     angle.shape[2] = M;
-    assert_int_equal(posenc_rotary_angles(plan, params, &in.q_pos, &angle, NULL, work, &err), POSENC_SHAPE);
+    assert_int_equal(posenc_rotary_angles(plan, params, &in.q_pos, &angle, NULL, work, &err),
+                     POSENC_ERROR_SHAPE);
     free(work);
     posenc_plan_free(plan);
     case_free(&c);
@@ -272,7 +273,7 @@ static void what_has_no_meaning_by_head_is_refused(void **state)
         posenc_dims      dims = many;
         dims.G                = all[i].G;
         assert_int_equal(posenc_encoding_create(&e, all[i].spec, NULL, &err), POSENC_OK);
-        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_SETTING);
+        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_ERROR_SETTING);
         assert_non_null(strstr(err.message, all[i].words));
         posenc_encoding_free(e);
     }

@@ -34,7 +34,7 @@ static subject open_subject(const char *spec)
     const posenc_dims dims = {.B = B, .H = H, .Lq = MOST, .Lk = MOST, .D = D};
     if (posenc_encoding_create(&s.e, spec, NULL, &err) || posenc_plan_create(&s.plan, s.e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_FORWARD | POSENC_BACKWARD));
+    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     return s;
 }
 
@@ -54,12 +54,13 @@ static void fill(posenc_dtype dtype)
         const float x = (float)posenc_random_uniform(3, "x", (uint64_t)i) + 1;
         uint32_t    bits;
         memcpy(&bits, &x, sizeof bits);
-        if (dtype == POSENC_F32)
+        if (dtype == POSENC_DTYPE_F32)
             ((float *)from)[i] = x;
-        else if (dtype == POSENC_F64)
+        else if (dtype == POSENC_DTYPE_F64)
             ((double *)from)[i] = (double)x;
         else /* any bits of a number from 1 to 2 */
-            ((uint16_t *)from)[i] = (uint16_t)(dtype == POSENC_BF16 ? bits >> 16 : 0x3c00 | (bits & 0x3ff));
+            ((uint16_t *)from)[i] =
+                (uint16_t)(dtype == POSENC_DTYPE_BF16 ? bits >> 16 : 0x3c00 | (bits & 0x3ff));
     }
 }
 
@@ -74,7 +75,7 @@ static posenc_tensor table_of(const subject *s, const posenc_positions *pos, int
 {
     posenc_error  err;
     posenc_tensor table =
-        posenc_tensor_contiguous(rows, POSENC_F32, 3,
+        posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3,
                                  (const int64_t[]){1, L, posenc_rotary_width(s->plan, side)});
     if (posenc_rotary_table(s->plan, side, NULL, pos, &table, s->work, &err))
         fail_msg("%s", err.message);
@@ -98,7 +99,7 @@ static const char *const specs[] = {
 
 static void a_table_turns_as_its_positions_do(void **state)
 {
-    static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_F16, POSENC_DTYPE_BF16};
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         subject s = open_subject(specs[i]);
@@ -114,7 +115,7 @@ static void a_table_turns_as_its_positions_do(void **state)
             fill(dtype);
             rotate(&s, io);
             io.to_q        = tensor(by_table, dtype, L, together);
-            io.q_table     = table_of(&s, &pos, L, POSENC_QUERIES);
+            io.q_table     = table_of(&s, &pos, L, POSENC_SIDE_QUERIES);
             io.q_pos.start = NAN; /* not looked at */
             rotate(&s, io);
             assert_memory_equal(plain, by_table, bytes);
@@ -131,16 +132,16 @@ static void keys_have_rows_of_their_own(void **state)
     subject s = open_subject("rope[temperature_rule=llama4:temperature_scale=0.1:temperature_length=16]");
     const posenc_positions pos = posenc_positions_range(0, 1);
     (void)state;
-    assert_int_equal(posenc_rotary_width(s.plan, POSENC_QUERIES), D + 1);
-    assert_int_equal(posenc_rotary_width(s.plan, POSENC_KEYS), D);
-    fill(POSENC_F32);
-    posenc_rotate_io io = {.k         = tensor(from, POSENC_F32, 20, 1),
-                           .to_k      = tensor(plain, POSENC_F32, 20, 1),
+    assert_int_equal(posenc_rotary_width(s.plan, POSENC_SIDE_QUERIES), D + 1);
+    assert_int_equal(posenc_rotary_width(s.plan, POSENC_SIDE_KEYS), D);
+    fill(POSENC_DTYPE_F32);
+    posenc_rotate_io io = {.k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+                           .to_k      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
                            .k_pos     = pos,
                            .direction = 1};
     rotate(&s, io);
-    io.to_k    = tensor(by_table, POSENC_F32, 20, 1);
-    io.k_table = table_of(&s, &pos, 20, POSENC_KEYS);
+    io.to_k    = tensor(by_table, POSENC_DTYPE_F32, 20, 1);
+    io.k_table = table_of(&s, &pos, 20, POSENC_SIDE_KEYS);
     rotate(&s, io);
     assert_memory_equal(plain, by_table, B * H * 20 * D * sizeof(float));
     close_subject(&s);
@@ -155,12 +156,13 @@ static void rows_do_not_depend_on_how_many_there_are(void **state)
     (void)state;
     for (int start = -150; start < 100000; start += 33333) {
         const posenc_positions pos = posenc_positions_range(start, 1);
-        table_of(&s, &pos, MOST, POSENC_QUERIES);
+        table_of(&s, &pos, MOST, POSENC_SIDE_QUERIES);
         for (int64_t r = 0; r < MOST; r++) {
             const posenc_positions here = posenc_positions_range((double)(start + r), 1);
-            posenc_tensor row = posenc_tensor_contiguous(one, POSENC_F32, 3, (const int64_t[]){1, 1, D});
-            assert_int_equal(posenc_rotary_table(s.plan, POSENC_QUERIES, NULL, &here, &row, s.work, &err),
-                             POSENC_OK);
+            posenc_tensor          row =
+                posenc_tensor_contiguous(one, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, D});
+            assert_int_equal(
+                posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &here, &row, s.work, &err), POSENC_OK);
             for (int d = 0; d < D; d++) /* both are within 0.501 ulp, so neighbours at most */
                 assert_true(fabs((double)one[d] - (double)rows[r * D + d]) <= 0x1p-23 * fabs((double)one[d]));
         }
@@ -180,28 +182,29 @@ static void tables_that_do_not_fit_are_refused(void **state)
 {
     subject                s   = open_subject("rope");
     const posenc_positions pos = posenc_positions_range(0, 1);
-    posenc_rotate_io       io  = {.q         = tensor(from, POSENC_F32, 20, 1),
-                                  .to_q      = tensor(plain, POSENC_F32, 20, 1),
+    posenc_rotate_io       io  = {.q         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+                                  .to_q      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
                                   .direction = 1};
     posenc_error           err;
     (void)state;
-    fill(POSENC_F32);
-    io.q_table = table_of(&s, &pos, 19, POSENC_QUERIES);
-    assert_refused(&s, io, POSENC_SHAPE, "rotate: q_table");
-    io.q_table       = table_of(&s, &pos, 20, POSENC_QUERIES);
-    io.q_table.dtype = POSENC_F16;
-    assert_refused(&s, io, POSENC_DTYPE, "rotate: q_table");
-    io.q_table.dtype     = POSENC_F32;
+    fill(POSENC_DTYPE_F32);
+    io.q_table = table_of(&s, &pos, 19, POSENC_SIDE_QUERIES);
+    assert_refused(&s, io, POSENC_ERROR_SHAPE, "rotate: q_table");
+    io.q_table       = table_of(&s, &pos, 20, POSENC_SIDE_QUERIES);
+    io.q_table.dtype = POSENC_DTYPE_F16;
+    assert_refused(&s, io, POSENC_ERROR_DTYPE, "rotate: q_table");
+    io.q_table.dtype     = POSENC_DTYPE_F32;
     io.q_table.stride[2] = 2;
-    assert_refused(&s, io, POSENC_DTYPE, "stride 1");
+    assert_refused(&s, io, POSENC_ERROR_DTYPE, "stride 1");
     io.q_table.stride[2] = 1;
-    io.q = tensor(from, POSENC_F64, 20, 1), io.to_q = tensor(plain, POSENC_F64, 20, 1);
-    assert_refused(&s, io, POSENC_DTYPE, "leave it out");
-    posenc_tensor narrow = posenc_tensor_contiguous(rows, POSENC_F32, 3, (const int64_t[]){1, 20, D - 2});
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_QUERIES, NULL, &pos, &narrow, s.work, &err),
-                     POSENC_SHAPE);
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_QUERIES, NULL, NULL, &narrow, s.work, &err),
-                     POSENC_ARGUMENT);
+    io.q = tensor(from, POSENC_DTYPE_F64, 20, 1), io.to_q = tensor(plain, POSENC_DTYPE_F64, 20, 1);
+    assert_refused(&s, io, POSENC_ERROR_DTYPE, "leave it out");
+    posenc_tensor narrow =
+        posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 20, D - 2});
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &pos, &narrow, s.work, &err),
+                     POSENC_ERROR_SHAPE);
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, NULL, &narrow, s.work, &err),
+                     POSENC_ERROR_ARGUMENT);
     close_subject(&s);
 }
 

@@ -110,7 +110,7 @@ static rotation make_by(const char *spec, int threads, posenc_executor executor)
     if (posenc_encoding_create(&r.e, spec, NULL, &err) ||
         posenc_plan_create(&r.plan, r.e, &r.dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
-    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_FORWARD | POSENC_BACKWARD));
+    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     r.N    = posenc_rotary_coordinates(r.plan);
     for (int i = 0; i < posenc_param_count(r.e); i++) {
         int32_t ndim;
@@ -137,7 +137,7 @@ static rotation make_by(const char *spec, int threads, posenc_executor executor)
 
 static rotation make_with(const char *spec, int threads)
 {
-    return make_by(spec, threads, POSENC_AUTO);
+    return make_by(spec, threads, POSENC_EXECUTOR_AUTO);
 }
 
 static rotation make(const char *spec)
@@ -326,15 +326,15 @@ static void long_runs_are_turned_in_blocks_that_change_no_bit(void **state)
             if (posenc_encoding_create(&e, words[spec], NULL, &err) ||
                 posenc_plan_create(&plan, e, &d, &options, &err))
                 fail_msg("%s", err.message);
-            void            *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+            void            *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
             float           *to   = narrow[threads - 1];
-            posenc_rotate_io io   = {.q         = posenc_tensor_contiguous(from, POSENC_F32, 4, all),
-                                     .to_q      = posenc_tensor_contiguous(to, POSENC_F32, 4, all),
+            posenc_rotate_io io   = {.q         = posenc_tensor_contiguous(from, POSENC_DTYPE_F32, 4, all),
+                                     .to_q      = posenc_tensor_contiguous(to, POSENC_DTYPE_F32, 4, all),
                                      .q_pos     = posenc_positions_range(1000, 1),
                                      .direction = 1};
             assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
-            io.q    = posenc_tensor_contiguous(exact, POSENC_F64, 4, all);
-            io.to_q = posenc_tensor_contiguous(wide, POSENC_F64, 4, all);
+            io.q    = posenc_tensor_contiguous(exact, POSENC_DTYPE_F64, 4, all);
+            io.to_q = posenc_tensor_contiguous(wide, POSENC_DTYPE_F64, 4, all);
             assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
             free(work);
             posenc_plan_free(plan);
@@ -371,7 +371,7 @@ static void the_order_of_axes_in_memory_changes_no_bit(void **state)
     for (int i = 0; i < SPECS; i++)
         for (int wide = 0; wide < 2; wide++) {
             rotation           r    = make(specs[i]);
-            const posenc_dtype type = wide ? POSENC_F64 : POSENC_F32;
+            const posenc_dtype type = wide ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32;
             array q = copy_of(&r.q), k = copy_of(&r.k), q2 = other_order(&r.q), k2 = other_order(&r.k);
             turned(&r, &q, &k, wide, 1);
             posenc_rotate_io io =
@@ -402,9 +402,9 @@ static void sixteen_bit_tensors_are_the_float_result_rounded_once(void **state)
                 q.narrow[n] = brain ? pe_bf16_to_float(half[n]) : pe_f16_to_float(half[n]);
             }
             turned(&r, &q, &k, 0, 1);
-            posenc_rotate_io io =
-                io_of(&r, posenc_tensor_contiguous(half, brain ? POSENC_BF16 : POSENC_F16, 4, q.shape),
-                      array_tensor(&r.k, 0));
+            posenc_rotate_io io = io_of(
+                &r, posenc_tensor_contiguous(half, brain ? POSENC_DTYPE_BF16 : POSENC_DTYPE_F16, 4, q.shape),
+                array_tensor(&r.k, 0));
             run(&r, &io);
             for (int64_t n = 0; n < q.count; n++)
                 assert_true(half[n] ==
@@ -443,8 +443,9 @@ static void the_reference_executor_rounds_floats_once(void **state)
     int64_t changed = 0;
     (void)state;
     for (int i = 0; i < SPECS; i++) {
-        rotation r = make_by(specs[i], 1, POSENC_REFERENCE), tiled = make_by(specs[i], 1, POSENC_TILED);
-        array    q = copy_of(&r.q), k = copy_of(&r.k), p = copy_of(&r.q);
+        rotation r     = make_by(specs[i], 1, POSENC_EXECUTOR_REFERENCE),
+                 tiled = make_by(specs[i], 1, POSENC_EXECUTOR_TILED);
+        array q = copy_of(&r.q), k = copy_of(&r.k), p = copy_of(&r.q);
         for (int64_t n = 0; n < q.count; n++)
             q.wide[n] = (double)q.narrow[n];
         turned(&r, &q, &k, 0, 1);
@@ -485,18 +486,18 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
 
 /* ---- from one plan to another ---- */
 
-static void reroute_keys(const rotation *from, const rotation *to, array *k, const array *to_at, int wide)
+static void rerotate_keys(const rotation *from, const rotation *to, array *k, const array *to_at, int wide)
 {
-    posenc_error            err;
-    void                   *work = aligned_alloc(64, posenc_plan_workspace(from->plan, POSENC_FORWARD) +
-                                                         posenc_plan_workspace(to->plan, POSENC_FORWARD));
-    const posenc_reroute_io io   = {.k           = array_tensor(k, wide),
-                                    .to_k        = array_tensor(k, wide),
-                                    .from_pos    = places(&from->k_at),
-                                    .to_pos      = places(to_at),
-                                    .from_params = from->params,
-                                    .to_params   = to->params};
-    if (posenc_rotary_reroute(from->plan, to->plan, &io, work, &err))
+    posenc_error err;
+    const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_FORWARD);
+    void        *work  = aligned_alloc(64, bytes + posenc_plan_workspace(to->plan, POSENC_RUN_FORWARD));
+    const posenc_rerotate_io io = {.k           = array_tensor(k, wide),
+                                   .to_k        = array_tensor(k, wide),
+                                   .from_pos    = places(&from->k_at),
+                                   .to_pos      = places(to_at),
+                                   .from_params = from->params,
+                                   .to_params   = to->params};
+    if (posenc_rotary_rerotate(from->plan, to->plan, &io, work, &err))
         fail_msg("%s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e), err.message);
     free(work);
 }
@@ -509,7 +510,7 @@ static void turn_keys(const rotation *r, array *k, const array *at, int wide)
     run(r, &io);
 }
 
-static void check_reroute(const char *from_spec, const char *to_spec, double shift)
+static void check_rerotate(const char *from_spec, const char *to_spec, double shift)
 {
     for (int wide = 0; wide < 2; wide++) {
         rotation from = make(from_spec), to = make_with(to_spec, 3);
@@ -522,7 +523,7 @@ static void check_reroute(const char *from_spec, const char *to_spec, double shi
             at.wide[i] += shift;
         turn_keys(&from, &k, &from.k_at, wide);
         turn_keys(&to, &want, &at, wide);
-        reroute_keys(&from, &to, &k, &at, wide);
+        rerotate_keys(&from, &to, &k, &at, wide);
         const double scale = 4 * largest(&from.k, NULL);
         for (int64_t i = 0; i < k.count; i++) {
             const double got = wide ? k.wide[i] : (double)k.narrow[i],
@@ -554,12 +555,12 @@ static void cached_keys_move_from_plan_to_plan(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        check_reroute(pairs[i][0], pairs[i][1], 0);
-        check_reroute(pairs[i][0], pairs[i][1], -13.5);
+        check_rerotate(pairs[i][0], pairs[i][1], 0);
+        check_rerotate(pairs[i][0], pairs[i][1], -13.5);
     }
     for (int i = 0; i < SPECS; i++) /* a context shift: the same plan; coarse tables were rounded twice */
         if (!strstr(specs[i], "table_type"))
-            check_reroute(specs[i], specs[i], -8);
+            check_rerotate(specs[i], specs[i], -8);
 }
 
 /* Far away too, where angles are 10^9 and their difference is 1: nothing is lost on the way. */
@@ -574,7 +575,7 @@ static void a_context_shift_far_away_is_exact(void **state)
     }
     turn_keys(&r, &k, &r.k_at, 1);
     turn_keys(&r, &want, &at, 1);
-    reroute_keys(&r, &r, &k, &at, 1);
+    rerotate_keys(&r, &r, &k, &at, 1);
     assert_true(largest(&k, &want) <= 4e-15 * largest(&want, NULL));
     array_free(&k), array_free(&want), array_free(&at);
     drop(&r);
@@ -588,11 +589,11 @@ static void plans_that_do_not_fit_are_refused(void **state)
     posenc_error             err;
     (void)state;
     for (int i = 0; i < 4; i++) {
-        rotation                x  = make(other[i]);
-        array                   k  = copy_of(&r.k);
-        const posenc_reroute_io io = {.k = array_tensor(&k, 1), .to_k = array_tensor(&k, 1)};
-        assert_int_equal(posenc_rotary_reroute(r.plan, x.plan, &io, r.work, &err),
-                         i < 3 ? POSENC_SHAPE : POSENC_UNSUPPORTED);
+        rotation                 x  = make(other[i]);
+        array                    k  = copy_of(&r.k);
+        const posenc_rerotate_io io = {.k = array_tensor(&k, 1), .to_k = array_tensor(&k, 1)};
+        assert_int_equal(posenc_rotary_rerotate(r.plan, x.plan, &io, r.work, &err),
+                         i < 3 ? POSENC_ERROR_SHAPE : POSENC_ERROR_UNSUPPORTED);
         assert_non_null(
             strstr(err.message, i < 3 ? "the plans pair different channels" : "no part at place rotary"));
         assert_true(largest(&k, &r.k) == 0);
@@ -687,7 +688,7 @@ static void rounded_angles_have_no_gradient(void **state)
     (void)state;
     const posenc_rotate_io   io   = io_of(&r, q, k);
     const posenc_rotate_grad grad = {.dto_q = q, .dto_k = k, .dq = q, .dk = k, .dparams = &dparams};
-    assert_int_equal(posenc_rotate_backward(r.plan, &io, &grad, r.work, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(posenc_rotate_backward(r.plan, &io, &grad, r.work, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "use angles=exact"));
     array_free(&sum);
     drop(&r);
@@ -875,7 +876,7 @@ static posenc_status attend(const char *spec, const array *q_at, const array *k_
     posenc_attend_out out = {.o = array_tensor(&o, 1)};
     if (posenc_plan_create(&plan, c.e, &dims, NULL, err))
         fail_msg("%s", err->message);
-    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     const posenc_status status = posenc_attend(plan, &in, &out, work, err);
     assert_true(status == POSENC_OK || largest(&o, NULL) == 0);
     free(work);
@@ -892,14 +893,15 @@ static void positions_that_an_encoding_cannot_read_are_refused(void **state)
     (void)state;
     assert_int_equal(attend("rope[axes=3:sections=4:4:4]", &r.q_at, &r.k_at, &err), POSENC_OK);
     assert_int_equal(attend("rope[axes=3:sections=4:4:4]+alibi", NULL, NULL, &err), POSENC_OK); /* text */
-    assert_int_equal(attend("rope[axes=3:sections=4:4:4]+alibi", &r.q_at, &r.k_at, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(attend("rope[axes=3:sections=4:4:4]+alibi", &r.q_at, &r.k_at, &err),
+                     POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "also has a part that goes by one number"));
     assert_int_equal(
         attend("rope[axes=3:sections=4:4:4]+swin_v2[window=1x37]", &r.q_at, &r.k_at, &err) == POSENC_OK, 0);
-    assert_int_equal(attend("rope", &r.q_at, &r.k_at, &err), POSENC_SHAPE);
+    assert_int_equal(attend("rope", &r.q_at, &r.k_at, &err), POSENC_ERROR_SHAPE);
     assert_non_null(strstr(err.message, "has 3 coordinates per position; it must have 1"));
-    assert_int_equal(attend("alibi", &r.q_at, &r.k_at, &err), POSENC_SHAPE);
-    assert_int_equal(attend("rope[axes=3:sections=4:4:4]", &one.q_at, &one.k_at, &err), POSENC_SHAPE);
+    assert_int_equal(attend("alibi", &r.q_at, &r.k_at, &err), POSENC_ERROR_SHAPE);
+    assert_int_equal(attend("rope[axes=3:sections=4:4:4]", &one.q_at, &one.k_at, &err), POSENC_ERROR_SHAPE);
     assert_non_null(strstr(err.message, "has 1 coordinates per position; it must have 3"));
     drop(&r), drop(&one);
 }
@@ -915,16 +917,16 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
         r.numbers[0].wide[5]      = bad[i];
         const posenc_tensor    x  = array_tensor(&q, 1);
         const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1, .params = r.params};
-        assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_RANGE);
+        assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_ERROR_RANGE);
         assert_non_null(strstr(err.message, "pair 5 of rope has a frequency that is no finite number"));
         assert_true(largest(&q, &r.q) == 0);
         array_free(&q);
     }
     double  w[D];
     int64_t M;
-    assert_int_equal(posenc_rotary_frequencies(r.plan, w, &M, NULL, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(posenc_rotary_frequencies(r.plan, w, &M, NULL, &err), POSENC_ERROR_UNSUPPORTED);
     const posenc_rotate_io io = {.q = array_tensor(&r.q, 1), .to_q = array_tensor(&r.q, 1), .direction = 1};
-    assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_ARGUMENT);
+    assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "has parameter inv_freq"));
     drop(&r);
 }

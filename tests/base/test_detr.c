@@ -31,7 +31,7 @@ static void make_masks(masks *m)
     for (int i = 0; i < B * HIGH * WIDE; i++)
         (&m->valid[0][0][0])[i] = posenc_random_uniform(5, "mask", (uint64_t)i) < 0.6;
     memset(m->valid[1][2], 0, WIDE);
-    m->tensor = posenc_tensor_contiguous(m->valid, POSENC_U8, 3, (int64_t[]){B, HIGH, WIDE});
+    m->tensor = posenc_tensor_contiguous(m->valid, POSENC_DTYPE_U8, 3, (int64_t[]){B, HIGH, WIDE});
 }
 
 /* Valid pixels of (b, y, x)'s column (along = 0) or row down to it, and in all. */
@@ -49,7 +49,7 @@ static void coordinates_count_the_valid_pixels(void **state)
 {
     masks         m;
     double        at[B][HIGH][WIDE][2], so_far, all;
-    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_F64, 3, (int64_t[]){B, HIGH * WIDE, 2});
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 3, (int64_t[]){B, HIGH * WIDE, 2});
     posenc_error  err;
     (void)state;
     make_masks(&m);
@@ -71,14 +71,14 @@ static void masks_are_read_by_strides_and_in_either_type(void **state)
     masks         m;
     int64_t       turned[WIDE][HIGH][B];
     double        a[B * HIGH * WIDE * 2], b[B * HIGH * WIDE * 2];
-    posenc_tensor to_a = posenc_tensor_contiguous(a, POSENC_F64, 3, (int64_t[]){B, HIGH * WIDE, 2}),
+    posenc_tensor to_a = posenc_tensor_contiguous(a, POSENC_DTYPE_F64, 3, (int64_t[]){B, HIGH * WIDE, 2}),
                   to_b = to_a;
     posenc_error err;
     (void)state;
     make_masks(&m);
     for (int i = 0; i < B * HIGH * WIDE; i++)
         turned[i % WIDE][i / WIDE % HIGH][i / WIDE / HIGH] = -(int64_t)(&m.valid[0][0][0])[i];
-    posenc_tensor t = posenc_tensor_contiguous(turned, POSENC_I64, 3, (int64_t[]){B, HIGH, WIDE});
+    posenc_tensor t = posenc_tensor_contiguous(turned, POSENC_DTYPE_I64, 3, (int64_t[]){B, HIGH, WIDE});
     t.stride[0]     = 1;
     t.stride[1]     = B;
     t.stride[2]     = B * HIGH;
@@ -92,28 +92,28 @@ static void what_is_no_mask_is_refused_and_nothing_is_written(void **state)
 {
     masks         m;
     double        at[B * HIGH * WIDE * 2];
-    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_F64, 3, (int64_t[]){B, HIGH * WIDE, 2});
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 3, (int64_t[]){B, HIGH * WIDE, 2});
     posenc_error  err;
     (void)state;
     make_masks(&m);
     posenc_tensor flat = m.tensor, real = m.tensor, small = pos, narrow = pos;
     flat.ndim      = 2;
-    real.dtype     = POSENC_F32;
+    real.dtype     = POSENC_DTYPE_F32;
     small.shape[1] = HIGH;
-    narrow.dtype   = POSENC_I64;
+    narrow.dtype   = POSENC_DTYPE_I64;
     const struct {
         posenc_tensor *valid, *pos;
         double         eps;
         posenc_status  status;
         const char    *words;
     } all[] = {
-        {NULL, &pos, 1e-6, POSENC_ARGUMENT, "must not be NULL"},
-        {&flat, &pos, 1e-6, POSENC_SHAPE, "positions: valid has shape"},
-        {&real, &pos, 1e-6, POSENC_DTYPE, "valid is F32; it must be U8 or I64"},
-        {&m.tensor, &small, 1e-6, POSENC_SHAPE, "must be [3,24,2]"},
-        {&m.tensor, &narrow, 1e-6, POSENC_DTYPE, "pos must be contiguous F64"},
-        {&m.tensor, &pos, 0, POSENC_ARGUMENT, "eps is 0"},
-        {&m.tensor, &pos, NAN, POSENC_ARGUMENT, "eps is"},
+        {NULL, &pos, 1e-6, POSENC_ERROR_ARGUMENT, "must not be NULL"},
+        {&flat, &pos, 1e-6, POSENC_ERROR_SHAPE, "positions: valid has shape"},
+        {&real, &pos, 1e-6, POSENC_ERROR_DTYPE, "valid is F32; it must be U8 or I64"},
+        {&m.tensor, &small, 1e-6, POSENC_ERROR_SHAPE, "must be [3,24,2]"},
+        {&m.tensor, &narrow, 1e-6, POSENC_ERROR_DTYPE, "pos must be contiguous F64"},
+        {&m.tensor, &pos, 0, POSENC_ERROR_ARGUMENT, "eps is 0"},
+        {&m.tensor, &pos, NAN, POSENC_ERROR_ARGUMENT, "eps is"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         memset(at, 0x5a, sizeof at);

@@ -44,17 +44,17 @@ static void an_array_is_read_by_its_strides_and_shared_where_it_has_one_item(voi
     const int64_t ids[12] = {0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15};
     double        real[6] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
     posenc_tensor swapped =
-        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 2, (int64_t[]){2, 6});
+        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_DTYPE_I64, 2, (int64_t[]){2, 6});
     posenc_tensor coordinate =
-        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 3, (int64_t[]){2, 3, 2});
+        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_DTYPE_I64, 3, (int64_t[]){2, 3, 2});
     (void)state;
     swapped.stride[0]        = 1;
     swapped.stride[1]        = 2;
     const posenc_positions a = posenc_positions_array(swapped), n = posenc_positions_array(coordinate);
     const posenc_positions r =
-        posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 1, (int64_t[]){6}));
+        posenc_positions_array(posenc_tensor_contiguous(real, POSENC_DTYPE_F64, 1, (int64_t[]){6}));
     const posenc_positions one =
-        posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 2, (int64_t[]){1, 6}));
+        posenc_positions_array(posenc_tensor_contiguous(real, POSENC_DTYPE_F64, 2, (int64_t[]){1, 6}));
     for (int64_t s = 0; s < 6; s++) {
         assert_true(pe_position(&a, 0, s) == (double)s && pe_position(&a, 1, s) == (double)(10 + s));
         assert_true(pe_position(&r, 1, s) == 0.5 + (double)s && pe_position(&one, 1, s) == 0.5 + (double)s);
@@ -70,7 +70,7 @@ static void two_axes_are_a_batch_or_coordinates_as_the_encoding_says(void **stat
 {
     const int64_t          ids[8] = {0, 10, 1, 11, 2, 12, 3, 13};
     const posenc_positions given  = posenc_positions_array(
-         posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 2, (int64_t[]){4, 2}));
+         posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_DTYPE_I64, 2, (int64_t[]){4, 2}));
     const posenc_positions items = pe_positions_view(&given, 1), places = pe_positions_view(&given, 2);
     posenc_error           err;
     (void)state;
@@ -89,15 +89,15 @@ static void two_axes_are_a_batch_or_coordinates_as_the_encoding_says(void **stat
 static void wrong_positions_are_refused_with_a_sentence(void **state)
 {
     double              real[12] = {0};
-    const posenc_tensor good     = posenc_tensor_contiguous(real, POSENC_F64, 2, (int64_t[]){2, 6});
+    const posenc_tensor good     = posenc_tensor_contiguous(real, POSENC_DTYPE_F64, 2, (int64_t[]){2, 6});
     posenc_tensor       type = good, axes = good, items = good, length = good, coordinates = good;
     posenc_error        err;
     (void)state;
-    type.dtype      = POSENC_F32;
+    type.dtype      = POSENC_DTYPE_F32;
     axes.ndim       = 4;
     items.shape[0]  = 3;
     length.shape[1] = 5;
-    coordinates     = posenc_tensor_contiguous(real, POSENC_F64, 3, (int64_t[]){1, 6, 2});
+    coordinates     = posenc_tensor_contiguous(real, POSENC_DTYPE_F64, 3, (int64_t[]){1, 6, 2});
     const struct {
         posenc_positions pos;
         posenc_status    status;
@@ -105,15 +105,18 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
     } all[] = {
         {posenc_positions_array(good), POSENC_OK, ""},
         {posenc_positions_range(-1e6, 0.5), POSENC_OK, ""},
-        {posenc_positions_array(type), POSENC_DTYPE, "attend: q_pos is F32; positions must be I64 or F64"},
-        {posenc_positions_array(axes), POSENC_SHAPE, "4 axes"},
-        {posenc_positions_array(items), POSENC_SHAPE, "3 items of 6 positions; it must be for 1 or 2 of 6"},
-        {posenc_positions_array(length), POSENC_SHAPE, "2 items of 5 positions"},
-        {posenc_positions_array(coordinates), POSENC_SHAPE, "2 coordinates per position; it must have 1"},
-        {posenc_positions_range(INFINITY, 1), POSENC_ARGUMENT, "finite"},
-        {posenc_positions_range(0, NAN), POSENC_ARGUMENT, "finite"},
-        {posenc_positions_range(1e300, 1), POSENC_RANGE, "2^53"},
-        {posenc_positions_range(0, -1e16), POSENC_RANGE, "2^53"},
+        {posenc_positions_array(type), POSENC_ERROR_DTYPE,
+         "attend: q_pos is F32; positions must be I64 or F64"},
+        {posenc_positions_array(axes), POSENC_ERROR_SHAPE, "4 axes"},
+        {posenc_positions_array(items), POSENC_ERROR_SHAPE,
+         "3 items of 6 positions; it must be for 1 or 2 of 6"},
+        {posenc_positions_array(length), POSENC_ERROR_SHAPE, "2 items of 5 positions"},
+        {posenc_positions_array(coordinates), POSENC_ERROR_SHAPE,
+         "2 coordinates per position; it must have 1"},
+        {posenc_positions_range(INFINITY, 1), POSENC_ERROR_ARGUMENT, "finite"},
+        {posenc_positions_range(0, NAN), POSENC_ERROR_ARGUMENT, "finite"},
+        {posenc_positions_range(1e300, 1), POSENC_ERROR_RANGE, "2^53"},
+        {posenc_positions_range(0, -1e16), POSENC_ERROR_RANGE, "2^53"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         memset(&err, 0, sizeof err);
@@ -122,7 +125,7 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
             fail_msg("case %zu: %s", i, err.message);
     }
     real[8] = NAN;
-    assert_int_equal(pe_positions_check(&all[0].pos, "q_pos", 2, 6, 1, &err), POSENC_RANGE);
+    assert_int_equal(pe_positions_check(&all[0].pos, "q_pos", 2, 6, 1, &err), POSENC_ERROR_RANGE);
     assert_non_null(strstr(err.message, "q_pos[1,2]"));
 }
 
@@ -141,8 +144,8 @@ static void make_places(places *p, int64_t L, int64_t start, int64_t step, int k
     if (kind == 2 && draw(0, 3) == 0)
         p->numbers[L] += draw(-1, 1); /* the second item leaves the pattern */
     p->pos = kind == 0 ? posenc_positions_range((double)start, (double)step)
-                       : posenc_positions_array(
-                             posenc_tensor_contiguous(p->numbers, POSENC_I64, 2, (int64_t[]){items, L}));
+                       : posenc_positions_array(posenc_tensor_contiguous(p->numbers, POSENC_DTYPE_I64, 2,
+                                                                         (int64_t[]){items, L}));
 }
 
 static int64_t distance(const places *q, const places *k, int64_t b, int64_t i, int64_t j)
@@ -240,7 +243,7 @@ static void positions_between_whole_numbers_are_noticed(void **state)
 {
     double                 half[3] = {0, 1.5, 2};
     const posenc_positions array =
-        posenc_positions_array(posenc_tensor_contiguous(half, POSENC_F64, 1, (int64_t[]){3}));
+        posenc_positions_array(posenc_tensor_contiguous(half, POSENC_DTYPE_F64, 1, (int64_t[]){3}));
     const posenc_positions all[] = {array, posenc_positions_range(0.5, 1), posenc_positions_range(0, 0.5)};
     const posenc_positions plain = posenc_positions_range(0, 1);
     pe_distances           d;
@@ -260,17 +263,17 @@ static void fairseq_counts_tokens_behind_the_padding_index(void **state)
     enum { PAD = 1 };
     int64_t       tokens[2][5] = {{PAD, PAD, 7, 8, 9}, {5, PAD, 6, PAD, PAD}}, pos[2][5];
     const int64_t want[2][5]   = {{1, 1, 2, 3, 4}, {2, 1, 3, 1, 1}};
-    posenc_tensor t            = posenc_tensor_contiguous(tokens, POSENC_I64, 2, (int64_t[]){2, 5});
-    posenc_tensor p            = posenc_tensor_contiguous(pos, POSENC_I64, 2, (int64_t[]){2, 5});
+    posenc_tensor t            = posenc_tensor_contiguous(tokens, POSENC_DTYPE_I64, 2, (int64_t[]){2, 5});
+    posenc_tensor p            = posenc_tensor_contiguous(pos, POSENC_DTYPE_I64, 2, (int64_t[]){2, 5});
     posenc_error  err;
     (void)state;
     assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_OK);
     assert_memory_equal(pos, want, sizeof pos);
-    t.dtype = POSENC_F64;
-    assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_DTYPE);
-    t.dtype    = POSENC_I64;
+    t.dtype = POSENC_DTYPE_F64;
+    assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_ERROR_DTYPE);
+    t.dtype    = POSENC_DTYPE_I64;
     t.shape[1] = 4;
-    assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_SHAPE);
+    assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_ERROR_SHAPE);
     assert_memory_equal(pos, want, sizeof pos); /* what fails writes nothing */
 }
 
@@ -282,19 +285,19 @@ static void hugging_face_counts_from_zero_and_gives_padding_a_one(void **state)
     const struct {
         const void  *data;
         posenc_dtype dtype;
-    } all[] = {{mask, POSENC_U8}, {words, POSENC_I64}};
+    } all[] = {{mask, POSENC_DTYPE_U8}, {words, POSENC_DTYPE_I64}};
     (void)state;
     for (int i = 0; i < 2; i++) {
         int64_t             pos[2][5];
         posenc_error        err;
         const posenc_tensor m =
             posenc_tensor_contiguous((void *)(uintptr_t)all[i].data, all[i].dtype, 2, (int64_t[]){2, 5});
-        posenc_tensor p = posenc_tensor_contiguous(pos, POSENC_I64, 2, (int64_t[]){2, 5});
+        posenc_tensor p = posenc_tensor_contiguous(pos, POSENC_DTYPE_I64, 2, (int64_t[]){2, 5});
         assert_int_equal(posenc_positions_from_mask(&m, &p, &err), POSENC_OK);
         assert_memory_equal(pos, want, sizeof pos);
-        p.dtype = POSENC_F64;
-        assert_int_equal(posenc_positions_from_mask(&m, &p, &err), POSENC_DTYPE);
-        assert_int_equal(posenc_positions_from_mask(NULL, &p, &err), POSENC_ARGUMENT);
+        p.dtype = POSENC_DTYPE_F64;
+        assert_int_equal(posenc_positions_from_mask(&m, &p, &err), POSENC_ERROR_DTYPE);
+        assert_int_equal(posenc_positions_from_mask(NULL, &p, &err), POSENC_ERROR_ARGUMENT);
     }
 }
 

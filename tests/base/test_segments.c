@@ -30,7 +30,7 @@ static int64_t place(int64_t at[MOST][3], const posenc_segment *segments, int64_
     if (posenc_segments_tokens(segments, count, &n, &err))
         fail_msg("%s", err.message);
     assert_true(n <= MOST);
-    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){n, 3});
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (int64_t[]){n, 3});
     if (posenc_positions_segments(segments, count, rules, &pos, delta, &err))
         fail_msg("%s", err.message);
     return n;
@@ -117,7 +117,7 @@ static void a_long_video_parts_the_rules_by_346_positions(void **state)
                                         .rate    = 2},
                                        {.tokens = 1}};
     static int64_t       at[TOKENS][3];
-    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){TOKENS, 3});
+    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (int64_t[]){TOKENS, 3});
     int64_t              delta;
     (void)state;
     assert_int_equal(posenc_positions_segments(segments, 2, 0, &pos, &delta, NULL), POSENC_OK);
@@ -177,7 +177,7 @@ static void four_coordinates_are_number_column_row_and_image(void **state)
                                        {.tokens = 1, .restart = 1},
                                        {.kind = POSENC_SEGMENT_LINES, .rows = 1, .columns = 1}};
     int64_t              at[15][4], n, delta;
-    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){15, 4});
+    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (int64_t[]){15, 4});
     (void)state;
     assert_int_equal(posenc_segments_tokens(segments, 7, &n, NULL), POSENC_OK);
     assert_int_equal(n, 15);
@@ -360,7 +360,7 @@ static void positions_are_written_by_strides(void **state)
     const posenc_segment segments[] = {{.tokens = 1},
                                        {.kind = POSENC_SEGMENT_IMAGE, .rows = 1, .columns = 2}};
     int64_t              room[3][7] = {{0}}, at[MOST][3];
-    posenc_tensor        pos        = posenc_tensor_contiguous(room, POSENC_I64, 2, (int64_t[]){3, 3});
+    posenc_tensor        pos        = posenc_tensor_contiguous(room, POSENC_DTYPE_I64, 2, (int64_t[]){3, 3});
     (void)state;
     pos.stride[0] = 2;
     pos.stride[1] = 7;
@@ -376,8 +376,8 @@ static void positions_are_written_by_strides(void **state)
 static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
 {
     int64_t       at[12][3];
-    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){12, 3}), real = pos,
-                  small = pos, four = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){9, 4});
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (int64_t[]){12, 3}), real = pos,
+                  small = pos, four = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (int64_t[]){9, 4});
     const posenc_segment image   = {.kind = POSENC_SEGMENT_IMAGE, .rows = 3, .columns = 4},
                          video   = {.kind = POSENC_SEGMENT_VIDEO, .frames = 3, .rows = 2, .columns = 2};
     const posenc_segment lines   = {.kind = POSENC_SEGMENT_LINES, .rows = 3, .columns = 2},
@@ -386,7 +386,7 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
     posenc_segment wrong[12];
     posenc_error   err;
     (void)state;
-    real.dtype     = POSENC_F64;
+    real.dtype     = POSENC_DTYPE_F64;
     small.shape[0] = 11;
     for (int i = 0; i < 12; i++)
         wrong[i] = i < 4 ? image : video;
@@ -411,29 +411,33 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
         posenc_status         status;
         const char           *words;
     } all[] = {
-        {NULL, 1, 0, &pos, POSENC_ARGUMENT, "segments and tokens must not be NULL"},
-        {&image, 0, 0, &pos, POSENC_ARGUMENT, "count at least 1"},
-        {&image, 1, 0, NULL, POSENC_ARGUMENT, "pos must not be NULL"},
-        {&image, 1, 4, &pos, POSENC_ARGUMENT, "rules is 4"},
-        {&image, 1, 0, &real, POSENC_DTYPE, "pos is F64; it must be I64"},
-        {&image, 1, 0, &small, POSENC_SHAPE, "[12,3]"},
-        {&nothing, 1, 0, &pos, POSENC_ARGUMENT, "segment 0 has 0 tokens; it must have at least 1"},
-        {&wrong[0], 1, 0, &pos, POSENC_ARGUMENT,
+        {NULL, 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segments and tokens must not be NULL"},
+        {&image, 0, 0, &pos, POSENC_ERROR_ARGUMENT, "count at least 1"},
+        {&image, 1, 0, NULL, POSENC_ERROR_ARGUMENT, "pos must not be NULL"},
+        {&image, 1, 4, &pos, POSENC_ERROR_ARGUMENT, "rules is 4"},
+        {&image, 1, 0, &real, POSENC_ERROR_DTYPE, "pos is F64; it must be I64"},
+        {&image, 1, 0, &small, POSENC_ERROR_SHAPE, "[12,3]"},
+        {&nothing, 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 has 0 tokens; it must have at least 1"},
+        {&wrong[0], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
          "segment 0 has 3 rows and 4 columns; its merge 2 must divide"},
-        {&wrong[1], 1, 0, &pos, POSENC_ARGUMENT, "has 1 frames, 0 rows, 4 columns and merge 1; each must be"},
-        {&wrong[2], 1, 0, &pos, POSENC_ARGUMENT, "merge -1; each must be at least 1"},
-        {&wrong[3], 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is of kind 4"},
-        {&wrong[4], 1, 0, &pos, POSENC_ARGUMENT, "has 0 frames"},
-        {&wrong[5], 1, 0, &pos, POSENC_ARGUMENT, "has seconds=nan and rate=0; both must be numbers from 0"},
-        {&wrong[6], 1, 0, &pos, POSENC_ARGUMENT, "rate=-1"},
-        {&wrong[7], 1, 0, &pos, POSENC_RANGE, "with segment 0 there are more than 2^40 tokens"},
-        {&wrong[9], 1, 0, &pos, POSENC_ARGUMENT, "sound=3 and chunk=0; both must be at least 1, or both 0"},
-        {&wrong[10], 1, 0, &pos, POSENC_ARGUMENT, "sound=3 and chunk=-1"},
-        {&wrong[11], 1, 0, &pos, POSENC_RANGE, "more than 2^40 tokens"},
-        {&lines12, 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is LINES; pos must be [tokens,4]"},
-        {&square, 1, 0, &four, POSENC_ARGUMENT, "segment 0 is an IMAGE or VIDEO"},
-        {&lines, 1, 4, &four, POSENC_ARGUMENT, "rules is 4"},
-        {&wrong[8], 1, 0, &pos, POSENC_RANGE, "segment 0 ends at about inf; positions must stay below 2^53"},
+        {&wrong[1], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
+         "has 1 frames, 0 rows, 4 columns and merge 1; each must be"},
+        {&wrong[2], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "merge -1; each must be at least 1"},
+        {&wrong[3], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 is of kind 4"},
+        {&wrong[4], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "has 0 frames"},
+        {&wrong[5], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
+         "has seconds=nan and rate=0; both must be numbers from 0"},
+        {&wrong[6], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "rate=-1"},
+        {&wrong[7], 1, 0, &pos, POSENC_ERROR_RANGE, "with segment 0 there are more than 2^40 tokens"},
+        {&wrong[9], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
+         "sound=3 and chunk=0; both must be at least 1, or both 0"},
+        {&wrong[10], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "sound=3 and chunk=-1"},
+        {&wrong[11], 1, 0, &pos, POSENC_ERROR_RANGE, "more than 2^40 tokens"},
+        {&lines12, 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 is LINES; pos must be [tokens,4]"},
+        {&square, 1, 0, &four, POSENC_ERROR_ARGUMENT, "segment 0 is an IMAGE or VIDEO"},
+        {&lines, 1, 4, &four, POSENC_ERROR_ARGUMENT, "rules is 4"},
+        {&wrong[8], 1, 0, &pos, POSENC_ERROR_RANGE,
+         "segment 0 ends at about inf; positions must stay below 2^53"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         memset(at, 0x5a, sizeof at);

@@ -106,7 +106,8 @@ static void text_that_does_not_fit_is_refused_with_what_would(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err = {0};
-        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) != POSENC_SETTING ||
+        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) !=
+                POSENC_ERROR_SETTING ||
             !strstr(err.message, all[i].words))
             fail_msg("%s=%s: '%s' lacks '%s'", table[all[i].row].name, all[i].text, err.message,
                      all[i].words);
@@ -121,10 +122,10 @@ static void expressions_over_sizes_wait_until_sizes_are_known(void **state)
     (void)state;
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", NULL, "x", &err), POSENC_OK);
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err),
-                     POSENC_SETTING); /* no size at all */
+                     POSENC_ERROR_SETTING); /* no size at all */
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "0", NULL, "x", &err),
-                     POSENC_SETTING); /* wrong anyway */
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
+                     POSENC_ERROR_SETTING); /* wrong anyway */
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_ERROR_SETTING);
 }
 
 static const posenc_setting_info list = {"grid", "list", "1", "1..99", "one number per axis"};
@@ -163,7 +164,7 @@ static void what_is_no_list_is_refused(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pe_value     v;
         posenc_error err = {0};
-        if (pe_setting_resolve(&v, &list, all[i], &sizes, "test", &err) != POSENC_SETTING ||
+        if (pe_setting_resolve(&v, &list, all[i], &sizes, "test", &err) != POSENC_ERROR_SETTING ||
             !strstr(err.message, "test: grid="))
             fail_msg("grid=%s: '%s'", all[i], err.message);
     }
@@ -184,7 +185,8 @@ static void a_standard_may_name_settings_before_it(void **state)
     assert_int_equal(v.integer, 6);
     assert_int_equal(pe_setting_resolve_in(&v, &follows[1], "", &whole, "x", &err), POSENC_OK);
     assert_int_equal(v.integer, 5); /* absent counts as infinity */
-    assert_int_equal(pe_setting_resolve_in(&v, &follows[2], "", &rows_alone, "x", &err), POSENC_SETTING);
+    assert_int_equal(pe_setting_resolve_in(&v, &follows[2], "", &rows_alone, "x", &err),
+                     POSENC_ERROR_SETTING);
 }
 
 /* The recursive definition, without a table: all ways to end. */
@@ -262,7 +264,7 @@ static void a_standard_may_follow_settings_before_it(void **state)
     assert_int_equal(set[NEAR].integer, 8);
     assert_int_equal(resolve_linked(set, EITHER, "", &err), POSENC_OK);
     assert_int_equal(set[EITHER].integer, 11); /* the first, not the smaller */
-    assert_int_equal(resolve_linked(set, REACH, "limit", &err), POSENC_SETTING); /* not one behind it */
+    assert_int_equal(resolve_linked(set, REACH, "limit", &err), POSENC_ERROR_SETTING); /* not one behind it */
 }
 
 static void a_list_holds_its_numbers_and_their_product(void **state)
@@ -302,7 +304,7 @@ static void a_list_that_is_none_is_refused(void **state)
     posenc_error             err;
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(resolve_linked(set, GRID, wrong[i], &err), POSENC_SETTING);
+        assert_int_equal(resolve_linked(set, GRID, wrong[i], &err), POSENC_ERROR_SETTING);
 }
 
 int main(void)

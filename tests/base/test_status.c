@@ -20,15 +20,15 @@ static void a_failure_returns_its_status_and_fills_in_the_sentence(void **state)
 {
     posenc_error err;
     (void)state;
-    assert_int_equal(pe_fail(&err, POSENC_SHAPE, "q has %d heads", 5), POSENC_SHAPE);
-    assert_int_equal(err.status, POSENC_SHAPE);
+    assert_int_equal(pe_fail(&err, POSENC_ERROR_SHAPE, "q has %d heads", 5), POSENC_ERROR_SHAPE);
+    assert_int_equal(err.status, POSENC_ERROR_SHAPE);
     assert_string_equal(err.message, "q has 5 heads");
 }
 
 static void a_caller_without_an_error_struct_still_gets_the_status(void **state)
 {
     (void)state;
-    assert_int_equal(pe_fail(NULL, POSENC_MEMORY, "out of memory"), POSENC_MEMORY);
+    assert_int_equal(pe_fail(NULL, POSENC_ERROR_MEMORY, "out of memory"), POSENC_ERROR_MEMORY);
     assert_int_equal(pe_done(NULL), POSENC_OK);
 }
 
@@ -43,7 +43,7 @@ static void a_sentence_too_long_is_cut_inside_the_struct(void **state)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     memset(x.behind, 7, sizeof x.behind);
-    assert_int_equal(pe_fail(&x.err, POSENC_RANGE, "%s", text), POSENC_RANGE);
+    assert_int_equal(pe_fail(&x.err, POSENC_ERROR_RANGE, "%s", text), POSENC_ERROR_RANGE);
     assert_int_equal(strlen(x.err.message), sizeof x.err.message - 1);
     for (size_t i = 0; i < sizeof x.behind; i++)
         assert_int_equal(x.behind[i], 7);
@@ -53,7 +53,7 @@ static void success_clears_an_old_sentence(void **state)
 {
     posenc_error err;
     (void)state;
-    pe_fail(&err, POSENC_RANGE, "old");
+    pe_fail(&err, POSENC_ERROR_RANGE, "old");
     assert_int_equal(pe_done(&err), POSENC_OK);
     assert_int_equal(err.status, POSENC_OK);
     assert_string_equal(err.message, "");
@@ -62,14 +62,14 @@ static void success_clears_an_old_sentence(void **state)
 static void every_status_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    for (int a = POSENC_OK; a <= POSENC_FORMAT; a++) {
+    for (int a = POSENC_OK; a <= POSENC_ERROR_FORMAT; a++) {
         const char *word = posenc_status_string((posenc_status)a);
         assert_non_null(word);
         assert_string_not_equal(word, "unknown");
         for (int b = POSENC_OK; b < a; b++)
             assert_string_not_equal(word, posenc_status_string((posenc_status)b));
     }
-    assert_string_equal(posenc_status_string((posenc_status)(POSENC_FORMAT + 1)), "unknown");
+    assert_string_equal(posenc_status_string((posenc_status)(POSENC_ERROR_FORMAT + 1)), "unknown");
     assert_string_equal(posenc_status_string((posenc_status)-1), "unknown");
 }
 

@@ -21,7 +21,8 @@
 
 enum { N = 13, PATTERN = 0x5a };
 
-static const posenc_dtype floats[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
+static const posenc_dtype floats[] = {POSENC_DTYPE_F32, POSENC_DTYPE_F64, POSENC_DTYPE_F16,
+                                      POSENC_DTYPE_BF16};
 
 static double plain(int64_t i)
 {
@@ -58,11 +59,12 @@ static void integers_and_masks_load_as_numbers(void **state)
     double        x[3];
     float         y[3];
     (void)state;
-    pe_load_double(x, ids, POSENC_I64, 1, 3);
-    pe_load_float(y, mask, POSENC_U8, 1, 3);
+    pe_load_double(x, ids, POSENC_DTYPE_I64, 1, 3);
+    pe_load_float(y, mask, POSENC_DTYPE_U8, 1, 3);
     for (int i = 0; i < 3; i++)
         assert_true(x[i] == (double)ids[i] && y[i] == (float)mask[i]);
-    const posenc_tensor t = posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 1, (int64_t[]){3});
+    const posenc_tensor t =
+        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_DTYPE_I64, 1, (int64_t[]){3});
     assert_int_equal(pe_integer_at(&t, 0), -3);
     assert_true(pe_real_at(&t, 2) == 1000000007.0);
 }
@@ -86,7 +88,7 @@ static void a_row_is_found_by_strides_whatever_their_order(void **state)
 {
     float               memory[2 * 3 * 4 * 5];
     const posenc_tensor t =
-        posenc_tensor_from_blhd(memory, POSENC_F32, 2, 3, 4, 5); /* [B=2, H=4, L=3, D=5] */
+        posenc_tensor_from_blhd(memory, POSENC_DTYPE_F32, 2, 3, 4, 5); /* [B=2, H=4, L=3, D=5] */
     (void)state;
     assert_ptr_equal(pe_row(&t, 1, 2, 0), memory + 1 * 60 + 0 * 20 + 2 * 5);
     assert_ptr_equal(pe_row(&t, 0, 3, 2), memory + 2 * 20 + 3 * 5);
@@ -96,7 +98,7 @@ static void a_row_is_found_by_strides_whatever_their_order(void **state)
 
 static void contiguous_ignores_strides_of_axes_of_length_one(void **state)
 {
-    posenc_tensor t = posenc_tensor_contiguous(NULL, POSENC_F32, 3, (int64_t[]){4, 1, 6});
+    posenc_tensor t = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, 3, (int64_t[]){4, 1, 6});
     (void)state;
     assert_true(pe_is_contiguous(&t));
     t.stride[1] = 12345;
@@ -113,18 +115,18 @@ static void a_wrong_tensor_is_refused_with_what_it_is_and_must_be(void **state)
 {
     float               memory[24];
     const int64_t       shape[2] = {4, 6};
-    const posenc_tensor good     = posenc_tensor_contiguous(memory, POSENC_F32, 2, shape);
+    const posenc_tensor good     = posenc_tensor_contiguous(memory, POSENC_DTYPE_F32, 2, shape);
     posenc_tensor       bad[6]   = {good, good, good, good, good, good};
     static const struct {
         posenc_status status;
         const char   *words;
     } want[6] = {
-        {POSENC_ARGUMENT, "attend: q has no data"},
-        {POSENC_SHAPE, "attend: q has shape [4,5]; it must be [4,6]"},
-        {POSENC_SHAPE, "attend: q has shape [24]; it must be [4,6]"},
-        {POSENC_DTYPE, "attend: q has dtype number 77"},
-        {POSENC_SHAPE, "attend: q has 9 axes"},
-        {POSENC_SHAPE, "attend: q has -1 axes"},
+        {POSENC_ERROR_ARGUMENT, "attend: q has no data"},
+        {POSENC_ERROR_SHAPE, "attend: q has shape [4,5]; it must be [4,6]"},
+        {POSENC_ERROR_SHAPE, "attend: q has shape [24]; it must be [4,6]"},
+        {POSENC_ERROR_DTYPE, "attend: q has dtype number 77"},
+        {POSENC_ERROR_SHAPE, "attend: q has 9 axes"},
+        {POSENC_ERROR_SHAPE, "attend: q has -1 axes"},
     };
     posenc_error err;
     (void)state;
@@ -146,12 +148,12 @@ static void any_size_is_accepted_where_the_shape_says_so_but_not_none(void **sta
 {
     float         memory[24];
     const int64_t any[2] = {-1, 6};
-    posenc_tensor t      = posenc_tensor_contiguous(memory, POSENC_F32, 2, (int64_t[]){4, 6});
+    posenc_tensor t      = posenc_tensor_contiguous(memory, POSENC_DTYPE_F32, 2, (int64_t[]){4, 6});
     posenc_error  err;
     (void)state;
     assert_int_equal(pe_check_tensor(&t, "x", 2, any, &err), POSENC_OK);
     t.shape[0] = 0;
-    assert_int_equal(pe_check_tensor(&t, "x", 2, any, &err), POSENC_SHAPE);
+    assert_int_equal(pe_check_tensor(&t, "x", 2, any, &err), POSENC_ERROR_SHAPE);
     assert_non_null(strstr(err.message, "it must be [any,6]"));
 }
 
@@ -159,14 +161,14 @@ static void an_output_must_be_real_and_must_not_overlap_itself(void **state)
 {
     double        memory[24];
     const int64_t shape[2] = {4, 6};
-    posenc_tensor t        = posenc_tensor_contiguous(memory, POSENC_I64, 2, shape);
+    posenc_tensor t        = posenc_tensor_contiguous(memory, POSENC_DTYPE_I64, 2, shape);
     posenc_error  err;
     (void)state;
-    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_DTYPE);
+    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_ERROR_DTYPE);
     assert_non_null(strstr(err.message, "rows: y is I64"));
-    t.dtype     = POSENC_F64;
+    t.dtype     = POSENC_DTYPE_F64;
     t.stride[0] = 0;
-    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_SHAPE);
+    assert_int_equal(pe_check_output(&t, "rows: y", 2, shape, &err), POSENC_ERROR_SHAPE);
     assert_non_null(strstr(err.message, "stride 0 on axis 0"));
     assert_int_equal(pe_check_tensor(&t, "rows: x", 2, shape, &err), POSENC_OK); /* an input may broadcast */
 }

@@ -106,7 +106,7 @@ static void time_over_plain_attention_has_a_row_for_every_encoding_that_acts_the
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place != POSENC_INPUT && strcmp(info->name, "nope") != 0)
+        if (info->place != POSENC_PLACE_INPUT && strcmp(info->name, "nope") != 0)
             assert_true(has_row("G11", info->name));
     }
 }
@@ -173,7 +173,7 @@ static posenc_status refuse(const pe_bench_case *c, const pe_bench_effort *effor
                             posenc_error *err)
 {
     (void)c, (void)effort, (void)figure;
-    *err = (posenc_error){POSENC_UNSUPPORTED, "there is no such kernel"};
+    *err = (posenc_error){POSENC_ERROR_UNSUPPORTED, "there is no such kernel"};
     return err->status;
 }
 

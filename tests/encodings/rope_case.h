@@ -38,7 +38,7 @@ static inline turning make(const char *spec, int64_t D)
         posenc_plan_create(&t.plan, t.e, &dims, NULL, &err) ||
         posenc_rotary_frequencies(t.plan, NULL, &t.M, &t.magnitude, &err))
         fail_msg("%s: %s", spec, err.message);
-    t.work = aligned_alloc(64, posenc_plan_workspace(t.plan, POSENC_FORWARD));
+    t.work = aligned_alloc(64, posenc_plan_workspace(t.plan, POSENC_RUN_FORWARD));
     assert_in_range(t.M, 1, MOST_PAIRS);
     if (!posenc_param_count(t.e) && posenc_rotary_pairs(t.plan, NULL, 0, t.pairs, t.work, &err))
         fail_msg("%s: %s", spec, err.message);
@@ -64,7 +64,8 @@ static inline void turn_one(turning *t, double p, int64_t i, double *cosine, dou
     double       row[2 * MOST_PAIRS] = {0};
     posenc_error err;
     row[t->pairs[i].from[0]] = 1;
-    const posenc_tensor    x = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, t->D});
+    const posenc_tensor x =
+        posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, t->D});
     const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
     if (posenc_rotate(t->plan, &io, t->work, &err))
         fail_msg("%s", err.message);

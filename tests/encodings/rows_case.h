@@ -42,7 +42,7 @@ static inline rows_case rows_make(const char *spec, int64_t B, int64_t L, int th
         c.dparams[i]   = array_tensor(&c.gradients[i], 1);
         array_fill(&c.numbers[i], 5, posenc_param_name(c.e, i), scale);
     }
-    c.work = aligned_alloc(64, posenc_plan_workspace(c.plan, POSENC_FORWARD | POSENC_BACKWARD));
+    c.work = aligned_alloc(64, posenc_plan_workspace(c.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     return c;
 }
 

@@ -26,7 +26,7 @@ static posenc_positions places(double at[B * L * 2], double shift)
         at[2 * i]     = (double)words[i];
         at[2 * i + 1] = (double)(i % L) + shift;
     }
-    return posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, (int64_t[]){B, L, 2}));
+    return posenc_positions_array(posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 3, (int64_t[]){B, L, 2}));
 }
 
 static rows_case make(int per_word, int per_dim, const char *more)
@@ -137,7 +137,8 @@ static void a_range_shows_the_word_of_that_setting(void **state)
         at[2 * s + 1] = s;
     }
     rows_run(&c, posenc_positions_range(0, 1), &a);
-    rows_run(&c, posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 2, (int64_t[]){L, 2})), &b);
+    rows_run(&c, posenc_positions_array(posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 2, (int64_t[]){L, 2})),
+             &b);
     assert_memory_equal(a.wide, b.wide, (size_t)a.count * sizeof(double));
     array_free(&a), array_free(&b);
     rows_free(&c);
@@ -154,14 +155,14 @@ static void what_is_no_word_is_refused(void **state)
     for (size_t i = 0; i < sizeof no_word / sizeof *no_word; i++) {
         posenc_positions pos = places(at, 0);
         at[2 * (L + 4)]      = no_word[i];
-        assert_int_equal(rows_try(&c, pos, &y, &err), POSENC_RANGE);
+        assert_int_equal(rows_try(&c, pos, &y, &err), POSENC_ERROR_RANGE);
         assert_non_null(strstr(err.message, "rows: pos[1,4] has the id"));
         assert_non_null(strstr(err.message, "the words of complex_order run from 0 to 3"));
     }
     assert_int_equal(rows_try(&c, places(at, -1000.25), &y, &err), POSENC_OK); /* positions may be any */
     const posenc_positions ids = posenc_positions_array(
-        posenc_tensor_contiguous((int64_t[B *L]){0}, POSENC_I64, 2, (int64_t[]){B, L}));
-    assert_int_equal(rows_try(&c, ids, &y, &err), POSENC_SHAPE);
+        posenc_tensor_contiguous((int64_t[B *L]){0}, POSENC_DTYPE_I64, 2, (int64_t[]){B, L}));
+    assert_int_equal(rows_try(&c, ids, &y, &err), POSENC_ERROR_SHAPE);
     array_free(&y);
     rows_free(&c);
 }

@@ -35,7 +35,7 @@ static rows_case make(const char *solver, int dim, int states, int substeps, dou
 
 static array path_of(const rows_case *c, int64_t n)
 {
-    array y = array_make(3, (int64_t[]){1, n, posenc_row_width(c->plan)});
+    array y = array_make(3, (int64_t[]){1, n, posenc_rows_width(c->plan)});
     rows_run(c, posenc_positions_range(0, 1), &y);
     return y;
 }
@@ -146,7 +146,7 @@ static void the_gradient_is_that_of_the_discrete_solver(void **state)
             rows_compare_slopes(&c, posenc_positions_range(2, 1), &dy);
             rows_compare_slopes(&c,
                                 posenc_positions_array(posenc_tensor_contiguous(
-                                    (void *)(uintptr_t)at, POSENC_I64, 1, (int64_t[]){5})),
+                                    (void *)(uintptr_t)at, POSENC_DTYPE_I64, 1, (int64_t[]){5})),
                                 &dy);
             array_free(&dy);
             rows_free(&c);
@@ -162,7 +162,7 @@ static void exact_has_no_gradient_and_says_so(void **state)
     posenc_error     err;
     (void)state;
     array_fill(&dy, 8, "dy", 1);
-    assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "floater has no gradient to W1: solver=exact"));
     assert_true(largest(&dx, NULL) == 0);
     grad.dparams = NULL; /* what x gets does not pass through the solver */
@@ -233,7 +233,7 @@ static size_t bytes_for(int64_t n, int substeps, int run)
 static void memory_is_linear_in_the_length_and_steps_do_not_multiply_it(void **state)
 {
     (void)state;
-    for (int run = POSENC_FORWARD; run <= POSENC_BACKWARD; run++) {
+    for (int run = POSENC_RUN_FORWARD; run <= POSENC_RUN_BACKWARD; run++) {
         const size_t short_one = bytes_for(4096, 5, run), long_one = bytes_for(8192, 5, run);
         assert_true((double)long_one <= 2.01 * (double)short_one);
         assert_true(long_one - short_one <= 2 * (size_t)4096 * 3 * 16 * sizeof(double));
@@ -256,7 +256,7 @@ static void positions_off_the_table_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_int_equal(rows_try(&c, posenc_positions_range(refused[i].start, refused[i].step), &y, &err),
-                         POSENC_RANGE);
+                         POSENC_ERROR_RANGE);
         assert_non_null(strstr(err.message, refused[i].words));
     }
     array_free(&y);

@@ -23,7 +23,7 @@ static int write_part(char *spec, size_t n, const posenc_encoding_info *info)
     char small[256];
     assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
-    return info->place != POSENC_INPUT;
+    return info->place != POSENC_PLACE_INPUT;
 }
 
 static void every_pair_of_attention_encodings_has_the_gradients_of_its_loss(void **state)

@@ -34,7 +34,7 @@ static posenc_status try_rows(const char *spec, int64_t L, int64_t dim, posenc_p
     *y                     = array_make(3, (int64_t[]){1, L, dim});
     if (posenc_encoding_create(&e, spec, NULL, err) || posenc_plan_create(&plan, e, &dims, NULL, err))
         fail_msg("%s: %s", spec, err->message);
-    void          *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     posenc_tensor  to = array_tensor(y, 1), p = params ? array_tensor(params, 1) : (posenc_tensor){0};
     posenc_tensor  dp     = dparams ? array_tensor(dparams, 1) : (posenc_tensor){0};
     posenc_rows_in in     = {.pos = pos, .params = &p};
@@ -61,7 +61,7 @@ static array rows_at(const char *spec, int64_t L, int64_t dim, posenc_positions 
 static posenc_positions places(const double *at, int64_t L, int64_t N)
 {
     return posenc_positions_array(
-        posenc_tensor_contiguous((void *)(uintptr_t)at, POSENC_F64, N > 1 ? 2 : 1, (int64_t[]){L, N}));
+        posenc_tensor_contiguous((void *)(uintptr_t)at, POSENC_DTYPE_F64, N > 1 ? 2 : 1, (int64_t[]){L, N}));
 }
 
 static const posenc_positions range = {0};
@@ -127,8 +127,8 @@ static void a_mask_without_padding_is_a_grid(void **state)
                                  "sinusoidal2d[preset=detr:height=3:width=5:base=20:normalize=yes]";
     uint8_t       valid[HIGH * WIDE];
     double        at[HIGH * WIDE * 2];
-    posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, (int64_t[]){1, HIGH, WIDE}),
-                  pos  = posenc_tensor_contiguous(at, POSENC_F64, 3, (int64_t[]){1, HIGH * WIDE, 2});
+    posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_DTYPE_U8, 3, (int64_t[]){1, HIGH, WIDE}),
+                  pos  = posenc_tensor_contiguous(at, POSENC_DTYPE_F64, 3, (int64_t[]){1, HIGH * WIDE, 2});
     (void)state;
     memset(valid, 1, sizeof valid);
     for (int normalize = 0; normalize < 2; normalize++) {
@@ -158,7 +158,7 @@ static void positions_that_are_no_place_are_refused(void **state)
         {"sinusoidal_nd[shape=2x2x2]", places(at, 3, 2), "2 coordinates per position; it must have 3"},
         {"sinusoidal",
          posenc_positions_array(
-             posenc_tensor_contiguous((void *)(uintptr_t)at, POSENC_F64, 3, (int64_t[]){1, 3, 2})),
+             posenc_tensor_contiguous((void *)(uintptr_t)at, POSENC_DTYPE_F64, 3, (int64_t[]){1, 3, 2})),
          "2 coordinates per position; it must have 1"},
     };
     (void)state;

@@ -93,7 +93,7 @@ static void alphas_that_cannot_tell_positions_apart_are_refused(void **state)
         posenc_error     err;
         snprintf(settings, sizeof settings, "alpha=%s", refused[i]);
         assert_int_equal(posenc_encoding_create(&e, "hierarchical", settings, &err), POSENC_OK);
-        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_SETTING);
+        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_ERROR_SETTING);
         assert_non_null(strstr(err.message, "take any other than 0, 0.5 and 1"));
         posenc_encoding_free(e);
     }
@@ -106,10 +106,10 @@ static void positions_end_at_the_square(void **state)
     posenc_error err;
     (void)state;
     assert_int_equal(rows_try(&c, posenc_positions_range(N * N - 2, 1), &y, &err), POSENC_OK);
-    assert_int_equal(rows_try(&c, posenc_positions_range(N * N - 1, 1), &y, &err), POSENC_RANGE);
+    assert_int_equal(rows_try(&c, posenc_positions_range(N * N - 1, 1), &y, &err), POSENC_ERROR_RANGE);
     assert_non_null(strstr(err.message, "position 49 needs more than rows=7"));
-    assert_int_equal(rows_try(&c, posenc_positions_range(0.5, 1), &y, &err), POSENC_RANGE);
-    assert_int_equal(rows_try(&c, posenc_positions_range(-1, 1), &y, &err), POSENC_RANGE);
+    assert_int_equal(rows_try(&c, posenc_positions_range(0.5, 1), &y, &err), POSENC_ERROR_RANGE);
+    assert_int_equal(rows_try(&c, posenc_positions_range(-1, 1), &y, &err), POSENC_ERROR_RANGE);
     array_free(&y);
     rows_free(&c);
 }

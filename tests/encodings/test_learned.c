@@ -36,8 +36,8 @@ static void padding_gets_no_gradient_and_text_gets_all_of_its_own(void **state)
     const int64_t shape[2] = {B, L}, rule[B * L] = {1, 2, 1, 3, 4, 2, 3, 4, 1, 1};
     rows_case     c  = rows_make(spec, B, L, 1, 1);
     array         dy = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, dy.shape);
-    posenc_tensor from             = posenc_tensor_contiguous(tokens, POSENC_I64, 2, shape);
-    posenc_tensor to               = posenc_tensor_contiguous(pos, POSENC_I64, 2, shape);
+    posenc_tensor from             = posenc_tensor_contiguous(tokens, POSENC_DTYPE_I64, 2, shape);
+    posenc_tensor to               = posenc_tensor_contiguous(pos, POSENC_DTYPE_I64, 2, shape);
     double        want[ROWS * DIM] = {0};
     (void)state;
     assert_int_equal(posenc_positions_fairseq(&from, PAD, &to, NULL), POSENC_OK);
@@ -109,7 +109,7 @@ static void a_row_of_padding_outside_the_table_is_refused(void **state)
     posenc_error      err;
     (void)state;
     assert_int_equal(posenc_encoding_create(&e, "learned[rows=9:padding_idx=9]", NULL, &err), POSENC_OK);
-    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_SETTING);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_ERROR_SETTING);
     assert_non_null(strstr(err.message, "padding_idx=9 must be one of the table's rows=9"));
     posenc_encoding_free(e);
 }

@@ -205,13 +205,13 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     assert_int_equal(posenc_encoding_create(&e, "learned_resize[grid_in=4x4:grid_out=9]", NULL, &err),
                      POSENC_OK);
-    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_SETTING);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_ERROR_SETTING);
     assert_non_null(strstr(err.message, "grid_in has 2 axes and grid_out 1"));
     posenc_encoding_free(e);
 
     rows_case c = make(0, "4", "7", 7, 2);
     array     y = rows_of(9);
-    assert_int_equal(rows_try(&c, posenc_positions_range(1, 1), &y, &err), POSENC_RANGE);
+    assert_int_equal(rows_try(&c, posenc_positions_range(1, 1), &y, &err), POSENC_ERROR_RANGE);
     assert_non_null(strstr(err.message, "position 9 is outside the table; its rows run from 0 to 8"));
     array_free(&y);
     rows_free(&c);

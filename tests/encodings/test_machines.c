@@ -96,10 +96,10 @@ static void bias_of(const attention_case *c, const array *bias)
     posenc_attend_in in = case_in(c, 1, params);
     if (in.q_pos.array.data && in.q_pos.array.ndim > 1) /* a bias is one item's */
         in.q_pos.array.shape[0] = in.k_pos.array.shape[0] = 1;
-    options.executor = POSENC_REFERENCE;
+    options.executor = POSENC_EXECUTOR_REFERENCE;
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
     if (posenc_bias(plan, &in, &to, work, &err))
         case_stop("bias", c, &err);
     free(work);
@@ -178,7 +178,7 @@ static int is_skipped(const posenc_dims *d, int m, int encoding)
 /* The mask, and the causal one where a part has no meaning without it. */
 static int fitting(const posenc_encoding *e, int mask)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && part->causal_only)
             mask |= POSENC_MASK_CAUSAL;
@@ -213,7 +213,7 @@ static void compare_tiles(attention_case *c, int s, const char *positions)
 /* Where the encoding sees positions themselves, so far up that none of this test's is negative. */
 static double lift(const posenc_encoding *e)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && !part->by_distance)
             return 122;
@@ -282,7 +282,8 @@ static void tiled_agrees_with_reference_on_long_rows(void **state)
 static posenc_positions places(int64_t *x, int64_t B, int64_t L, int shared)
 {
     const int64_t shape[] = {B, L};
-    return posenc_positions_array(posenc_tensor_contiguous(x, POSENC_I64, shared ? 1 : 2, shape + shared));
+    return posenc_positions_array(
+        posenc_tensor_contiguous(x, POSENC_DTYPE_I64, shared ? 1 : 2, shape + shared));
 }
 
 /* Positions that start again (packed), repeat (left padding), fall, or skip, in each item in its own way, or
@@ -347,7 +348,8 @@ static void tiled_agrees_with_reference_on_steps(void **state)
             int64_t k[41];
             for (int x = 0; x < 41; x++)
                 k[x] = (int64_t)(-2 + up + steps[s] * x);
-            c.k_pos = posenc_positions_array(posenc_tensor_contiguous(k, POSENC_I64, 1, (int64_t[]){41}));
+            c.k_pos =
+                posenc_positions_array(posenc_tensor_contiguous(k, POSENC_DTYPE_I64, 1, (int64_t[]){41}));
             compare_tiles(&c, (int)s, "steps in an array");
             case_free(&c);
         }

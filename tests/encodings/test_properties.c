@@ -37,7 +37,7 @@ static void write_spec(char *spec, size_t n, const posenc_encoding_info *info)
 static const posenc_encoding_info *attention_at(int *index)
 {
     for (; *index < posenc_encoding_count(); (*index)++)
-        if (posenc_encoding_info_at(*index)->place != POSENC_INPUT)
+        if (posenc_encoding_info_at(*index)->place != POSENC_PLACE_INPUT)
             return posenc_encoding_info_at((*index)++);
     return NULL;
 }
@@ -54,7 +54,7 @@ static attention_case make(const posenc_encoding_info *info, uint64_t seed)
 
 static int is_rotary(const posenc_encoding_info *info)
 {
-    return info->place == POSENC_ROTARY;
+    return info->place == POSENC_PLACE_ROTARY;
 }
 
 /* Does it say nothing about positions? */
@@ -94,7 +94,7 @@ static rotation rotation_make(const posenc_encoding_info *info)
     write_spec(spec, sizeof spec, info);
     if (posenc_encoding_create(&r.e, spec, NULL, &err) || posenc_plan_create(&r.plan, r.e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_FORWARD));
+    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_RUN_FORWARD));
     return r;
 }
 
@@ -480,13 +480,13 @@ static backward backward_make(const posenc_encoding_info *info, int wide)
     backward     x = {.c = make(info, 36)};
     posenc_error err;
     x.r                  = case_run(&x.c, wide);
-    x.c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    x.c.options.executor = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     if (posenc_plan_create(&x.plan, x.c.e, &dims, &x.c.options, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < x.c.param_count; i++)
         x.dparams[i] = array_tensor(&x.r.dparams[i], wide);
     x.in   = case_in(&x.c, wide, x.params);
-    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_BACKWARD));
+    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_RUN_BACKWARD));
     return x;
 }
 

@@ -30,7 +30,7 @@ static const posenc_encoding_info *info;
 
 static int acts_in_attention(void)
 {
-    return info->place != POSENC_INPUT;
+    return info->place != POSENC_PLACE_INPUT;
 }
 
 /* ---- an encoding with its plan and parameters in double ---- */
@@ -67,8 +67,8 @@ static bench bench_make(const char *spec, const char *settings, posenc_dims dims
     allocate_params(&x);
     if (posenc_param_init(x.e, &dims, x.params, 1, &err))
         fail_msg("%s", err.message);
-    x.work =
-        aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES));
+    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD |
+                                                                 POSENC_RUN_SCORES));
     return x;
 }
 
@@ -116,7 +116,7 @@ static void count_params(bench *x)
 
 static double row_value(bench *x, const posenc_example *example)
 {
-    const int64_t  width = posenc_row_width(x->plan);
+    const int64_t  width = posenc_rows_width(x->plan);
     array          y     = array_make(3, (int64_t[]){1, example->a + 1, width});
     posenc_tensor  to    = array_tensor(&y, 1);
     posenc_error   err;
@@ -126,9 +126,9 @@ static double row_value(bench *x, const posenc_example *example)
     assert_in_range(example->b, 0, width - 1);
     for (int s = 0; s <= example->a; s++) /* rows by number: an array is not moved by a preset's first row */
         steps[s] = s;
-    if (posenc_coordinates(x->e) == 1) /* places on a grid are numbered by a range alone */
+    if (posenc_rows_coordinates(x->e) == 1) /* places on a grid are numbered by a range alone */
         in.pos = posenc_positions_array(
-            posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
+            posenc_tensor_contiguous(steps, POSENC_DTYPE_F64, 1, (int64_t[]){example->a + 1}));
     if (posenc_rows(x->plan, &in, &to, x->work, &err))
         fail_msg("%s", err.message);
     const double value = y.wide[example->a * width + example->b];
@@ -151,7 +151,7 @@ static double bias_value(bench *x, const posenc_example *example)
 {
     array            bias = array_make(3, (int64_t[]){x->dims.H, example->b + 1, example->c + 1});
     posenc_tensor    to   = array_tensor(&bias, 1);
-    posenc_attend_in in   = {.q = {.dtype = POSENC_F64}, .params = x->params};
+    posenc_attend_in in   = {.q = {.dtype = POSENC_DTYPE_F64}, .params = x->params};
     posenc_error     err;
     if (posenc_bias(x->plan, &in, &to, x->work, &err))
         fail_msg("%s", err.message);
@@ -160,16 +160,17 @@ static double bias_value(bench *x, const posenc_example *example)
     return value;
 }
 
-static double (*const value_at[POSENC_PLACES])(bench *, const posenc_example *) = {row_value, frequency_value,
-                                                                                   bias_value, bias_value};
+static double (*const value_at[POSENC_PLACE_COUNT])(bench *,
+                                                    const posenc_example *) = {row_value, frequency_value,
+                                                                               bias_value, bias_value};
 
-static const char *const made_by[POSENC_PLACES] = {"rows", "frequencies", "scores", "factors"};
+static const char *const made_by[POSENC_PLACE_COUNT] = {"rows", "frequencies", "scores", "factors"};
 
 static const char *example_place(const posenc_example *x, char text[64])
 {
-    if (info->place == POSENC_INPUT)
+    if (info->place == POSENC_PLACE_INPUT)
         snprintf(text, 64, "row %d, channel %d", (int)x->a, (int)x->b);
-    else if (info->place == POSENC_ROTARY)
+    else if (info->place == POSENC_PLACE_ROTARY)
         snprintf(text, 64, "pair %d", (int)x->a);
     else
         snprintf(text, 64, "head %d, query %d, key %d", (int)x->a, (int)x->b, (int)x->c);
@@ -661,7 +662,7 @@ static void compare_slopes(const compared *c, array *numbers, const array *gradi
 
 static void compare_rows(bench *x, posenc_positions pos)
 {
-    array dy         = array_make(3, (int64_t[]){2, small_dims.Lq, posenc_row_width(x->plan)}),
+    array dy         = array_make(3, (int64_t[]){2, small_dims.Lq, posenc_rows_width(x->plan)}),
           input      = array_make(3, dy.shape);
     array         dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
     posenc_tensor to[CASE_PARAMS];
@@ -693,12 +694,13 @@ static void gradients_at_the_input(const char *spec)
     static const int64_t rows[10] = {0, 3, 3, 1, 4, 2, 2, 2, 0, 1}; /* repeated: cotangents meet */
     int64_t              ids[10 * COORDINATES];
     bench                x = bench_make(spec, NULL, small_dims, posenc_options_default());
-    const int64_t        N = posenc_coordinates(x.e), shape[3] = {2, 5, N};
+    const int64_t        N = posenc_rows_coordinates(x.e), shape[3] = {2, 5, N};
     assert_in_range(N, 1, COORDINATES);
     for (int64_t i = 0; i < 10 * N; i++)
         ids[i] = rows[i / N];
     compare_rows(&x, posenc_positions_range(0, 1));
-    compare_rows(&x, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 3 : 2, shape)));
+    compare_rows(&x, posenc_positions_array(
+                         posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, N > 1 ? 3 : 2, shape)));
     bench_free(&x);
 }
 
@@ -771,11 +773,11 @@ static void chunks_in_attention(int wide, int mask)
     write_spec(spec, sizeof spec, &whole, 1);
     attention_case c   = case_make(spec, whole, 21);
     c.options.mask     = mask;
-    c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    c.options.executor = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     array full         = array_make4(whole.B, whole.H, whole.Lq, whole.Dv);
     if (posenc_plan_create(&plan, c.e, &whole, &c.options, &err))
         fail_msg("%s", err.message);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     attend_chunk(&c, plan, work, wide, 0, whole.Lq, &full);
     for (size_t x = 0; x < sizeof chunks / sizeof *chunks; x++) {
         array part = array_make4(whole.B, whole.H, chunks[x][1], whole.Dv);
@@ -803,7 +805,7 @@ static void chunks_at_the_input(void)
     char spec[300];
     write_spec(spec, sizeof spec, &whole, 1);
     bench         x     = bench_make(spec, NULL, whole, posenc_options_default());
-    const int64_t width = posenc_row_width(x.plan);
+    const int64_t width = posenc_rows_width(x.plan);
     array full = array_make(3, (int64_t[]){1, 15, width}), one = array_make(3, (int64_t[]){1, 1, width});
     rows_from(&x, 0, &full);
     for (int64_t s = 0; s < 15; s++) {

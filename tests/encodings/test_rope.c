@@ -166,14 +166,15 @@ static void longrope_takes_its_long_magnitude_beyond_the_first_length(void **sta
         8);
     const double        ones[4] = {1, 1, 1, 1}, twos[4] = {2, 2, 2, 2};
     const posenc_tensor params[2] = {
-        posenc_tensor_contiguous((void *)(uintptr_t)ones, POSENC_F64, 1, (const int64_t[]){4}),
-        posenc_tensor_contiguous((void *)(uintptr_t)twos, POSENC_F64, 1, (const int64_t[]){4})};
+        posenc_tensor_contiguous((void *)(uintptr_t)ones, POSENC_DTYPE_F64, 1, (const int64_t[]){4}),
+        posenc_tensor_contiguous((void *)(uintptr_t)twos, POSENC_DTYPE_F64, 1, (const int64_t[]){4})};
     (void)state;
     for (int far = 0; far < 2; far++) {
         double              row[8] = {1};
         posenc_error        err;
         const double        p = far ? 16 : 15;
-        const posenc_tensor x = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, 8});
+        const posenc_tensor x =
+            posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, 8});
         const posenc_rotate_io io = {
             .q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1, .params = params};
         if (posenc_rotate(t.plan, &io, t.work, &err))
@@ -227,8 +228,10 @@ static void angle_of(turning *t, double p, double angle[MOST_PAIRS], double *tem
 {
     posenc_error           err;
     const posenc_positions pos = posenc_positions_range(p, 1);
-    const posenc_tensor    a = posenc_tensor_contiguous(angle, POSENC_F64, 3, (const int64_t[]){1, 1, t->M}),
-                        f    = posenc_tensor_contiguous(temperature, POSENC_F64, 2, (const int64_t[]){1, 1});
+    const posenc_tensor    a   = posenc_tensor_contiguous(angle, POSENC_DTYPE_F64, 3,
+                                                          (const int64_t[]){1, 1, t->M}),
+                        f      = posenc_tensor_contiguous(temperature, POSENC_DTYPE_F64, 2,
+                                                          (const int64_t[]){1, 1});
     if (posenc_rotary_angles(t->plan, NULL, &pos, &a, &f, t->work, &err))
         fail_msg("%s", err.message);
 }
@@ -502,7 +505,7 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         posenc_error     err  = {POSENC_OK, ""};
         const int        bad  = posenc_encoding_create(&e, all[i].spec, NULL, &err) ||
                         posenc_plan_create(&plan, e, &dims, NULL, &err);
-        if (!bad || err.status != POSENC_SETTING || !strstr(err.message, all[i].words))
+        if (!bad || err.status != POSENC_ERROR_SETTING || !strstr(err.message, all[i].words))
             fail_msg("%s: \"%s\" lacks \"%s\"", all[i].spec, err.message, all[i].words);
         posenc_plan_free(plan);
         posenc_encoding_free(e);

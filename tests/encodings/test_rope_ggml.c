@@ -162,11 +162,11 @@ static void angles_of(const char *spec, const ggml_call *c, double position, dou
     double                 list[M];
     posenc_tensor          params[2];
     const posenc_positions pos = posenc_positions_range(position, 1);
-    const posenc_tensor    a   = posenc_tensor_contiguous(angle, POSENC_F64, 3, (const int64_t[]){1, 1, M});
+    const posenc_tensor a = posenc_tensor_contiguous(angle, POSENC_DTYPE_F64, 3, (const int64_t[]){1, 1, M});
     for (int m = 0; m < M; m++)
         list[m] = (double)c->factors[m];
     for (int i = 0; i < posenc_param_count(t.e); i++)
-        params[i] = posenc_tensor_contiguous(list, POSENC_F64, 1, (const int64_t[]){M});
+        params[i] = posenc_tensor_contiguous(list, POSENC_DTYPE_F64, 1, (const int64_t[]){M});
     if (posenc_rotary_angles(t.plan, params, &pos, &a, NULL, t.work, &err))
         fail_msg("%s: %s", spec, err.message);
     drop(&t);
@@ -226,7 +226,7 @@ static void what_ggml_cannot_be_told_is_refused_with_the_mend(void **state)
         snprintf(spec, sizeof spec, "rope[angles=ggml:%s]", refused[i].spec);
         if (posenc_encoding_create(&e, spec, NULL, &err))
             fail_msg("%s", err.message);
-        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_SETTING);
+        assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_ERROR_SETTING);
         if (!strstr(err.message, "angles=ggml") || !strstr(err.message, refused[i].words))
             fail_msg("%s: \"%s\" lacks \"%s\"", spec, err.message, refused[i].words);
         posenc_encoding_free(e);

@@ -27,7 +27,7 @@ static const posenc_dims four_of_sixteen = {
 
 static array scores_of(const attention_case *c, posenc_executor executor)
 {
-    const int      wide    = executor == POSENC_REFERENCE;
+    const int      wide    = executor == POSENC_EXECUTOR_REFERENCE;
     array          S       = array_make4(1, c->dims.H, c->dims.Lq, c->dims.Lk);
     posenc_options options = c->options;
     posenc_plan   *plan;
@@ -37,7 +37,7 @@ static array scores_of(const attention_case *c, posenc_executor executor)
     const posenc_attend_in in = case_in(c, wide, params);
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
     if (posenc_scores(plan, &in, &to, work, &err))
         case_stop("scores", c, &err);
     free(work);
@@ -114,7 +114,7 @@ static void deberta_s_clip_first_moves_the_far_future_alone(void **state)
         set_all(&c.k, 0);
         for (int64_t row = 0; row < c.params[0].count; row++)
             c.params[0].wide[row] = (double)row;
-        S[i] = scores_of(&c, POSENC_REFERENCE);
+        S[i] = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
         case_free(&c);
     }
     const double scale = 1 / sqrt(2.0);
@@ -142,7 +142,7 @@ static void deberta_has_as_many_rows_as_buckets(void **state)
     set_all(&c.k, 0);
     for (int64_t row = 0; row < c.params[0].count; row++)
         c.params[0].wide[row] = (double)row;
-    array S = scores_of(&c, POSENC_REFERENCE);
+    array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     for (int64_t j = 0; j < L;
          j++) { /* query L-1: buckets 0 .. 4 of distances up to half, ln(5/4)/ln(5/4) * 3 + 4 of 5 */
         const int64_t t = L - 1 - j, bucket = t < 5 ? t : t == 5 ? 7 : 8;
@@ -200,7 +200,8 @@ static void deberta_refuses_what_is_for_its_own_projection_without_one(void **st
         posenc_plan     *plan;
         posenc_error     err;
         assert_int_equal(posenc_encoding_create(&e, "deberta", settings[i], &err), POSENC_OK);
-        assert_int_equal(posenc_plan_create(&plan, e, &four_of_sixteen, &options, &err), POSENC_SETTING);
+        assert_int_equal(posenc_plan_create(&plan, e, &four_of_sixteen, &options, &err),
+                         POSENC_ERROR_SETTING);
         assert_non_null(strstr(err.message, i < 2 ? "biases is" : "norm_rel_ebd=yes is"));
         assert_non_null(strstr(err.message, "add projected=no"));
         posenc_encoding_free(e);
@@ -225,7 +226,7 @@ static void deberta_projects_its_table_as_the_released_models_do(void **state)
         assert_true(i != 1 || (param_of(&c, "b_qr") && !param_of(&c, "b_kr")));
         project_table(&c, "W_kr", "b_kr", K);
         project_table(&c, "W_qr", "b_qr", Q);
-        array S = scores_of(&c, POSENC_REFERENCE);
+        array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
         for (int64_t at = 0; at < L * L; at++) {
             const int64_t i0 = at / L, j = at % L, t = i0 - j + SPAN, x = t < 0 ? 0 : t > 5 ? 5 : t;
             double        sum = 0;
@@ -257,7 +258,7 @@ static void shaw_repeats_its_last_row_or_adds_nothing(void **state)
             attention_result r = case_run(&c, wide); /* q = 0: all keys weigh the same */
             for (int64_t i = 0; i < L; i++)
                 array_set(&c.q, i * D, 1);
-            array S = scores_of(&c, POSENC_REFERENCE);
+            array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
             for (int64_t i = 0; i < L; i++) {
                 double sum = 0;
                 for (int64_t j = 0; j < L; j++) {
@@ -334,7 +335,7 @@ static void met_at_distances(const char *spec, int64_t L, double met[])
     set_all(&c.k, 0);
     for (int64_t x = 0; x < c.q.count; x++)
         c.q.wide[x] = 1 + (double)(x % 4);
-    array S = scores_of(&c, POSENC_REFERENCE);
+    array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     for (int64_t i = 0; i < L; i++)
         for (int64_t j = 0; j < L; j++)
             met[i - j + L - 1] = score(&S, i, j);
@@ -376,7 +377,7 @@ static void a_complex_product_of_zero_scores_zero_and_turns_nothing(void **state
                 array_set(&c.q, 2 * D + d, 0); /* query 2 */
                 array_set(&c.k, 3 * D + d, 0); /* key 3 */
             }
-            array            S = scores_of(&c, wide ? POSENC_REFERENCE : POSENC_TILED);
+            array            S = scores_of(&c, wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED);
             attention_result r = case_run(&c, wide);
             for (int64_t x = 0; x < L; x++) {
                 const double *w = S.wide;
@@ -406,7 +407,7 @@ static void a_distance_on_a_grid_counts_rows_by_its_columns(void **state)
     attention_case c = small_case("absolute_distance[grid=3x5]", L, 4);
     (void)state;
     set_all(&c.q, 0);
-    array S = scores_of(&c, POSENC_REFERENCE);
+    array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     assert_int_equal(c.params[0].count, L);
     for (int i = 0; i < L; i++)
         for (int j = 0; j < L; j++) {
@@ -427,7 +428,7 @@ static void the_class_token_is_known_by_its_position(void **state)
     attention_case c     = small_case("tupe[relative=yes:num_buckets=8:max_distance=12]", L, D);
     (void)state;
     set_all(&c.q, 0);
-    array here = scores_of(&c, POSENC_REFERENCE);
+    array here = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     for (int64_t j = 1; j < L; j++) { /* its row and its column are one number each */
         assert_near(score(&here, 0, j), score(&here, 0, 0));
         assert_near(score(&here, j, 0), score(&here, 1, 0));
@@ -436,7 +437,7 @@ static void the_class_token_is_known_by_its_position(void **state)
     c.dims.Lq    = L - 2; /* a chunk of queries from 2 on has no such row */
     c.q.shape[2] = c.dims.Lq;
     c.q_pos      = posenc_positions_range(2, 1);
-    array chunk  = scores_of(&c, POSENC_REFERENCE);
+    array chunk  = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     for (int64_t i = 0; i < L - 2; i++)
         for (int64_t j = 0; j < L; j++)
             assert_true(score(&chunk, i, j) == score(&here, i + 2, j));
@@ -544,8 +545,8 @@ static array scores_at(const char *spec, int64_t pos[4])
 {
     attention_case c = case_make(spec, four_of_sixteen, 1);
     c.q_pos          = c.k_pos =
-        posenc_positions_array(posenc_tensor_contiguous(pos, POSENC_I64, 1, (const int64_t[]){4}));
-    array S = scores_of(&c, POSENC_REFERENCE);
+        posenc_positions_array(posenc_tensor_contiguous(pos, POSENC_DTYPE_I64, 1, (const int64_t[]){4}));
+    array S = scores_of(&c, POSENC_EXECUTOR_REFERENCE);
     case_free(&c);
     return S;
 }
@@ -575,7 +576,7 @@ static void the_standard_scale_is_the_one_that_is_stated(void **state)
         const char                 *text = info->scale ? info->scale : "1/sqrt(D)";
         char                        doubled[80];
         snprintf(doubled, sizeof doubled, "2*%s", text);
-        if (info->place != POSENC_SCORE) {
+        if (info->place != POSENC_PLACE_SCORE) {
             assert_null(info->scale);
             continue;
         }
@@ -599,7 +600,7 @@ static void positions_matter_to_all_but_those_that_say_otherwise(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place != POSENC_SCORE) {
+        if (info->place != POSENC_PLACE_SCORE) {
             assert_null(info->sees);
             continue;
         }

@@ -72,10 +72,10 @@ static posenc_plan *plan_of(posenc_encoding **e, const char *spec, posenc_dims d
     posenc_plan   *plan;
     posenc_error   err;
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_REFERENCE;
+    options.executor       = POSENC_EXECUTOR_REFERENCE;
     if (posenc_encoding_create(e, spec, NULL, &err) || posenc_plan_create(&plan, *e, &dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
-    assert_true(posenc_plan_workspace(plan, POSENC_FORWARD) <= WORK);
+    assert_true(posenc_plan_workspace(plan, POSENC_RUN_FORWARD) <= WORK);
     return plan;
 }
 
@@ -88,7 +88,7 @@ static void make_table(double table[ROWS][DIM])
     const int64_t     shape[3] = {1, ROWS, DIM};
     posenc_plan      *plan     = plan_of(&e, "sinusoidal", dims);
     posenc_rows_in    in       = {.pos = posenc_positions_range(0, 1)};
-    posenc_tensor     y        = posenc_tensor_contiguous(table, POSENC_F64, 3, shape);
+    posenc_tensor     y        = posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 3, shape);
     assert_int_equal(posenc_rows(plan, &in, &y, work, &err), POSENC_OK);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
@@ -175,8 +175,8 @@ static void turn(const char *spec, double *x, int64_t D, double position)
     const posenc_dims dims     = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = D};
     const int64_t     shape[4] = {1, 1, 1, D};
     posenc_plan      *plan     = plan_of(&e, spec, dims);
-    posenc_rotate_io  io       = {.q         = posenc_tensor_contiguous(x, POSENC_F64, 4, shape),
-                                  .to_q      = posenc_tensor_contiguous(x, POSENC_F64, 4, shape),
+    posenc_rotate_io  io       = {.q         = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape),
+                                  .to_q      = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape),
                                   .q_pos     = posenc_positions_range(position, 1),
                                   .direction = 1};
     if (posenc_rotate(plan, &io, work, &err))

@@ -89,9 +89,9 @@ static void stop(const problem *p, const posenc_error *err)
 static double put(const posenc_tensor *x, int64_t i, float value)
 {
     uint16_t *half = x->data;
-    if (x->dtype == POSENC_BF16)
+    if (x->dtype == POSENC_DTYPE_BF16)
         return (double)pe_bf16_to_float(half[i] = pe_float_to_bf16(value));
-    if (x->dtype == POSENC_F16)
+    if (x->dtype == POSENC_DTYPE_F16)
         return (double)pe_f16_to_float(half[i] = pe_float_to_f16(value));
     return (double)(((float *)x->data)[i] = value);
 }
@@ -125,7 +125,7 @@ static void draw_params(problem *p)
         for (int a = 0; a < ndim; a++)
             count[i] *= size[a];
         p->params[i] =
-            posenc_tensor_contiguous(calloc((size_t)count[i], sizeof(double)), POSENC_F64, ndim, size);
+            posenc_tensor_contiguous(calloc((size_t)count[i], sizeof(double)), POSENC_DTYPE_F64, ndim, size);
     }
     if (posenc_param_init(p->e, &p->shape->dims, p->params, 1, &err))
         stop(p, &err);
@@ -151,7 +151,7 @@ static problem make_problem(const char *spec, const struct shape *s, int mask, p
     p.v      = draw(dtype, "v", d->B, d->G, d->Lk, d->Dv, p.values);
     for (int64_t i = 0; i < d->B * d->Lk; i++)
         allowed[i] = posenc_random_uniform(5, "allowed", (uint64_t)i) < 0.7;
-    p.key_allowed = posenc_tensor_contiguous(allowed, POSENC_U8, 2, (int64_t[]){d->B, d->Lk});
+    p.key_allowed = posenc_tensor_contiguous(allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
     draw_params(&p);
     return p;
 }
@@ -176,7 +176,7 @@ typedef struct result {
 static result run(const problem *p, posenc_executor executor, int threads, double *scores)
 {
     const posenc_dims *d     = &p->shape->dims;
-    const posenc_dtype dtype = executor == POSENC_REFERENCE ? POSENC_F64 : POSENC_F32;
+    const posenc_dtype dtype = executor == POSENC_EXECUTOR_REFERENCE ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32;
     const size_t       size  = posenc_dtype_size(dtype);
     posenc_options     o     = posenc_options_default();
     posenc_plan       *plan;
@@ -191,7 +191,7 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
     o.max_distances      = 4096; /* of positions by twos and threes */
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
         stop(p, &err);
-    const size_t     bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_SCORES);
+    const size_t     bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     void            *work  = aligned_alloc(64, bytes);
     posenc_attend_in in    = {.q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
     in.q_pos               = posenc_positions_range(p->shape->q_start, p->shape->q_step);
@@ -205,7 +205,7 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
         stop(p, &err);
     if (scores) {
         posenc_tensor S =
-            posenc_tensor_contiguous(scores, POSENC_F64, 4, (int64_t[]){d->B, d->H, d->Lq, d->Lk});
+            posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, (int64_t[]){d->B, d->H, d->Lq, d->Lk});
         if (posenc_scores(plan, &in, &S, work, &err))
             stop(p, &err);
     }
@@ -240,7 +240,7 @@ static int is_allowed(const problem *p, int64_t b, int64_t i, int64_t j)
 /* Are weights rounded? */
 static int are_rounded(const problem *p, const char *isa)
 {
-    return p->v.dtype == POSENC_BF16 && !strcmp(isa, "avx512bf16") && p->shape->dims.Dv % 32 == 0;
+    return p->v.dtype == POSENC_DTYPE_BF16 && !strcmp(isa, "avx512bf16") && p->shape->dims.Dv % 32 == 0;
 }
 
 /* How far column c of the values of (b, g) may lead from its output o, where the largest score is `steep`. */
@@ -293,7 +293,7 @@ static void check_on(const problem *p, const char *isa, const result *want, cons
     const posenc_dims *d    = &p->shape->dims;
     const int64_t      rows = d->B * d->H * d->Lq;
     assert_int_equal(setenv("POSENC_ISA", isa, 1), 0);
-    result got = run(p, POSENC_TILED, 1, NULL), again = run(p, POSENC_TILED, 2, NULL);
+    result got = run(p, POSENC_EXECUTOR_TILED, 1, NULL), again = run(p, POSENC_EXECUTOR_TILED, 2, NULL);
     for (int64_t row = 0; row < rows; row++)
         check_row(p, &got, want, S + row * d->Lk, weight, isa, row);
     assert_memory_equal(got.o, again.o, got.count * got.size);
@@ -310,7 +310,7 @@ static void check_all(posenc_dtype dtype, int mask_count)
                 problem            p      = make_problem(specs[e], &shapes[s], masks[m], dtype);
                 double            *S      = malloc((size_t)(d->B * d->H * d->Lq * d->Lk) * sizeof *S);
                 double            *weight = malloc((size_t)d->Lk * sizeof *weight);
-                result             want   = run(&p, POSENC_REFERENCE, 1, S);
+                result             want   = run(&p, POSENC_EXECUTOR_REFERENCE, 1, S);
                 for (int isa = 0; pe_kernels_at(isa); isa++)
                     check_on(&p, pe_kernels_at(isa)->isa, &want, S, weight);
                 free_result(&want);
@@ -323,19 +323,19 @@ static void check_all(posenc_dtype dtype, int mask_count)
 static void a_cache_of_floats_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all(POSENC_F32, MASKS);
+    check_all(POSENC_DTYPE_F32, MASKS);
 }
 
 static void a_cache_of_bf16_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all(POSENC_BF16, 1);
+    check_all(POSENC_DTYPE_BF16, 1);
 }
 
 static void a_cache_of_f16_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all(POSENC_F16, 1);
+    check_all(POSENC_DTYPE_F16, 1);
 }
 
 /* ---- what is no number ---- */
@@ -343,10 +343,10 @@ static void a_cache_of_f16_agrees_with_the_reference(void **state)
 static void put_special(posenc_tensor *k, int64_t at, int is_nan)
 {
     static const uint16_t halves[] = {0x7c00, 0x7e00}, brains[] = {0x7f80, 0x7fc0};
-    if (k->dtype == POSENC_F32)
+    if (k->dtype == POSENC_DTYPE_F32)
         ((float *)k->data)[at] = is_nan ? NAN : INFINITY;
     else
-        ((uint16_t *)k->data)[at] = (k->dtype == POSENC_F16 ? halves : brains)[is_nan];
+        ((uint16_t *)k->data)[at] = (k->dtype == POSENC_DTYPE_F16 ? halves : brains)[is_nan];
 }
 
 /* Outputs that are NaN in the reference are so, and no others. */
@@ -354,15 +354,15 @@ static void check_specials(const problem *p, const char *isa, const result *want
 {
     const posenc_dims *d = &p->shape->dims;
     assert_int_equal(setenv("POSENC_ISA", isa, 1), 0);
-    result got = run(p, POSENC_TILED, 1, NULL);
+    result got = run(p, POSENC_EXECUTOR_TILED, 1, NULL);
     for (int64_t row = 0; row < d->B * d->H * d->Lq; row++) {
         const float lse = ((float *)got.lse)[row], o = ((float *)got.o)[row * d->Dv];
         if (!isnan(lse) != !isnan(((double *)want->lse)[row]) ||
             !isnan(o) != !isnan(((double *)want->o)[row * d->Dv]))
             fail_msg("%s, %s, Lq=%d, row %d: o %g, lse %g; the reference has lse %g", isa,
-                     p->k.dtype == POSENC_F32   ? "f32"
-                     : p->k.dtype == POSENC_F16 ? "f16"
-                                                : "bf16",
+                     p->k.dtype == POSENC_DTYPE_F32   ? "f32"
+                     : p->k.dtype == POSENC_DTYPE_F16 ? "f16"
+                                                      : "bf16",
                      (int)d->Lq, (int)row, (double)o, (double)lse, ((double *)want->lse)[row]);
     }
     free_result(&got);
@@ -375,13 +375,13 @@ static void a_key_that_is_no_number_is_not_left_out(void **state)
     static const struct shape two[] = {
         {{.B = 1, .H = 4, .G = 2, .Lq = 1, .Lk = 200, .D = 64, .Dv = 64}, 199, 0, 1, 1},
         {{.B = 1, .H = 4, .G = 2, .Lq = 20, .Lk = 200, .D = 64, .Dv = 64}, 180, 0, 1, 1}};
-    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_BF16, POSENC_F16};
+    static const posenc_dtype dtypes[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F16};
     static const int64_t      keys[]   = {5, 199};
     (void)state;
     for (int i = 0; i < 2 * 3 * 2 * 2; i++) {
         problem p = make_problem("nope", &two[i % 2], POSENC_MASK_CAUSAL, dtypes[i / 2 % 3]);
         put_special(&p.k, (200 + keys[i / 6 % 2]) * 64 + 3, i / 12); /* of the second key head */
-        result want = run(&p, POSENC_REFERENCE, 1, NULL);
+        result want = run(&p, POSENC_EXECUTOR_REFERENCE, 1, NULL);
         for (int isa = 0; pe_kernels_at(isa); isa++)
             check_specials(&p, pe_kernels_at(isa)->isa, &want);
         free_result(&want);

@@ -157,14 +157,14 @@ static void read_classes(const char *spec, posenc_executor executor, int64_t cla
     double *table = malloc((size_t)classes * sizeof *table), numbers[2] = {0};
     for (int64_t c = 0; c < classes; c++)
         table[c] = (double)c;
-    posenc_tensor param         = posenc_tensor_contiguous(table, POSENC_F64, 2, (int64_t[]){classes, 1}),
-                  to            = posenc_tensor_contiguous(classes_of, POSENC_F64, 3, (int64_t[]){1, 1, n});
-    const posenc_attend_in in   = {.q      = posenc_tensor_contiguous(numbers, POSENC_F64, 4,
+    posenc_tensor param = posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 2, (int64_t[]){classes, 1}),
+                  to    = posenc_tensor_contiguous(classes_of, POSENC_DTYPE_F64, 3, (int64_t[]){1, 1, n});
+    const posenc_attend_in in   = {.q      = posenc_tensor_contiguous(numbers, POSENC_DTYPE_F64, 4,
                                                                       (int64_t[]){1, 1, 1, 2}),
                                    .q_pos  = posenc_positions_range((double)last, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
                                    .params = &param};
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
     assert_int_equal(posenc_bias(plan, &in, &to, work, NULL), POSENC_OK);
     free(work);
     free(table);
@@ -184,7 +184,7 @@ static void t5_fills_runs_with_the_class_of_each_distance(void **state)
         for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
             const int64_t         buckets = shapes[i / 4][0], far = shapes[i / 4][1];
             const int             both     = i % 2;
-            const posenc_executor executor = i / 2 % 2 ? POSENC_TILED : POSENC_REFERENCE;
+            const posenc_executor executor = i / 2 % 2 ? POSENC_EXECUTOR_TILED : POSENC_EXECUTOR_REFERENCE;
             char                  spec[128];
             snprintf(spec, sizeof spec, "t5[num_buckets=%d:max_distance=%d:bidirectional=%s]", (int)buckets,
                      (int)far, both ? "yes" : "no");

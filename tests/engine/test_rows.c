@@ -53,7 +53,7 @@ static setup make(const posenc_encoding_info *info, int threads)
         array_fill(&s.numbers[i], 3, posenc_param_name(s.e, i), 1);
         s.params[i] = array_tensor(&s.numbers[i], 1);
     }
-    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_FORWARD | POSENC_BACKWARD));
+    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     return s;
 }
 
@@ -78,7 +78,7 @@ static void run(const setup *s, posenc_tensor x, posenc_positions pos, posenc_te
 static const posenc_encoding_info *input_at(int *index)
 {
     for (; *index < posenc_encoding_count(); (*index)++)
-        if (posenc_encoding_info_at(*index)->place == POSENC_INPUT)
+        if (posenc_encoding_info_at(*index)->place == POSENC_PLACE_INPUT)
             return posenc_encoding_info_at((*index)++);
     return NULL;
 }
@@ -141,18 +141,18 @@ static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **st
     for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup   s   = make(info, 1);
         array   one = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
-        int     N = posenc_coordinates(s.e);
+        int     N = posenc_rows_coordinates(s.e);
         int64_t ids[B * L * COORDINATES];
         assert_in_range(N, 1, COORDINATES);
         for (int i = 0; i < B * L * N; i++)
             ids[i] = i % (L * N) * 7 % L;
         run(&s, none,
             posenc_positions_array(
-                posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 2 : 1, (int64_t[]){L, N})),
+                posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, N > 1 ? 2 : 1, (int64_t[]){L, N})),
             array_tensor(&one, 1));
         run(&s, none,
             posenc_positions_array(
-                posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 3 : 2, (int64_t[]){B, L, N})),
+                posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, N > 1 ? 3 : 2, (int64_t[]){B, L, N})),
             array_tensor(&all, 1));
         assert_memory_equal(one.wide, all.wide, (size_t)one.count * sizeof(double));
         array_free(&one), array_free(&all);
@@ -202,8 +202,9 @@ static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
         assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
         assert_memory_equal(dx.wide, dy.wide, (size_t)dy.count * sizeof(double));
         for (int b = 0; b < B; b++) { /* each adds */
-            grad    = (posenc_rows_grad){.dparams = to_items};
-            grad.dy = posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_F64, 3, (int64_t[]){1, L, DIM});
+            grad = (posenc_rows_grad){.dparams = to_items};
+            grad.dy =
+                posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_DTYPE_F64, 3, (int64_t[]){1, L, DIM});
             assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
         }
         for (int i = 0; i < s.count; i++) {

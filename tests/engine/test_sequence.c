@@ -99,7 +99,7 @@ static void set_up(setup *s)
 
 static pe_rows_run run_of(setup *s, posenc_positions pos, int threads)
 {
-    const posenc_tensor y = posenc_tensor_contiguous(s->y, POSENC_F64, 3, (int64_t[]){B, L, WIDTH});
+    const posenc_tensor y = posenc_tensor_contiguous(s->y, POSENC_DTYPE_F64, 3, (int64_t[]){B, L, WIDTH});
     return (
         pe_rows_run){.part = {.p = &s->p, .par = s->par, .dpar = s->dpar, .count = PARAMS, .sizes = s->sizes},
                      .width    = WIDTH,
@@ -130,7 +130,7 @@ static posenc_positions some_positions(int64_t at[L])
 {
     for (int i = 0; i < L; i++)
         at[i] = (i * 7) % 40; /* repeated, out of order, to 39 */
-    return posenc_positions_array(posenc_tensor_contiguous(at, POSENC_I64, 1, (int64_t[]){L}));
+    return posenc_positions_array(posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 1, (int64_t[]){L}));
 }
 
 static void rows_are_made_once_and_no_further_than_the_run_reaches(void **state)

@@ -76,12 +76,12 @@ static void store(const numbers *x, int64_t i, double value)
 {
     const float y = (float)value;
     switch (x->dtype) {
-    case POSENC_F64: ((double *)x->data)[i] = value, x->exact[i] = value; break;
-    case POSENC_BF16:
+    case POSENC_DTYPE_F64: ((double *)x->data)[i] = value, x->exact[i] = value; break;
+    case POSENC_DTYPE_BF16:
         ((uint16_t *)x->data)[i] = pe_float_to_bf16(y);
         x->exact[i]              = (double)pe_bf16_to_float(pe_float_to_bf16(y));
         break;
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         ((uint16_t *)x->data)[i] = pe_float_to_f16(y);
         x->exact[i]              = (double)pe_f16_to_float(pe_float_to_f16(y));
         break;
@@ -140,7 +140,8 @@ static problem make_problem(const char *spec, const shape *s, int mask, const po
             stop(&err);
         for (int a = 0; a < ndim; a++)
             n *= size[a];
-        p.params[i] = posenc_tensor_contiguous(calloc((size_t)n, sizeof(double)), POSENC_F64, ndim, size);
+        p.params[i] =
+            posenc_tensor_contiguous(calloc((size_t)n, sizeof(double)), POSENC_DTYPE_F64, ndim, size);
     }
     if (posenc_param_init(p.e, d, p.params, 1, &err))
         stop(&err);
@@ -169,7 +170,7 @@ static posenc_attend_in inputs(const problem *p)
                              .v      = view(&p->v, d->B, d->G, d->Lk, d->Dv),
                              .q_pos  = posenc_positions_range(p->shape->q_start, 1),
                              .params = p->params};
-    in.key_allowed        = posenc_tensor_contiguous(p->key_allowed, POSENC_U8, 2, (int64_t[]){d->B, d->Lk});
+    in.key_allowed = posenc_tensor_contiguous(p->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
     return in;
 }
 
@@ -193,7 +194,7 @@ static result run(const problem *p, posenc_executor executor, posenc_dtype dtype
     o.products           = p->products;
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
         stop(&err);
-    const size_t      bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_SCORES);
+    const size_t      bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     void             *work  = aligned_alloc(64, bytes);
     posenc_attend_in  in    = inputs(p);
     posenc_attend_out out   = {.o = view(&r.o, d->B, d->H, d->Lq, d->Dv)};
@@ -226,7 +227,7 @@ static int is_allowed(const problem *p, int64_t b, int64_t i, int64_t j)
 
 static double at(const numbers *x, int64_t i)
 {
-    return x->dtype == POSENC_F64 ? ((const double *)x->data)[i] : (double)((const float *)x->data)[i];
+    return x->dtype == POSENC_DTYPE_F64 ? ((const double *)x->data)[i] : (double)((const float *)x->data)[i];
 }
 
 /* ---- comparison ---- */
@@ -294,19 +295,20 @@ static int is_gated(const problem *p)
 static void check(problem *p)
 {
     const posenc_dims *d    = &p->shape->dims;
-    numbers            S    = make_numbers(d->B * d->H * d->Lq * d->Lk, POSENC_F64, NULL, 0);
-    result             want = run(p, POSENC_REFERENCE, POSENC_F64, &S);
-    const int narrow = p->q.dtype == POSENC_BF16 && p->k.dtype == POSENC_BF16 && p->v.dtype == POSENC_BF16;
+    numbers            S    = make_numbers(d->B * d->H * d->Lq * d->Lk, POSENC_DTYPE_F64, NULL, 0);
+    result             want = run(p, POSENC_EXECUTOR_REFERENCE, POSENC_DTYPE_F64, &S);
+    const int          narrow =
+        p->q.dtype == POSENC_DTYPE_BF16 && p->k.dtype == POSENC_DTYPE_BF16 && p->v.dtype == POSENC_DTYPE_BF16;
     for (int isa = 0; pe_kernels_at(isa); isa++) {
         const char *name = pe_kernels_at(isa)->isa;
         assert_int_equal(setenv("POSENC_ISA", name, 1), 0);
         const int many = d->Lq > 8, rounded = narrow && !strcmp(name, "avx512bf16") && !is_gated(p) &&
                                               (many || d->Dv % 32 == 0);
-        result got = run(p, POSENC_TILED, POSENC_F32, NULL);
+        result got = run(p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         for (int64_t row = 0; row < d->B * d->H * d->Lq; row++)
             check_row(p, &got, &want, &S, name, row, rounded, rounded && many && strstr(p->spec, "rope"));
         p->threads   = 2;
-        result again = run(p, POSENC_TILED, POSENC_F32, NULL);
+        result again = run(p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         p->threads   = 1;
         assert_memory_equal(got.o.data, again.o.data, (size_t)got.o.count * sizeof(float));
         assert_memory_equal(got.lse.data, again.lse.data, (size_t)got.lse.count * sizeof(float));
@@ -333,26 +335,26 @@ static void check_all(const posenc_dtype types[3], double sharpness, int first_m
 static void bf16_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all((posenc_dtype[]){POSENC_BF16, POSENC_BF16, POSENC_BF16}, 1, 0);
+    check_all((posenc_dtype[]){POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16}, 1, 0);
 }
 
 static void bf16_with_a_sharp_softmax_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all((posenc_dtype[]){POSENC_BF16, POSENC_BF16, POSENC_BF16}, 12, MASKS - 2);
+    check_all((posenc_dtype[]){POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16}, 12, MASKS - 2);
 }
 
 static void f16_agrees_with_the_reference(void **state)
 {
     (void)state;
-    check_all((posenc_dtype[]){POSENC_F16, POSENC_F16, POSENC_F16}, 1, MASKS - 2);
+    check_all((posenc_dtype[]){POSENC_DTYPE_F16, POSENC_DTYPE_F16, POSENC_DTYPE_F16}, 1, MASKS - 2);
 }
 
 static void mixed_types_agree_with_the_reference(void **state)
 {
     (void)state;
-    check_all((posenc_dtype[]){POSENC_BF16, POSENC_F32, POSENC_F16}, 1, MASKS - 2);
-    check_all((posenc_dtype[]){POSENC_F64, POSENC_F64, POSENC_BF16}, 1, MASKS - 2);
+    check_all((posenc_dtype[]){POSENC_DTYPE_BF16, POSENC_DTYPE_F32, POSENC_DTYPE_F16}, 1, MASKS - 2);
+    check_all((posenc_dtype[]){POSENC_DTYPE_F64, POSENC_DTYPE_F64, POSENC_DTYPE_BF16}, 1, MASKS - 2);
 }
 
 /* Many queries, and few. */
@@ -363,15 +365,15 @@ enum { ROADS = sizeof both_roads / sizeof *both_roads };
 /* Named, float products are the same on the processor that has pairs as on the one that has none. */
 static void products_in_float_do_not_round_weights(void **state)
 {
-    const posenc_dtype all[3] = {POSENC_BF16, POSENC_BF16, POSENC_BF16};
+    const posenc_dtype all[3] = {POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16};
     (void)state;
     for (int i = 0; i < ROADS; i++) {
         problem p   = make_problem("rope", both_roads[i], POSENC_MASK_CAUSAL, all, 2);
         p.products  = POSENC_PRODUCTS_F32;
-        result best = run(&p, POSENC_TILED, POSENC_F32, NULL);
+        result best = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         assert_int_equal(setenv("POSENC_ISA", "avx512", 1), 0);
         p.products   = POSENC_PRODUCTS_BY_STORAGE;
-        result other = run(&p, POSENC_TILED, POSENC_F32, NULL);
+        result other = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         assert_int_equal(unsetenv("POSENC_ISA"), 0);
         assert_memory_equal(best.o.data, other.o.data, (size_t)best.o.count * sizeof(float));
         free_result(&best), free_result(&other);
@@ -383,13 +385,13 @@ static void products_in_float_do_not_round_weights(void **state)
    float. */
 static void a_constant_value_survives_rounded_weights(void **state)
 {
-    const posenc_dtype all[3] = {POSENC_BF16, POSENC_BF16, POSENC_BF16};
+    const posenc_dtype all[3] = {POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16};
     (void)state;
     for (int i = 0; i < ROADS; i++) {
         problem p = make_problem("nope", both_roads[i], POSENC_MASK_CAUSAL, all, 2);
         for (int64_t n = 0; n < p.v.count; n++)
             store(&p.v, n, 1.5);
-        result r = run(&p, POSENC_TILED, POSENC_F32, NULL);
+        result r = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         for (int64_t n = 0; n < r.o.count; n++)
             assert_true(fabs(at(&r.o, n) - 1.5) <= 1.5 * 0x1p-20);
         free_result(&r);

@@ -106,7 +106,7 @@ static inline posenc_tensor *add_filled(posenc_arrays *set, const char *name, po
     posenc_tensor *t = posenc_arrays_add(set, name, dtype, 4, shape);
     assert_non_null(t);
     for (int64_t i = 0; i < cli_element_count(t); i++)
-        if (dtype == POSENC_F64)
+        if (dtype == POSENC_DTYPE_F64)
             ((double *)t->data)[i] = eighth(name, i);
         else
             ((float *)t->data)[i] = (float)eighth(name, i);
@@ -116,7 +116,7 @@ static inline posenc_tensor *add_filled(posenc_arrays *set, const char *name, po
 static inline void add_whole(posenc_arrays *set, const char *name, int32_t ndim, const int64_t *shape,
                              const int64_t *numbers)
 {
-    posenc_tensor *t = posenc_arrays_add(set, name, POSENC_I64, ndim, shape);
+    posenc_tensor *t = posenc_arrays_add(set, name, POSENC_DTYPE_I64, ndim, shape);
     assert_non_null(t);
     memcpy(t->data, numbers, (size_t)cli_element_count(t) * sizeof *numbers);
 }
@@ -163,7 +163,7 @@ static inline void all_are_refused(const cli_command *command, const refusal *ro
                                    posenc_arrays (*make)(posenc_dtype dtype))
 {
     for (size_t i = 0; i < count; i++) {
-        posenc_arrays set = make(POSENC_F64);
+        posenc_arrays set = make(POSENC_DTYPE_F64);
         words         w   = call_of(command, (const char *const[]){"-i", input, "-o", output, NULL});
         if (rows[i].spoil)
             rows[i].spoil(&set);

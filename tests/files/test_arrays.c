@@ -14,7 +14,7 @@ static void a_set_grows_and_finds_by_name(void **state)
     (void)state;
     for (int64_t i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "a%d", (int)i);
-        posenc_tensor *t = posenc_arrays_add(&set, name, POSENC_I64, 1, &i);
+        posenc_tensor *t = posenc_arrays_add(&set, name, POSENC_DTYPE_I64, 1, &i);
         assert_non_null(t);
         for (int64_t k = 0; k < i; k++)
             assert_int_equal(((int64_t *)t->data)[k], 0);
@@ -32,10 +32,10 @@ static void a_shape_that_cannot_be_gives_no_array(void **state)
     const int64_t negative = -1, huge[3] = {INT64_C(1) << 40, INT64_C(1) << 40, 0};
     posenc_arrays set = {0};
     (void)state;
-    assert_null(posenc_arrays_add(&set, "a", POSENC_F64, 1, &negative));
-    assert_null(posenc_arrays_add(&set, "a", POSENC_F64, 3, huge));
-    assert_null(posenc_arrays_add(&set, "a", POSENC_F64, POSENC_MAX_DIMS + 1, huge));
-    assert_null(posenc_arrays_add(&set, "a", POSENC_F64, -1, huge));
+    assert_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &negative));
+    assert_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 3, huge));
+    assert_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, POSENC_MAX_DIMS + 1, huge));
+    assert_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, -1, huge));
     assert_int_equal(set.count, 0);
     posenc_arrays_free(&set);
 }
@@ -45,7 +45,7 @@ static void an_npy_is_one_array_named_like_the_file(void **state)
     const int64_t  shape[2] = {2, 3};
     posenc_arrays  out = {0}, in = {0};
     posenc_error   err;
-    posenc_tensor *t = posenc_arrays_add(&out, "whatever", POSENC_F32, 2, shape);
+    posenc_tensor *t = posenc_arrays_add(&out, "whatever", POSENC_DTYPE_F32, 2, shape);
     (void)state;
     ((float *)t->data)[5] = 4;
     assert_int_equal(posenc_arrays_write(&out, scratch("q.before.npy"), &err), POSENC_OK);
@@ -62,7 +62,7 @@ static void content_decides_what_a_file_is(void **state)
     posenc_arrays out = {0}, in = {0};
     posenc_error  err;
     (void)state;
-    assert_non_null(posenc_arrays_add(&out, "a", POSENC_F64, 1, &shape));
+    assert_non_null(posenc_arrays_add(&out, "a", POSENC_DTYPE_F64, 1, &shape));
     assert_int_equal(posenc_arrays_write(&out, scratch("a.npz"), &err), POSENC_OK);
     assert_int_equal(rename(scratch("a.npz"), scratch("a.npy")), 0);
     assert_int_equal(posenc_arrays_read(&in, scratch("a.npy"), &err), POSENC_OK);
@@ -79,7 +79,7 @@ static void a_pipe_is_read(void **state)
     posenc_error  err;
     char          command[3 * SCRATCH_PATH];
     (void)state;
-    assert_non_null(posenc_arrays_add(&out, "a", POSENC_F64, 1, &shape));
+    assert_non_null(posenc_arrays_add(&out, "a", POSENC_DTYPE_F64, 1, &shape));
     assert_int_equal(posenc_arrays_write(&out, scratch("a.npz"), &err), POSENC_OK);
     assert_int_equal(mkfifo(scratch("pipe"), 0600), 0);
     snprintf(command, sizeof command, "cat '%s' >'%s' &", scratch("a.npz"), scratch("pipe"));
@@ -107,12 +107,12 @@ static void what_is_no_array_is_refused_in_one_sentence(void **state)
     scratch_write("text.npy", "hello, world", 12);
     scratch_write("empty.npz", "", 0);
     scratch_write("short.npz", "PK", 2);
-    read_refused(scratch("text.npy"), POSENC_FORMAT,
+    read_refused(scratch("text.npy"), POSENC_ERROR_FORMAT,
                  "text.npy: it is neither an .npy array, an .npz archive nor a .safetensors file");
-    read_refused(scratch("empty.npz"), POSENC_FORMAT, "it is empty");
-    read_refused(scratch("short.npz"), POSENC_FORMAT, "no sound zip archive");
-    read_refused(scratch("nowhere.npz"), POSENC_FILE, "No such file or directory");
-    read_refused(scratch_folder, POSENC_FILE, "it is a folder");
+    read_refused(scratch("empty.npz"), POSENC_ERROR_FORMAT, "it is empty");
+    read_refused(scratch("short.npz"), POSENC_ERROR_FORMAT, "no sound zip archive");
+    read_refused(scratch("nowhere.npz"), POSENC_ERROR_FILE, "No such file or directory");
+    read_refused(scratch_folder, POSENC_ERROR_FILE, "it is a folder");
 }
 
 static void a_long_name_loses_its_front_and_never_the_reason(void **state)
@@ -121,7 +121,7 @@ static void a_long_name_loses_its_front_and_never_the_reason(void **state)
     (void)state;
     memset(long_name, 'x', sizeof long_name - 1);
     memcpy(long_name + sizeof long_name - 10, "\n/end.npz", 10);
-    read_refused(long_name, POSENC_FILE, "x?/end.npz: it cannot be opened: ");
+    read_refused(long_name, POSENC_ERROR_FILE, "x?/end.npz: it cannot be opened: ");
 }
 
 int main(void)

@@ -34,7 +34,7 @@ static int is_attention(const posenc_case *c)
             return 0;
         found = found || !strcmp(*name, "in_v");
     }
-    return found && info && info->place != POSENC_INPUT;
+    return found && info && info->place != POSENC_PLACE_INPUT;
 }
 
 static int has_array(const posenc_case *c, const char *wanted)
@@ -153,7 +153,7 @@ static posenc_arrays made(posenc_dtype dtype)
 static void the_order_of_the_axes_changes_no_number(void **state)
 {
     static const char *const swapped[] = {"out_o", "g_q", "g_k", "g_v", NULL};
-    posenc_arrays            set       = made(POSENC_F32);
+    posenc_arrays            set       = made(POSENC_DTYPE_F32);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays plain =
@@ -176,8 +176,8 @@ static void half_precision_is_widened_not_rounded(void **state)
     static const char *const types[] = {"BF16", "F16"};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        posenc_arrays set = made(POSENC_F32);
-        add_filled(&set, "table", POSENC_F32, (const int64_t[]){1, 1, 32, H});
+        posenc_arrays set = made(POSENC_DTYPE_F32);
+        add_filled(&set, "table", POSENC_DTYPE_F32, (const int64_t[]){1, 1, 32, H});
         write_arrays(&set, "in.npz");
         write_halves(&set, "in.safetensors", types[i]);
         posenc_arrays wide =
@@ -193,7 +193,7 @@ static void half_precision_is_widened_not_rounded(void **state)
 static void positions_come_as_arrays_too(void **state)
 {
     static const int64_t q_pos[] = {6, 7, 8}, k_pos[] = {0, 1, 2, 3, 4}, three[] = {LQ}, one_five[] = {1, LK};
-    posenc_arrays        set = made(POSENC_F64);
+    posenc_arrays        set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     add_whole(&set, "q_pos", 1, three, q_pos);
@@ -213,7 +213,7 @@ static void positions_come_as_arrays_too(void **state)
 static void positions_may_have_gaps(void **state)
 {
     static const int64_t q_pos[] = {5, 1000, 1000000}, three[] = {LQ};
-    posenc_arrays        set = made(POSENC_F64);
+    posenc_arrays        set = made(POSENC_DTYPE_F64);
     (void)state;
     add_whole(&set, "q_pos", 1, three, q_pos);
     write_arrays(&set, "in.npz");
@@ -227,7 +227,7 @@ static void segments_mask_where_they_are_told_to(void **state)
 {
     static const int64_t ones[] = {1, 1, 1}, parted[] = {1, 1, 1, 2, 2}, allowed[] = {1, 1, 1, 0, 0},
                          three[] = {1, LQ}, five[] = {LK};
-    posenc_arrays a = made(POSENC_F64), b = made(POSENC_F64);
+    posenc_arrays a = made(POSENC_DTYPE_F64), b = made(POSENC_DTYPE_F64);
     (void)state;
     add_whole(&a, "q_segments", 2, three, ones);
     add_whole(&a, "k_segments", 1, five, parted);
@@ -244,12 +244,12 @@ static void segments_mask_where_they_are_told_to(void **state)
 
 static void an_upstream_gradient_left_out_is_ones(void **state)
 {
-    posenc_arrays set = made(POSENC_F64);
+    posenc_arrays set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays without =
         done((const char *const[]){"nope", "--grad", "-i", input, "-o", output, NULL}, output);
-    posenc_tensor *dout = add_filled(&set, "dout", POSENC_F64, (const int64_t[]){B, H, LQ, DV});
+    posenc_tensor *dout = add_filled(&set, "dout", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, DV});
     for (int64_t i = 0; i < cli_element_count(dout); i++)
         ((double *)dout->data)[i] = 1;
     write_arrays(&set, "in.npz");
@@ -265,7 +265,7 @@ static void init_table(posenc_arrays *set, uint64_t seed)
     const posenc_dims dims = {.B = B, .H = H, .G = G, .Lq = LQ, .Lk = LK, .D = D, .Dv = DV};
     posenc_encoding  *e;
     posenc_error      err;
-    posenc_tensor    *table = posenc_arrays_add(set, "par_table", POSENC_F64, 2, (const int64_t[]){32, H});
+    posenc_tensor *table = posenc_arrays_add(set, "par_table", POSENC_DTYPE_F64, 2, (const int64_t[]){32, H});
     assert_int_equal(posenc_encoding_create(&e, "t5", NULL, &err), POSENC_OK);
     if (posenc_param_init(e, &dims, table, seed, &err))
         fail_msg("%s", err.message);
@@ -274,7 +274,7 @@ static void init_table(posenc_arrays *set, uint64_t seed)
 
 static void a_parameter_left_out_is_initialised_and_named(void **state)
 {
-    posenc_arrays set = made(POSENC_F64);
+    posenc_arrays set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays first =
@@ -301,10 +301,11 @@ static void a_parameter_may_have_the_name_of_positions(void **state)
     posenc_arrays            first = {0};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        posenc_arrays        set = made(POSENC_F64);
-        const posenc_tensor *pos = add_filled(&set, names[i], POSENC_F64, (const int64_t[]){1, 1, 9, H * D});
+        posenc_arrays        set = made(POSENC_DTYPE_F64);
+        const posenc_tensor *pos =
+            add_filled(&set, names[i], POSENC_DTYPE_F64, (const int64_t[]){1, 1, 9, H * D});
         *(posenc_tensor *)(uintptr_t)pos =
-            posenc_tensor_contiguous(pos->data, POSENC_F64, 2, (const int64_t[]){9, H * D});
+            posenc_tensor_contiguous(pos->data, POSENC_DTYPE_F64, 2, (const int64_t[]){9, H * D});
         for (int64_t x = 0; x < cli_element_count(pos); x++)
             ((double *)pos->data)[x] = eighth("pos", x);
         if (i > 0) {
@@ -364,73 +365,73 @@ static void shorten_v(posenc_arrays *set)
 
 static void odd_heads(posenc_arrays *set)
 {
-    add_filled(set, "in_q", POSENC_F64, (const int64_t[]){B, 3, LQ, D});
+    add_filled(set, "in_q", POSENC_DTYPE_F64, (const int64_t[]){B, 3, LQ, D});
     reshape(set, "q", 0, NULL);
 }
 
 static void whole_q(posenc_arrays *set)
 {
-    posenc_arrays_find(set, "q")->dtype = POSENC_I64;
+    posenc_arrays_find(set, "q")->dtype = POSENC_DTYPE_I64;
 }
 
 static void both_names(posenc_arrays *set)
 {
-    add_filled(set, "in_v", POSENC_F64, (const int64_t[]){B, G, LK, DV});
+    add_filled(set, "in_v", POSENC_DTYPE_F64, (const int64_t[]){B, G, LK, DV});
 }
 
 static void wrong_dout(posenc_arrays *set)
 {
-    add_filled(set, "dout", POSENC_F64, (const int64_t[]){B, H, LQ, D});
+    add_filled(set, "dout", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, D});
 }
 
 static void wrong_table(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "table", POSENC_F64, 2, (const int64_t[]){31, H});
+    posenc_arrays_add(set, "table", POSENC_DTYPE_F64, 2, (const int64_t[]){31, H});
 }
 
 static void wrong_positions(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "q_pos", POSENC_I64, 1, (const int64_t[]){LQ + 1});
+    posenc_arrays_add(set, "q_pos", POSENC_DTYPE_I64, 1, (const int64_t[]){LQ + 1});
 }
 
 static void some_positions(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "q_pos", POSENC_I64, 1, (const int64_t[]){LQ});
+    posenc_arrays_add(set, "q_pos", POSENC_DTYPE_I64, 1, (const int64_t[]){LQ});
 }
 
 static void real_mask(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "key_allowed", POSENC_F64, 1, (const int64_t[]){LK});
+    posenc_arrays_add(set, "key_allowed", POSENC_DTYPE_F64, 1, (const int64_t[]){LK});
 }
 
 static void wrong_mask(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "allowed", POSENC_U8, 2, (const int64_t[]){LK, LQ});
+    posenc_arrays_add(set, "allowed", POSENC_DTYPE_U8, 2, (const int64_t[]){LK, LQ});
 }
 
 static void half_segments(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "q_segments", POSENC_I64, 1, (const int64_t[]){LQ});
+    posenc_arrays_add(set, "q_segments", POSENC_DTYPE_I64, 1, (const int64_t[]){LQ});
 }
 
 static void some_segments(posenc_arrays *set)
 {
     half_segments(set);
-    posenc_arrays_add(set, "k_segments", POSENC_I64, 1, (const int64_t[]){LK});
+    posenc_arrays_add(set, "k_segments", POSENC_DTYPE_I64, 1, (const int64_t[]){LK});
 }
 
 /* A query in two parts beside a key that is whole; parts of two shapes. */
 static void half_halves(posenc_arrays *set)
 {
-    add_filled(set, "qr", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
-    add_filled(set, "qi", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
+    add_filled(set, "qr", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, D / 2});
+    add_filled(set, "qi", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, D / 2});
     reshape(set, "q", 0, NULL);
 }
 
 static void odd_halves(posenc_arrays *set)
 {
-    add_filled(set, "qr", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
-    add_filled(set, "qi", POSENC_F64, (const int64_t[]){B, H, LQ, D});
+    add_filled(set, "qr", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, D / 2});
+    add_filled(set, "qi", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, D});
     reshape(set, "q", 0, NULL);
 }
 

@@ -133,7 +133,7 @@ static void refused(file *f, uint32_t version, const char *part)
     posenc_model *model;
     posenc_error  err;
     join(f, version);
-    assert_int_equal(parse(&model, f, &err), POSENC_FORMAT);
+    assert_int_equal(parse(&model, f, &err), POSENC_ERROR_FORMAT);
     assert_null(model);
     assert_null(strchr(err.message, '\n'));
     if (!strstr(err.message, part))
@@ -434,7 +434,7 @@ static void a_file_that_ends_early_is_refused_wherever_it_ends(void **state)
         posenc_model *model;
         posenc_error  err;
         f.size = n;
-        assert_int_equal(parse(&model, &f, &err), POSENC_FORMAT);
+        assert_int_equal(parse(&model, &f, &err), POSENC_ERROR_FORMAT);
     }
 }
 

@@ -134,7 +134,7 @@ static void what_is_no_manifest_is_refused_with_its_place(void **state)
         posenc_cases cases = {0};
         posenc_error err;
         assert_int_equal(pe_cases_parse(&cases, rows[i].text, strlen(rows[i].text), "m.json", &err),
-                         POSENC_FORMAT);
+                         POSENC_ERROR_FORMAT);
         assert_int_equal(cases.count, 0);
         assert_int_equal(strncmp(err.message, "m.json: ", 8), 0);
         assert_null(strchr(err.message, '\n'));
@@ -151,7 +151,7 @@ static void nesting_without_end_is_refused(void **state)
     posenc_error err;
     (void)state;
     memset(text, '[', DEPTH);
-    assert_int_equal(pe_cases_parse(&cases, text, DEPTH, "m.json", &err), POSENC_FORMAT);
+    assert_int_equal(pe_cases_parse(&cases, text, DEPTH, "m.json", &err), POSENC_ERROR_FORMAT);
     assert_non_null(strstr(err.message, "depth"));
     free(text);
 }
@@ -161,7 +161,7 @@ static void a_folder_without_a_manifest_says_which_file_is_missing(void **state)
     posenc_cases cases = {0};
     posenc_error err;
     (void)state;
-    assert_int_equal(posenc_cases_read(&cases, scratch_folder, &err), POSENC_FILE);
+    assert_int_equal(posenc_cases_read(&cases, scratch_folder, &err), POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "/manifest.json: it cannot be opened: No such file"));
 }
 

@@ -198,7 +198,7 @@ static void what_no_model_could_have_is_refused(void **state)
         posenc_error  err = {0};
         if (!parse(&model, files[i].line, &err))
             fail_msg("%s is accepted", files[i].line);
-        assert_int_equal(err.status, POSENC_FORMAT);
+        assert_int_equal(err.status, POSENC_ERROR_FORMAT);
         assert_null(model);
         assert_null(strchr(err.message, '\n'));
         if (!strstr(err.message, files[i].says) || strncmp(err.message, "dir/config.json: ", 17) != 0)

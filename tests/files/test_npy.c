@@ -58,11 +58,11 @@ static void refused(const bytes *b, posenc_status status, const char *part)
 
 static double element(const posenc_tensor *t, int64_t i)
 {
-    return t->dtype == POSENC_F64   ? ((double *)t->data)[i]
-           : t->dtype == POSENC_F32 ? (double)((float *)t->data)[i]
-           : t->dtype == POSENC_I64 ? (double)((int64_t *)t->data)[i]
-           : t->dtype == POSENC_U8  ? ((unsigned char *)t->data)[i]
-                                    : (double)((uint16_t *)t->data)[i];
+    return t->dtype == POSENC_DTYPE_F64   ? ((double *)t->data)[i]
+           : t->dtype == POSENC_DTYPE_F32 ? (double)((float *)t->data)[i]
+           : t->dtype == POSENC_DTYPE_I64 ? (double)((int64_t *)t->data)[i]
+           : t->dtype == POSENC_DTYPE_U8  ? ((unsigned char *)t->data)[i]
+                                          : (double)((uint16_t *)t->data)[i];
 }
 
 static void every_type_is_read(void **state)
@@ -84,17 +84,17 @@ static void every_type_is_read(void **state)
         posenc_dtype dtype;
         double       first, second;
     } rows[] = {
-        {"<f8", f8, sizeof f8, POSENC_F64, -1.5, 3},
-        {"<f4", f4, sizeof f4, POSENC_F32, -1.5, 3},
-        {"<f2", f2, sizeof f2, POSENC_F16, 0xbe00, 0x4200},
-        {"<i8", i8, sizeof i8, POSENC_I64, -2, 3},
-        {"<i4", i4, sizeof i4, POSENC_I64, -2, 3},
-        {"<i2", i2, sizeof i2, POSENC_I64, -2, 3},
-        {"|i1", i1, sizeof i1, POSENC_I64, -2, 3},
-        {"<u4", u4, sizeof u4, POSENC_I64, 4294967295.0, 3},
-        {"<u2", u2, sizeof u2, POSENC_I64, 65535, 3},
-        {"|u1", u1, sizeof u1, POSENC_U8, 255, 3},
-        {"|b1", b1, sizeof b1, POSENC_U8, 1, 0},
+        {"<f8", f8, sizeof f8, POSENC_DTYPE_F64, -1.5, 3},
+        {"<f4", f4, sizeof f4, POSENC_DTYPE_F32, -1.5, 3},
+        {"<f2", f2, sizeof f2, POSENC_DTYPE_F16, 0xbe00, 0x4200},
+        {"<i8", i8, sizeof i8, POSENC_DTYPE_I64, -2, 3},
+        {"<i4", i4, sizeof i4, POSENC_DTYPE_I64, -2, 3},
+        {"<i2", i2, sizeof i2, POSENC_DTYPE_I64, -2, 3},
+        {"|i1", i1, sizeof i1, POSENC_DTYPE_I64, -2, 3},
+        {"<u4", u4, sizeof u4, POSENC_DTYPE_I64, 4294967295.0, 3},
+        {"<u2", u2, sizeof u2, POSENC_DTYPE_I64, 65535, 3},
+        {"|u1", u1, sizeof u1, POSENC_DTYPE_U8, 255, 3},
+        {"|b1", b1, sizeof b1, POSENC_DTYPE_U8, 1, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -187,7 +187,7 @@ static void complex_numbers_are_an_axis_of_two(void **state)
     for (int f = 0; f < 2; f++) {
         const posenc_tensor t = read_one(&set, &files[f]);
         assert_true(set.items[0].is_complex);
-        assert_int_equal(t.dtype, f ? POSENC_F64 : POSENC_F32);
+        assert_int_equal(t.dtype, f ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32);
         assert_int_equal(t.ndim, 3);
         assert_true(t.shape[0] == 2 && t.shape[1] == 3 && t.shape[2] == 2 && t.stride[1] == 2);
         for (int i = 0; i < 2; i++)
@@ -205,7 +205,7 @@ static void the_axis_of_two_must_find_room(void **state)
     const bytes b =
         npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1), }", x, sizeof x);
     (void)state;
-    refused(&b, POSENC_FORMAT, "it has 6 axes; of complex numbers at most 5 are read");
+    refused(&b, POSENC_ERROR_FORMAT, "it has 6 axes; of complex numbers at most 5 are read");
 }
 
 /* What is written is what NumPy writes: a number without axes, too. */
@@ -214,23 +214,26 @@ static void complex_numbers_are_written_as_such(void **state)
     double       x[4] = {1, 2, 3, 4};
     char         header[PE_NPY_HEADER];
     size_t       n;
-    posenc_array a = {.tensor     = posenc_tensor_contiguous(x, POSENC_F64, 2, (int64_t[]){2, 2}),
+    posenc_array a = {.tensor     = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 2, (int64_t[]){2, 2}),
                       .is_complex = 1};
     posenc_error err;
     (void)state;
     assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_OK);
     assert_non_null(strstr(header + 10, "'descr': '<c16', 'fortran_order': False, 'shape': (2,), }"));
-    a.tensor = posenc_tensor_contiguous(x, POSENC_F32, 1, (int64_t[]){2});
+    a.tensor = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 1, (int64_t[]){2});
     assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_OK);
     assert_non_null(strstr(header + 10, "'descr': '<c8', 'fortran_order': False, 'shape': (), }"));
     static const struct {
         posenc_dtype dtype;
         int32_t      ndim;
         int64_t      last;
-    } wrong[] = {{POSENC_F64, 1, 4}, {POSENC_F64, 0, 1}, {POSENC_F16, 1, 2}, {POSENC_I64, 1, 2}};
+    } wrong[] = {{POSENC_DTYPE_F64, 1, 4},
+                 {POSENC_DTYPE_F64, 0, 1},
+                 {POSENC_DTYPE_F16, 1, 2},
+                 {POSENC_DTYPE_I64, 1, 2}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         a.tensor = posenc_tensor_contiguous(x, wrong[i].dtype, wrong[i].ndim, &wrong[i].last);
-        assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_ARGUMENT);
+        assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_ERROR_ARGUMENT);
         assert_string_equal(err.message, "x: complex numbers must be F32 or F64 with a last axis of 2");
     }
 }
@@ -285,7 +288,7 @@ static void a_header_that_is_no_such_dictionary_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         const bytes b = npy(1, headers[i], &x, sizeof x);
-        refused(&b, POSENC_FORMAT, "header");
+        refused(&b, POSENC_ERROR_FORMAT, "header");
     }
 }
 
@@ -307,7 +310,7 @@ static void what_the_library_cannot_compute_with_is_named(void **state)
         snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,), }",
                  rows[i].descr);
         const bytes b = npy(1, header, &x, sizeof x);
-        refused(&b, POSENC_FORMAT, rows[i].part);
+        refused(&b, POSENC_ERROR_FORMAT, rows[i].part);
     }
 }
 
@@ -332,7 +335,7 @@ static void shapes_that_cannot_be_are_refused_before_memory_is_taken(void **stat
         snprintf(header, sizeof header, "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }",
                  rows[i].shape);
         const bytes b = npy(1, header, &x, sizeof x);
-        refused(&b, POSENC_FORMAT, rows[i].part);
+        refused(&b, POSENC_ERROR_FORMAT, rows[i].part);
     }
 }
 
@@ -342,7 +345,7 @@ static void a_file_cut_anywhere_is_refused(void **state)
     bytes        b   = npy(2, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", x, sizeof x);
     (void)state;
     for (b.size--; b.size > 0; b.size--)
-        refused(&b, POSENC_FORMAT, "");
+        refused(&b, POSENC_ERROR_FORMAT, "");
 }
 
 static void a_file_that_goes_on_is_refused(void **state)
@@ -350,7 +353,7 @@ static void a_file_that_goes_on_is_refused(void **state)
     const double x[] = {1, 2, 3};
     const bytes  b   = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", x, sizeof x - 7);
     (void)state;
-    refused(&b, POSENC_FORMAT, "longer");
+    refused(&b, POSENC_ERROR_FORMAT, "longer");
 }
 
 static void other_versions_and_long_headers_are_refused(void **state)
@@ -359,13 +362,13 @@ static void other_versions_and_long_headers_are_refused(void **state)
     bytes        b = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", &x, sizeof x);
     (void)state;
     b.data[6] = 4;
-    refused(&b, POSENC_FORMAT, "version is 4.0");
+    refused(&b, POSENC_ERROR_FORMAT, "version is 4.0");
     b.data[6] = 1;
     b.data[7] = 1;
-    refused(&b, POSENC_FORMAT, "version is 1.1");
+    refused(&b, POSENC_ERROR_FORMAT, "version is 1.1");
     b          = npy(3, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", &x, sizeof x);
     b.data[11] = 0x7f;
-    refused(&b, POSENC_FORMAT, "header of");
+    refused(&b, POSENC_ERROR_FORMAT, "header of");
 }
 
 int main(void)

@@ -46,7 +46,7 @@ static char *npy_of(int64_t n, size_t *size)
     double *x     = malloc((size_t)n * sizeof *x + 1);
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)i;
-    const posenc_array a = {.tensor = posenc_tensor_contiguous(x, POSENC_F64, 1, &n)};
+    const posenc_array a = {.tensor = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 1, &n)};
     assert_int_equal(pe_npy_header(bytes, size, &a, (pe_origin){"x", NULL}, NULL), POSENC_OK);
     memcpy(bytes + *size, x, (size_t)n * sizeof *x);
     *size += (size_t)n * sizeof *x;
@@ -68,7 +68,7 @@ static void refused_part(const char *bytes, size_t n, const char *part)
 {
     posenc_arrays set = {0};
     posenc_error  err;
-    assert_int_equal(pe_arrays_parse(&set, bytes, n, "a.npz", &err), POSENC_FORMAT);
+    assert_int_equal(pe_arrays_parse(&set, bytes, n, "a.npz", &err), POSENC_ERROR_FORMAT);
     assert_int_equal(set.count, 0);
     assert_non_null(strstr(err.message, "a.npz: "));
     if (!strstr(err.message, part))
@@ -85,9 +85,10 @@ static void fill(posenc_arrays *set)
         int32_t      ndim;
         int64_t      shape[3];
     } rows[] = {
-        {"in_q", POSENC_F64, 3, {2, 3, 4}}, {"par_c", POSENC_F64, 0, {0}},  {"x", POSENC_F32, 2, {5, 1}},
-        {"half", POSENC_F16, 1, {3}},       {"pos", POSENC_I64, 2, {1, 7}}, {"allow", POSENC_U8, 1, {9}},
-        {"none", POSENC_F64, 2, {0, 3}},
+        {"in_q", POSENC_DTYPE_F64, 3, {2, 3, 4}}, {"par_c", POSENC_DTYPE_F64, 0, {0}},
+        {"x", POSENC_DTYPE_F32, 2, {5, 1}},       {"half", POSENC_DTYPE_F16, 1, {3}},
+        {"pos", POSENC_DTYPE_I64, 2, {1, 7}},     {"allow", POSENC_DTYPE_U8, 1, {9}},
+        {"none", POSENC_DTYPE_F64, 2, {0, 3}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         posenc_tensor *t = posenc_arrays_add(set, rows[i].name, rows[i].dtype, rows[i].ndim, rows[i].shape);
@@ -308,17 +309,17 @@ static void what_cannot_be_written_leaves_no_file(void **state)
     posenc_arrays set   = {0};
     const int64_t shape = 2;
     (void)state;
-    writing_refused(&set, "a.npz", POSENC_ARGUMENT, "no array to write");
-    assert_non_null(posenc_arrays_add(&set, "a", POSENC_F64, 1, &shape));
-    writing_refused(&set, "a.txt", POSENC_ARGUMENT, "must end in .npz or .npy");
-    assert_non_null(posenc_arrays_add(&set, "a", POSENC_F64, 1, &shape));
-    writing_refused(&set, "a.npz", POSENC_ARGUMENT, "cannot be added");
-    writing_refused(&set, "a.npy", POSENC_ARGUMENT, "one array but there are 2");
+    writing_refused(&set, "a.npz", POSENC_ERROR_ARGUMENT, "no array to write");
+    assert_non_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &shape));
+    writing_refused(&set, "a.txt", POSENC_ERROR_ARGUMENT, "must end in .npz or .npy");
+    assert_non_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &shape));
+    writing_refused(&set, "a.npz", POSENC_ERROR_ARGUMENT, "cannot be added");
+    writing_refused(&set, "a.npy", POSENC_ERROR_ARGUMENT, "one array but there are 2");
     set.items[1].name[0] = '/';
-    writing_refused(&set, "a.npz", POSENC_FORMAT, "outside the archive");
+    writing_refused(&set, "a.npz", POSENC_ERROR_FORMAT, "outside the archive");
     set.items[1].name[0]      = 'b';
-    set.items[1].tensor.dtype = POSENC_BF16;
-    writing_refused(&set, "a.npz", POSENC_DTYPE, "bf16");
+    set.items[1].tensor.dtype = POSENC_DTYPE_BF16;
+    writing_refused(&set, "a.npz", POSENC_ERROR_DTYPE, "bf16");
     posenc_arrays_free(&set);
 }
 

@@ -50,7 +50,7 @@ static void compare(const posenc_case *c, const posenc_arrays *want, const char 
     const cli_allowance  allowance = {.kind  = name[0] == 'g' ? CLI_GRADIENT : CLI_OUTPUT,
                                       .angle = angle_of(c, want)};
     const posenc_tensor *t = array_of(&got, result), *reference = array_of(want, name);
-    assert_int_equal(t->dtype, POSENC_F64);
+    assert_int_equal(t->dtype, POSENC_DTYPE_F64);
     assert_int_equal(cli_element_count(t), cli_element_count(reference));
     const cli_measure m = cli_measure_array(t, reference, &allowance);
     if (!(m.worst <= 1))
@@ -151,7 +151,7 @@ static void make_complex(posenc_arrays *set)
 
 static void a_complex_number_is_a_pair_of_neighbours(void **state)
 {
-    static const posenc_dtype types[] = {POSENC_F32, POSENC_F64};
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_F64};
     (void)state;
     for (int i = 0; i < 2; i++) {
         posenc_arrays set = made(types[i]);
@@ -174,7 +174,7 @@ static void a_complex_number_is_a_pair_of_neighbours(void **state)
 
 static void the_order_of_the_axes_changes_no_number(void **state)
 {
-    posenc_arrays set = made(POSENC_F32);
+    posenc_arrays set = made(POSENC_DTYPE_F32);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays plain = done((const char *const[]){"-i", input, "-o", output, NULL}, output);
@@ -192,14 +192,14 @@ static void the_order_of_the_axes_changes_no_number(void **state)
 /* [H,L,D] of batch item 0, and [L,D] of its head 0: the first numbers of the whole. */
 static void axes_left_out_are_one(void **state)
 {
-    posenc_arrays set = made(POSENC_F64);
+    posenc_arrays set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays whole = done((const char *const[]){"-i", input, "-o", output, NULL}, output);
     for (int32_t ndim = 3; ndim >= 2; ndim--) {
         const int64_t  sizes[3] = {H, L, D};
         posenc_arrays  less     = {0};
-        posenc_tensor *q        = posenc_arrays_add(&less, "q", POSENC_F64, ndim, sizes + 3 - ndim);
+        posenc_tensor *q        = posenc_arrays_add(&less, "q", POSENC_DTYPE_F64, ndim, sizes + 3 - ndim);
         memcpy(q->data, array_of(&set, "q")->data, (size_t)cli_element_count(q) * sizeof(double));
         for (int blhd = 0; blhd < 2 - (ndim == 3); blhd++) {
             write_arrays(&less, "in.npz");
@@ -223,7 +223,7 @@ static void axes_left_out_are_one(void **state)
    that result. */
 static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
 {
-    posenc_arrays set = made(POSENC_F32);
+    posenc_arrays set = made(POSENC_DTYPE_F32);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays wide = done((const char *const[]){"-i", input, "-o", output, NULL}, output);
@@ -232,7 +232,7 @@ static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
     posenc_arrays half = done((const char *const[]){"-i", file, "-o", output, NULL}, output);
     for (int i = 0; i < wide.count; i++) {
         const posenc_tensor *h = &half.items[i].tensor, *w = &wide.items[i].tensor;
-        assert_int_equal(h->dtype, POSENC_F16);
+        assert_int_equal(h->dtype, POSENC_DTYPE_F16);
         for (int64_t n = 0; n < cli_element_count(w); n++)
             assert_int_equal(((const uint16_t *)h->data)[n], pe_float_to_f16(((const float *)w->data)[n]));
     }
@@ -247,7 +247,7 @@ static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
 static void an_offset_is_where_the_first_token_stands(void **state)
 {
     static const int64_t pos[L] = {7, 8, 9, 10, 11}, five[] = {L};
-    posenc_arrays        set = made(POSENC_F64);
+    posenc_arrays        set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     add_whole(&set, "pos", 1, five, pos);
@@ -263,7 +263,7 @@ static void an_offset_is_where_the_first_token_stands(void **state)
 /* Turned forward and back: rounding alone is left, at most two of each number and its neighbour. */
 static void what_is_turned_back_is_what_it_was(void **state)
 {
-    posenc_arrays set = made(POSENC_F64);
+    posenc_arrays set = made(POSENC_DTYPE_F64);
     (void)state;
     write_arrays(&set, "in.npz");
     posenc_arrays there =
@@ -282,15 +282,15 @@ static void what_is_turned_back_is_what_it_was(void **state)
 static void queries_and_keys_stand_where_their_arrays_say(void **state)
 {
     static const int64_t q_pos[] = {4}, k_pos[] = {0, 1, 2, 3, 4}, one[] = {1}, five[] = {L};
-    posenc_arrays        all = made(POSENC_F64), last = {0};
+    posenc_arrays        all = made(POSENC_DTYPE_F64), last = {0};
     (void)state;
     write_arrays(&all, "in.npz");
     posenc_arrays  whole = done((const char *const[]){"-i", input, "-o", output, NULL}, output);
-    posenc_tensor *q     = posenc_arrays_add(&last, "q", POSENC_F64, 4, (const int64_t[]){B, H, 1, D});
+    posenc_tensor *q     = posenc_arrays_add(&last, "q", POSENC_DTYPE_F64, 4, (const int64_t[]){B, H, 1, D});
     for (int i = 0; i < B * H; i++)
         memcpy((double *)q->data + i * D, (double *)array_of(&all, "q")->data + (i * L + L - 1) * D,
                D * sizeof(double));
-    add_filled(&last, "k", POSENC_F64, (const int64_t[]){B, G, L, D});
+    add_filled(&last, "k", POSENC_DTYPE_F64, (const int64_t[]){B, G, L, D});
     add_whole(&last, "q_pos", 1, one, q_pos);
     add_whole(&last, "in_k_pos", 1, five, k_pos);
     write_arrays(&last, "in.npz");
@@ -309,7 +309,7 @@ static void queries_and_keys_stand_where_their_arrays_say(void **state)
 /* xpos grows queries and shrinks keys: so it shows whether a file was taken for the one or the other. */
 static void a_lone_npy_is_q_unless_it_is_named_k(void **state)
 {
-    posenc_arrays set = made(POSENC_F64), lone = {0};
+    posenc_arrays set = made(POSENC_DTYPE_F64), lone = {0};
     char          q_npy[SCRATCH_PATH], k_npy[SCRATCH_PATH], out[SCRATCH_PATH];
     (void)state;
     snprintf(q_npy, sizeof q_npy, "%s", scratch("anything.npy"));
@@ -317,12 +317,12 @@ static void a_lone_npy_is_q_unless_it_is_named_k(void **state)
     snprintf(out, sizeof out, "%s", scratch("out.npy"));
     write_arrays(&set, "in.npz");
     posenc_arrays both = done((const char *const[]){"xpos", "-i", input, "-o", output, NULL}, output);
-    add_filled(&lone, "q", POSENC_F64, (const int64_t[]){B, H, L, D});
+    add_filled(&lone, "q", POSENC_DTYPE_F64, (const int64_t[]){B, H, L, D});
     write_arrays(&lone, "anything.npy");
     posenc_arrays q = done((const char *const[]){"xpos", "-i", q_npy, "-o", out, NULL}, out);
     same_array(&q.items[0].tensor, array_of(&both, "out_q"));
     posenc_arrays_free(&lone);
-    add_filled(&lone, "k", POSENC_F64, (const int64_t[]){B, G, L, D});
+    add_filled(&lone, "k", POSENC_DTYPE_F64, (const int64_t[]){B, G, L, D});
     write_arrays(&lone, "k.npy");
     posenc_arrays k = done((const char *const[]){"xpos", "-i", k_npy, "-o", out, NULL}, out);
     same_array(&k.items[0].tensor, array_of(&both, "out_k"));
@@ -343,13 +343,13 @@ static void positions_have_as_many_coordinates_as_the_rotation(void **state)
                                           {.tokens = 1}},
                          text          = {.tokens = L};
     int64_t       at[L][3];
-    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (const int64_t[]){L, 3});
-    posenc_arrays set = made(POSENC_F64), got[4];
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 2, (const int64_t[]){L, 3});
+    posenc_arrays set = made(POSENC_DTYPE_F64), got[4];
     (void)state;
     write_arrays(&set, "in.npz");
     got[0] = done((const char *const[]){spec, "-i", input, "-o", output, NULL}, output);
     for (int i = 1; i < 4; i++) {
-        posenc_arrays with = made(POSENC_F64);
+        posenc_arrays with = made(POSENC_DTYPE_F64);
         assert_int_equal(posenc_positions_segments(i == 1 ? &text : picture, i == 1 ? 1 : 3, 0, &pos, NULL,
                                                    NULL),
                          POSENC_OK);
@@ -373,7 +373,7 @@ static void positions_have_as_many_coordinates_as_the_rotation(void **state)
 static posenc_arrays queries(int64_t width)
 {
     posenc_arrays set = {0};
-    add_filled(&set, "q", POSENC_F64, (const int64_t[]){1, H, L, width});
+    add_filled(&set, "q", POSENC_DTYPE_F64, (const int64_t[]){1, H, L, width});
     return set;
 }
 
@@ -385,7 +385,7 @@ static void add_frequencies(posenc_arrays *set, const char *path, const char *fa
     if (posenc_model_read(&model, path, &err))
         fail_msg("%s", err.message);
     const posenc_fact *f = posenc_model_fact(posenc_model_group_at(model, 0), fact);
-    posenc_tensor     *t = posenc_arrays_add(set, "par_inv_freq", POSENC_F64, 1, &f->count);
+    posenc_tensor     *t = posenc_arrays_add(set, "par_inv_freq", POSENC_DTYPE_F64, 1, &f->count);
     memcpy(t->data, f->list, (size_t)f->count * sizeof *f->list);
     posenc_model_free(model);
 }
@@ -468,7 +468,7 @@ static void lose_k(posenc_arrays *set)
 
 static void whole_q(posenc_arrays *set)
 {
-    posenc_arrays_find(set, "q")->dtype = POSENC_I64;
+    posenc_arrays_find(set, "q")->dtype = POSENC_DTYPE_I64;
 }
 
 static void flat_q(posenc_arrays *set)
@@ -497,17 +497,17 @@ static void short_q(posenc_arrays *set)
 
 static void positions(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "pos", POSENC_I64, 1, (const int64_t[]){L});
+    posenc_arrays_add(set, "pos", POSENC_DTYPE_I64, 1, (const int64_t[]){L});
 }
 
 static void long_positions(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "pos", POSENC_I64, 1, (const int64_t[]){L + 1});
+    posenc_arrays_add(set, "pos", POSENC_DTYPE_I64, 1, (const int64_t[]){L + 1});
 }
 
 static void complex_positions(posenc_arrays *set)
 {
-    posenc_arrays_add(set, "pos", POSENC_F64, 2, (const int64_t[]){L, 2});
+    posenc_arrays_add(set, "pos", POSENC_DTYPE_F64, 2, (const int64_t[]){L, 2});
     set->items[set->count - 1].is_complex = 1;
 }
 
@@ -569,7 +569,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
 
 static void what_nobody_asked_for_is_named(void **state)
 {
-    posenc_arrays set = made(POSENC_F64);
+    posenc_arrays set = made(POSENC_DTYPE_F64);
     (void)state;
     lose_k(&set);
     write_arrays(&set, "in.npz");

@@ -48,7 +48,7 @@ static void refused(const bytes *b, const char *part)
 {
     posenc_arrays set = {0};
     posenc_error  err;
-    assert_int_equal(pe_arrays_parse(&set, b->data, b->size, "dir/m.safetensors", &err), POSENC_FORMAT);
+    assert_int_equal(pe_arrays_parse(&set, b->data, b->size, "dir/m.safetensors", &err), POSENC_ERROR_FORMAT);
     assert_int_equal(set.count, 0);
     assert_non_null(strstr(err.message, "dir/m.safetensors: "));
     assert_null(strchr(err.message, '\n'));
@@ -72,10 +72,10 @@ static void every_type_is_read(void **state)
         const void  *data;
         size_t       size; /* of one element in the file */
         int64_t      whole[2];
-    } rows[] = {{"F64", POSENC_F64, f64, 8, {0}},     {"F32", POSENC_F32, f32, 4, {0}},
-                {"F16", POSENC_F16, f16, 2, {0}},     {"BF16", POSENC_BF16, bf16, 2, {0}},
-                {"I64", POSENC_I64, i64, 8, {-2, 3}}, {"I32", POSENC_I64, i32, 4, {-2, 3}},
-                {"U8", POSENC_U8, u8, 1, {255, 3}},   {"BOOL", POSENC_U8, yes, 1, {1, 0}}};
+    } rows[] = {{"F64", POSENC_DTYPE_F64, f64, 8, {0}},     {"F32", POSENC_DTYPE_F32, f32, 4, {0}},
+                {"F16", POSENC_DTYPE_F16, f16, 2, {0}},     {"BF16", POSENC_DTYPE_BF16, bf16, 2, {0}},
+                {"I64", POSENC_DTYPE_I64, i64, 8, {-2, 3}}, {"I32", POSENC_DTYPE_I64, i32, 4, {-2, 3}},
+                {"U8", POSENC_DTYPE_U8, u8, 1, {255, 3}},   {"BOOL", POSENC_DTYPE_U8, yes, 1, {1, 0}}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char header[200];
@@ -89,11 +89,11 @@ static void every_type_is_read(void **state)
         assert_int_equal(t->ndim, 1);
         assert_int_equal(t->shape[0], 2);
         for (int n = 0; n < 2; n++)
-            if (t->dtype == POSENC_I64)
+            if (t->dtype == POSENC_DTYPE_I64)
                 assert_int_equal(((int64_t *)t->data)[n], rows[i].whole[n]);
-            else if (t->dtype == POSENC_U8)
+            else if (t->dtype == POSENC_DTYPE_U8)
                 assert_int_equal(((unsigned char *)t->data)[n], rows[i].whole[n]);
-        if (t->dtype != POSENC_I64 && t->dtype != POSENC_U8)
+        if (t->dtype != POSENC_DTYPE_I64 && t->dtype != POSENC_DTYPE_U8)
             assert_memory_equal(t->data, rows[i].data, 2 * rows[i].size);
         posenc_arrays_free(&set);
     }

@@ -14,8 +14,8 @@ static cli_measure measured(cli_kind kind, int is_single, double angle, const do
     const cli_allowance allowance = {kind, is_single, angle, NULL, 0};
     memcpy(a, got, sizeof a);
     memcpy(b, want, sizeof b);
-    const posenc_tensor x = posenc_tensor_contiguous(a, POSENC_F64, 2, shape);
-    const posenc_tensor y = posenc_tensor_contiguous(b, POSENC_F64, 2, shape);
+    const posenc_tensor x = posenc_tensor_contiguous(a, POSENC_DTYPE_F64, 2, shape);
+    const posenc_tensor y = posenc_tensor_contiguous(b, POSENC_DTYPE_F64, 2, shape);
     return cli_measure_array(&x, &y, &allowance);
 }
 
@@ -98,11 +98,11 @@ static void a_row_is_the_last_axis_and_one_number_is_a_row(void **state)
     const int64_t       n = 3;
     const cli_allowance a = {CLI_OUTPUT, 1, 0, NULL, 0};
     (void)state;
-    const posenc_tensor flat[2] = {posenc_tensor_contiguous(x, POSENC_F64, 1, &n),
-                                   posenc_tensor_contiguous(y, POSENC_F64, 1, &n)};
+    const posenc_tensor flat[2] = {posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 1, &n),
+                                   posenc_tensor_contiguous(y, POSENC_DTYPE_F64, 1, &n)};
     assert_true(cli_measure_array(&flat[0], &flat[1], &a).worst < 0.01);
-    const posenc_tensor one[2] = {posenc_tensor_contiguous(x + 2, POSENC_F64, 0, NULL),
-                                  posenc_tensor_contiguous(y + 2, POSENC_F64, 0, NULL)};
+    const posenc_tensor one[2] = {posenc_tensor_contiguous(x + 2, POSENC_DTYPE_F64, 0, NULL),
+                                  posenc_tensor_contiguous(y + 2, POSENC_DTYPE_F64, 0, NULL)};
     assert_true(near(cli_measure_array(&one[0], &one[1], &a).worst, 5));
 }
 

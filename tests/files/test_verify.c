@@ -57,7 +57,7 @@ static void change(posenc_tensor *t)
     int64_t n = 1;
     for (int32_t a = 0; a < t->ndim; a++)
         n *= t->shape[a];
-    if (t->dtype == POSENC_I64)
+    if (t->dtype == POSENC_DTYPE_I64)
         ((int64_t *)t->data)[n / 2]++;
     else
         ((double *)t->data)[n / 2] += 1e-6 * fmax(1, fabs(((double *)t->data)[n / 2]));
@@ -145,14 +145,14 @@ static void add_a_gradient(posenc_case *c, posenc_arrays *set)
 {
     const int64_t one = 1;
     (void)c;
-    assert_non_null(posenc_arrays_add(set, "g_nothing", POSENC_F64, 1, &one));
+    assert_non_null(posenc_arrays_add(set, "g_nothing", POSENC_DTYPE_F64, 1, &one));
 }
 
 static void add_a_parameter(posenc_case *c, posenc_arrays *set)
 {
     const int64_t one = 1;
     (void)c;
-    assert_non_null(posenc_arrays_add(set, "par_nothing", POSENC_F64, 1, &one));
+    assert_non_null(posenc_arrays_add(set, "par_nothing", POSENC_DTYPE_F64, 1, &one));
 }
 
 static void turn_an_output(posenc_case *c, posenc_arrays *set)
@@ -253,7 +253,7 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
     const posenc_case *c     = find_case(&cases, "nope__causal.npz");
     posenc_arrays      set   = arrays_of(GOLDEN, c);
     (void)state;
-    assert_non_null(posenc_arrays_add(&set, "out_extra", POSENC_F64, 1, &one));
+    assert_non_null(posenc_arrays_add(&set, "out_extra", POSENC_DTYPE_F64, 1, &one));
     cli_case_result r;
     cli_case_run(&r, NULL, &set, c, &both);
     assert_true(r.passed);
@@ -279,7 +279,8 @@ static void lengthen(posenc_arrays *set, const char *name, int64_t more)
     const int64_t        n     = old.shape[0] * old.shape[1];
     const posenc_tensor *added = NULL;
     remove_array(set, name);
-    added = posenc_arrays_add(set, name, POSENC_F64, 2, (const int64_t[]){old.shape[0] + more, old.shape[1]});
+    added = posenc_arrays_add(set, name, POSENC_DTYPE_F64, 2,
+                              (const int64_t[]){old.shape[0] + more, old.shape[1]});
     assert_non_null(added);
     memcpy(added->data, old.data, (size_t)n * sizeof(double));
 }
@@ -310,7 +311,7 @@ static void positions_are_counted_among_the_keys_of_an_explicit_mask(void **stat
         posenc_arrays        set      = arrays_of(GOLDEN, c);
         const int64_t       *all      = posenc_arrays_find(&set, "out_positions")->shape;
         const int64_t        shape[4] = {own ? all[0] : 1, own ? all[1] : 1, all[2], all[3]};
-        const posenc_tensor *allow    = posenc_arrays_add(&set, "in_allow", POSENC_U8, 4, shape);
+        const posenc_tensor *allow    = posenc_arrays_add(&set, "in_allow", POSENC_DTYPE_U8, 4, shape);
         for (int64_t x = 0; x < shape[0] * shape[1] * shape[2] * shape[3]; x++)
             ((unsigned char *)allow->data)[x] = x % shape[3] <= x / shape[3] % shape[2];
         c->causal = 0;

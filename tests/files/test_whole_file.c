@@ -112,7 +112,7 @@ static void refused(const char *path, const char *part)
 {
     posenc_whole_file file;
     posenc_error      err;
-    assert_int_equal(posenc_whole_file_open(&file, path, &err), POSENC_FILE);
+    assert_int_equal(posenc_whole_file_open(&file, path, &err), POSENC_ERROR_FILE);
     assert_null(file.stream);
     if (!strstr(err.message, part))
         fail_msg("\"%s\" does not say \"%s\"", err.message, part);
@@ -146,7 +146,7 @@ static void a_disk_that_is_full_at_the_last_moment_leaves_nothing(void **state)
     limit_files(1000);
     for (int i = 0; i < 2000; i++)
         fputc('x', file.stream); /* less than a buffer: nothing fails before commit */
-    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_FILE);
+    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_ERROR_FILE);
     limit_files(old.rlim_cur);
     assert_non_null(strstr(err.message, "File too large"));
     assert_int_equal(scratch_count(), 0);
@@ -161,9 +161,9 @@ static void a_disk_that_is_full_long_before_leaves_the_old_file(void **state)
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     scratch_write("a.npz", "old", 3);
-    assert_non_null(posenc_arrays_add(&set, "a", POSENC_F64, 1, &shape));
+    assert_non_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &shape));
     limit_files(1000);
-    assert_int_equal(posenc_arrays_write(&set, scratch("a.npz"), &err), POSENC_FILE);
+    assert_int_equal(posenc_arrays_write(&set, scratch("a.npz"), &err), POSENC_ERROR_FILE);
     limit_files(old.rlim_cur);
     assert_non_null(strstr(err.message, "a.npz: it cannot be written: File too large"));
     holds("a.npz", "old");
@@ -184,7 +184,7 @@ static void why_a_stream_failed_some_time_ago_is_said(void **state)
         fputc('x', file.stream);
     assert_true(ferror(file.stream));
     setvbuf(file.stream, NULL, _IONBF, 0); /* nothing is left to be flushed, which would fail anew */
-    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_FILE);
+    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_ERROR_FILE);
     limit_files(old.rlim_cur);
     assert_non_null(strstr(err.message, "File too large"));
     assert_int_equal(scratch_count(), 0);
@@ -199,7 +199,7 @@ static void a_device_is_written_to_and_not_replaced(void **state)
         skip();
     posenc_whole_file file = opened("/dev/full");
     fputs("x", file.stream);
-    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_FILE);
+    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "/dev/full: it cannot be written: No space left on device"));
     assert_int_equal(stat("/dev/full", &s), 0);
     assert_true(S_ISCHR(s.st_mode));

@@ -37,7 +37,7 @@ int main(void)
 {
     posenc_arrays set = {0};
     posenc_error  err;
-    return posenc_arrays_read(&set, "missing.npy", &err) == POSENC_FILE && strstr(err.message, "missing.npy") ? 0 : 1;
+    return posenc_arrays_read(&set, "missing.npy", &err) == POSENC_ERROR_FILE && strstr(err.message, "missing.npy") ? 0 : 1;
 }
 EOF
 "$compiler" -std=c17 "$root/files.c" $(pkg-config --cflags --libs posenc_files) -o "$root/files"

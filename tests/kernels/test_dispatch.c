@@ -85,14 +85,14 @@ static void a_name_that_does_not_run_here_is_refused_in_words(void **state)
     posenc_plan *plan;
     posenc_error err;
     (void)state;
-    assert_int_equal(plan_on("abacus", &plan, &err), POSENC_ARGUMENT);
+    assert_int_equal(plan_on("abacus", &plan, &err), POSENC_ERROR_ARGUMENT);
     assert_null(plan);
     assert_non_null(strstr(err.message, "options.isa is \"abacus\""));
     assert_non_null(strstr(err.message, "one of: plain"));
     assert_int_equal(setenv("POSENC_ISA", "sliderule", 1), 0);
     assert_null(pe_kernels_choose());
     assert_string_equal(posenc_isa(), best()->isa);
-    assert_int_equal(plan_on(NULL, &plan, &err), POSENC_ARGUMENT);
+    assert_int_equal(plan_on(NULL, &plan, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "POSENC_ISA is \"sliderule\""));
     assert_int_equal(plan_on("plain", &plan, &err), POSENC_OK); /* the plan's own word counts first */
     posenc_plan_free(plan);

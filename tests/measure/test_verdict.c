@@ -46,7 +46,7 @@ static double operations_of(const char *spec)
     posenc_dims      dims = {.B = 1, .H = 4, .Lq = 96, .Lk = 96, .D = 16, .d_model = 64};
     if (posenc_encoding_create(&e, spec, NULL, &err))
         fail_msg("%s: %s", spec, err.message);
-    if (posenc_encoding_part(e, POSENC_INPUT) && !posenc_encoding_part(e, POSENC_SCORE))
+    if (posenc_encoding_part(e, POSENC_PLACE_INPUT) && !posenc_encoding_part(e, POSENC_PLACE_SCORE))
         dims.d_model = 16;
     if (posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s: %s", spec, err.message);

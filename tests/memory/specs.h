@@ -54,7 +54,8 @@ static inline int spec_at(char spec[SPEC_TEXT], int i, int64_t longest)
         return 0;
     if (i < count) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        return info->place == POSENC_INPUT || is_quadratic(info) || append_part(spec, info->name, longest);
+        return info->place == POSENC_PLACE_INPUT || is_quadratic(info) ||
+               append_part(spec, info->name, longest);
     }
     snprintf(names, sizeof names, "%s", combinations[i - count]);
     for (char *name = names, *plus; name; name = plus) {

@@ -5,8 +5,8 @@
  * The linker turns the library's malloc, calloc, realloc, aligned_alloc and free into the functions below
  * (-Wl,--wrap), which count, and fail on demand. One thread: OpenMP's own team is no affair of ours. For
  * every encoding of the registry each run is counted; and each *_create is repeated with its first, second,
- * ... allocation failing until it succeeds: before that it must return POSENC_MEMORY, leave NULL, and hold no
- * memory.
+ * ... allocation failing until it succeeds: before that it must return POSENC_ERROR_MEMORY, leave NULL, and
+ * hold no memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void creating_an_encoding_survives_every_failure(void **state)
 {
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
-        posenc_status status = POSENC_MEMORY;
+        posenc_status status = POSENC_ERROR_MEMORY;
         char          spec[300];
         write_spec(spec, sizeof spec, posenc_encoding_info_at(i));
         for (int64_t failing = 0; status; failing++) {
@@ -100,8 +100,8 @@ static void creating_an_encoding_survives_every_failure(void **state)
             status                  = posenc_encoding_create(&e, spec, NULL, &err);
             heap.failing            = -1;
             if (status) {
-                assert_int_equal(status, POSENC_MEMORY);
-                assert_int_equal(err.status, POSENC_MEMORY);
+                assert_int_equal(status, POSENC_ERROR_MEMORY);
+                assert_int_equal(err.status, POSENC_ERROR_MEMORY);
                 assert_null(e);
             } else {
                 assert_true(failing > 0); /* it did allocate */
@@ -116,7 +116,7 @@ static void creating_a_plan_survives_every_failure(void **state)
 {
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
-        posenc_status    status = POSENC_MEMORY;
+        posenc_status    status = POSENC_ERROR_MEMORY;
         posenc_encoding *e;
         char             spec[300];
         write_spec(spec, sizeof spec, posenc_encoding_info_at(i));
@@ -130,7 +130,7 @@ static void creating_a_plan_survives_every_failure(void **state)
             status               = posenc_plan_create(&plan, e, &dims, NULL, &err);
             heap.failing         = -1;
             if (status) {
-                assert_int_equal(status, POSENC_MEMORY);
+                assert_int_equal(status, POSENC_ERROR_MEMORY);
                 assert_null(plan);
             } else {
                 assert_true(failing > 0);
@@ -197,12 +197,12 @@ static setup setup_make(const posenc_encoding_info *info, int wide)
     write_spec(spec, sizeof spec, info);
     setup s              = {.c = case_make(spec, dims, 1)};
     s.c.options.threads  = 1;
-    s.c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    s.c.options.executor = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     s.c.options.mask     = POSENC_MASK_CAUSAL;
     s.r                  = case_run(&s.c, wide);
     assert_int_equal(posenc_plan_create(&s.plan, s.c.e, &dims, &s.c.options, NULL), POSENC_OK);
-    s.work =
-        aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES));
+    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD |
+                                                                 POSENC_RUN_SCORES));
     for (int i = 0; i < s.c.param_count; i++) {
         s.params[i]  = array_tensor(&s.c.params[i], wide);
         s.dparams[i] = array_tensor(&s.r.dparams[i], wide);
@@ -254,7 +254,7 @@ static void rotations_allocate_nothing(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
-            if (posenc_encoding_info_at(i)->place != POSENC_ROTARY)
+            if (posenc_encoding_info_at(i)->place != POSENC_PLACE_ROTARY)
                 continue;
             setup                  s = setup_make(posenc_encoding_info_at(i), wide);
             const posenc_tensor    q = array_tensor(&s.c.q, wide), k = array_tensor(&s.c.k, wide);
@@ -270,7 +270,7 @@ static void rows_allocate_nothing(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
-            if (posenc_encoding_info_at(i)->place != POSENC_INPUT)
+            if (posenc_encoding_info_at(i)->place != POSENC_PLACE_INPUT)
                 continue;
             setup                  s    = setup_make(posenc_encoding_info_at(i), wide);
             array                  x    = array_make(3, (int64_t[]){dims.B, dims.Lq, dims.d_model});

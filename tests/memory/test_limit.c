@@ -60,7 +60,7 @@ static float *numbers(int64_t n, const char *name)
 
 static posenc_tensor rows(float *x, int64_t width)
 {
-    return posenc_tensor_contiguous(x, POSENC_F32, 4, (const int64_t[]){1, 1, LENGTH, width});
+    return posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (const int64_t[]){1, 1, LENGTH, width});
 }
 
 /* Parameters as they start, and zeroed gradients. 0 without memory. */
@@ -74,8 +74,9 @@ static int make_params(const posenc_encoding *e, const posenc_dims *dims, posenc
             return 0;
         for (int32_t a = 0; a < ndim; a++)
             n *= shape[a];
-        params[i]  = posenc_tensor_contiguous(numbers(n, "p"), POSENC_F32, ndim, shape);
-        dparams[i] = posenc_tensor_contiguous(calloc((size_t)n, sizeof(float)), POSENC_F32, ndim, shape);
+        params[i] = posenc_tensor_contiguous(numbers(n, "p"), POSENC_DTYPE_F32, ndim, shape);
+        dparams[i] =
+            posenc_tensor_contiguous(calloc((size_t)n, sizeof(float)), POSENC_DTYPE_F32, ndim, shape);
         if (!params[i].data || !dparams[i].data)
             return 0;
     }
@@ -107,13 +108,13 @@ static int attend_once(const char *spec, int mask)
     posenc_error     err;
     posenc_tensor    params[PARAMS], dparams[PARAMS];
     float           *x[9];
-    options.executor = POSENC_TILED;
+    options.executor = POSENC_EXECUTOR_TILED;
     options.threads  = 1;
     options.mask     = mask;
     options.window   = WINDOW;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, &options, &err))
         return refused(spec, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD));
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
     for (int i = 0; i < 9; i++)
         if (!(x[i] = numbers(LENGTH * (i == 8 ? 1 : WIDTH), "x")))
             return NO_BUFFER;
@@ -121,7 +122,8 @@ static int attend_once(const char *spec, int mask)
         return NO_BUFFER;
     const posenc_attend_in in = {
         .q = rows(x[0], WIDTH), .k = rows(x[1], WIDTH), .v = rows(x[2], WIDTH), .params = params};
-    const posenc_tensor lse = posenc_tensor_contiguous(x[8], POSENC_F32, 3, (const int64_t[]){1, 1, LENGTH});
+    const posenc_tensor lse =
+        posenc_tensor_contiguous(x[8], POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, LENGTH});
     const posenc_attend_out  out  = {.o = rows(x[3], WIDTH), .lse = lse};
     const posenc_attend_grad grad = {.o       = out.o,
                                      .lse     = lse,
@@ -188,7 +190,7 @@ static void one_runs_over_all_pairs(void **state)
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
         char                        spec[SPEC_TEXT];
-        if (info->place == POSENC_SCORE && info->by_distance && info->param_count > 0 &&
+        if (info->place == POSENC_PLACE_SCORE && info->by_distance && info->param_count > 0 &&
             spec_at(spec, i, LENGTH) && spec[0]) {
             assert_fits(spec, POSENC_MASK_CAUSAL);
             return;

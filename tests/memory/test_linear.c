@@ -45,13 +45,13 @@ static void twice_the_length_takes_at_most_2_1_times_the_memory(void **state)
     static const int masks[] = {POSENC_MASK_CAUSAL, POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING};
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++)
-        for (int run = POSENC_FORWARD; run <= POSENC_BACKWARD; run++)
+        for (int run = POSENC_RUN_FORWARD; run <= POSENC_RUN_BACKWARD; run++)
             for (int m = 0; m < 2; m++) {
                 const posenc_encoding_info *info = posenc_encoding_info_at(i);
                 if (is_quadratic(info))
                     continue;
-                const size_t one = bytes_at(info, 8192, POSENC_TILED, masks[m], run),
-                             two = bytes_at(info, 16384, POSENC_TILED, masks[m], run);
+                const size_t one = bytes_at(info, 8192, POSENC_EXECUTOR_TILED, masks[m], run),
+                             two = bytes_at(info, 16384, POSENC_EXECUTOR_TILED, masks[m], run);
                 if (!((double)two <= 2.1 * (double)one))
                     fail_msg("%s, run %d: %zu bytes at 8192, %zu at 16384", info->name, run, one, two);
             }
@@ -62,11 +62,11 @@ static void no_run_takes_the_memory_of_all_scores(void **state)
 {
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++)
-        for (int run = POSENC_FORWARD; run <= POSENC_BACKWARD; run++) {
+        for (int run = POSENC_RUN_FORWARD; run <= POSENC_RUN_BACKWARD; run++) {
             if (is_quadratic(posenc_encoding_info_at(i)))
                 continue;
             const size_t bytes =
-                bytes_at(posenc_encoding_info_at(i), 16384, POSENC_TILED, POSENC_MASK_CAUSAL, run);
+                bytes_at(posenc_encoding_info_at(i), 16384, POSENC_EXECUTOR_TILED, POSENC_MASK_CAUSAL, run);
             if (bytes >= (size_t)16384 * 16384 * sizeof(float))
                 fail_msg("%s, run %d: %zu bytes", posenc_encoding_info_at(i)->name, run, bytes);
         }
@@ -81,12 +81,12 @@ static size_t one_head(const char *spec, int64_t L, int threads)
     posenc_encoding  *e;
     posenc_plan      *plan = NULL;
     posenc_error      err;
-    options.executor = POSENC_TILED;
+    options.executor = POSENC_EXECUTOR_TILED;
     options.mask     = POSENC_MASK_CAUSAL;
     options.threads  = threads;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
-    const size_t bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD);
+    const size_t bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return bytes;
@@ -147,11 +147,11 @@ static void workspaces_are_multiples_of_64_and_cover_all_runs_that_are_named(voi
     for (int i = 0; i < posenc_encoding_count(); i++)
         for (int run = 1; run < 8; run++) {
             const size_t bytes =
-                bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO, POSENC_MASK_NONE, run);
+                bytes_at(posenc_encoding_info_at(i), 100, POSENC_EXECUTOR_AUTO, POSENC_MASK_NONE, run);
             assert_true(bytes > 0 && bytes % 64 == 0);
             for (int bit = 1; bit < 8; bit *= 2)
                 if (run & bit)
-                    assert_true(bytes >= bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO,
+                    assert_true(bytes >= bytes_at(posenc_encoding_info_at(i), 100, POSENC_EXECUTOR_AUTO,
                                                   POSENC_MASK_NONE, bit));
         }
 }
@@ -189,7 +189,7 @@ static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
             attention_result r = case_run(&c, wide);
             posenc_plan     *plan;
             posenc_tensor    params[CASE_PARAMS], dparams[CASE_PARAMS];
-            c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+            c.options.executor = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
             assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &c.options, NULL), POSENC_OK);
             for (int p = 0; p < c.param_count; p++)
                 dparams[p] = array_tensor(&r.dparams[p], wide);
@@ -202,8 +202,8 @@ static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
                                                 .dk      = array_tensor(&r.dk, wide),
                                                 .dv      = array_tensor(&r.dv, wide),
                                                 .dparams = dparams};
-            const size_t             forward = posenc_plan_workspace(plan, POSENC_FORWARD),
-                         back                = posenc_plan_workspace(plan, POSENC_BACKWARD);
+            const size_t             forward = posenc_plan_workspace(plan, POSENC_RUN_FORWARD),
+                         back                = posenc_plan_workspace(plan, POSENC_RUN_BACKWARD);
             void *work                       = guarded_workspace(forward);
             assert_int_equal(posenc_attend(plan, &in, &out, work, NULL), POSENC_OK);
             assert_untouched(work, forward, name, "attend");

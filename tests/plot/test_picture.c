@@ -38,7 +38,8 @@ static posenc_tensor *params_create(const posenc_encoding *e, const posenc_dims 
         assert_int_equal(posenc_param_shape(e, dims, i, &ndim, shape, NULL), POSENC_OK);
         for (int32_t a = 0; a < ndim; a++)
             size *= shape[a];
-        params[i] = posenc_tensor_contiguous(calloc((size_t)size, sizeof(double)), POSENC_F64, ndim, shape);
+        params[i] =
+            posenc_tensor_contiguous(calloc((size_t)size, sizeof(double)), POSENC_DTYPE_F64, ndim, shape);
     }
     assert_int_equal(posenc_param_init(e, dims, params, 1, NULL), POSENC_OK);
     return params;
@@ -112,7 +113,7 @@ static double sinusoid(int64_t i, int64_t c, int64_t width)
 static void a_heatmap_shows_channel_by_position_and_measures_wavelengths(void **state)
 {
     enum { L = 40, WIDTH = 16 };
-    made m = make("sinusoidal", POSENC_INPUT, "heatmap", sized(L, 1, WIDTH));
+    made m = make("sinusoidal", POSENC_PLACE_INPUT, "heatmap", sized(L, 1, WIDTH));
     (void)state;
     assert_true(m.f->kind == PE_GRID && m.f->rows == WIDTH && m.f->cols == L && m.f->signed_scale);
     for (int c = 0; c < WIDTH; c++)
@@ -128,7 +129,7 @@ static void a_heatmap_shows_channel_by_position_and_measures_wavelengths(void **
 
 static void what_is_no_sine_has_no_wavelength(void **state)
 {
-    made m = make("learned", POSENC_INPUT, "heatmap", sized(40, 1, 16));
+    made m = make("learned", POSENC_PLACE_INPUT, "heatmap", sized(40, 1, 16));
     (void)state;
     assert_int_equal(m.f->tick_count, 0);
     drop(&m);
@@ -136,7 +137,7 @@ static void what_is_no_sine_has_no_wavelength(void **state)
 
 static void the_slowest_channel_is_measured_as_well(void **state)
 {
-    made m = make("sinusoidal[base=1e6]", POSENC_INPUT, "heatmap", sized(64, 1, 64));
+    made m = make("sinusoidal[base=1e6]", POSENC_PLACE_INPUT, "heatmap", sized(64, 1, 64));
     (void)state;
     const pe_tick *last   = &m.f->ticks[m.f->tick_count - 1];
     const double   length = TWO_PI / omega(1e6, 31, 64);
@@ -149,7 +150,7 @@ static void the_binary_counter_beside_it_counts(void **state)
     enum { L = 37, DIGITS = 6 };
     pe_picture_data data = sized(L, 1, 8);
     data.beside_binary   = 1;
-    made m               = make("sinusoidal", POSENC_INPUT, "heatmap", data);
+    made m               = make("sinusoidal", POSENC_PLACE_INPUT, "heatmap", data);
     (void)state;
     assert_true(m.f->kind == PE_PANELS && m.f->panel_count == 2);
     const pe_figure *b = &m.f->panels[1];
@@ -172,7 +173,7 @@ static void a_grid_of_three_axes_is_shown_row_by_row(void **state)
     pe_picture_data      data    = on_grid(A * B, C, WIDTH);
     data.sizes                   = sizes;
     data.axes                    = 3;
-    made m                       = make("sinusoidal_nd[shape=2x3x4]", POSENC_INPUT, "heatmap", data);
+    made m                       = make("sinusoidal_nd[shape=2x3x4]", POSENC_PLACE_INPUT, "heatmap", data);
     (void)state;
     assert_true(m.f->rows == WIDTH && m.f->cols == A * B * C);
     for (int i = 0; i < A * B * C; i++) {
@@ -190,7 +191,7 @@ static void curves_are_the_chosen_channels(void **state)
     pe_picture_data      data     = sized(L, 1, WIDTH);
     data.chosen                   = chosen;
     data.chosen_count             = 3;
-    made m                        = make("sinusoidal", POSENC_INPUT, "curves", data);
+    made m                        = make("sinusoidal", POSENC_PLACE_INPUT, "curves", data);
     (void)state;
     assert_int_equal(m.f->curve_count, 3);
     for (int k = 0; k < 3; k++)
@@ -214,7 +215,7 @@ static double mean_cosine(double t, int64_t pairs, int64_t width, double base)
 static void similarity_and_profile_are_mean_cosines_of_a_sinusoid(void **state)
 {
     enum { L = 50, WIDTH = 32 };
-    made m = make("sinusoidal", POSENC_INPUT, "similarity", sized(L, 1, WIDTH));
+    made m = make("sinusoidal", POSENC_PLACE_INPUT, "similarity", sized(L, 1, WIDTH));
     (void)state;
     const pe_figure *matrix = &m.f->panels[0], *profile = &m.f->panels[1];
     for (int i = 0; i < L; i++)
@@ -246,7 +247,7 @@ static double cosine(const double *table, int64_t width, int64_t i, int64_t j)
 static void the_profile_of_a_learned_table_has_mean_least_and_largest(void **state)
 {
     enum { L = 12, WIDTH = 6 };
-    made m = make("learned", POSENC_INPUT, "similarity", sized(L, 1, WIDTH));
+    made m = make("learned", POSENC_PLACE_INPUT, "similarity", sized(L, 1, WIDTH));
     (void)state;
     const double   *table   = m.params[0].data;
     const pe_curve *profile = &m.f->panels[1].curves[0];
@@ -267,7 +268,7 @@ static void the_profile_of_a_learned_table_has_mean_least_and_largest(void **sta
 static void a_vector_that_is_zero_is_a_hole_and_no_part_of_the_profile(void **state)
 {
     enum { L = 6, HOLE = 2 };
-    made m = make("sinusoidal[padding_idx=2]", POSENC_INPUT, "similarity", sized(L, 1, 8));
+    made m = make("sinusoidal[padding_idx=2]", POSENC_PLACE_INPUT, "similarity", sized(L, 1, 8));
     (void)state;
     const pe_figure *matrix = &m.f->panels[0], *profile = &m.f->panels[1];
     for (int i = 0; i < L; i++)
@@ -283,7 +284,7 @@ static void a_grid_of_grids_has_the_similarity_to_each_position(void **state)
     enum { ROWS = 3, COLS = 4, FIRST = 2, WIDTH = 5, WIDE = COLS * (COLS + 1) - 1 };
     pe_picture_data data = on_grid(ROWS, COLS, WIDTH);
     data.first           = FIRST;
-    made m               = make("learned[rows=14]", POSENC_INPUT, "similarity", data);
+    made m               = make("learned[rows=14]", POSENC_PLACE_INPUT, "similarity", data);
     (void)state;
     const double *table = m.params[0].data;
     assert_true(m.f->kind == PE_GRID && m.f->rows == ROWS * (ROWS + 1) - 1 && m.f->cols == WIDE);
@@ -312,7 +313,7 @@ static void similarity_on_a_grid_is_the_mean_of_both_axes(void **state)
     pe_picture_data      data     = on_grid(ROWS, COLS, WIDTH);
     data.chosen                   = chosen;
     data.chosen_count             = 6;
-    made m                        = make("sinusoidal2d", POSENC_INPUT, "similarity2d", data);
+    made m                        = make("sinusoidal2d", POSENC_PLACE_INPUT, "similarity2d", data);
     (void)state;
     assert_int_equal(m.f->panel_count, 3);
     for (int p = 0; p < 3; p++) {
@@ -333,16 +334,17 @@ static void every_layout_of_a_grid_has_the_same_similarity(void **state)
 {
     static const char *const specs[] = {"sinusoidal2d[preset=mae]", "sinusoidal2d[preset=mocov3]",
                                         "sinusoidal2d[preset=timm]", "sinusoidal2d[preset=detr]"};
-    made                     first   = make("sinusoidal2d", POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+    made first = make("sinusoidal2d", POSENC_PLACE_INPUT, "similarity2d", on_grid(5, 7, 32));
     (void)state;
     for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
-        made m = make(specs[k], POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+        made m = make(specs[k], POSENC_PLACE_INPUT, "similarity2d", on_grid(5, 7, 32));
         for (int i = 0; i < 35; i++)
             assert_true(fabs(m.f->panels[1].values[i] - first.f->panels[1].values[i]) < CLOSE);
         drop(&m);
     }
     /* but not where coordinates are shares of 2 pi */
-    made m = make("sinusoidal2d[preset=detr:normalize=yes]", POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+    made m = make("sinusoidal2d[preset=detr:normalize=yes]", POSENC_PLACE_INPUT, "similarity2d",
+                  on_grid(5, 7, 32));
     assert_true(fabs(m.f->panels[1].values[0] - first.f->panels[1].values[0]) > 1e-3);
     drop(&m);
     drop(&first);
@@ -360,7 +362,7 @@ static void scores_of_ones_are_mean_cosines_at_every_base(void **state)
     data.bases               = bases;
     data.base_count          = 3;
     data.contents            = PE_ONES;
-    made m                   = make("rope", POSENC_ROTARY, "decay", data);
+    made m                   = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     assert_int_equal(m.f->panel_count, 4);
     for (int b = 0; b < 3; b++) {
@@ -419,7 +421,7 @@ static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state
     pe_picture_data data = sized(N, 1, D);
     data.draws           = 21;
     data.seed            = 7;
-    made m               = make("rope", POSENC_ROTARY, "decay", data);
+    made m               = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     assert_true(m.f->panel_count == 2 && m.f->panels[0].curve_count == 3);
     check_draws(&m.f->panels[0].curves[1], posenc_random_uniform, D, 0);
@@ -436,9 +438,10 @@ static void a_seed_decides_the_draws(void **state)
 {
     pe_picture_data data = sized(20, 1, 8);
     data.contents        = PE_NORMAL;
-    made a = make("rope", POSENC_ROTARY, "decay", data), b = make("rope", POSENC_ROTARY, "decay", data);
-    data.seed = 2;
-    made c    = make("rope", POSENC_ROTARY, "decay", data);
+    made a               = make("rope", POSENC_PLACE_ROTARY, "decay", data),
+         b               = make("rope", POSENC_PLACE_ROTARY, "decay", data);
+    data.seed            = 2;
+    made c               = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     assert_memory_equal(a.f->panels[0].curves[0].y, b.f->panels[0].curves[0].y, 20 * sizeof(double));
     assert_memory_not_equal(a.f->panels[0].curves[0].y, c.f->panels[0].curves[0].y, 20 * sizeof(double));
@@ -452,13 +455,13 @@ static void a_factor_by_position_has_no_panel_with_one_theta(void **state)
 {
     pe_picture_data data = sized(20, 1, 8);
     posenc_error    err;
-    made            m = make("xpos", POSENC_ROTARY, "decay", data);
+    made            m = make("xpos", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     assert_int_equal(m.f->panel_count, 1);
     assert_non_null(strstr(m.f->title, "one theta is left out"));
     drop(&m);
     data.thetas = PE_ONE_THETA;
-    assert_int_equal(try(&m, "xpos", POSENC_ROTARY, "decay", data, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(try(&m, "xpos", POSENC_PLACE_ROTARY, "decay", data, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "xpos"));
     drop(&m);
 }
@@ -471,11 +474,12 @@ static void heads_that_turn_differently_have_no_picture(void **state)
     posenc_error    err;
     made            m;
     (void)state;
-    assert_int_equal(try(&m, "rope[axis_rule=matrix:per_head=yes]", POSENC_ROTARY, "similarity", data, &err),
-                     POSENC_UNSUPPORTED);
+    assert_int_equal(try(&m, "rope[axis_rule=matrix:per_head=yes]", POSENC_PLACE_ROTARY, "similarity", data,
+                         &err),
+                     POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "leave out per_head=yes"));
     drop(&m);
-    m = make("alibi+rope", POSENC_ROTARY, "similarity", data);
+    m = make("alibi+rope", POSENC_PLACE_ROTARY, "similarity", data);
     drop(&m);
 }
 
@@ -486,7 +490,7 @@ static void one_theta_turns_what_the_encoding_turns(void **state)
     pe_picture_data data = sized(N, 1, D);
     data.thetas          = PE_ONE_THETA;
     data.contents        = PE_ONES;
-    made m               = make("rope[dim=4]", POSENC_ROTARY, "decay", data);
+    made m               = make("rope[dim=4]", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
     for (int t = 0; t < N; t++) {
         const double want = (TURNED * cos(t * omega(1e4, 1, TURNED)) + (D - TURNED)) / D;
@@ -504,7 +508,7 @@ static void another_base_needs_an_encoding_that_has_one(void **state)
     data.bases      = &base;
     data.base_count = 1;
     (void)state;
-    assert_int_equal(try(&m, "rope", POSENC_ROTARY, "decay", data, &err), POSENC_SETTING);
+    assert_int_equal(try(&m, "rope", POSENC_PLACE_ROTARY, "decay", data, &err), POSENC_ERROR_SETTING);
     assert_non_null(strstr(err.message, "base"));
     drop(&m);
 }
@@ -515,7 +519,7 @@ static void another_base_needs_an_encoding_that_has_one(void **state)
 static void the_mass_of_alibi_is_a_geometric_series(void **state)
 {
     enum { N = 100, H = 8 };
-    made m = make("alibi", POSENC_SCORE, "mass", sized(N, H, 4));
+    made m = make("alibi", POSENC_PLACE_SCORE, "mass", sized(N, H, 4));
     (void)state;
     assert_int_equal(m.f->curve_count, H);
     for (int h = 0; h < H; h++) {
@@ -536,7 +540,7 @@ static void the_mass_of_a_rotation_is_a_softmax_of_its_scores(void **state)
     enum { N = 50, D = 16 };
     pe_picture_data data = sized(N, 1, D);
     data.contents        = PE_ONES;
-    made   m             = make("rope", POSENC_ROTARY, "mass", data);
+    made   m             = make("rope", POSENC_PLACE_ROTARY, "mass", data);
     double all = 0, sum = 0;
     (void)state;
     for (int t = 0; t < N; t++)
@@ -557,7 +561,7 @@ static void check_arrows(const char *spec, const char *x_label, const char *y_la
     pe_picture_data      data   = sized(N, 1, D);
     data.chosen                 = &chosen;
     data.chosen_count           = 1;
-    made             m          = make(spec, POSENC_ROTARY, "pair", data);
+    made             m          = make(spec, POSENC_PLACE_ROTARY, "pair", data);
     const pe_figure *f          = &m.f->panels[0];
     assert_true(f->kind == PE_ARROWS && f->curve_count == N);
     assert_string_equal(f->x_label, x_label);
@@ -583,7 +587,7 @@ static void wavelengths_are_parted_by_their_turns_within_the_context(void **stat
 {
     enum { D = 128, CONTEXT = 4096 };
     static const double least[] = {32, 1, 0}, below[] = {INFINITY, 32, 1};
-    made                m       = make("rope", POSENC_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
+    made                m       = make("rope", POSENC_PLACE_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
     const pe_curve     *context = &m.f->curves[0];
     int64_t             seen    = 0;
     (void)state;
@@ -608,7 +612,7 @@ static void scaled_wavelengths_are_drawn_beside_those_before(void **state)
     enum { D = 128, CONTEXT = 131072 };
     made m = make(
         "rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:original_length=8192]",
-        POSENC_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
+        POSENC_PLACE_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
     int kept = 0, slowed = 0;
     (void)state;
     assert_int_equal(m.f->curve_count, 6);
@@ -633,7 +637,7 @@ static void scaled_wavelengths_are_drawn_beside_those_before(void **state)
 static void a_bias_is_drawn_against_the_signed_distance(void **state)
 {
     enum { N = 20, H = 4 };
-    made m = make("alibi", POSENC_SCORE, "bias", sized(N, H, 4));
+    made m = make("alibi", POSENC_PLACE_SCORE, "bias", sized(N, H, 4));
     (void)state;
     assert_true(m.f->curve_count == H && m.f->curves[0].n == 2 * N - 1);
     for (int h = 0; h < H; h++)
@@ -650,7 +654,7 @@ static void a_bias_of_bounded_positions_stays_within_them(void **state)
 {
     enum { N = 10, H = 3 };
     pe_picture_data data = sized(N, H, 4);
-    made            m    = make("absolute_distance[grid=10x1:divide=no]", POSENC_SCORE, "bias", data);
+    made            m    = make("absolute_distance[grid=10x1:divide=no]", POSENC_PLACE_SCORE, "bias", data);
     (void)state;
     const double *table = m.params[0].data;
     for (int h = 0; h < H; h++)
@@ -667,14 +671,14 @@ static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
     static _Alignas(64) unsigned char work[1 << 20];
     static double                     want[H * N * N];
     const int64_t                     shape[3] = {H, N, N};
-    made                              m        = make("tupe", POSENC_SCORE, "bias", sized(N, H, D));
+    made                              m        = make("tupe", POSENC_PLACE_SCORE, "bias", sized(N, H, D));
     posenc_plan                      *plan;
-    posenc_tensor                     out  = posenc_tensor_contiguous(want, POSENC_F64, 3, shape);
+    posenc_tensor                     out  = posenc_tensor_contiguous(want, POSENC_DTYPE_F64, 3, shape);
     posenc_attend_in                  in   = {.params = m.params};
     const posenc_dims                 dims = sized(N, H, D).dims;
     (void)state;
     assert_int_equal(posenc_plan_create(&plan, m.e, &dims, NULL, NULL), POSENC_OK);
-    assert_true(posenc_plan_workspace(plan, POSENC_SCORES) <= sizeof work);
+    assert_true(posenc_plan_workspace(plan, POSENC_RUN_SCORES) <= sizeof work);
     assert_int_equal(posenc_bias(plan, &in, &out, work, NULL), POSENC_OK);
     assert_int_equal(m.f->panel_count, H);
     for (int h = 0; h < H; h++)
@@ -687,7 +691,7 @@ static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
 static void a_window_is_a_map_of_offsets(void **state)
 {
     enum { ROWS = 3, COLS = 4, H = 2, OFFSETS = (2 * ROWS - 1) * (2 * COLS - 1) };
-    made m = make("swin[window=3x4]", POSENC_SCORE, "bias", sized(ROWS * COLS, H, 4));
+    made m = make("swin[window=3x4]", POSENC_PLACE_SCORE, "bias", sized(ROWS * COLS, H, 4));
     (void)state;
     assert_int_equal(m.f->panel_count, H);
     const double *table = m.params[0].data;
@@ -702,7 +706,7 @@ static void a_window_is_a_map_of_offsets(void **state)
 
 static void check_classes(const char *spec, const char *map, const char *settings, int sign, int64_t n)
 {
-    made     m   = make(spec, POSENC_SCORE, "buckets", sized(n, 1, 8));
+    made     m   = make(spec, POSENC_PLACE_SCORE, "buckets", sized(n, 1, 8));
     int64_t *rel = calloc((size_t)(4 * n), sizeof *rel), *want = rel + 2 * n;
     for (int64_t i = 0; i < 2 * n - 1; i++)
         rel[i] = sign * (i - n + 1);
@@ -735,13 +739,14 @@ static void the_class_of_a_distance_is_the_one_that_the_scores_see(void **state)
     enum { N = 50, R = 32 };
     double          names[R];
     const int64_t   shape[2] = {R, 1};
-    posenc_tensor   table    = posenc_tensor_contiguous(names, POSENC_F64, 2, shape);
+    posenc_tensor   table    = posenc_tensor_contiguous(names, POSENC_DTYPE_F64, 2, shape);
     pe_picture_data data     = sized(N, 1, 8);
     (void)state;
     for (int r = 0; r < R; r++)
         names[r] = r;
-    data.params = &table;
-    made bias = make("t5", POSENC_SCORE, "bias", data), classes = make("t5", POSENC_SCORE, "buckets", data);
+    data.params       = &table;
+    made bias         = make("t5", POSENC_PLACE_SCORE, "bias", data),
+         classes      = make("t5", POSENC_PLACE_SCORE, "buckets", data);
     const pe_curve *b = &bias.f->curves[0], *c = &classes.f->panels[0].curves[0];
     for (int i = 0; i < 2 * N - 1; i++)
         assert_true(b->x[i] == c->x[2 * N - 2 - i] && b->y[i] == c->y[2 * N - 2 - i]);
@@ -754,7 +759,8 @@ static void classes_that_are_not_set_are_refused(void **state)
     made         m;
     posenc_error err;
     (void)state;
-    assert_int_equal(try(&m, "deberta", POSENC_SCORE, "buckets", sized(20, 1, 8), &err), POSENC_UNSUPPORTED);
+    assert_int_equal(try(&m, "deberta", POSENC_PLACE_SCORE, "buckets", sized(20, 1, 8), &err),
+                     POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "position_buckets"));
     drop(&m);
 }
@@ -832,17 +838,17 @@ static void what_cannot_be_drawn_is_refused(void **state)
         int64_t      length, rows, cols;
         int          chosen;
     } rows[] = {
-        {"sinusoidal", "similarity", "1024", POSENC_INPUT, 2000, 0, 0, 0},
-        {"sinusoidal", "heatmap", "at least 2", POSENC_INPUT, 1, 0, 0, 0},
-        {"sinusoidal2d", "heatmap", "grid", POSENC_INPUT, 16, 0, 0, 0},
-        {"sinusoidal", "similarity2d", "grid", POSENC_INPUT, 16, 0, 0, 0},
-        {"sinusoidal_nd[shape=2x3x4]", "heatmap", "3 coordinates", POSENC_INPUT, 0, 6, 4, 0},
-        {"sinusoidal2d", "similarity2d", "9x9", POSENC_INPUT, 0, 4, 4, 2},
-        {"sinusoidal2d", "similarity", "10099 cells", POSENC_INPUT, 0, 4, 100, 0},
-        {"sinusoidal", "curves", "channel 9", POSENC_INPUT, 16, 0, 0, 1},
-        {"rope", "pair", "pair 9", POSENC_ROTARY, 8, 0, 0, 1},
-        {"rope", "pair", "32", POSENC_ROTARY, 100, 0, 0, 0},
-        {"alibi", "heatmap", "no heatmap", POSENC_SCORE, 16, 0, 0, 0},
+        {"sinusoidal", "similarity", "1024", POSENC_PLACE_INPUT, 2000, 0, 0, 0},
+        {"sinusoidal", "heatmap", "at least 2", POSENC_PLACE_INPUT, 1, 0, 0, 0},
+        {"sinusoidal2d", "heatmap", "grid", POSENC_PLACE_INPUT, 16, 0, 0, 0},
+        {"sinusoidal", "similarity2d", "grid", POSENC_PLACE_INPUT, 16, 0, 0, 0},
+        {"sinusoidal_nd[shape=2x3x4]", "heatmap", "3 coordinates", POSENC_PLACE_INPUT, 0, 6, 4, 0},
+        {"sinusoidal2d", "similarity2d", "9x9", POSENC_PLACE_INPUT, 0, 4, 4, 2},
+        {"sinusoidal2d", "similarity", "10099 cells", POSENC_PLACE_INPUT, 0, 4, 100, 0},
+        {"sinusoidal", "curves", "channel 9", POSENC_PLACE_INPUT, 16, 0, 0, 1},
+        {"rope", "pair", "pair 9", POSENC_PLACE_ROTARY, 8, 0, 0, 1},
+        {"rope", "pair", "32", POSENC_PLACE_ROTARY, 100, 0, 0, 0},
+        {"alibi", "heatmap", "no heatmap", POSENC_PLACE_SCORE, 16, 0, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -130,10 +130,10 @@ static void other_endings_and_places_are_refused_and_leave_nothing(void **state)
     const pe_figure f = a_grid();
     posenc_error    err;
     (void)state;
-    assert_int_equal(pe_plot_file(&f, "a.gif", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_plot_file(&f, "a.gif", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "a.gif"));
-    assert_int_equal(pe_plot_file(&f, "png", &err), POSENC_ARGUMENT);
-    assert_int_equal(pe_plot_file(&f, "no/such/folder/a.png", &err), POSENC_FILE);
+    assert_int_equal(pe_plot_file(&f, "png", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(pe_plot_file(&f, "no/such/folder/a.png", &err), POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "no/such/folder/a.png"));
     assert_int_not_equal(access("a.gif", F_OK), 0);
 }
@@ -145,9 +145,9 @@ static void without_gnuplot_the_sentence_names_the_package(void **state)
     posenc_error    err;
     (void)state;
     setenv("PATH", folder, 1);
-    assert_int_equal(pe_plot_ready(&err), POSENC_FILE);
+    assert_int_equal(pe_plot_ready(&err), POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "gnuplot-nox"));
-    assert_int_equal(pe_plot_file(&f, "a.png", NULL), POSENC_FILE);
+    assert_int_equal(pe_plot_file(&f, "a.png", NULL), POSENC_ERROR_FILE);
     setenv("PATH", path, 1);
     free(path);
     assert_int_not_equal(access("a.png", F_OK), 0);
@@ -245,7 +245,7 @@ static void a_text_is_shown_as_it_is(void **state)
     assert_non_null(strstr(svg, "`touch harmed`"));
     assert_non_null(strstr(svg, "^_{x}"));
     free(svg);
-    assert_int_equal(pe_plot_svg(&f, "bad name'", &svg, NULL), POSENC_ARGUMENT);
+    assert_int_equal(pe_plot_svg(&f, "bad name'", &svg, NULL), POSENC_ERROR_ARGUMENT);
     assert_null(svg);
 }
 
@@ -415,7 +415,7 @@ static void a_terminal_too_narrow_is_refused(void **state)
     const pe_figure f = a_grid();
     posenc_error    err;
     (void)state;
-    assert_int_equal(pe_plot_terminal(&f, stdout, 5, 0, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_plot_terminal(&f, stdout, 5, 0, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "5 columns"));
 }
 

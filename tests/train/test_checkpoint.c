@@ -42,11 +42,11 @@ static int end(void **state)
 static int64_t run_in_pieces(pe_run_config config, pe_run_result *result)
 {
     int64_t       calls  = 0;
-    posenc_status status = POSENC_UNSUPPORTED;
+    posenc_status status = POSENC_ERROR_UNSUPPORTED;
     unlink(path);
     config.checkpoint         = path;
     config.checkpoint_seconds = 1e9; /* only because it is told to stop */
-    while (status == POSENC_UNSUPPORTED) {
+    while (status == POSENC_ERROR_UNSUPPORTED) {
         pe_run_progress progress = {.cancel = 1};
         posenc_error    err;
         status = pe_run(&config, &progress, result, &err);
@@ -130,7 +130,7 @@ static void write_checkpoint(const pe_run_config *config, int units)
     for (int i = 0; i < units; i++) {
         pe_run_progress progress = {.cancel = 1};
         pe_run_result   result;
-        assert_int_equal(pe_run(&c, &progress, &result, NULL), POSENC_UNSUPPORTED);
+        assert_int_equal(pe_run(&c, &progress, &result, NULL), POSENC_ERROR_UNSUPPORTED);
         pe_run_result_free(&result);
     }
 }
@@ -155,9 +155,9 @@ static void a_checkpoint_of_another_run_is_refused(void **state)
     posenc_error        err;
     (void)state;
     write_checkpoint(&mine, 3);
-#define REFUSED(member, value)                                           \
-    other = mine, other.member = (value);                                \
-    assert_int_equal(status_of_going_on(&other, &err), POSENC_ARGUMENT); \
+#define REFUSED(member, value)                                                 \
+    other = mine, other.member = (value);                                      \
+    assert_int_equal(status_of_going_on(&other, &err), POSENC_ERROR_ARGUMENT); \
     assert_non_null(strstr(err.message, "another run"))
     REFUSED(seed, 2);
     REFUSED(steps, 13);
@@ -197,7 +197,7 @@ static void a_checkpoint_that_was_cut_short_or_changed_is_refused(void **state)
     char *data = read_all(&n);
     for (size_t cut = 0; cut < n; cut += 1 + n / 23) {
         write_all(data, cut);
-        assert_int_equal(status_of_going_on(&config, &err), POSENC_FORMAT);
+        assert_int_equal(status_of_going_on(&config, &err), POSENC_ERROR_FORMAT);
         assert_non_null(strstr(err.message, path));
     }
     for (size_t at = 300; at < n; at += 1 + n / 23) { /* inside the arrays, which make up nearly all of it */
@@ -235,7 +235,7 @@ static void a_full_disk_leaves_the_checkpoint_before(void **state)
     limit_files((rlim_t)n / 2);
     const posenc_status status = pe_run(&config, NULL, &rest, &err);
     limit_files(RLIM_INFINITY);
-    assert_int_equal(status, POSENC_FILE);
+    assert_int_equal(status, POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "--resume"));
     pe_run_result_free(&rest);
     char *after = read_all(&again);

@@ -264,7 +264,7 @@ static void what_does_not_apply_is_named_with_the_reason(void **state)
 static const char *name_at_input(int at_input)
 {
     int i = 0;
-    while ((posenc_encoding_info_at(i)->place == POSENC_INPUT) != at_input)
+    while ((posenc_encoding_info_at(i)->place == POSENC_PLACE_INPUT) != at_input)
         i++;
     return posenc_encoding_info_at(i)->name;
 }
@@ -495,7 +495,7 @@ static void an_unknown_task_is_refused_before_any_work(void **state)
     posenc_error            err    = {0};
     const pe_compare_config config = tiny_with_tasks("nope", "order,chess");
     (void)state;
-    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ERROR_ARGUMENT);
     assert_null(c);
     assert_non_null(strstr(err.message, "chess"));
 }
@@ -626,30 +626,30 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
     pe_compare_config config = tiny_compare(first_two());
     (void)state;
     config.preset.encodings = "no_such_encoding";
-    refuse(&config, POSENC_SETTING, "no_such_encoding");
+    refuse(&config, POSENC_ERROR_SETTING, "no_such_encoding");
     snprintf(twice, sizeof twice, "%s,%s", posenc_encoding_info_at(0)->name,
              posenc_encoding_info_at(0)->name);
     config.preset.encodings = twice;
-    refuse(&config, POSENC_ARGUMENT, "once");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "once");
     snprintf(twice, sizeof twice, "%s,%s[combine=add]", name_at_input(1), name_at_input(1));
-    refuse(&config, POSENC_ARGUMENT, "once");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "once");
     config.preset.encodings = name_at_input(0);
     config.combine          = "add,concat";
-    refuse(&config, POSENC_ARGUMENT, "nothing to act on");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "nothing to act on");
     config.combine = "sum";
-    refuse(&config, POSENC_ARGUMENT, "\"sum\"");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "\"sum\"");
     config.combine = NULL;
     if (find_causal_only()) { /* alone it is an error */
         config.bidirectional    = 1;
         config.preset.encodings = find_causal_only();
-        refuse(&config, POSENC_UNSUPPORTED, "causal mask");
+        refuse(&config, POSENC_ERROR_UNSUPPORTED, "causal mask");
     }
     config              = tiny_compare(first_two());
     config.preset.steps = 0;
-    refuse(&config, POSENC_ARGUMENT, "steps");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "steps");
     config           = tiny_compare(first_two());
     config.text_size = 10 * (8 * LENGTH + 1) - 1;
-    refuse(&config, POSENC_ARGUMENT, "1290 bytes");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "1290 bytes");
     config.text_size++;
     pe_compare *c;
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
@@ -665,13 +665,13 @@ static void a_directory_that_is_not_ours_is_left_alone(void **state)
     FILE *note = fopen("theirs/note", "w");
     fclose(note);
     config.directory = "theirs";
-    refuse(&config, POSENC_ARGUMENT, "note");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "note");
     config.directory = "missing/inner";
-    refuse(&config, POSENC_ARGUMENT, "missing/inner");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "missing/inner");
     config.directory = "theirs/note";
-    refuse(&config, POSENC_ARGUMENT, "theirs/note");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "theirs/note");
     config.directory = ".";
-    refuse(&config, POSENC_ARGUMENT, "name of its own");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "name of its own");
     assert_int_equal(unlink("theirs/note") | rmdir("theirs"), 0);
 }
 
@@ -746,7 +746,7 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     FILE *note = fopen("out/mine", "w");
     fclose(note);
     assert_int_equal(pe_compare_write(c, &err),
-                     POSENC_FILE); /* somebody has put a file of his own there meanwhile */
+                     POSENC_ERROR_FILE); /* somebody has put a file of his own there meanwhile */
     assert_int_equal(access("out/mine", F_OK) | unlink("out/mine"), 0);
     pe_compare_free(c);
     remove_listed("out");

@@ -35,7 +35,7 @@ static posenc_status try_create(pe_model **m, const char *spec, posenc_error *er
                                     .heads   = HEADS,
                                     .batch   = BATCH,
                                     .seed    = 3,
-                                    .dtype   = POSENC_F64,
+                                    .dtype   = POSENC_DTYPE_F64,
                                     .entry   = entry};
     return pe_model_create(m, &config, err);
 }
@@ -344,12 +344,12 @@ static void what_does_not_fit_is_refused_with_its_mend(void **state)
                                     .batch   = BATCH,
                                     .entry   = {.combine = PE_CONCAT}};
     (void)state;
-    refuse("sinusoidal[dim=8]", POSENC_SHAPE, "combine=concat takes any");
-    refuse("complex_order[combine=concat]", POSENC_UNSUPPORTED, "take the place");
-    refuse("learned_resize", POSENC_UNSUPPORTED, "depend on the length of the whole input");
+    refuse("sinusoidal[dim=8]", POSENC_ERROR_SHAPE, "combine=concat takes any");
+    refuse("complex_order[combine=concat]", POSENC_ERROR_UNSUPPORTED, "take the place");
+    refuse("learned_resize", POSENC_ERROR_UNSUPPORTED, "depend on the length of the whole input");
     pe_model_free(create("learned_resize[grid_out=32]"));
-    refuse("sinusoidal[dim=48:inject=blocks]", POSENC_SHAPE, "must have 16, or 32");
-    assert_int_equal(pe_model_create(&m, &config, &err), POSENC_UNSUPPORTED);
+    refuse("sinusoidal[dim=48:inject=blocks]", POSENC_ERROR_SHAPE, "must have 16, or 32");
+    assert_int_equal(pe_model_create(&m, &config, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not act at the input"));
     assert_null(m);
 }

@@ -57,7 +57,7 @@ static void refuse(const char *spec, const char *words)
     char         plain[256];
     pe_entry     entry;
     posenc_error err = {0};
-    assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, spec, &err), POSENC_SETTING);
+    assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, spec, &err), POSENC_ERROR_SETTING);
     if (!strstr(err.message, words))
         fail_msg("%s: \"%s\" does not say \"%s\"", spec, err.message, words);
 }
@@ -81,9 +81,9 @@ static void a_specification_that_does_not_fit_is_refused(void **state)
     posenc_error err = {0};
     (void)state;
     assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, "sinusoidal[base=10:combine=add]", &err),
-                     POSENC_ARGUMENT);
+                     POSENC_ERROR_ARGUMENT);
     assert_int_equal(pe_entry_name_combine(plain, sizeof plain, "sinusoidal", PE_CONCAT, &err),
-                     POSENC_ARGUMENT);
+                     POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "too long"));
 }
 
@@ -121,7 +121,7 @@ static void a_setting_is_given_where_it_exists_and_is_open(void **state)
         char                        spec[128], want[128];
         int                         has = 0;
         for (int k = 0; k < info->setting_count; k++)
-            has |= info->place == POSENC_INPUT && !strcmp(info->settings[k].name, "states");
+            has |= info->place == POSENC_PLACE_INPUT && !strcmp(info->settings[k].name, "states");
         snprintf(want, sizeof want, has ? "%s[states=3]" : "%s", info->name);
         gives(info->name, want);
         snprintf(spec, sizeof spec, "nope+%s[a=1:states=5:b=2]", info->name);
@@ -143,10 +143,10 @@ static void ways_are_read_from_a_list(void **state)
     assert_int_equal(ways, 1 << PE_ADD);
     assert_int_equal(pe_combine_read(&ways, "concat,add", NULL), POSENC_OK);
     assert_int_equal(ways, 1 << PE_ADD | 1 << PE_CONCAT);
-    assert_int_equal(pe_combine_read(&ways, "add,mul", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_combine_read(&ways, "add,mul", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "\"mul\""));
-    assert_int_equal(pe_combine_read(&ways, ",", &err), POSENC_ARGUMENT);
-    assert_int_equal(pe_combine_read(&ways, "", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_combine_read(&ways, ",", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(pe_combine_read(&ways, "", &err), POSENC_ERROR_ARGUMENT);
 }
 
 int main(void)

@@ -229,7 +229,7 @@ static void what_cannot_be_extended_says_why(void **state)
     pe_compare       *c;
     (void)state;
     config.text_size = 8 * TINY_LENGTH * 10 + 20; /* one window of 8 L and none of 16 L */
-    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "too short"));
     config.extension        = NULL;
     config.preset.extension = "brief";
@@ -237,11 +237,11 @@ static void what_cannot_be_extended_says_why(void **state)
     assert_non_null(strstr(c->extension->reason, "too short"));
     pe_compare_free(c);
     config.extension = "much";
-    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "none, brief or full"));
     config               = extended("full");
     config.bidirectional = 1;
-    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "both sides"));
 }
 

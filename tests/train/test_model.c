@@ -90,7 +90,7 @@ static int spec_at(char *spec, size_t n, int i, int mask)
     if (way == ADDED)
         return 1;
     const int wide = way == CONCATENATED_WIDE || way == IN_BLOCKS_OWN;
-    if (info->place != POSENC_INPUT || (wide && !has_setting(info, "dim")))
+    if (info->place != POSENC_PLACE_INPUT || (wide && !has_setting(info, "dim")))
         return 0;
     write_width(pair, info, way);
     if (wide)
@@ -130,7 +130,7 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     config.longest             = longest;
     config.bidirectional       = bidirectional;
     const posenc_status status = pe_model_create(&m, &config, &err);
-    if (status && status != POSENC_UNSUPPORTED)
+    if (status && status != POSENC_ERROR_UNSUPPORTED)
         fail_msg("%s: %s", spec, err.message);
     return m;
 }
@@ -264,7 +264,7 @@ static void gradients_are_difference_quotients_for_every_encoding(void **state)
     for (int i = 0; i < spec_count(); i++) {
         char        spec[512];
         const char *where = "";
-        pe_model   *m     = model_at(i, spec, POSENC_F64, 0);
+        pe_model   *m     = model_at(i, spec, POSENC_DTYPE_F64, 0);
         if (!m)
             continue;
         stir(m);
@@ -289,7 +289,7 @@ static int learns_at(int i, int at_input)
     for (int p = 0; p < posenc_param_count(e); p++)
         trained |= posenc_param_trainable(e, p);
     posenc_encoding_free(e);
-    return trained && (info->place == POSENC_INPUT) == at_input;
+    return trained && (info->place == POSENC_PLACE_INPUT) == at_input;
 }
 
 /* The first such encoding; NULL if there is none. */
@@ -310,7 +310,7 @@ static void gradients_are_difference_quotients_for_two_parts_joined(void **state
     spec_of(spec, 512, encoding_that_learns(1));
     spec_of(second, sizeof second, encoding_that_learns(0));
     strcat(strcat(spec, "+"), second);
-    pe_model *m = model_of_spec(spec, POSENC_F64, 0);
+    pe_model *m = model_of_spec(spec, POSENC_DTYPE_F64, 0);
     assert_non_null(m);
     assert_true(m->has_rows && pe_model_encoding_parameters(m) > 0);
     stir(m);
@@ -326,7 +326,7 @@ static void gradients_are_difference_quotients_for_two_parts_joined(void **state
 static int is_noticed(const char *spec, pe_gradient_term term)
 {
     const char *where = "";
-    pe_model   *m     = model_of_spec(spec, POSENC_F64, 0);
+    pe_model   *m     = model_of_spec(spec, POSENC_DTYPE_F64, 0);
     if (!m)
         return 0;
     stir(m);
@@ -405,7 +405,7 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
     (void)state;
     for (int i = 0; i < spec_count(); i++) {
         char      name[512];
-        pe_model *a = model_at(i, name, POSENC_F64, 0), *b = model_at(i, name, POSENC_F32, 0);
+        pe_model *a = model_at(i, name, POSENC_DTYPE_F64, 0), *b = model_at(i, name, POSENC_DTYPE_F32, 0);
         double    exact, loss;
         if (!a)
             continue;
@@ -438,7 +438,7 @@ static void no_byte_sees_what_follows_it(void **state)
     (void)state;
     for (int i = 0; i < spec_count(); i++) {
         char      spec[512];
-        pe_model *m = model_at(i, spec, POSENC_F32, 0);
+        pe_model *m = model_at(i, spec, POSENC_DTYPE_F32, 0);
         if (!m)
             continue;
         unsigned char        other[LENGTH + 1];
@@ -464,7 +464,7 @@ static void a_long_window_begins_like_a_short_one(void **state)
     (void)state;
     for (int i = 0; i < spec_count(); i++) {
         char      name[512];
-        pe_model *m = model_at(i, name, POSENC_F64, 4 * LENGTH);
+        pe_model *m = model_at(i, name, POSENC_DTYPE_F64, 4 * LENGTH);
         if (!m)
             continue;
         double few[LENGTH], many[4 * LENGTH];
@@ -488,7 +488,7 @@ static void all_encodings_start_from_the_same_shared_numbers(void **state)
     pe_model *first = NULL;
     for (int i = 0; i < spec_count(); i++) {
         char      spec[512];
-        pe_model *m = model_at(i, spec, POSENC_F32, 0);
+        pe_model *m = model_at(i, spec, POSENC_DTYPE_F32, 0);
         if (!first) {
             first = m;
             continue;
@@ -518,7 +518,7 @@ static const unsigned char *hidden(void)
    L. */
 static pe_model *both_ways(int i, char spec[512])
 {
-    return spec_at(spec, 512, i, POSENC_MASK_NONE) ? create(spec, POSENC_F64, 0, 1) : NULL;
+    return spec_at(spec, 512, i, POSENC_MASK_NONE) ? create(spec, POSENC_DTYPE_F64, 0, 1) : NULL;
 }
 
 static double hidden_loss_of(pe_model *m)
@@ -611,15 +611,15 @@ static void hidden_bytes_belong_to_bidirectional_models_alone(void **state)
 {
     (void)state;
     char      spec[512];
-    pe_model *causal = model_at(0, spec, POSENC_F64, 0), *both = both_ways(0, spec);
+    pe_model *causal = model_at(0, spec, POSENC_DTYPE_F64, 0), *both = both_ways(0, spec);
     double    losses[LENGTH];
     assert_int_equal(
         pe_model_losses(causal, losses,
                         &(pe_batch){.windows = text(), .hidden = hidden(), .B = 1, .length = LENGTH}, NULL),
-        POSENC_ARGUMENT);
+        POSENC_ERROR_ARGUMENT);
     assert_int_equal(pe_model_losses(both, losses, &(pe_batch){.windows = text(), .B = 1, .length = LENGTH},
                                      NULL),
-                     POSENC_ARGUMENT);
+                     POSENC_ERROR_ARGUMENT);
     /* the rows of the bytes start from the same numbers, and one row more stands for what is hidden */
     const int64_t at = causal->weights[LAYERS * PE_LAYER_WEIGHTS].offset;
     assert_int_equal(both->weights[LAYERS * PE_LAYER_WEIGHTS].count -
@@ -643,7 +643,7 @@ static void sizes_without_a_meaning_are_refused_with_a_sentence(void **state)
     for (int i = 0; i < 3; i++) {
         pe_model    *m;
         posenc_error err = {0};
-        assert_int_equal(pe_model_create(&m, &bad[i], &err), POSENC_ARGUMENT);
+        assert_int_equal(pe_model_create(&m, &bad[i], &err), POSENC_ERROR_ARGUMENT);
         assert_null(m);
         assert_non_null(strstr(err.message, "must"));
     }

@@ -102,7 +102,7 @@ static void empty_places_and_giants_are_refused(void **state)
         posenc_status status;
         posenc_error  err;
         assert_null(pe_spec_next(spec, sizeof spec, bad[i], &status, &err));
-        assert_int_equal(status, POSENC_ARGUMENT);
+        assert_int_equal(status, POSENC_ERROR_ARGUMENT);
         assert_true(strlen(err.message) > 10);
     }
 }

@@ -77,7 +77,7 @@ static void every_encoding_learns_a_repeated_sentence(void **state)
         pe_run_config config       = small(spec);
         config.steps               = 150;
         const posenc_status status = pe_run(&config, NULL, &result, &err);
-        if (status && status != POSENC_UNSUPPORTED)
+        if (status && status != POSENC_ERROR_UNSUPPORTED)
             fail_msg("%s", err.message);
         if (!status) {
             if (!(result.train_loss[0] > 5 && result.train_loss[149] < 1))
@@ -172,7 +172,7 @@ static void a_cancelled_run_stops_at_the_next_step(void **state)
     pe_run_progress     progress = {0};
     pe_run_result       result;
     atomic_store(&progress.cancel, 1);
-    assert_int_equal(pe_run(&config, &progress, &result, NULL), POSENC_UNSUPPORTED);
+    assert_int_equal(pe_run(&config, &progress, &result, NULL), POSENC_ERROR_UNSUPPORTED);
     assert_true(result.cancelled && isnan(result.train_loss[1]));
     assert_int_equal(atomic_load(&progress.step), 1);
     pe_run_result_free(&result);
@@ -229,7 +229,7 @@ static void a_text_too_short_is_refused_with_a_sentence_that_says_how_much_it_ne
         pe_run_result result;
         posenc_error  err = {0};
         config.text       = &texts[i];
-        assert_int_equal(pe_run(&config, NULL, &result, &err), POSENC_ARGUMENT);
+        assert_int_equal(pe_run(&config, NULL, &result, &err), POSENC_ERROR_ARGUMENT);
         assert_non_null(strstr(err.message, needs[i]));
         pe_run_result_free(&result);
     }

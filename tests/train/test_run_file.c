@@ -97,7 +97,7 @@ static void what_is_not_whole_is_refused(void **state)
         pe_run_file   less = from;
         less.arrays[i]     = less.arrays[--less.count];
         assert_true(pe_run_file_add(&set, "", &less));
-        assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_FORMAT);
+        assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_ERROR_FORMAT);
         assert_non_null(strstr(err.message, "is missing or has another size"));
         posenc_arrays_free(&set);
     }
@@ -108,11 +108,11 @@ static void what_is_not_whole_is_refused(void **state)
     from           = file_of(&shorter, &back);
     free(from.identity);
     from.identity = identity;
-    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_FORMAT);
+    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_ERROR_FORMAT);
     assert_true(isnan(back.train_loss[0]));
     free(from.identity);
     from.identity = pe_run_identity(&other);
-    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "another run"));
     free(from.identity);
     posenc_arrays_free(&set);

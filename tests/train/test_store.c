@@ -110,7 +110,7 @@ static void a_full_disk_takes_no_part_of_a_run(void **state)
     limit_files(100);
     const posenc_status status = pe_store_keep(c, 0, &err);
     limit_files(RLIM_INFINITY);
-    assert_int_equal(status, POSENC_FILE);
+    assert_int_equal(status, POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "--resume"));
     FILE *from = fopen(path, "r");
     assert_int_equal(fseek(from, 0, SEEK_END) || ftell(from) != 10, 0); /* as it was */
@@ -130,8 +130,8 @@ static void one_process_at_a_time_works_there(void **state)
     if (child == 0) {
         posenc_error err  = {0};
         pe_compare  *mine = created(0);
-        const int    same =
-            pe_store_open(mine, &err) == POSENC_ARGUMENT && strstr(err.message, "another posenc compare");
+        const int    same = pe_store_open(mine, &err) == POSENC_ERROR_ARGUMENT &&
+                         strstr(err.message, "another posenc compare");
         _exit(same ? 0 : 1);
     }
     int how;
@@ -173,7 +173,7 @@ static void a_place_that_cannot_be_written_is_a_sentence(void **state)
     (void)state;
     pe_compare *c = created(0);
     write_file("out.partial", "");
-    assert_int_equal(pe_store_open(c, &err), POSENC_FILE);
+    assert_int_equal(pe_store_open(c, &err), POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "out.partial"));
     unlink("out.partial");
     pe_compare_free(c);

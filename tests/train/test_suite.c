@@ -84,11 +84,11 @@ static void a_list_of_tasks_is_read_and_strangers_are_named(void **state)
     assert_int_equal(s->task_count, 4); /* those of `default` */
     assert_int_equal(pe_suite_cell(s, 0, 0)->seeds, 5);
     pe_suite_free(s);
-    assert_int_equal(pe_compare_tasks_check("posid,sudoku", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("posid,sudoku", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "\"sudoku\"; there are: posid, order"));
-    assert_int_equal(pe_compare_tasks_check("posid,posid", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("posid,posid", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "twice"));
-    assert_int_equal(pe_compare_tasks_check("", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("", &err), POSENC_ERROR_ARGUMENT);
     assert_int_equal(pe_compare_tasks_check("none", &err), POSENC_OK);
 }
 

@@ -31,7 +31,7 @@ static pe_model_config config_of(const char *spec, int full, int64_t grid)
                              .heads         = HEADS,
                              .batch         = BATCH,
                              .seed          = 3,
-                             .dtype         = POSENC_F64,
+                             .dtype         = POSENC_DTYPE_F64,
                              .bidirectional = full,
                              .symbols       = SYMBOLS,
                              .classes       = CLASSES,
@@ -60,7 +60,7 @@ static pe_model *model_at(int i, int full)
     snprintf(spec, sizeof spec, settings[0] ? "%s[%s]" : "%s", name, settings);
     const pe_model_config config = config_of(spec, full, 0);
     const posenc_status   status = pe_model_create(&m, &config, &err);
-    if (status && status != POSENC_UNSUPPORTED)
+    if (status && status != POSENC_ERROR_UNSUPPORTED)
         fail_msg("%s: %s", spec, err.message);
     return m;
 }
@@ -320,14 +320,14 @@ static void targets_belong_to_models_of_symbols_alone(void **state)
     config.symbols = config.classes = 0;
     assert_int_equal(pe_model_create(&bytes, &config, NULL), POSENC_OK);
     pe_batch batch = *batch_of(BATCH, LENGTH, 0);
-    assert_int_equal(pe_model_losses(bytes, losses, &batch, NULL), POSENC_ARGUMENT);
+    assert_int_equal(pe_model_losses(bytes, losses, &batch, NULL), POSENC_ERROR_ARGUMENT);
     batch.targets = NULL;
-    assert_int_equal(pe_model_losses(symbols, losses, &batch, NULL), POSENC_ARGUMENT);
+    assert_int_equal(pe_model_losses(symbols, losses, &batch, NULL), POSENC_ERROR_ARGUMENT);
     pe_model_free(symbols);
     pe_model_free(bytes);
     config.symbols = PE_BYTES + 1;
     config.classes = 2;
-    assert_int_equal(pe_model_create(&symbols, &config, NULL), POSENC_ARGUMENT);
+    assert_int_equal(pe_model_create(&symbols, &config, NULL), POSENC_ERROR_ARGUMENT);
 }
 
 /* ---------------------------------------------------------------- grids --------------------- */
@@ -353,8 +353,8 @@ static void cells_of_a_grid_have_rows_and_columns(void **state)
             fail_msg("%s: %g in rows of four, %g in rows of two", grids[i], wide, high);
         assert_true(verdict(m, batch_of(BATCH, LENGTH, 2), PE_DROP_NONE) <= 1);
         double losses[BATCH * LENGTH];
-        assert_int_equal(pe_model_losses(m, losses, batch_of(BATCH, LENGTH, 0), &err), POSENC_ARGUMENT);
-        assert_int_equal(pe_model_losses(m, losses, batch_of(BATCH, LENGTH, 5), &err), POSENC_ARGUMENT);
+        assert_int_equal(pe_model_losses(m, losses, batch_of(BATCH, LENGTH, 0), &err), POSENC_ERROR_ARGUMENT);
+        assert_int_equal(pe_model_losses(m, losses, batch_of(BATCH, LENGTH, 5), &err), POSENC_ERROR_ARGUMENT);
         pe_model_free(m);
     }
 }

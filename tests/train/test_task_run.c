@@ -95,7 +95,7 @@ static void every_encoding_runs_on_every_task_or_says_why_not(void **state)
                 assert_sound(&c, &r);
             else if (strlen(err.message) < 10)
                 fail_msg("%s on %s: status %d without a sentence", info->name, c.task->name, (int)status);
-            if (status && !c.task->grid && status != POSENC_UNSUPPORTED)
+            if (status && !c.task->grid && status != POSENC_ERROR_UNSUPPORTED)
                 fail_msg("%s on %s: %s", info->name, c.task->name, err.message);
             if (info->causal_only)
                 assert_int_equal(status == POSENC_OK, !c.task->full);
@@ -151,13 +151,13 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
     pe_run_config c = tiny("shift");
     (void)state;
     c.sequences = 0;
-    refuse(c, "nope", POSENC_ARGUMENT, "sequences 0");
+    refuse(c, "nope", POSENC_ERROR_ARGUMENT, "sequences 0");
     c         = tiny("shift");
     c.longest = PE_TASK_LENGTHS;
-    refuse(c, "nope", POSENC_ARGUMENT, "longest is 6");
-    refuse(tiny("grid"), "rope", POSENC_UNSUPPORTED, "rows and columns");
-    refuse(tiny("posid"), "xpos", POSENC_UNSUPPORTED, "causal mask only");
-    refuse(tiny("order"), "no_such_encoding", POSENC_SETTING, "no_such_encoding");
+    refuse(c, "nope", POSENC_ERROR_ARGUMENT, "longest is 6");
+    refuse(tiny("grid"), "rope", POSENC_ERROR_UNSUPPORTED, "rows and columns");
+    refuse(tiny("posid"), "xpos", POSENC_ERROR_UNSUPPORTED, "causal mask only");
+    refuse(tiny("order"), "no_such_encoding", POSENC_ERROR_SETTING, "no_such_encoding");
 }
 
 /* ---------------------------------------------------------------- the same every time ------- */
@@ -223,7 +223,7 @@ static void a_run_stops_where_it_is_told_to(void **state)
     posenc_error    err;
     (void)state;
     progress.cancel = 1;
-    assert_int_equal(run(&c, "nope", &progress, &r, &err), POSENC_UNSUPPORTED);
+    assert_int_equal(run(&c, "nope", &progress, &r, &err), POSENC_ERROR_UNSUPPORTED);
     assert_true(r.cancelled && atomic_load(&progress.step) == 1);
     pe_run_result_free(&r);
     progress.cancel = 0;

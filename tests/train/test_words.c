@@ -101,7 +101,7 @@ static void languages_are_read_and_others_refused(void **state)
     assert_int_equal(language, PE_CHINESE);
     assert_int_equal(pe_language_read(&language, "en", &err), POSENC_OK);
     assert_int_equal(language, PE_ENGLISH);
-    assert_int_equal(pe_language_read(&language, "fr", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_language_read(&language, "fr", &err), POSENC_ERROR_ARGUMENT);
     assert_string_equal(err.message, "lang: \"fr\" is not known; it must be en or zh");
 }
 

@@ -73,7 +73,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[WORD].integer >= p->set[VOCAB].integer)
-        return pe_fail(err, POSENC_SETTING, "complex_order: word=%lld must be below vocab=%lld",
+        return pe_fail(err, POSENC_ERROR_SETTING, "complex_order: word=%lld must be below vocab=%lld",
                        (long long)p->set[WORD].integer, (long long)p->set[VOCAB].integer);
     return POSENC_OK;
 }
@@ -205,7 +205,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 const pe_encoding pe_complex_order = {
     .info.name     = "complex_order",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "words as waves: complex-order embedding",
     .info.formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
     .info.paper    = "arXiv:1912.12333",

@@ -65,7 +65,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
         (double)p->set[POSITIONS].integer * (double)p->set[STATES].integer * (double)p->set[DIM].integer;
     if (all <= 0x1p40)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING,
+    return pe_fail(err, POSENC_ERROR_SETTING,
                    "floater: positions, states and dim make a table of %.3g numbers; it must stay below 2^40",
                    all);
 }
@@ -88,13 +88,14 @@ static int64_t states(const pe_problem *p)
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
 {
     if (!whole)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "floater: positions must be whole numbers; its solver stops at those alone");
     if (low < 0)
-        return pe_fail(err, POSENC_RANGE, "floater: position %.0f is negative; its path begins at 0", low);
+        return pe_fail(err, POSENC_ERROR_RANGE, "floater: position %.0f is negative; its path begins at 0",
+                       low);
     if (high >= (double)positions(p))
         return pe_fail(
-            err, POSENC_RANGE,
+            err, POSENC_ERROR_RANGE,
             "floater: position %.0f is outside positions=%lld; they run from 0 to %lld (give more)", high,
             (long long)positions(p), (long long)positions(p) - 1);
     return POSENC_OK;
@@ -465,7 +466,7 @@ static double count_operations(const pe_problem *p)
 
 const pe_encoding pe_floater = {
     .info.name     = "floater",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "positions as the path of a learned differential equation",
     .info.formula  = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
     .info.paper    = "arXiv:2003.09229",

@@ -45,7 +45,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const double alpha = p->set[ALPHA].real;
     if (alpha == 0 || alpha == 0.5 || alpha == 1)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "hierarchical: alpha=%g cannot tell positions apart; take any other than 0, 0.5 and 1",
                        alpha);
     return POSENC_OK;
@@ -55,13 +55,13 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 {
     const double n = (double)p->set[ROWS].integer;
     if (!whole)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "hierarchical: positions must be whole numbers; they are split into digits");
     if (low < 0)
-        return pe_fail(err, POSENC_RANGE, "hierarchical: position %.0f is negative; positions begin with 0",
-                       low);
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "hierarchical: position %.0f is negative; positions begin with 0", low);
     if (high >= n * n)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "hierarchical: position %.0f needs more than rows=%.0f; positions run from 0 to "
                        "rows^2 - 1 = %.0f",
                        high, n, n * n - 1);
@@ -112,7 +112,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 const pe_encoding pe_hierarchical = {
     .info.name      = "hierarchical",
-    .info.place     = POSENC_INPUT,
+    .info.place     = POSENC_PLACE_INPUT,
     .info.title     = "learned table extended to the square of its length",
     .info.formula   = "u_k = frac{T_k − α T_0}{1 − α}\n"
                       "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",

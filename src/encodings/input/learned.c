@@ -49,8 +49,9 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t padding = p->set[PADDING_IDX].integer;
     if (padding >= p->set[ROWS].integer)
-        return pe_fail(err, POSENC_SETTING, "learned: padding_idx=%lld must be one of the table's rows=%lld",
-                       (long long)padding, (long long)p->set[ROWS].integer);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "learned: padding_idx=%lld must be one of the table's rows=%lld", (long long)padding,
+                       (long long)p->set[ROWS].integer);
     return POSENC_OK;
 }
 
@@ -67,14 +68,14 @@ static double first(const pe_problem *p)
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
 {
     if (!whole)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "learned: positions must be whole numbers; a table has no row between two rows");
     if (low < 0)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "learned: position %.0f is negative; the rows of a table begin with 0", low);
     if (high >= (double)p->set[ROWS].integer)
         return pe_fail(
-            err, POSENC_RANGE,
+            err, POSENC_ERROR_RANGE,
             "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld", high,
             (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
     return POSENC_OK;
@@ -105,7 +106,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 const pe_encoding pe_learned = {
     .info.name      = "learned",
-    .info.place     = POSENC_INPUT,
+    .info.place     = POSENC_PLACE_INPUT,
     .info.title     = "learned table of absolute positions",
     .info.formula   = "p = T_{P} , T ∈ ℝ^{rows × d}",
     .info.paper     = "arXiv:1810.04805",

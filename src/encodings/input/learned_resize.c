@@ -77,11 +77,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
     if (in->count != out->count)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "learned_resize: grid_in has %d axes and grid_out %d; they must have as many",
                        in->count, out->count);
     if (out->real > 0x1p48 || in->real > 0x1p48)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "learned_resize: a grid has %.3g cells; at most 2^48 are possible",
                        fmax(out->real, in->real));
     return POSENC_OK;
@@ -95,13 +95,13 @@ static int64_t rows_out(const pe_problem *p)
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
 {
     if (!whole)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "learned_resize: positions must be whole numbers, the rows of the new grid");
     if (low < 0)
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "learned_resize: position %.0f is negative; the rows of a table begin with 0", low);
     if (high >= (double)rows_out(p))
-        return pe_fail(err, POSENC_RANGE,
+        return pe_fail(err, POSENC_ERROR_RANGE,
                        "learned_resize: position %.0f is outside the table; its rows run from 0 to %lld",
                        high, (long long)rows_out(p) - 1);
     return POSENC_OK;
@@ -250,7 +250,7 @@ static double count_operations(const pe_problem *p)
 
 const pe_encoding pe_learned_resize = {
     .info.name      = "learned_resize",
-    .info.place     = POSENC_INPUT,
+    .info.place     = POSENC_PLACE_INPUT,
     .info.title     = "learned table read on another grid",
     .info.formula   = "p = M T , M = M_h ⊗ M_w",
     .info.paper     = "arXiv:2010.11929",

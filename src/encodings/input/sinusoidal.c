@@ -88,8 +88,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (p->set[PRESET].integer == TRANSFORMER_XL && dim % 2)
-        return pe_fail(err, POSENC_SETTING, "sinusoidal: preset=transformer_xl needs an even dim, not %lld",
-                       (long long)dim);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "sinusoidal: preset=transformer_xl needs an even dim, not %lld", (long long)dim);
     return POSENC_OK;
 }
 
@@ -211,7 +211,7 @@ static double count_operations(const pe_problem *p)
 
 const pe_encoding pe_sinusoidal = {
     .info.name     = "sinusoidal",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "sines and cosines of absolute positions",
     .info.formula  = "ω_k = base^{−2 k / d}\n"
                      "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",

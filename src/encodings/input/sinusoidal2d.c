@@ -142,7 +142,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 
 const pe_encoding pe_sinusoidal2d = {
     .info.name     = "sinusoidal2d",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "sines and cosines of the row and the column of an image patch",
     .info.formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
                      "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",

@@ -52,7 +52,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[SHAPE].real <= 0x1p48)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING, "sinusoidal_nd: shape has %.3g places; a grid has at most 2^48",
+    return pe_fail(err, POSENC_ERROR_SETTING, "sinusoidal_nd: shape has %.3g places; a grid has at most 2^48",
                    p->set[SHAPE].real);
 }
 
@@ -87,7 +87,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 
 const pe_encoding pe_sinusoidal_nd = {
     .info.name     = "sinusoidal_nd",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "sines and cosines of every axis of a grid",
     .info.formula  = "ω_k = base^{−k / N}\n"
                      "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",

@@ -47,7 +47,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t half = p->set[DIM].integer / 2;
     if (half > 1 && p->set[SHIFT].real > (double)half) /* a single frequency is 1 whatever the shift */
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "timestep: downscale_freq_shift=%g exceeds half of dim=%lld; it must be 0 to %lld",
                        p->set[SHIFT].real, (long long)p->set[DIM].integer, (long long)half);
     return POSENC_OK;
@@ -67,7 +67,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 
 const pe_encoding pe_timestep = {
     .info.name     = "timestep",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "sines and cosines of a diffusion time step",
     .info.formula  = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
                      "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",

@@ -27,8 +27,8 @@
  *          llama.cpp does; where the last bit of their power functions matters, inv_freq32 and theta_scale32
  *          bring the peer's own numbers.
  * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
- *          peers do: then keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute
- *          turns them anew.
+ *          peers do: then keys in a cache may carry other frequencies than the queries.
+ * posenc_rotary_rerotate turns them anew.
  */
 #include "encodings/encoding.h"
 
@@ -314,14 +314,15 @@ static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
     const pe_schedule schedule = (pe_schedule)set[SCHEDULE].integer;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].schedule == schedule && !set[needs[i].setting].given)
-            return pe_fail(err, POSENC_SETTING, "rope: this schedule needs %s; give %s=..., a number of %s",
+            return pe_fail(err, POSENC_ERROR_SETTING,
+                           "rope: this schedule needs %s; give %s=..., a number of %s",
                            settings[needs[i].setting].name, settings[needs[i].setting].name,
                            settings[needs[i].setting].range);
     if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: schedule=longrope needs factor or max_length; give one of them");
     if (schedule == PE_PERIOD && set[MIN_PERIOD].given != set[MAX_PERIOD].given)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: schedule=period takes min_period and max_period together, or base");
     return POSENC_OK;
 }
@@ -333,7 +334,7 @@ static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_e
     for (int n = 0; (schedule == PE_NTK || schedule == PE_DYNAMIC) && n < x->N; n++)
         if (pe_axis_width(x, n) == 2)
             return pe_fail(
-                err, POSENC_SETTING,
+                err, POSENC_ERROR_SETTING,
                 "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
                 (long long)p->set[DIM].integer);
     return POSENC_OK;
@@ -345,12 +346,12 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
         return POSENC_OK;
     if (p->set[AXIS_RULE].integer != PE_MATRIX)
         return pe_fail(
-            err, POSENC_SETTING,
+            err, POSENC_ERROR_SETTING,
             "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
             "axes=1 for one coordinate");
     if (p->G != p->H)
         return pe_fail(
-            err, POSENC_SETTING,
+            err, POSENC_ERROR_SETTING,
             "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key meets queries "
             "of one head only",
             (long long)p->H, (long long)p->G);
@@ -366,18 +367,18 @@ static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_er
     if (p->set[ANGLES].integer != PE_GGML)
         return POSENC_OK;
     if (x->rule == PE_MATRIX)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
     if (lacks)
-        return pe_fail(err, POSENC_SETTING, "rope: angles=ggml %s", lacks);
+        return pe_fail(err, POSENC_ERROR_SETTING, "rope: angles=ggml %s", lacks);
     if (pe_ggml_divides(f.schedule) && p->set[HAS_FREQ_FACTORS].integer)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: angles=ggml has one list of divisors, which this schedule fills; leave out "
                        "freq_factors=yes, or choose schedule=default");
     for (int n = 0; (f.schedule == PE_YARN || pe_ggml_divides(f.schedule)) && n < x->N; n++)
         if (pe_axis_width(x, n) != 2 * x->M)
             return pe_fail(
-                err, POSENC_SETTING,
+                err, POSENC_ERROR_SETTING,
                 "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
                 "of sections, or angles=exact or float32");
     return POSENC_OK;
@@ -388,12 +389,13 @@ static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
     const pe_value *set    = p->set;
     const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
     if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
-        return pe_fail(err, POSENC_SETTING, "rope: inv_freq32=yes is for angles=float32 without a matrix");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: inv_freq32=yes is for angles=float32 without a matrix");
     if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
-        return pe_fail(err, POSENC_SETTING, "rope: theta_scale32=yes is for angles=ggml");
+        return pe_fail(err, POSENC_ERROR_SETTING, "rope: theta_scale32=yes is for angles=ggml");
     if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
         return pe_fail(
-            err, POSENC_SETTING,
+            err, POSENC_ERROR_SETTING,
             "rope: axis_rule=matrix brings its own frequencies; leave out the schedule, or say explicit");
     return POSENC_OK;
 }
@@ -403,10 +405,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
     const pe_axes x = axes_of(p);
     if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
-                       (long long)dim, (long long)p->D);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: dim=%lld must be even and at most the head width %lld", (long long)dim,
+                       (long long)p->D);
     if (offset > p->D - dim)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,
                        (long long)dim, (long long)p->D);
     posenc_status status;
@@ -567,7 +570,7 @@ static const char *no_gradient(const pe_value *set)
 
 const pe_encoding pe_rope = {
     .info.name        = "rope",
-    .info.place       = POSENC_ROTARY,
+    .info.place       = POSENC_PLACE_ROTARY,
     .info.title       = "rotary position embedding",
     .info.formula     = "w_m = base^{−2 m / D}\n"
                         "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"

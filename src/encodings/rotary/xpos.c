@@ -43,8 +43,9 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "xpos: dim=%lld must be even and at most the head width %lld",
-                       (long long)dim, (long long)p->D);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "xpos: dim=%lld must be even and at most the head width %lld", (long long)dim,
+                       (long long)p->D);
     return POSENC_OK;
 }
 
@@ -63,7 +64,7 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 
 const pe_encoding pe_xpos = {
     .info.name        = "xpos",
-    .info.place       = POSENC_ROTARY,
+    .info.place       = POSENC_PLACE_ROTARY,
     .info.title       = "rotary positions with decay",
     .info.formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
                         "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",

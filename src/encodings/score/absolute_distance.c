@@ -48,7 +48,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[GRID].count == 2)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING,
+    return pe_fail(err, POSENC_ERROR_SETTING,
                    "absolute_distance: grid has %d numbers; give rows and columns, such as 14x14",
                    p->set[GRID].count);
 }
@@ -70,7 +70,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
                               : pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
     if (span->whole && back < rows && ahead < rows)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE,
+    return pe_fail(err, POSENC_ERROR_RANGE,
                    "absolute_distance: positions must be whole and less than %lld rows of %lld apart; they "
                    "are %lld back and %lld ahead; set grid",
                    (long long)rows, (long long)columns, (long long)back, (long long)ahead);
@@ -159,7 +159,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_absolute_distance = {
     .info.name        = "absolute_distance",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a learned bias per unsigned distance, 1-D or 2-D",
     .info.formula     = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
     .info.paper       = "arXiv:2104.01136",

@@ -108,7 +108,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_alibi = {
     .info.name        = "alibi",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "attention with linear biases",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
     .info.paper       = "arXiv:2108.12409",

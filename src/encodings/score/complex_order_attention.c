@@ -40,7 +40,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     if (p->D % 2 == 0)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_SHAPE,
+        err, POSENC_ERROR_SHAPE,
         "complex_order_attention: the head width D is %lld; it must be even: real parts, then as many "
         "imaginary parts",
         (long long)p->D);
@@ -102,7 +102,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_complex_order_attention = {
     .info.name        = "complex_order_attention",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the modulus of a complex product",
     .info.formula     = "S_{h,i,j} = frac{| q_i · k_j |}{sqrt{D / 2}} , q_i , k_j ∈ ℂ^{D / 2}",
     .info.paper       = "arXiv:1912.12333",

@@ -237,7 +237,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 
 const pe_encoding pe_cope = {
     .info.name        = "cope",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "contextual positions, counted by gates",
     .info.formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
                         "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"

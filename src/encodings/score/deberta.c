@@ -127,12 +127,12 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const pe_value *buckets = &p->set[BUCKETS];
     if (p->set[PROJECTED].integer && (p->set[BIASES].integer || p->set[NORM].integer))
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "deberta: %s is for a table that is projected here; add projected=no",
                        p->set[BIASES].integer ? "biases" : "norm_rel_ebd=yes");
     if (!buckets->given || p->set[MAX_RELATIVE].integer - 1 > buckets->integer / 2)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING,
+    return pe_fail(err, POSENC_ERROR_SETTING,
                    "deberta: max_relative_positions=%lld leaves nothing for the logarithm of %lld buckets; "
                    "it must exceed %lld",
                    (long long)p->set[MAX_RELATIVE].integer, (long long)buckets->integer,
@@ -323,7 +323,7 @@ static double count_operations(const pe_problem *p)
 
 const pe_encoding pe_deberta = {
     .info.name        = "deberta",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "disentangled attention: content and position meet both ways",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
                         "x = clip(δ(t) + span , 0 , 2 span − 1)",

@@ -54,7 +54,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_dense_bias = {
     .info.name        = "dense_bias",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the caller's bias for each pair",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
     .info.paper       = "none: the caller's own",

@@ -310,7 +310,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 
 const pe_encoding pe_fire = {
     .info.name     = "fire",
-    .info.place    = POSENC_SCORE,
+    .info.place    = POSENC_PLACE_SCORE,
     .info.title    = "a network of the distance relative to the query's position",
     .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
                      "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"

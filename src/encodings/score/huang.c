@@ -41,7 +41,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     const int64_t M = p->set[MAX_POSITIONS].integer;
     if (span->t_low > -M && span->t_high < M)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE,
+    return pe_fail(err, POSENC_ERROR_RANGE,
                    "huang_m4: distances run from %lld to %lld, but max_positions=%lld has vectors up to "
                    "%lld; set it higher",
                    (long long)span->t_low, (long long)span->t_high, (long long)M, (long long)(M - 1));
@@ -62,7 +62,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_huang_m4 = {
     .info.name        = "huang_m4",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a vector per distance, for queries and keys",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
     .info.paper       = "arXiv:2009.13658",

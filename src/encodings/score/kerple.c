@@ -112,7 +112,7 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
 
 const pe_encoding pe_kerple_log = {
     .info.name        = "kerple_log",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "logarithmic kernel bias with learned strength and bend",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
     .info.paper       = "arXiv:2205.09921",
@@ -128,7 +128,7 @@ const pe_encoding pe_kerple_log = {
 
 const pe_encoding pe_kerple_power = {
     .info.name        = "kerple_power",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "power kernel bias with learned factor and power",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − a_h | t |^{p_h}",
     .info.paper       = "arXiv:2205.09921",

@@ -14,7 +14,7 @@
 
 const pe_encoding pe_nope = {
     .info.name        = "nope",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "no positional encoding",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
     .info.paper       = "arXiv:2305.19466",

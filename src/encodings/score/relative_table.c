@@ -51,7 +51,7 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 
 const pe_encoding pe_relative_table = {
     .info.name        = "relative_table",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a learned bias per signed distance",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
     .info.paper       = "arXiv:1910.10683",

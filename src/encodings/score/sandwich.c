@@ -35,7 +35,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_BAR].integer % 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "sandwich: d_bar=%lld must be even: it is twice the number of waves",
                        (long long)p->set[D_BAR].integer);
     return POSENC_OK;
@@ -131,7 +131,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 
 const pe_encoding pe_sandwich = {
     .info.name        = "sandwich",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "bias from the inner products of sinusoids",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
                         "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",

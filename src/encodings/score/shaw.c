@@ -121,7 +121,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_shaw = {
     .info.name        = "shaw",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a vector per clipped distance, for keys and values",
     .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
                         "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",

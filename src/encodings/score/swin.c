@@ -45,8 +45,8 @@ static posenc_status check_pair_of_numbers(const char *name, const char *setting
 {
     if (value->count == 2)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING, "%s: %s has %d numbers; give rows and columns, such as 7x7", name,
-                   setting, value->count);
+    return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has %d numbers; give rows and columns, such as 7x7",
+                   name, setting, value->count);
 }
 
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
@@ -57,7 +57,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (span->whole && down < rows && up < rows)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_RANGE,
+        err, POSENC_ERROR_RANGE,
         "window: positions must be whole and within one of %lldx%lld tokens, 0 to %lld; set window",
         (long long)rows, (long long)columns, (long long)(rows * columns - 1));
 }
@@ -170,7 +170,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 
 const pe_encoding pe_swin = {
     .info.name      = "swin",
-    .info.place     = POSENC_SCORE,
+    .info.place     = POSENC_PLACE_SCORE,
     .info.title     = "a learned bias per offset on a window",
     .info.formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
                       "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
@@ -230,7 +230,7 @@ static posenc_status check_v2(const pe_problem *p, posenc_error *err)
     for (int axis = 0; !status && before->given && axis < 2; axis++)
         if (before->items[axis] == 1 && window->items[axis] > 1)
             status =
-                pe_fail(err, POSENC_SETTING,
+                pe_fail(err, POSENC_ERROR_SETTING,
                         "swin_v2: pretrained_window has one token along an axis where window has %lld; it "
                         "knows no offsets there",
                         (long long)window->items[axis]);
@@ -387,7 +387,7 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_swin_v2 = {
     .info.name      = "swin_v2",
-    .info.place     = POSENC_SCORE,
+    .info.place     = POSENC_PLACE_SCORE,
     .info.title     = "cosine attention with a bias per offset from a network",
     .info.formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
                       "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",

@@ -54,11 +54,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t per_direction = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);
     if (per_direction < 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "t5: num_buckets=%lld leaves fewer than 2 classes per direction; give 4 or more",
                        (long long)p->set[NUM_BUCKETS].integer);
     if (p->set[MAX_DISTANCE].integer <= per_direction / 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "t5: max_distance=%lld must exceed the %lld distances with a class of their own",
                        (long long)p->set[MAX_DISTANCE].integer, (long long)(per_direction / 2));
     return POSENC_OK;
@@ -112,7 +112,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_t5 = {
     .info.name        = "t5",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "bucketed relative position bias",
     .info.formula     = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
     .info.paper       = "arXiv:1910.10683",

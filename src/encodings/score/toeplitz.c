@@ -42,7 +42,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (span->t_low >= first && span->t_high <= last)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_RANGE,
+        err, POSENC_ERROR_RANGE,
         "toeplitz: distances run from %lld to %lld, but b holds those from %lld to %lld; set first or count",
         (long long)span->t_low, (long long)span->t_high, (long long)first, (long long)last);
 }
@@ -55,7 +55,7 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 
 const pe_encoding pe_toeplitz = {
     .info.name        = "toeplitz",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the caller's bias for each distance",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
     .info.paper       = "none: the caller's own",

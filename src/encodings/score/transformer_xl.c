@@ -59,7 +59,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_MODEL].integer % 2)
-        return pe_fail(err, POSENC_SETTING, "d_model=%lld must be even: half sines, half cosines",
+        return pe_fail(err, POSENC_ERROR_SETTING, "d_model=%lld must be even: half sines, half cosines",
                        (long long)p->set[D_MODEL].integer);
     return POSENC_OK;
 }
@@ -195,7 +195,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_transformer_xl = {
     .info.name        = "transformer_xl",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "relative positions by projected sinusoids",
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
                         "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
@@ -229,7 +229,7 @@ static const posenc_example xlnet_examples[] = {
 
 const pe_encoding pe_xlnet = {
     .info.name        = "xlnet",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "Transformer-XL's terms and segments",
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
                         "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"

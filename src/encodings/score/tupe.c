@@ -93,12 +93,12 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     if (!is_relative(p->set))
         return POSENC_OK;
     if (buckets % 2 || p->set[MAX_DISTANCE].integer <= buckets / 4)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "tupe: num_buckets=%lld must be even and max_distance=%lld above a quarter of it",
                        (long long)buckets, (long long)p->set[MAX_DISTANCE].integer);
     for (int i = 0; i < p->set[CLS_BUCKETS].count; i++)
         if (p->set[CLS_BUCKETS].items[i] > buckets)
-            return pe_fail(err, POSENC_SETTING, "tupe: cls_buckets has bin %lld; the last one is %lld",
+            return pe_fail(err, POSENC_ERROR_SETTING, "tupe: cls_buckets has bin %lld; the last one is %lld",
                            (long long)p->set[CLS_BUCKETS].items[i], (long long)buckets);
     return POSENC_OK;
 }
@@ -110,7 +110,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (span->whole && low >= 0 && high <= last)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_RANGE,
+        err, POSENC_ERROR_RANGE,
         "tupe: positions run from %g to %g, but rows=%lld is for whole positions 0 to %g; set rows", low,
         high, (long long)p->set[TABLE_ROWS].integer, last);
 }
@@ -462,7 +462,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_tupe = {
     .info.name      = "tupe",
-    .info.place     = POSENC_SCORE,
+    .info.place     = POSENC_PLACE_SCORE,
     .info.title     = "positions meet positions through their own projections",
     .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
     .info.paper     = "arXiv:2006.15595",

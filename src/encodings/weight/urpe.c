@@ -59,7 +59,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     const int64_t offset = p->set[INDEX_OFFSET].integer, rows = p->set[ROWS].integer;
     if (offset - span->t_high >= 0 && offset - span->t_low < rows)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE,
+    return pe_fail(err, POSENC_ERROR_RANGE,
                    "urpe: keys lie from %lld back to %lld ahead, but its tables end at %lld back and %lld "
                    "ahead; set index_offset and rows",
                    (long long)span->t_high, (long long)-span->t_low, (long long)offset,
@@ -82,7 +82,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_urpe = {
     .info.name        = "urpe",
-    .info.place       = POSENC_WEIGHT,
+    .info.place       = POSENC_PLACE_WEIGHT,
     .info.title       = "a learned factor per distance after the softmax",
     .info.formula     = "o_i = ∑_j softmax(S)_{i,j} c_{h,t} v_j",
     .info.paper       = "arXiv:2205.13401",
