@@ -394,7 +394,8 @@ static posenc_tensor compare_angles(cli_trial *t, const posenc_tensor *pos, int6
     posenc_tensor          angles    = cli_make(p, POSENC_DTYPE_F64, 3, shape),
                   factors            = cli_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!cli_stopped(p))
-        posenc_rotary_angles(p->plan, p->params, &positions, &angles, &factors, p->work, &p->err);
+        posenc_rotary_angles(p->plan, &(posenc_rotary_in){.pos = positions, .params = p->params}, &angles,
+                             &factors, p->work, &p->err);
     cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
     cli_trial_compare(t, CLI_INDEX, "out_angle32", &angles, 0);
     cli_trial_compare(t, CLI_PREPARED, "out_temperature", &factors, 0);

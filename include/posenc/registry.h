@@ -82,10 +82,8 @@ POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
    (`compare`), as text for posenc_encoding_create; each encoding states its own. Without POSENC_MASK_CAUSAL
    keys in the future count as well, which may call for others (t5: classes for both directions). buf receives
    at most n bytes. Errors: SETTING (name; a setting that does not fit dims), ARGUMENT (NULL, n too small). */
-POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
-                                            posenc_error *err);
-POSENC_API posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask,
-                                                char *buf, size_t n, posenc_error *err);
+POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int mask, char *buf,
+                                            size_t n, posenc_error *err);
 
 /* Worked numbers from the paper, stated by each encoding: the value at (a,b,c) under `settings`.
    input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.

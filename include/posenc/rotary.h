@@ -24,6 +24,12 @@ POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
 /* Heads whose frequencies are their own: H where each has a matrix (rope[per_head=yes]), else 1. */
 POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 
+/* Which positions, and the rotary part's parameters as in posenc_rotate_io. */
+typedef struct posenc_rotary_in {
+    posenc_positions     pos;
+    const posenc_tensor *params;
+} posenc_rotary_in;
+
 typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;
 
 /* Cosines and sines that posenc_rotate rotates by, for whoever rotates several tensors at the same positions:
@@ -34,8 +40,8 @@ typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_si
    Workspace: FORWARD. Also UNSUPPORTED: heads with frequencies of their own. */
 POSENC_API int64_t       posenc_rotary_width(const posenc_plan *plan, posenc_side side);
 POSENC_API posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side side,
-                                             const posenc_tensor *params, const posenc_positions *pos,
-                                             posenc_tensor *table, void *workspace, posenc_error *err);
+                                             const posenc_rotary_in *in, posenc_tensor *table,
+                                             void *workspace, posenc_error *err);
 
 /* Writes the M frequencies (radians per position) of the rotary part to w[0..M-1], M to *pairs; w may be NULL
    to ask for M; *magnitude (may be NULL) receives the factor on cosine and sine, NaN where it changes with
@@ -62,10 +68,9 @@ POSENC_API posenc_status posenc_rotary_pairs(const posenc_plan *plan, const pose
    temperature [B or 1, L] F64, the factor on their rows. Either may have no data, or be NULL. The batch is
    that of the arrays. Do not take cosines of large angles: the rotation itself does not round the product.
    Workspace: FORWARD. */
-POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
-                                              const posenc_positions *pos, const posenc_tensor *angle,
-                                              const posenc_tensor *temperature, void *workspace,
-                                              posenc_error *err);
+POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_in *in,
+                                              const posenc_tensor *angle, const posenc_tensor *temperature,
+                                              void *workspace, posenc_error *err);
 
 /* Keys that one plan rotated at from_pos, rotated on to where another plan would have put them at to_pos: a
    cache whose frequencies follow the length (dynamic, longrope), or whose positions move (a context shift:

@@ -416,17 +416,16 @@ static void make_table(const posenc_plan *plan, const pe_turn *turn, const posen
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
 }
 
-posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_tensor *params,
-                                  const posenc_positions *caller, posenc_tensor *table, void *workspace,
-                                  posenc_error *err)
+posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,
+                                  posenc_tensor *table, void *workspace, posenc_error *err)
 {
     pe_arena        arena;
     pe_numbers      numbers;
     pe_run_rotation run;
-    if (!plan || !caller || !table)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, pos and table must not be NULL");
+    if (!plan || !in || !table)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, in and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = pe_plain_positions(caller);
+    posenc_positions pos      = pe_plain_positions(&in->pos);
     posenc_status    status;
     if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
         (status = pe_check_output(table, "table: table", 3, shape, err)))
@@ -434,7 +433,7 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)
         return pe_fail(err, POSENC_ERROR_DTYPE, "table: table must be F32 with stride 1 on the last axis");
     if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
-        (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
+        (status = pe_rotary_open(plan, in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
                                  &numbers, &run, workspace, &arena, err)))
         return status;
     make_table(plan, of == POSENC_SIDE_KEYS ? run.keys : run.queries, &pos, table, arena);

@@ -98,7 +98,7 @@ static posenc_status open_plan(pe_problem *p, const pe_bench_case *c, int thread
     char                  small[512] = "";
     posenc_status         status     = POSENC_OK;
     if ((s->verb == PE_ATTEND || s->verb == PE_ROWS) && !strpbrk(s->spec, "[+"))
-        status = posenc_small_model_for(s->spec, &p->dims, s->mask, small, sizeof small, err);
+        status = posenc_small_model(s->spec, &p->dims, s->mask, small, sizeof small, err);
     if (!status)
         status = posenc_encoding_create(&p->e, s->spec, small, err);
     if (status)
@@ -264,10 +264,11 @@ static posenc_status run(pe_problem *p, int backward, posenc_error *err)
                         : posenc_attend(p->plan, &p->in, &p->out, p->work, err);
     case PE_ROWS:
     case PE_TABLE:
-        return backward       ? posenc_rows_backward(p->plan, &p->rows, &p->rows_grad, p->work, err)
-               : p->is_rotary ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES, NULL, &p->rows.pos, &p->y,
-                                                    p->work, err)
-                              : posenc_rows(p->plan, &p->rows, &p->y, p->work, err);
+        return backward ? posenc_rows_backward(p->plan, &p->rows, &p->rows_grad, p->work, err)
+               : p->is_rotary
+                   ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES,
+                                         &(posenc_rotary_in){.pos = p->rows.pos}, &p->y, p->work, err)
+                   : posenc_rows(p->plan, &p->rows, &p->y, p->work, err);
     default: return posenc_rotate(p->plan, &p->turn, p->work, err);
     }
 }
@@ -283,9 +284,10 @@ static posenc_status open_table(pe_problem *p, posenc_error *err)
 {
     const int64_t shape[3] = {1, p->dims.Lq, posenc_rotary_width(p->plan, POSENC_SIDE_QUERIES)};
     p->turn.q_table        = draw(p, POSENC_DTYPE_F32, 3, shape, err);
-    return p->turn.q_table.data ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES, NULL, &p->turn.q_pos,
-                                                      &p->turn.q_table, p->work, err)
-                                : err->status;
+    return p->turn.q_table.data
+               ? posenc_rotary_table(p->plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = p->turn.q_pos},
+                                     &p->turn.q_table, p->work, err)
+               : err->status;
 }
 
 void pe_problem_start(pe_problem *p, posenc_error *err)

@@ -189,7 +189,8 @@ static void call_make(call *x, int mask)
     char                        spec[300], small[256];
     const posenc_encoding_info *info = by_distance();
     memset(x, 0, sizeof *x);
-    assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
+    assert_int_equal(posenc_small_model(info->name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
+                     POSENC_OK);
     snprintf(spec, sizeof spec, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
     x->c              = case_make(spec, dims, 1);
     x->c.options.mask = mask;

@@ -28,7 +28,7 @@ static void write_spec(char *spec, size_t n, const posenc_encoding_info *info)
 {
     char         small[256];
     posenc_error err;
-    if (posenc_small_model(info->name, &dims, small, sizeof small, &err))
+    if (posenc_small_model(info->name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, &err))
         fail_msg("%s", err.message);
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
 }
