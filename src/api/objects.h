@@ -119,8 +119,6 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
-/* How runs that rotate open (rotate.c, rerotate.c, angles.c). */
-
 /* Has the plan a rotary part? `who` opens the sentence, here and below. */
 posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);
 

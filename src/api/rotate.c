@@ -82,15 +82,13 @@ static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t s
                  stream, j->plan->kernels);
 }
 
-enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
-
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
 {
     pe_arena        arena = {0};
     pe_numbers      numbers;
     pe_run_rotation turn;
     job             j = {.plan = plan};
-    pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
     pe_rotary_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
@@ -169,30 +167,6 @@ static void turn_block(void *context, int64_t index, int thread)
 }
 
 /* ---- checks ---- */
-
-posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
-                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
-                                   posenc_error *err)
-{
-    const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
-    posenc_status status   = pe_check_tensor(from, names[0], 4, shape, err);
-    if (!status && to)
-        status = pe_check_output(to, names[1], 4, from->shape, err);
-    if (!status && (!pe_is_float(from->dtype) || from->stride[3] != 1))
-        status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
-                         names[0]);
-    if (!status && to && (!pe_is_float(to->dtype) || to->stride[3] != 1))
-        status = pe_fail(err, POSENC_ERROR_SHAPE,
-                         "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
-    return status;
-}
-
-posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
-{
-    if (plan->parts[POSENC_PLACE_ROTARY].room)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
-}
 
 /* A table has a row for all heads of a token. */
 static posenc_status check_heads(const posenc_plan *plan, const char *who, posenc_error *err)
@@ -294,21 +268,6 @@ static double length_of(const side sides[], int count)
     for (int i = 0; i < count; i++)
         length = pe_rotary_length(length, &sides[i].pos, sides[i].from->shape[2]);
     return length;
-}
-
-posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
-                             void *workspace, pe_arena *arena, posenc_error *err)
-{
-    posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
-    if (!status)
-        status = pe_numbers_check_workspace(workspace, who, err);
-    if (status)
-        return status;
-    *arena = (pe_arena){workspace, 0};
-    pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
-    pe_rotary_make(turn, plan, numbers, length, arena);
-    return pe_rotary_check(turn, plan, who, err);
 }
 
 /* x are the rows to turn: those of the side, or their cotangents. */
