@@ -15,18 +15,10 @@
  * *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works in the caller's workspace
  * and gives the same bits for any number of threads.
  *
- *     posenc_error     err;
- *     posenc_encoding *e;
- *     posenc_plan     *plan;
- *     posenc_dims      dims = {.B = 1, .H = 8, .G = 8, .Lq = 128, .Lk = 128, .D = 64, .Dv = 64};
- *     posenc_options   opt  = posenc_options_default();
- *     opt.mask = POSENC_MASK_CAUSAL;
- *     if (posenc_encoding_create(&e, "alibi", NULL, &err) || posenc_plan_create(&plan, e, &dims, &opt, &err))
- *         return fputs(err.message, stderr), 1;
- *     posenc_attend_in in = {.q = q, .k = k, .v = v, .params = params};
- *     posenc_attend_out out = {.o = o};
- *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
- *     posenc_attend(plan, &in, &out, work, &err);
+ *     posenc_encoding_create(&e, "alibi", NULL, &err);        each returns a status; `err` says what is wrong
+ *     posenc_plan_create(&plan, e, &dims, &options, &err);
+ *     work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+ *     posenc_attend(plan, &in, &out, work, &err);             examples/attend.c is the whole program
  *
  * Glossary, binding for every comment and message:
  *   B batch   H query heads   G key heads (G divides H)   Lq, Lk lengths   D head width   Dv value width
@@ -244,8 +236,7 @@ POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posen
 
 typedef enum posenc_executor {
     POSENC_EXECUTOR_AUTO = 0,  /* reference where q is F64, tiled otherwise */
-    POSENC_EXECUTOR_REFERENCE, /* float64, direct, reads like the paper; quadratic memory in posenc_scores
-                                  only */
+    POSENC_EXECUTOR_REFERENCE, /* float64, direct, reads like the paper; linear memory too */
     POSENC_EXECUTOR_TILED      /* float32 arithmetic, linear memory */
 } posenc_executor;
 

@@ -2,7 +2,7 @@
 /*
  * angles.c: what a rotation consists of: frequencies, pairs, angles and temperatures
  *
- * For whoever rotates elsewhere, explains or draws: the numbers that posenc_rotate turns by, in double and
+ * For whoever rotates elsewhere, explains or draws: the numbers that posenc_rotate rotates by, in double and
  * not reduced. Frequencies are the plan's own and need no run; pairs and angles may depend on parameters and
  * length, so they open one.
  */

@@ -141,7 +141,7 @@ double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const c
     return value;
 }
 
-/* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
+/* "H if per_head": an axis that a flag calls for. Leaves only the size in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {
     char *condition = strstr(piece, " if ");

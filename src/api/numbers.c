@@ -64,7 +64,7 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
     return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
 }
 
-/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are
+/* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
 static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
 {

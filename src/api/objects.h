@@ -97,7 +97,7 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 
-/* The part at a place as machines want it; NULLs where there is none. */
+/* The part at a place as the engine wants it; NULLs where there is none. */
 pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
 /* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
@@ -139,7 +139,7 @@ typedef struct pe_rotated_side {
     const pe_turn          *turn;
 } pe_rotated_side;
 
-/* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar;
+/* Gradients of the rotary part's parameters from both sides, which were rotated with `sign`, into n->dpar;
    counts on an arena without memory. */
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
                       const pe_rotated_side sides[2], pe_arena *arena);
@@ -148,7 +148,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
-/* Bytes that runs of this plan need, counted by the machines themselves. */
+/* Bytes that runs of this plan need, counted by the engine itself. */
 size_t pe_rows_bytes(const posenc_plan *plan, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward);
 size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_RUN_FORWARD, _BACKWARD or _SCORES */

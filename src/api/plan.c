@@ -50,7 +50,7 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
 }
 
 /* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer:
-   below 2^48 of them no size of a workspace overflows, whatever a machine makes of them. */
+   below 2^48 of them no size of a workspace overflows, whatever a run makes of them. */
 static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 {
     const posenc_dims *d    = &plan->dims;
@@ -165,14 +165,14 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
         const char     *what;
     } members[] = {{&plan->terms.bias, &more.bias, "a bias"},
                    {&plan->terms.gate, &more.gate, "a factor of the weights"},
-                   {&plan->terms.A, &more.A, "vectors that meet the queries"},
-                   {&plan->terms.B, &more.B, "vectors that meet the keys"},
-                   {&plan->terms.r, &more.r, "vectors that join the values"}};
+                   {&plan->terms.A, &more.A, "vectors that multiply the queries"},
+                   {&plan->terms.B, &more.B, "vectors that multiply the keys"},
+                   {&plan->terms.r, &more.r, "vectors added to the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (pe_is_there(members[i].from)) {
             if (pe_is_there(members[i].to))
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                               "plan: %s and %s both bring %s by distance; let one of them do without",
+                               "plan: %s and %s both have %s by distance; only one of them may",
                                plan->parts[POSENC_PLACE_SCORE].room->info.name, weight->room->info.name,
                                members[i].what);
             *members[i].to       = *members[i].from;

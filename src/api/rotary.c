@@ -56,8 +56,8 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
-        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; mend its parameters", who,
-        (long long)m, rotary_of(plan)->room->info.name);
+        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; correct its parameters",
+        who, (long long)m, rotary_of(plan)->room->info.name);
 }
 
 posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
@@ -143,11 +143,11 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who,
                        name, reason);
     if (plan->terms.prepare.fill)
-        return pe_fail(
-            err, POSENC_ERROR_UNSUPPORTED,
-            "%s: beside %s, which prepares rows, %s has no gradient to its parameters; leave them out of "
-            "dparams",
-            who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "%s: together with %s, which prepares rows, %s has no gradient to its parameters; "
+                       "leave them out of "
+                       "dparams",
+                       who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);

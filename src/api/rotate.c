@@ -2,9 +2,9 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose
- * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
- * turned in double, others in float.
+ * All checks come first; then rows are rotated (engine/turn.h), in blocks of positions whose
+ * table serves all heads. The reference executor rotates rows in double and rounds once; else F64 rows are
+ * rotated in double, others in float.
  */
 #include "api/objects.h"
 #include "base/parallel.h"
@@ -19,7 +19,7 @@ enum {
                     cache */
     LEAST   = 32,
     MANY    = 32,
-    TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
+    TOO_FEW = 1 << 19 /* bytes: rotated before a second thread has started */
 };
 
 /* q or k: tasks are (item, block of positions). */
@@ -190,8 +190,9 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
         status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
     if (!status && x->dtype == POSENC_DTYPE_F64)
-        status = pe_fail(err, POSENC_ERROR_DTYPE,
-                         "%s is F32, but what it turns is F64 and is turned in double; leave it out", who);
+        status =
+            pe_fail(err, POSENC_ERROR_DTYPE,
+                    "%s is F32, but what it rotates is F64, which is rotated in double; leave it out", who);
     if (!status)
         status = check_heads(plan, who, err);
     return status;
@@ -204,7 +205,7 @@ typedef struct side {
     const posenc_tensor    *from, *to, *table; /* table: NULL where there is none */
     const posenc_tensor    *dto, *dx;          /* backward only */
     const posenc_positions *given;
-    posenc_positions        pos;   /* the given ones as machines read them, unless a table stands for them */
+    posenc_positions        pos;   /* the given ones as runs read them, unless a table takes their place */
     const char *const      *names; /* of from and to, of the positions and the table, of dto and dx */
 } side;
 
@@ -270,13 +271,13 @@ static double length_of(const side sides[], int count)
     return length;
 }
 
-/* x are the rows to turn: those of the side, or their cotangents. */
+/* x are the rows to rotate: those of the side, or their cotangents. */
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
     const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
-    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
     j.turn        = turn;
     j.given       = s->table;

@@ -84,7 +84,7 @@ static size_t pair_length(const char *at, size_t rest)
     return end;
 }
 
-/* The part a name like "rope.base" or "base" is for; *name moves behind the dot. NULL: none. */
+/* The part a name like "rope.base" or "base" is for; *name moves to after the dot. NULL: none. */
 static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length)
 {
     const char *dot = memchr(*name, '.', *length);
@@ -230,7 +230,7 @@ static void append(char *to, const char *text)
     snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
 }
 
-/* Beside a score part the weight part's own standard holds, where the user said nothing. */
+/* Together with a score part the weight part has a default of its own, where the user said nothing. */
 static int has_implied(const posenc_encoding *e, const pe_chosen *part)
 {
     return part->room && part->room->beside_score && e->parts[POSENC_PLACE_SCORE].room;

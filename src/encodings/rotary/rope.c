@@ -28,7 +28,7 @@
  *          bring the peer's own numbers.
  * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
  *          peers do: then keys in a cache may carry other frequencies than the queries.
- * posenc_rotary_rerotate turns them anew.
+ *          posenc_rotary_rerotate rotates them anew.
  */
 #include "encodings/encoding.h"
 
