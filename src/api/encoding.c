@@ -186,6 +186,21 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     return pe_done(err);
 }
 
+posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                      const posenc_tensor *t, const char *who, posenc_error *err)
+{
+    int32_t       ndim;
+    int64_t       shape[POSENC_MAX_DIMS];
+    char          name[2 * PE_MAX_NAME];
+    posenc_status status = posenc_param_shape(e, dims, index, &ndim, shape, err);
+    snprintf(name, sizeof name, "%s: %s", who, e->names[index]);
+    if (!status)
+        status = pe_check_tensor(t, name, ndim, shape, err);
+    if (!status && ((t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64) || !pe_is_contiguous(t)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32 or F64", name);
+    return status;
+}
+
 /* What a parameter starts with, as `list` prints it. */
 typedef struct start {
     enum { NUMBER, NORMAL, UNIFORM } kind;
@@ -265,15 +280,7 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
     const posenc_dims full = pe_encoding_full_dims(dims);
     for (int i = 0; i < e->param_count; i++) {
-        int32_t       ndim;
-        int64_t       shape[POSENC_MAX_DIMS];
-        posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
-        if (!status)
-            status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
-        if (!status && (!pe_is_contiguous(&params[i]) ||
-                        (params[i].dtype != POSENC_DTYPE_F32 && params[i].dtype != POSENC_DTYPE_F64)))
-            status =
-                pe_fail(err, POSENC_ERROR_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+        const posenc_status status = pe_encoding_check_param(e, dims, i, &params[i], "parameters", err);
         if (status)
             return status;
     }

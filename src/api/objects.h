@@ -78,13 +78,17 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 /* An expression of a room over its settings and the sizes. */
 double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
 
+/* Is t what parameter `index` must be for these sizes? `who` opens the sentence. */
+posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                      const posenc_tensor *t, const char *who, posenc_error *err);
+
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
     const double        *par[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    const posenc_tensor *left[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    posenc_tensor       *dleft[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
 } pe_numbers;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams

@@ -358,8 +358,8 @@ static void fill_rows(void *context, int64_t index, int thread)
 {
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
-    const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread,
+    const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, rest = x->shape[1] - s;
+    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, rest < ROWS ? rest : ROWS, thread,
               t->stream);
 }
 
