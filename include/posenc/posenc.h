@@ -30,8 +30,8 @@
  *     S[b,h,i,j] = scale * q[b,h,i].k[b,g,j] + X[b,h,i,j]           q and k rotated by the rotary part
  *     o[b,h,i]   = sum over allowed j of softmax(S)[b,h,i,j] * v[b,g,j]     changed by the weight part
  *
- * X is the score part's, a bias or further products; scale is 1/sqrt(D) if neither the encoding nor the
- * setting `scale` has another. `posenc list NAME` prints each formula (posenc_encoding_info.formula).
+ * X is what the score part adds: a bias, or products of q and k with vectors by distance. scale is 1/sqrt(D)
+ * where neither the encoding nor the setting `scale` says otherwise. `posenc list NAME` prints each formula.
  *
  * Rules stated once
  *   - The meaning of the axes of a tensor is fixed, their order in memory is free (strides).
@@ -219,8 +219,7 @@ POSENC_API void          posenc_encoding_free(posenc_encoding *e); /* NULL is fi
 POSENC_API const char *posenc_encoding_spec(const posenc_encoding *e);
 
 /* Parameters of e, counted over all parts. The name is plain where e has one part and "encoding.name" where
-   it has several; it lives as long as e, and is NULL outside 0 .. count-1. registry.h says what each means.
- */
+   it has several; it lives as long as e; NULL outside 0 .. count-1. registry.h says what each means. */
 POSENC_API int         posenc_param_count(const posenc_encoding *e);
 POSENC_API const char *posenc_param_name(const posenc_encoding *e, int index);
 /* shape receives ndim sizes. Errors: ARGUMENT (index), SETTING and SHAPE (settings that do not fit dims). */
@@ -378,8 +377,7 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    masks by distance then count tokens, the last query being as late as the last key, and encodings by
    distance are refused. key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1,
    Lq] and k_segments [B or 1, Lk] I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without
-   data: all in one segment). A NaN or an infinite score makes the rows that see it NaN. Keys and values that
-   a mask hides must be finite all the same, zeros for instance: the tiled executor multiplies them by 0. */
+   data: all in one segment). A NaN or an infinite score makes the rows that see it NaN. */
 typedef struct posenc_attend_in {
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
