@@ -20,7 +20,10 @@
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
 enum { CHANNELS = 128 };
-enum { F32 = POSENC_DTYPE_F32, F16 = POSENC_DTYPE_F16, BF16 = POSENC_DTYPE_BF16 };
+/* columns of the tables */
+#define F32  POSENC_DTYPE_F32
+#define F16  POSENC_DTYPE_F16
+#define BF16 POSENC_DTYPE_BF16
 
 void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
 {
