@@ -54,6 +54,7 @@ struct posenc_plan {
     pe_resolved            parts[POSENC_PLACE_COUNT];
     pe_terms               terms;
     pe_turn                turn, turn_keys;     /* M = 0: none */
+    void                  *turn_memory;         /* of both */
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
     int64_t sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */

@@ -212,15 +212,20 @@ static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *roo
     pe_turn_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
 }
 
-/* The rotation as far as it is known without a run; `memory` is laid out for it. Its ladder, if no run
-   changes that. */
-static void fill_turn(posenc_plan *plan, pe_arena *memory)
+/* The rotation as far as it is known without a run, and its ladder, if no run changes that. */
+static posenc_status turn_create(posenc_plan *plan, posenc_error *err)
 {
     const pe_resolved  *rotary = &plan->parts[POSENC_PLACE_ROTARY];
     const pe_rotary_run none   = {NULL, 0};
+    pe_arena            arena  = {0}; /* counts, until it has memory */
     if (!rotary->room)
-        return;
-    lay_out_turn(&plan->turn, memory, rotary->room, &rotary->problem);
+        return POSENC_OK;
+    lay_out_turn(&plan->turn, &arena, rotary->room, &rotary->problem);
+    plan->turn_memory = calloc(1, arena.used);
+    if (!plan->turn_memory)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
+    arena = (pe_arena){plan->turn_memory, 0};
+    lay_out_turn(&plan->turn, &arena, rotary->room, &rotary->problem);
     rotary->room->turn(&rotary->problem, &none, &plan->turn);
     if (!rotary->room->grows)
         plan->turn.growth = NULL;
@@ -228,6 +233,7 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     plan->turn_keys = pe_turn_for_keys(&plan->turn);
     if (!(rotary->room->by_run && rotary->room->by_run(rotary->set)))
         plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
+    return POSENC_OK;
 }
 
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
@@ -286,34 +292,18 @@ static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
                    plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
 }
 
-static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *err)
+static posenc_status prepare(posenc_plan *plan, posenc_error *err)
 {
     posenc_status status;
     if ((status = choose_kernels(plan, err)) || (status = check_dims(&plan->dims, err)) ||
         (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
         (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
-        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))))
+        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))) ||
+        (status = turn_create(plan, err)))
         return status;
-    fill_turn(plan, memory);
     plan->waves = waves_create(plan, &plan->waves_blank);
     count_bytes(plan);
     return POSENC_OK;
-}
-
-/* Bytes for the arrays of a rotation, before anything is known to be right; what will be refused needs
-   none. */
-static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
-{
-    pe_arena         arena = {0};
-    pe_turn          turn;
-    pe_resolved      r;
-    const pe_chosen *part = &e->parts[POSENC_PLACE_ROTARY];
-    if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
-        pe_encoding_resolve(&r, part, full, NULL))
-        return 0;
-    r.problem.set = r.set;
-    lay_out_turn(&turn, &arena, part->room, &r.problem);
-    return arena.used;
 }
 
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
@@ -327,19 +317,18 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     if (options && options->size < sizeof plain.size)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.size is not set; begin with posenc_options_default()");
-    posenc_plan *made = calloc(1, sizeof *made + turn_bytes(e, &full));
+    posenc_plan *made = calloc(1, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    pe_arena memory = {(char *)(made + 1), 0};
-    made->e         = e;
-    made->dims      = full;
-    made->options   = plain;
+    made->e       = e;
+    made->dims    = full;
+    made->options = plain;
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
     made->threads = pe_thread_count(made->options.threads);
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status status = prepare(made, &memory, err);
+    const posenc_status status = prepare(made, err);
     if (status) {
         free(made);
         return status;
@@ -352,6 +341,7 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
+    free(plan->turn_memory);
     free(plan->turn_ladder);
     free(plan->waves);
     free(plan);
