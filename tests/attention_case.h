@@ -16,7 +16,7 @@
 #define TESTS_ATTENTION_CASE_H
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,6 +21,7 @@ C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits 
 CLANG_FORMAT = 14
 COLUMNS = 110
 MOST_FILES = 30
+MOST_FUNCTIONS, MOST_ARGUMENTS = 40, 6  # of posenc.h, of a public function
 
 
 def sources(*folders):
@@ -231,6 +232,18 @@ def check_headers():
                 yield header, 1, f"does not compile alone as {standard}:\n{result.stderr}"
 
 
+def check_functions():
+    for header in sources("include"):
+        text = (ROOT / header).read_text(encoding="utf-8")
+        found = list(re.finditer(r"^(?:POSENC_API|static inline)\s[^;{(]*?(posenc_\w+)\(([^)]*)\)", text, re.M))
+        for f in found:
+            if f[2].count(",") >= MOST_ARGUMENTS:
+                number = text[:f.start()].count("\n") + 1
+                yield header, number, f"{f[1]} takes {f[2].count(',') + 1} arguments; at most {MOST_ARGUMENTS}"
+        if header.endswith("/posenc.h") and len(found) > MOST_FUNCTIONS:
+            yield header, 1, f"{len(found)} functions; at most {MOST_FUNCTIONS}, others belong to the headers beside it"
+
+
 def clang_format(*options):
     """Runs the right version over all sources; None, after saying so, where there is none."""
     for program in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
@@ -312,7 +325,7 @@ def main():
         result = clang_format("-i")
         sys.exit(result.returncode if result else 1)
     faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_folders, check_memory,
-                                  check_rooms, check_words, check_catalogue, check_headers, check_format)
+                                  check_rooms, check_words, check_catalogue, check_headers, check_functions, check_format)
               for fault in check()]
     for path, number, sentence in faults:
         print(f"{path}:{number}: {sentence}", file=sys.stderr)

@@ -11,6 +11,7 @@
 #include "cli/commands/config.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /*
  * angles.c: what a rotation consists of: frequencies, pairs, angles and temperatures
  *
- * For whoever rotates elsewhere, explains or draws: the numbers that posenc_rotate turns by, in double and
+ * For whoever rotates elsewhere, explains or draws: the numbers that posenc_rotate rotates by, in double and
  * not reduced. Frequencies are the plan's own and need no run; pairs and angles may depend on parameters and
  * length, so they open one.
  */
@@ -80,17 +80,17 @@ static double *f64_at(const posenc_tensor *t, int64_t b, int64_t s)
     return (double *)t->data + b * t->stride[0] + s * t->stride[1];
 }
 
-posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
-                                   const posenc_positions *caller, const posenc_tensor *angle,
-                                   const posenc_tensor *temperature, void *workspace, posenc_error *err)
+posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_in *in,
+                                   const posenc_tensor *angle, const posenc_tensor *temperature,
+                                   void *workspace, posenc_error *err)
 {
     pe_arena            arena;
     pe_numbers          numbers;
     pe_run_rotation     run;
     const posenc_tensor none = {0};
-    if (!plan || !caller)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and pos must not be NULL");
-    posenc_positions pos    = pe_positions_with_defaults(caller);
+    if (!plan || !in)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and in must not be NULL");
+    posenc_positions pos    = pe_positions_with_defaults(&in->pos);
     posenc_status    status = pe_rotary_start(plan, "angles", err);
     angle                   = angle ? angle : &none;
     temperature             = temperature ? temperature : &none;
@@ -100,7 +100,7 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
         return status;
     const int64_t B = (angle->data ? angle : temperature)->shape[0],
                   L = (angle->data ? angle : temperature)->shape[1];
-    status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, L), "angles", &numbers, &run,
+    status = pe_rotary_open(plan, in->params, NULL, pe_rotary_length(0, &pos, L), "angles", &numbers, &run,
                             workspace, &arena, err);
     if (status)
         return status;

@@ -145,7 +145,7 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
         return pe_fail(
             err, POSENC_ERROR_UNSUPPORTED,
-            "attend: positions with %d coordinates turn q and k, but %s also has a part that goes by one "
+            "attend: positions with %d coordinates rotate q and k, but %s also has a part that goes by one "
             "number; give a range, or leave that part out",
             N, plan->e->spec);
     a->q_pos = posenc_positions_range((double)(a->sizes.Lk - a->sizes.Lq), 1);
@@ -252,7 +252,7 @@ static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, 
     return status;
 }
 
-/* Scores alone and rotations may be asked for without a mask; attention that sees the future may not. */
+/* Only scores, and rotations, may be asked for without a mask; attention that sees the future may not. */
 static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 {
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
@@ -280,7 +280,7 @@ static posenc_status check_gradients(const pe_attention *a, const posenc_attend_
     return g->dv.data ? check_output_rows(&g->dv, "attend: dv", v, err) : POSENC_OK;
 }
 
-/* Outputs of the forward run, and all that the backward run has beside its inputs; *a has the sizes. */
+/* Outputs of the forward run; *a has the sizes. */
 static posenc_status check_out(const pe_attention *a, const posenc_attend_out *out, posenc_error *err)
 {
     const int64_t o[4]   = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
@@ -302,7 +302,7 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bi
 
 /* ---- execution ---- */
 
-/* Growth is a matter of pairs, not of rows: rows are turned without it. */
+/* Growth is a matter of pairs, not of rows: rows are rotated without it. */
 static void set_turn(pe_attention *a, const pe_run_rotation *turn)
 {
     a->rotary      = turn->queries;
@@ -359,7 +359,7 @@ static int uses_reference(const posenc_plan *plan, const pe_attention *a)
 
 /* ---- runs ---- */
 
-/* What every run ends with: parameters, workspace, the rotation; then the machine, and gradients of
+/* What every run ends with: parameters, workspace, the rotation; then the executor, and gradients of
  * parameters. */
 static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *dparams,
                             pe_attention *a, int run, const posenc_tensor *S, void *workspace,

@@ -85,14 +85,8 @@ static void print_number(char *text, size_t n, double x)
     }
 }
 
-posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
+posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int mask, char *buf, size_t n,
                                  posenc_error *err)
-{
-    return posenc_small_model_for(name, dims, POSENC_MASK_CAUSAL, buf, n, err);
-}
-
-posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask, char *buf, size_t n,
-                                     posenc_error *err)
 {
     const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
     if (!room)

@@ -141,7 +141,7 @@ double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const c
     return value;
 }
 
-/* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
+/* "H if per_head": an axis that a flag calls for. Leaves only the size in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {
     char *condition = strstr(piece, " if ");
@@ -185,6 +185,22 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         shape[(*ndim)++] = (int64_t)size;
     }
     return pe_done(err);
+}
+
+posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                      const posenc_tensor *t, const char *who, posenc_error *err)
+{
+    int32_t       ndim;
+    int64_t       shape[POSENC_MAX_DIMS];
+    char          name[2 * PE_MAX_NAME];
+    posenc_status status = posenc_param_shape(e, dims, index, &ndim, shape, err);
+    snprintf(name, sizeof name, "%s: %s", who, e->names[index]);
+    if (!status)
+        status = pe_tensor_check(t, name, ndim, shape, err);
+    if (!status &&
+        ((t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64) || !pe_tensor_is_contiguous(t)))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32 or F64", name);
+    return status;
 }
 
 /* What a parameter starts with, as `list` prints it. */
@@ -266,15 +282,7 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
     const posenc_dims full = pe_encoding_full_dims(dims);
     for (int i = 0; i < e->param_count; i++) {
-        int32_t       ndim;
-        int64_t       shape[POSENC_MAX_DIMS];
-        posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
-        if (!status)
-            status = pe_tensor_check(&params[i], e->names[i], ndim, shape, err);
-        if (!status && (!pe_tensor_is_contiguous(&params[i]) ||
-                        (params[i].dtype != POSENC_DTYPE_F32 && params[i].dtype != POSENC_DTYPE_F64)))
-            status =
-                pe_fail(err, POSENC_ERROR_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+        const posenc_status status = pe_encoding_check_param(e, dims, i, &params[i], "parameters", err);
         if (status)
             return status;
     }

@@ -5,27 +5,10 @@
  * Rooms see double. F64 parameters are used where they lie, F32 ones are converted into the workspace.
  * Gradients are summed in double in the workspace and added once to the caller's tensors.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
 #include "base/tensor.h"
-
-static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, int index, const char *who,
-                               posenc_error *err)
-{
-    int32_t       ndim;
-    int64_t       shape[POSENC_MAX_DIMS];
-    char          name[2 * PE_MAX_NAME];
-    posenc_status status = posenc_param_shape(plan->e, &plan->dims, index, &ndim, shape, err);
-    snprintf(name, sizeof name, "%s: %s", who, plan->e->names[index]);
-    if (!status)
-        status = pe_tensor_check(t, name, ndim, shape, err);
-    if (!status &&
-        ((t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64) || !pe_tensor_is_contiguous(t)))
-        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32 or F64", name);
-    return status;
-}
 
 /* Is parameter `index` of one of these places? */
 static int is_of(const posenc_plan *plan, int places, int index)
@@ -42,9 +25,9 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
         if (!params)
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
                            plan->e->spec, plan->e->names[i]);
-        posenc_status status = check_one(plan, &params[i], i, who, err);
+        posenc_status status = pe_encoding_check_param(plan->e, &plan->dims, i, &params[i], who, err);
         if (!status && dparams && dparams[i].data)
-            status = check_one(plan, &dparams[i], i, who, err);
+            status = pe_encoding_check_param(plan->e, &plan->dims, i, &dparams[i], who, err);
         if (status)
             return status;
     }
@@ -52,7 +35,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
 }
 
 /* Does a member read this parameter where it lies? Then it is neither converted nor summed here. */
-static int is_left(const posenc_plan *plan, pe_param_place at)
+static int is_read_in_place(const posenc_plan *plan, pe_param_place at)
 {
     const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
     if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
@@ -65,7 +48,7 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
     return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
 }
 
-/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are
+/* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
 static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
 {
@@ -93,7 +76,7 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
         const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))
             continue;
-        if (is_left(plan, at)) {
+        if (is_read_in_place(plan, at)) {
             n->tensor[at.place][at.local]  = params ? &params[i] : NULL;
             n->dtensor[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
             continue;

@@ -9,6 +9,8 @@
 #ifndef PE_API_OBJECTS_H
 #define PE_API_OBJECTS_H
 
+#include <posenc/rotary.h>
+
 #include "base/arena.h"
 #include "encodings/encoding.h"
 #include "engine/score/attention.h"
@@ -52,6 +54,7 @@ struct posenc_plan {
     pe_resolved            parts[POSENC_PLACE_COUNT];
     pe_terms               terms;
     pe_rotary              rotary, rotary_keys; /* M = 0: none */
+    void                  *turn_memory;         /* of both */
     pe_ladder *rotary_ladder, *waves; /* of turn and rotary_keys, and of the input part; NULL: none */
     double     waves_blank;           /* position of a zero row, NAN: none */
     int64_t    sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
@@ -76,6 +79,10 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 /* An expression of a room over its settings and the sizes. */
 double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
 
+/* Is t what parameter `index` must be for these sizes? `who` opens the sentence. */
+posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                      const posenc_tensor *t, const char *who, posenc_error *err);
+
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
@@ -95,7 +102,7 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 
-/* The part at a place as machines want it; NULLs where there is none. */
+/* The part at a place as the engine wants it; NULLs where there is none. */
 pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
 /* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
@@ -117,8 +124,6 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
-/* How runs that rotate open (rotate.c, rerotate.c, angles.c). */
-
 /* Has the plan a rotary part? `who` opens the sentence, here and below. */
 posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);
 
@@ -139,7 +144,7 @@ typedef struct pe_rotated_side {
     const pe_rotary        *turn;
 } pe_rotated_side;
 
-/* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar;
+/* Gradients of the rotary part's parameters from both sides, which were rotated with `sign`, into n->dpar;
    counts on an arena without memory. */
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
                       const pe_rotated_side sides[2], pe_arena *arena);
@@ -148,7 +153,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
-/* Bytes that runs of this plan need, counted by the machines themselves. */
+/* Bytes that runs of this plan need, counted by the engine itself. */
 size_t pe_rows_bytes(const posenc_plan *plan, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward);
 size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_RUN_FORWARD, _BACKWARD or _SCORES */

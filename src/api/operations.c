@@ -3,13 +3,14 @@
  * operations.c: what an encoding costs, counted from its formulas
  *
  * Two halves. A room counts what its own formulas cost (pe_encoding.operations, or .count): a row of sines,
- * the steps of a solver, a network of the distance. Here the machines' half is counted from the same members
- * that they read: adding rows, turning pairs, meeting a table by distance, adding a bias. Queries meet a
- * table of R rows with R products each, however many keys there are; a table without an end has a row for
- * each key that a query sees.
+ * the steps of a solver, a network of the distance. Here the engine's half is counted from the same members
+ * that it reads: adding rows, rotating pairs, multiplying by a table of distances, adding a bias. A query has
+ * R products with a table of R rows, however many keys there are; a table without an end has a row for each
+ * key that a query sees.
  *
- * It is a count of the formulas, not of instructions: a machine may do with less (fire's network is a broken
- * line to it), and a function counts as one operation, though a sine takes longer than a sum.
+ * It is a count of the formulas, not of instructions: a program may need fewer (the engine makes a
+ * broken line of fire's network), and a function counts as one operation, though a sine takes longer than a
+ * sum.
  */
 #include "api/objects.h"
 
@@ -61,7 +62,7 @@ static double vectors(const posenc_plan *plan, const sizes *n)
     return sum;
 }
 
-/* Weights of one row are added up before they meet it, where several keys share it. */
+/* Weights of one row are added up before they multiply it, where several keys share it. */
 static double values(const posenc_plan *plan, const sizes *n)
 {
     if (!pe_has(&plan->terms, PE_R))
@@ -71,7 +72,7 @@ static double values(const posenc_plan *plan, const sizes *n)
 }
 
 /* u, w and us, each added to every query; a bias, a gate, and what a hook gives, for each pair. A hook for
-   tokens that stand apart takes the place of the bias. */
+   special tokens takes the place of the bias. */
 static double numbers(const posenc_plan *plan, const sizes *n)
 {
     const pe_terms *s       = &plan->terms;

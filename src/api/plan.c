@@ -50,7 +50,7 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
 }
 
 /* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer:
-   below 2^48 of them no size of a workspace overflows, whatever a machine makes of them. */
+   below 2^48 of them no size of a workspace overflows, whatever a run makes of them. */
 static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 {
     const posenc_dims *d    = &plan->dims;
@@ -165,14 +165,14 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
         const char     *what;
     } members[] = {{&plan->terms.bias, &more.bias, "a bias"},
                    {&plan->terms.gate, &more.gate, "a factor of the weights"},
-                   {&plan->terms.A, &more.A, "vectors that meet the queries"},
-                   {&plan->terms.B, &more.B, "vectors that meet the keys"},
-                   {&plan->terms.r, &more.r, "vectors that join the values"}};
+                   {&plan->terms.A, &more.A, "vectors that multiply the queries"},
+                   {&plan->terms.B, &more.B, "vectors that multiply the keys"},
+                   {&plan->terms.r, &more.r, "vectors added to the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (pe_member_is_given(members[i].from)) {
             if (pe_member_is_given(members[i].to))
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                               "plan: %s and %s both bring %s by distance; let one of them do without",
+                               "plan: %s and %s both have %s by distance; only one of them may",
                                plan->parts[POSENC_PLACE_SCORE].room->info.name, weight->room->info.name,
                                members[i].what);
             *members[i].to       = *members[i].from;
@@ -216,20 +216,26 @@ static void lay_out_turn(pe_rotary *turn, pe_arena *memory, const pe_resolved *r
                                            : 1);
 }
 
-/* The rotation as far as it is known without a run; `memory` is laid out for it. Its ladder, if no run
-   changes that. */
-static void fill_turn(posenc_plan *plan, pe_arena *memory)
+/* The rotation as far as it is known without a run, and its ladder, if no run changes that. */
+static posenc_status turn_create(posenc_plan *plan, posenc_error *err)
 {
     const pe_resolved  *rotary = &plan->parts[POSENC_PLACE_ROTARY];
     const pe_rotary_run none   = {NULL, 0};
+    pe_arena            arena  = {0}; /* counts, until it has memory */
     if (!rotary->room)
-        return;
-    lay_out_turn(&plan->rotary, memory, rotary, &plan->dims);
+        return POSENC_OK;
+    lay_out_turn(&plan->rotary, &arena, rotary, &plan->dims);
+    plan->turn_memory = calloc(1, arena.used);
+    if (!plan->turn_memory)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
+    arena = (pe_arena){plan->turn_memory, 0};
+    lay_out_turn(&plan->rotary, &arena, rotary, &plan->dims);
     rotary->room->rotary.fill(&rotary->problem, &none, &plan->rotary);
     pe_rotation_finish(&plan->rotary);
     plan->rotary_keys = pe_rotation_for_keys(&plan->rotary);
     if (!plan->rotary.depends_on_run)
         plan->rotary_ladder = pe_rotation_ladder_create(&plan->rotary, plan->kernels);
+    return POSENC_OK;
 }
 
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
@@ -288,33 +294,18 @@ static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
                    plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
 }
 
-static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *err)
+static posenc_status prepare(posenc_plan *plan, posenc_error *err)
 {
     posenc_status status;
     if ((status = choose_kernels(plan, err)) || (status = check_dims(&plan->dims, err)) ||
         (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
         (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
-        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))))
+        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))) ||
+        (status = turn_create(plan, err)))
         return status;
-    fill_turn(plan, memory);
     plan->waves = waves_create(plan, &plan->waves_blank);
     count_bytes(plan);
     return POSENC_OK;
-}
-
-/* Bytes for the arrays of a rotation, before anything is known to be right; what will be refused needs
-   none. */
-static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
-{
-    pe_arena         arena = {0};
-    pe_rotary        turn;
-    pe_resolved      r;
-    const pe_chosen *part = &e->parts[POSENC_PLACE_ROTARY];
-    if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
-        pe_encoding_resolve(&r, part, full, NULL))
-        return 0;
-    lay_out_turn(&turn, &arena, &r, full);
-    return arena.used;
 }
 
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
@@ -328,19 +319,18 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     if (options && options->size < sizeof plain.size)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.size is not set; begin with posenc_options_default()");
-    posenc_plan *made = calloc(1, sizeof *made + turn_bytes(e, &full));
+    posenc_plan *made = calloc(1, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    pe_arena memory = {(char *)(made + 1), 0};
-    made->e         = e;
-    made->dims      = full;
-    made->options   = plain;
+    made->e       = e;
+    made->dims    = full;
+    made->options = plain;
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
     made->threads = pe_parallel_threads(made->options.threads);
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status status = prepare(made, &memory, err);
+    const posenc_status status = prepare(made, err);
     if (status) {
         free(made);
         return status;
@@ -353,6 +343,7 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
+    free(plan->turn_memory);
     free(plan->rotary_ladder);
     free(plan->waves);
     free(plan);

@@ -3,8 +3,8 @@
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
  * All checks come first; then rows are rotated (engine/rotation/rotation.h), in blocks of positions whose
- * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
- * turned in double, others in float.
+ * table serves all heads. The reference executor rotates rows in double and rounds once; else F64 rows are
+ * rotated in double, others in float.
  */
 #include "api/objects.h"
 #include "base/parallel.h"
@@ -19,7 +19,7 @@ enum {
                     cache */
     LEAST   = 32,
     MANY    = 32,
-    TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
+    TOO_FEW = 1 << 19 /* bytes: rotated before a second thread has started */
 };
 
 /* q or k: tasks are (item, block of positions). */
@@ -82,15 +82,13 @@ static void make_rows(const job *j, const pe_rotary *turn, float *table, int64_t
                      stream, j->plan->kernels);
 }
 
-enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
-
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
 {
     pe_arena        arena = {0};
     pe_numbers      numbers;
     pe_run_rotation turn;
     job             j = {.plan = plan};
-    pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
     pe_rotary_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, &arena);
@@ -171,30 +169,6 @@ static void turn_block(void *context, int64_t index, int thread)
 
 /* ---- checks ---- */
 
-posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
-                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
-                                   posenc_error *err)
-{
-    const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
-    posenc_status status   = pe_tensor_check(from, names[0], 4, shape, err);
-    if (!status && to)
-        status = pe_tensor_check_output(to, names[1], 4, from->shape, err);
-    if (!status && (!pe_tensor_is_float(from->dtype) || from->stride[3] != 1))
-        status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
-                         names[0]);
-    if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
-        status = pe_fail(err, POSENC_ERROR_SHAPE,
-                         "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
-    return status;
-}
-
-posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
-{
-    if (plan->parts[POSENC_PLACE_ROTARY].room)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
-}
-
 /* A table has a row for all heads of a token. */
 static posenc_status check_heads(const posenc_plan *plan, const char *who, posenc_error *err)
 {
@@ -217,8 +191,9 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
         status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
     if (!status && x->dtype == POSENC_DTYPE_F64)
-        status = pe_fail(err, POSENC_ERROR_DTYPE,
-                         "%s is F32, but what it turns is F64 and is turned in double; leave it out", who);
+        status =
+            pe_fail(err, POSENC_ERROR_DTYPE,
+                    "%s is F32, but what it rotates is F64, which is rotated in double; leave it out", who);
     if (!status)
         status = check_heads(plan, who, err);
     return status;
@@ -231,7 +206,7 @@ typedef struct side {
     const posenc_tensor    *from, *to, *table; /* table: NULL where there is none */
     const posenc_tensor    *dto, *dx;          /* backward only */
     const posenc_positions *given;
-    posenc_positions        pos;   /* the given ones as machines read them, unless a table stands for them */
+    posenc_positions        pos;   /* the given ones as runs read them, unless a table takes their place */
     const char *const      *names; /* of from and to, of the positions and the table, of dto and dx */
 } side;
 
@@ -297,28 +272,13 @@ static double length_of(const side sides[], int count)
     return length;
 }
 
-posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
-                             void *workspace, pe_arena *arena, posenc_error *err)
-{
-    posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
-    if (!status)
-        status = pe_numbers_check_workspace(workspace, who, err);
-    if (status)
-        return status;
-    *arena = (pe_arena){workspace, 0};
-    pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
-    pe_rotary_make(turn, plan, numbers, length, arena);
-    return pe_rotary_check(turn, plan, who, err);
-}
-
-/* x are the rows to turn: those of the side, or their cotangents. */
+/* x are the rows to rotate: those of the side, or their cotangents. */
 static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side *s,
                       const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
 {
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
-    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
     j.turn        = turn;
     j.given       = s->table;
@@ -399,8 +359,8 @@ static void fill_rows(void *context, int64_t index, int thread)
 {
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
-    const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS,
+    const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, rest = x->shape[1] - s;
+    make_rows(&t->j, t->j.turn, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, rest < ROWS ? rest : ROWS,
               thread, t->stream);
 }
 
@@ -417,17 +377,16 @@ static void make_table(const posenc_plan *plan, const pe_rotary *turn, const pos
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
 }
 
-posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_tensor *params,
-                                  const posenc_positions *caller, posenc_tensor *table, void *workspace,
-                                  posenc_error *err)
+posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,
+                                  posenc_tensor *table, void *workspace, posenc_error *err)
 {
     pe_arena        arena;
     pe_numbers      numbers;
     pe_run_rotation run;
-    if (!plan || !caller || !table)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, pos and table must not be NULL");
+    if (!plan || !in || !table)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, in and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = pe_positions_with_defaults(caller);
+    posenc_positions pos      = pe_positions_with_defaults(&in->pos);
     posenc_status    status;
     if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
         (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
@@ -435,7 +394,7 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)
         return pe_fail(err, POSENC_ERROR_DTYPE, "table: table must be F32 with stride 1 on the last axis");
     if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
-        (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
+        (status = pe_rotary_open(plan, in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
                                  &numbers, &run, workspace, &arena, err)))
         return status;
     make_table(plan, of == POSENC_SIDE_KEYS ? run.keys : run.queries, &pos, table, arena);

@@ -20,7 +20,7 @@ static pe_extent extent_of(const pe_rows_run *r)
     return all;
 }
 
-/* A range of token numbers, which the room turns into places. */
+/* A range of token numbers, of which the room makes places. */
 static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, posenc_error *err)
 {
     const int64_t tokens = plan->row_tokens;

@@ -85,7 +85,7 @@ static size_t pair_length(const char *at, size_t rest)
     return end;
 }
 
-/* The part a name like "rope.base" or "base" is for; *name moves behind the dot. NULL: none. */
+/* The part a name like "rope.base" or "base" is for; *name moves to after the dot. NULL: none. */
 static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length)
 {
     const char *dot = memchr(*name, '.', *length);

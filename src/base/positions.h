@@ -8,7 +8,7 @@
 #ifndef PE_BASE_POSITIONS_H
 #define PE_BASE_POSITIONS_H
 
-#include <posenc/posenc.h>
+#include <posenc/positions.h>
 
 /* Checks an argument against B, L and N coordinates; `who` is "attend: q_pos". A range has one coordinate:
    the caller must know whether that is enough. */

@@ -3,7 +3,7 @@
 #include "base/random.h"
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 void pe_random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {

@@ -15,6 +15,7 @@
  * Sizes are checked, and the tokens counted, before anything is written.
  */
 #include <math.h>
+#include <posenc/positions.h>
 
 #include "base/status.h"
 #include "base/tensor.h"

@@ -14,7 +14,7 @@
 #ifndef PE_BASE_SETTINGS_H
 #define PE_BASE_SETTINGS_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 enum { PE_MAX_SETTINGS = 48, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
 

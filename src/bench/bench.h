@@ -21,7 +21,7 @@
 #ifndef PE_BENCH_BENCH_H
 #define PE_BENCH_BENCH_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 enum { PE_BENCH_GOAL = 12, PE_BENCH_NAME = 128 };
 

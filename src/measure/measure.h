@@ -23,7 +23,7 @@
 #ifndef PE_MEASURE_MEASURE_H
 #define PE_MEASURE_MEASURE_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdint.h>
 
 /* ---------------------------------------------------------------- findings ------------------ */

@@ -19,6 +19,7 @@
 #include "plot/sketch.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #ifndef PE_PLOT_H
 #define PE_PLOT_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- figures ------------------- */

@@ -25,6 +25,7 @@
 #include "plot/sketch.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 

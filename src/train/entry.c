@@ -318,7 +318,7 @@ posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const
     pe_spec_text t = pe_spec_begin(complete, n);
     pe_spec_part p = pe_spec_first(spec);
     do {
-        const posenc_status status = posenc_small_model_for(p.name, dims, mask, small, sizeof small, err);
+        const posenc_status status = posenc_small_model(p.name, dims, mask, small, sizeof small, err);
         if (status)
             return status;
         pe_spec_put_with(&t, &p, small, " ");

@@ -24,7 +24,7 @@
 #ifndef PE_TRAIN_ENTRY_H
 #define PE_TRAIN_ENTRY_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stddef.h>
 
 enum { PE_LONGEST_SPEC = 1024 };
@@ -66,7 +66,7 @@ posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err);
    or more. */
 const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err);
 
-/* Writes spec with every part's settings for a small model under a mask (posenc_small_model_for), which the
+/* Writes spec with every part's settings for a small model under a mask (posenc_small_model), which the
    spec's own settings override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
 posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
                                posenc_error *err);

@@ -26,7 +26,7 @@
 #ifndef PE_TRAIN_MODEL_H
 #define PE_TRAIN_MODEL_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stddef.h>
 #include <stdint.h>
 

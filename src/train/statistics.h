@@ -8,7 +8,7 @@
 #ifndef PE_TRAIN_STATISTICS_H
 #define PE_TRAIN_STATISTICS_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdint.h>
 
 /* Positions of a window of 8 L: [0,L/2), [L/2,L), [L,2L), [2L,4L), [4L,8L). */

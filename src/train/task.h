@@ -21,7 +21,7 @@
 #ifndef PE_TRAIN_TASK_H
 #define PE_TRAIN_TASK_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stddef.h>
 #include <stdint.h>
 

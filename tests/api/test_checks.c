@@ -7,6 +7,8 @@
  * still be there afterwards: checks come before the first write. The unspoiled call runs too, so a row cannot
  * pass because the call was wrong anyway. Encodings are found in the registry by what they are.
  */
+#include <posenc/positions.h>
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,7 +189,8 @@ static void call_make(call *x, int mask)
     char                        spec[300], small[256];
     const posenc_encoding_info *info = by_distance();
     memset(x, 0, sizeof *x);
-    assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
+    assert_int_equal(posenc_small_model(info->name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
+                     POSENC_OK);
     snprintf(spec, sizeof spec, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
     x->c              = case_make(spec, dims, 1);
     x->c.options.mask = mask;
@@ -347,11 +350,15 @@ static const struct {
     {o_without_data,              SEES_V, POSENC_ERROR_ARGUMENT, "o has no data"},
     {three_key_heads,             SEES_Q, POSENC_ERROR_SHAPE,
      "k has 3 heads but q has 4; heads of k must divide heads of q"},
-    {one_key_head,                SEES_Q, POSENC_ERROR_SHAPE, "k has shape [2,1,8,8]; it must be [2,2,any,8]"},
-    {two_heads,                   SEES_Q, POSENC_ERROR_SHAPE, "q has shape [2,2,6,8]; it must be [any,4,any,8]"},
-    {narrow_q,                    SEES_Q, POSENC_ERROR_SHAPE, "q has shape [2,4,6,7]; it must be [any,4,any,8]"},
+    {one_key_head,                SEES_Q, POSENC_ERROR_SHAPE,
+     "k has shape [2,1,8,8]; it must be [2,2,any,8]"},
+    {two_heads,                   SEES_Q, POSENC_ERROR_SHAPE,
+     "q has shape [2,2,6,8]; it must be [any,4,any,8]"},
+    {narrow_q,                    SEES_Q, POSENC_ERROR_SHAPE,
+     "q has shape [2,4,6,7]; it must be [any,4,any,8]"},
     {three_axes,                  SEES_Q, POSENC_ERROR_SHAPE, "q has shape [2,4,6]"},
-    {k_of_another_batch,          SEES_Q, POSENC_ERROR_SHAPE, "k has shape [1,2,8,8]; it must be [2,2,any,8]"},
+    {k_of_another_batch,          SEES_Q, POSENC_ERROR_SHAPE,
+     "k has shape [1,2,8,8]; it must be [2,2,any,8]"},
     {v_of_another_length,         SEES_V, POSENC_ERROR_SHAPE, "v has shape [2,2,7,6]; it must be [2,2,8,6]"},
     {q_strided,                   SEES_Q, POSENC_ERROR_SHAPE, "q: its last axis has stride 2; it must be 1"},
     {v_strided,                   SEES_V, POSENC_ERROR_SHAPE, "v: its last axis has stride 0; it must be 1"},
@@ -363,7 +370,8 @@ static const struct {
     {lse_in_half,                 SEES_V, POSENC_ERROR_DTYPE, "lse must be F32 or F64, not F16"},
     {lse_of_another_shape,        SEES_V, POSENC_ERROR_SHAPE, "lse has shape [2,4,5]; it must be [2,4,6]"},
     {o_of_another_shape,          SEES_V, POSENC_ERROR_SHAPE, "[2,4,6,5]; it must be [2,4,6,6]"},
-    {too_many_items,              SEES_Q, POSENC_ERROR_RANGE, "the batch is 3 but the plan was made for at most 2"},
+    {too_many_items,              SEES_Q, POSENC_ERROR_RANGE,
+     "the batch is 3 but the plan was made for at most 2"},
     {too_many_queries,            SEES_Q, POSENC_ERROR_RANGE,
      "the number of queries is 7 but the plan was made for at most 6"},
     {too_many_keys,               SEES_Q, POSENC_ERROR_RANGE,
@@ -391,13 +399,16 @@ static const struct {
     {no_padding_mask,             SEES_V, POSENC_ERROR_ARGUMENT, "key_allowed has no data"},
     {real_padding_mask,           SEES_V, POSENC_ERROR_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
     {padding_of_three_items,      SEES_V, POSENC_ERROR_SHAPE, "key_allowed must be U8 for 1 or 2 items"},
-    {padding_of_another_length,   SEES_V, POSENC_ERROR_SHAPE, "key_allowed has shape [2,7]; it must be [any,8]"},
+    {padding_of_another_length,   SEES_V, POSENC_ERROR_SHAPE,
+     "key_allowed has shape [2,7]; it must be [any,8]"},
     {no_explicit_mask,            SEES_V, POSENC_ERROR_ARGUMENT, "allowed has no data"},
     {explicit_mask_of_two_heads,  SEES_V, POSENC_ERROR_SHAPE, "allowed must be U8 [1 or 2, 1 or 4, 6, 8]"},
     {no_query_segments,           SEES_V, POSENC_ERROR_ARGUMENT, "q_segments has no data"},
     {no_key_segments,             SEES_V, POSENC_ERROR_ARGUMENT, "k_segments has no data"},
-    {segments_of_three_items,     SEES_V, POSENC_ERROR_SHAPE, "k_segments must be I64 or U8 for 1 or 2 items"},
-    {segments_of_another_length,  SEES_V, POSENC_ERROR_SHAPE, "q_segments has shape [2,5]; it must be [any,6]"},
+    {segments_of_three_items,     SEES_V, POSENC_ERROR_SHAPE,
+     "k_segments must be I64 or U8 for 1 or 2 items"},
+    {segments_of_another_length,  SEES_V, POSENC_ERROR_SHAPE,
+     "q_segments has shape [2,5]; it must be [any,6]"},
     {real_segments,               SEES_V, POSENC_ERROR_SHAPE, "q_segments must be I64 or U8"},
 };
 // clang-format on

@@ -147,7 +147,8 @@ static void a_small_model_is_a_canonical_spec_and_a_buffer_too_small_is_refused(
         posenc_encoding *e, *again;
         posenc_error     err;
         posenc_plan     *plan;
-        assert_int_equal(posenc_small_model(name, &dims, small, sizeof small, &err), POSENC_OK);
+        assert_int_equal(posenc_small_model(name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, &err),
+                         POSENC_OK);
         e     = create(name, small);
         again = create(posenc_encoding_spec(e), NULL);
         assert_string_equal(posenc_encoding_spec(e), posenc_encoding_spec(again));
@@ -156,10 +157,11 @@ static void a_small_model_is_a_canonical_spec_and_a_buffer_too_small_is_refused(
         posenc_encoding_free(e);
         posenc_encoding_free(again);
         if (strlen(small) >= sizeof tight)
-            assert_int_equal(posenc_small_model(name, &dims, tight, sizeof tight, &err),
+            assert_int_equal(posenc_small_model(name, &dims, POSENC_MASK_CAUSAL, tight, sizeof tight, &err),
                              POSENC_ERROR_ARGUMENT);
     }
-    assert_int_equal(posenc_small_model("no such", &dims, (char[8]){0}, 8, NULL), POSENC_ERROR_SETTING);
+    assert_int_equal(posenc_small_model("no such", &dims, POSENC_MASK_CAUSAL, (char[8]){0}, 8, NULL),
+                     POSENC_ERROR_SETTING);
 }
 
 /* ---- the grammar ---- */

@@ -17,7 +17,8 @@
 
 #include <math.h>
 #include <mpfr.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,7 +178,8 @@ static void rows_of_a_range_are_exact(void **state)
             const posenc_positions pos   = posenc_positions_range(first, 1);
             posenc_tensor          table =
                 posenc_tensor_contiguous(s->narrow, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
-            if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES, NULL, &pos, &table, s->work, &err))
+            if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos}, &table,
+                                    s->work, &err))
                 fail_msg("%s", err.message);
             for (int i = 0; i < 2 * BLOCK; i++) {
                 const int    r = i / 2, m = (i * 29 + start) % M;

@@ -8,6 +8,7 @@
  * order of its sums, some LK roundings of 2^-53. What holds of all rotations - transposes, slopes, executors,
  * threads - test_rotation.c asks of per_head as well.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,7 +142,8 @@ static void angles_come_head_by_head(void **state)
         case_stop("plan", &c, &err);
     void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
     const posenc_attend_in in   = case_in(&c, 1, params);
-    if (posenc_rotary_angles(plan, params, &in.q_pos, &angle, NULL, work, &err))
+    if (posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params}, &angle, NULL, work,
+                             &err))
         case_stop("angles", &c, &err);
     for (int64_t s = 0; s < B * LQ; s++)
         for (int64_t i = 0; i < H * M; i++) {
@@ -149,7 +151,8 @@ static void angles_come_head_by_head(void **state)
             assert_true(all.wide[s * H * M + i] == p[0] * w[0] + p[1] * w[1]);
         }
     angle.shape[2] = M;
-    assert_int_equal(posenc_rotary_angles(plan, params, &in.q_pos, &angle, NULL, work, &err),
+    assert_int_equal(posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params},
+                                          &angle, NULL, work, &err),
                      POSENC_ERROR_SHAPE);
     free(work);
     posenc_plan_free(plan);

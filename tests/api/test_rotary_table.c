@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,7 @@ static posenc_tensor table_of(const subject *s, const posenc_positions *pos, int
     posenc_tensor table =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3,
                                  (const int64_t[]){1, L, posenc_rotary_width(s->plan, side)});
-    if (posenc_rotary_table(s->plan, side, NULL, pos, &table, s->work, &err))
+    if (posenc_rotary_table(s->plan, side, &(posenc_rotary_in){.pos = *pos}, &table, s->work, &err))
         fail_msg("%s", err.message);
     return table;
 }
@@ -160,8 +161,9 @@ static void rows_do_not_depend_on_how_many_there_are(void **state)
             const posenc_positions here = posenc_positions_range((double)(start + r), 1);
             posenc_tensor          row =
                 posenc_tensor_contiguous(one, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, D});
-            assert_int_equal(
-                posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &here, &row, s.work, &err), POSENC_OK);
+            assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES,
+                                                 &(posenc_rotary_in){.pos = here}, &row, s.work, &err),
+                             POSENC_OK);
             for (int d = 0; d < D; d++) /* both are within 0.501 ulp, so neighbours at most */
                 assert_true(fabs((double)one[d] - (double)rows[r * D + d]) <= 0x1p-23 * fabs((double)one[d]));
         }
@@ -200,9 +202,10 @@ static void tables_that_do_not_fit_are_refused(void **state)
     assert_refused(&s, io, POSENC_ERROR_DTYPE, "leave it out");
     posenc_tensor narrow =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 20, D - 2});
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &pos, &narrow, s.work, &err),
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos},
+                                         &narrow, s.work, &err),
                      POSENC_ERROR_SHAPE);
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, NULL, &narrow, s.work, &err),
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &narrow, s.work, &err),
                      POSENC_ERROR_ARGUMENT);
     close_subject(&s);
 }

@@ -9,6 +9,7 @@
  * Tolerances: in double some ten roundings of a pair, 1e-14 of its length, and what the last bit of an angle
  * is where two angles are compared; in float the kernel's 2^-22 and a table's 2^-24.5.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -487,15 +488,15 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
 
 static void rerotate_keys(const rotation *from, const rotation *to, array *k, const array *to_at, int wide)
 {
-    posenc_error             err;
-    void                    *work = aligned_alloc(64, posenc_plan_workspace(from->plan, POSENC_RUN_FORWARD) +
-                                                          posenc_plan_workspace(to->plan, POSENC_RUN_FORWARD));
-    const posenc_rerotate_io io   = {.k           = array_tensor(k, wide),
-                                     .to_k        = array_tensor(k, wide),
-                                     .from_pos    = places(&from->k_at),
-                                     .to_pos      = places(to_at),
-                                     .from_params = from->params,
-                                     .to_params   = to->params};
+    posenc_error err;
+    const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_FORWARD);
+    void        *work  = aligned_alloc(64, bytes + posenc_plan_workspace(to->plan, POSENC_RUN_FORWARD));
+    const posenc_rerotate_io io = {.k           = array_tensor(k, wide),
+                                   .to_k        = array_tensor(k, wide),
+                                   .from_pos    = places(&from->k_at),
+                                   .to_pos      = places(to_at),
+                                   .from_params = from->params,
+                                   .to_params   = to->params};
     if (posenc_rotary_rerotate(from->plan, to->plan, &io, work, &err))
         fail_msg("%s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e), err.message);
     free(work);

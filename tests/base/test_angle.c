@@ -16,7 +16,7 @@
 
 #include <math.h>
 #include <mpfr.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 #include "base/angle.h"
 

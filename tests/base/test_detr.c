@@ -17,7 +17,7 @@
 
 #include "base/positions.h"
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 enum { B = 3, HIGH = 4, WIDE = 6 };
 

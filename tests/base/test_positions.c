@@ -8,6 +8,7 @@
  * have the pattern. fairseq's rule is held against its own definition, cumsum(token != pad) * (token != pad)
  * + pad.
  */
+#include <posenc/registry.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

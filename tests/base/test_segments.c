@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <posenc/posenc.h>
+#include <posenc/positions.h>
+#include <posenc/registry.h>
 
 enum { MOST = 4096 };
 

@@ -14,7 +14,7 @@
 
 #include <math.h>
 #include <mpfr.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 #include "base/angle.h"
 #include "base/wide.h"

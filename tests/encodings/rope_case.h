@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 
 enum { MOST_PAIRS = 512 };

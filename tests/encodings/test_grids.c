@@ -8,6 +8,7 @@
  * the gradient of the one number that is learned, which is a sum of products. Equal means equal bits where
  * the same code runs on the same positions.
  */
+#include <posenc/positions.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

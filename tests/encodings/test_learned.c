@@ -6,6 +6,7 @@
  * that row starts as zero and no cotangent reaches it, while every other row gets the sum of its own. Nothing
  * here is rounded: numbers are equal or a test fails.
  */
+#include <posenc/positions.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

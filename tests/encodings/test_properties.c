@@ -11,6 +11,7 @@
  * Tolerances in double: a row of the reference sums some hundred products, so 1e-12 of the array's scale;
  * equal computations must have equal bits.
  */
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static void write_spec(char *spec, size_t n, const posenc_encoding_info *info)
 {
     char         small[256];
     posenc_error err;
-    if (posenc_small_model(info->name, &dims, small, sizeof small, &err))
+    if (posenc_small_model(info->name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, &err))
         fail_msg("%s", err.message);
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
 }

@@ -381,7 +381,7 @@ static void write_spec(char *spec, size_t n, const posenc_dims *dims, int is_sma
 {
     char         small[256] = "";
     posenc_error err;
-    if (is_small && posenc_small_model(info->name, dims, small, sizeof small, &err))
+    if (is_small && posenc_small_model(info->name, dims, POSENC_MASK_CAUSAL, small, sizeof small, &err))
         fail_msg("%s", err.message);
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
 }

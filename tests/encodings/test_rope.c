@@ -232,7 +232,7 @@ static void angle_of(turning *t, double p, double angle[MOST_PAIRS], double *tem
                                                           (const int64_t[]){1, 1, t->M}),
                         f      = posenc_tensor_contiguous(temperature, POSENC_DTYPE_F64, 2,
                                                           (const int64_t[]){1, 1});
-    if (posenc_rotary_angles(t->plan, NULL, &pos, &a, &f, t->work, &err))
+    if (posenc_rotary_angles(t->plan, &(posenc_rotary_in){.pos = pos}, &a, &f, t->work, &err))
         fail_msg("%s", err.message);
 }
 

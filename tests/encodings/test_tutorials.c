@@ -7,7 +7,7 @@
  * sines and cosines, its six vectors of width 8, its periods, the matrices of a step, and its rotation of (1,
  * 2, 3, 4); from the lecture on positional encodings (tutorial 001): (1, 0) rotated by 45 degrees.
  */
-#include <posenc/posenc.h>
+#include <posenc/rotary.h>
 
 #include <math.h>
 #include <setjmp.h>

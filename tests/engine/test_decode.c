@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -40,7 +40,8 @@ static setup make(const posenc_encoding_info *info, int threads)
     posenc_error      err;
     setup             s = {0};
     options.threads     = threads;
-    assert_int_equal(posenc_small_model(info->name, &d, small, sizeof small, &err), POSENC_OK);
+    assert_int_equal(posenc_small_model(info->name, &d, POSENC_MASK_CAUSAL, small, sizeof small, &err),
+                     POSENC_OK);
     assert_int_equal(posenc_encoding_create(&s.e, info->name, small, &err), POSENC_OK);
     if (posenc_plan_create(&s.plan, s.e, &d, &options, &err))
         fail_msg("%s: %s", info->name, err.message);

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <posenc/files.h>
+#include <posenc/registry.h>
 
 #include "scratch.h"
 

@@ -7,6 +7,8 @@
  * sanitizers this is a small fuzzer that every test run pays for with a second; libFuzzer
  * (tests/fuzz) goes on from here.
  */
+#include <posenc/registry.h>
+
 #include "fuzz/targets.h"
 
 #include "scratch.h"

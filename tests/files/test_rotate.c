@@ -7,6 +7,8 @@
  * what neighbours in a real array are; storage in 16 bits; other orders and numbers of axes; one array alone.
  * Expected numbers are the command's own of a form that the cases have proved.
  */
+#include <posenc/positions.h>
+
 #include "calls.h"
 
 #include "base/half.h"

@@ -7,7 +7,8 @@
  * prepare or be refused at a plan. Build with clang -fsanitize=fuzzer,address,undefined of the core's sources
  * and this file, and OpenMP's library.
  */
-#include <posenc/posenc.h>
+#include <posenc/positions.h>
+#include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -107,6 +107,9 @@ fi
 append src/base/status.c '#include "engine/score/terms.h"'
 refused 'src/base/status.c:.*engine/score/terms.h, which the floor base may not see'
 
+append src/base/status.c '#include <posenc/files.h>'
+refused 'src/base/status.c:.*posenc/files.h, which the floor base may not see'
+
 append src/encodings/score/alibi.c '#include "engine/score/attention.h"'
 refused 'engine/score/attention.h, which the floor encodings may not see'
 
@@ -149,6 +152,13 @@ refused 'include/posenc/files.h:1: does not compile alone as c17'
 # Good C, but no C++.
 append include/posenc/files.h 'static inline int posenc_new(int class)' '{' '    return class;' '}'
 refused 'does not compile alone as c++17'
+
+append include/posenc/files.h '#include <stdint.h>' '#define POSENC_API' \
+    'POSENC_API int posenc_far(int a, int b, int c, int d,' '                          int e, int f, int g);'
+refused 'include/posenc/files.h:5: posenc_far takes 7 arguments; at most 6'
+
+for i in $(seq 41); do append include/posenc/posenc.h "static inline int posenc_f$i(void)" '{' '    return 0;' '}'; done
+refused 'include/posenc/posenc.h:1: 41 functions; at most 40'
 
 append src/base/status.c "/* $(printf 'TO%s' DO): later */"
 refused 'work left for later'

@@ -19,6 +19,7 @@ lib=$(dirname "$pc")
 export PKG_CONFIG_PATH="$pc"
 export LD_LIBRARY_PATH="$lib"
 
+diff -r "$source/include" "$root/prefix/include"
 for program in "$source"/examples/*.c; do
     name=$(basename "$program" .c)
     "$compiler" -std=c17 -Wall -Wextra -Werror "$program" $(pkg-config --cflags --libs posenc) -lm -o "$root/$name"

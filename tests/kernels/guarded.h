@@ -10,7 +10,7 @@
 #define TESTS_KERNELS_GUARDED_H
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <string.h>
 
 #include "kernels/kernels.h"

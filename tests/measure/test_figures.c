@@ -13,6 +13,7 @@
 #include "measure/measure.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #ifndef TESTS_MEMORY_SPECS_H
 #define TESTS_MEMORY_SPECS_H
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static inline int append_part(char *spec, const char *name, int64_t longest)
         .B = 1, .H = 1, .Lq = longest, .Lk = longest, .D = 64, .L = longest / SPEC_REACH};
     char         settings[256];
     const size_t used = strlen(spec);
-    if (posenc_small_model(name, &model, settings, sizeof settings, NULL))
+    if (posenc_small_model(name, &model, POSENC_MASK_CAUSAL, settings, sizeof settings, NULL))
         return 0;
     return snprintf(spec + used, SPEC_TEXT - used, settings[0] ? "%s%s[%s]" : "%s%s", used ? "+" : "", name,
                     settings) < SPEC_TEXT - (int)used;

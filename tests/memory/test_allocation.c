@@ -78,7 +78,8 @@ static const posenc_dims dims = {
 static void write_spec(char *spec, size_t n, const posenc_encoding_info *info)
 {
     char small[256];
-    assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
+    assert_int_equal(posenc_small_model(info->name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
+                     POSENC_OK);
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
 }
 

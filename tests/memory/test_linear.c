@@ -30,7 +30,8 @@ static size_t bytes_at(const posenc_encoding_info *info, int64_t L, posenc_execu
     dims.Lq = dims.Lk = L;
     options.executor  = executor;
     options.mask      = mask;
-    assert_int_equal(posenc_small_model(info->name, &model, small, sizeof small, &err), POSENC_OK);
+    assert_int_equal(posenc_small_model(info->name, &model, POSENC_MASK_CAUSAL, small, sizeof small, &err),
+                     POSENC_OK);
     if (posenc_encoding_create(&e, info->name, small, &err) ||
         posenc_plan_create(&plan, e, &dims, &options, &err))
         fail_msg("%s: %s", info->name, err.message);
@@ -182,7 +183,8 @@ static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
         for (int i = 0; i < posenc_encoding_count(); i++) {
             const char *name = posenc_encoding_info_at(i)->name;
             char        spec[300], small[256];
-            assert_int_equal(posenc_small_model(name, &dims, small, sizeof small, NULL), POSENC_OK);
+            assert_int_equal(posenc_small_model(name, &dims, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
+                             POSENC_OK);
             snprintf(spec, sizeof spec, "%s%s%s%s", name, *small ? "[" : "", small, *small ? "]" : "");
             attention_case c   = case_make(spec, dims, 1);
             c.options.mask     = POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING;

@@ -6,6 +6,7 @@
 #include "plot/plot.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -41,7 +41,7 @@ static void small_spec(char *spec, size_t n, const char *name, int mask)
                               .L       = LENGTH};
     posenc_error      err;
     char              settings[256];
-    if (posenc_small_model_for(name, &dims, mask, settings, sizeof settings, &err))
+    if (posenc_small_model(name, &dims, mask, settings, sizeof settings, &err))
         fail_msg("%s", err.message);
     snprintf(spec, n, settings[0] ? "%s[%s]" : "%s", name, settings);
 }

@@ -112,7 +112,7 @@ static const char *find_recommended(char *settings, size_t n)
 {
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const char *name = posenc_encoding_info_at(i)->name;
-        if (!posenc_small_model(name, &dims, settings, n, NULL) && settings[0])
+        if (!posenc_small_model(name, &dims, POSENC_MASK_CAUSAL, settings, n, NULL) && settings[0])
             return name;
     }
     return NULL;
@@ -153,7 +153,7 @@ static void a_mask_decides_which_settings_a_room_recommends(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const char      *name = posenc_encoding_info_at(i)->name;
-        char             causal[1024], both[1024], plain[512], same[512];
+        char             causal[1024], both[1024];
         posenc_encoding *e;
         assert_int_equal(pe_spec_complete(causal, sizeof causal, name, &dims, POSENC_MASK_CAUSAL, NULL),
                          POSENC_OK);
@@ -161,10 +161,6 @@ static void a_mask_decides_which_settings_a_room_recommends(void **state)
         assert_int_equal(posenc_encoding_create(&e, both, NULL, NULL), POSENC_OK);
         posenc_encoding_free(e);
         differing += strcmp(causal, both) != 0;
-        assert_int_equal(posenc_small_model(name, &dims, plain, sizeof plain, NULL), POSENC_OK);
-        assert_int_equal(posenc_small_model_for(name, &dims, POSENC_MASK_CAUSAL, same, sizeof same, NULL),
-                         POSENC_OK);
-        assert_string_equal(plain, same);
     }
     assert_true(differing > 0);
 }

@@ -35,7 +35,8 @@ static void spec_of(char *spec, size_t n, const char *name)
     const posenc_dims dims = {
         .B = 8, .H = 2, .G = 2, .Lq = LENGTH, .Lk = LENGTH, .D = 8, .Dv = 8, .d_model = 16, .L = LENGTH};
     char settings[256];
-    assert_int_equal(posenc_small_model(name, &dims, settings, sizeof settings, NULL), POSENC_OK);
+    assert_int_equal(posenc_small_model(name, &dims, POSENC_MASK_CAUSAL, settings, sizeof settings, NULL),
+                     POSENC_OK);
     snprintf(spec, n, settings[0] ? "%s[%s]" : "%s", name, settings);
 }
 

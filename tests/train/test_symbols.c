@@ -54,8 +54,8 @@ static pe_model *model_at(int i, int full)
     char              settings[256], spec[512];
     pe_model         *m;
     posenc_error      err;
-    assert_int_equal(posenc_small_model_for(name, &dims, full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL,
-                                            settings, sizeof settings, NULL),
+    assert_int_equal(posenc_small_model(name, &dims, full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL, settings,
+                                        sizeof settings, NULL),
                      POSENC_OK);
     snprintf(spec, sizeof spec, settings[0] ? "%s[%s]" : "%s", name, settings);
     const pe_model_config config = config_of(spec, full, 0);

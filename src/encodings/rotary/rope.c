@@ -27,7 +27,7 @@
  *          theta_scale32 bring the peer's own numbers.
  * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
  *          peers do: then keys in a cache may carry other frequencies than the queries.
- * posenc_rotary_rerotate rotates them again.
+ *          posenc_rotary_rerotate rotates them again.
  */
 #include "encodings/encoding.h"
 

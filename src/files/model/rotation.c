@@ -3,6 +3,7 @@
 #include "files/model/build.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

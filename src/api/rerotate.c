@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rerotate.c: posenc_rotary_rerotate, keys that one plan turned as another would have turned them
+ * rerotate.c: posenc_rotary_rerotate, keys that one plan rotated as another would have rotated them
  *
- * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need
- * not be made anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of
- * both lengths, in double, one key at a time. Only what is paired alike can be turned on, so that is checked
- * first.
+ * A cache holds rotated keys. Where the rotation changes - another base, a longer context - its keys need not
+ * be made anew: a pair is rotated by the difference of both angles, and multiplied by the quotient of both
+ * magnitudes, in double, one key at a time. That needs the same pairs in both plans, so it is checked first.
  */
 #include "api/objects.h"
 #include "base/parallel.h"
@@ -37,7 +36,7 @@ static void rerotate_element(void *context, int64_t index, int thread)
     }
 }
 
-/* Do both turn the same channels in the same pairs? What is paired differently cannot be turned on. */
+/* Do both rotate the same channels in the same pairs? */
 static int pairs_are_equal(const pe_rotary *a, const pe_rotary *b)
 {
     if (a->M != b->M || a->first != b->first || a->layout != b->layout || a->blocks != b->blocks)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turns.c: the rotation of one run, its positions, and gradients of its parameters
+ * rotary.c: the rotation of one run, its positions, and gradients of its parameters
  *
  * Most rotations are made once, with the plan. Where frequencies are parameters of the caller, or follow the
  * length of the sequence, each run asks the room again, into its own workspace.
@@ -54,8 +54,8 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
-        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; mend its parameters", who,
-        (long long)m, rotary_of(plan)->room->info.name);
+        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; correct its parameters",
+        who, (long long)m, rotary_of(plan)->room->info.name);
 }
 
 posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
@@ -73,6 +73,49 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
     for (int64_t b = 0; L > 0 && b < pe_positions_batches(pos); b++)
         length = fmax(length, pe_positions_extent(pos, b, L).high + 1);
     return length;
+}
+
+/* ---- how a run opens ---- */
+
+posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
+{
+    if (rotary_of(plan)->room)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
+}
+
+posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
+                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
+                                   posenc_error *err)
+{
+    const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
+    posenc_status status   = pe_tensor_check(from, names[0], 4, shape, err);
+    if (!status && to)
+        status = pe_tensor_check_output(to, names[1], 4, from->shape, err);
+    if (!status && (!pe_tensor_is_float(from->dtype) || from->stride[3] != 1))
+        status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
+                         names[0]);
+    if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
+        status = pe_fail(err, POSENC_ERROR_SHAPE,
+                         "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
+    return status;
+}
+
+enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
+
+posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
+                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
+                             void *workspace, pe_arena *arena, posenc_error *err)
+{
+    posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
+    if (!status)
+        status = pe_numbers_check_workspace(workspace, who, err);
+    if (status)
+        return status;
+    *arena = (pe_arena){workspace, 0};
+    pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
+    pe_rotary_make(turn, plan, numbers, length, arena);
+    return pe_rotary_check(turn, plan, who, err);
 }
 
 /* ---- gradients of parameters ---- */
@@ -99,11 +142,11 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who,
                        name, reason);
     if (plan->terms.prepare.fill)
-        return pe_fail(
-            err, POSENC_ERROR_UNSUPPORTED,
-            "%s: beside %s, which prepares rows, %s has no gradient to its parameters; leave them out of "
-            "dparams",
-            who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "%s: together with %s, which prepares rows, %s has no gradient to its parameters; "
+                       "leave them out of "
+                       "dparams",
+                       who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.h: which encodings there are, and what is known about each
+ *
+ * Places, settings, parameters, worked numbers of the papers, settings for a small model: constant text, from
+ * which `posenc list`, the tests and the report are made. Pointers live as long as the program. Below them,
+ * the random numbers that parameters are drawn from.
+ */
+#ifndef POSENC_REGISTRY_H
+#define POSENC_REGISTRY_H
+
+#include <posenc/posenc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum posenc_place {
+    POSENC_PLACE_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
+    POSENC_PLACE_ROTARY,    /* q and k are rotated by their positions: posenc_rotate, posenc_attend */
+    POSENC_PLACE_SCORE,     /* terms added to the scores: posenc_attend */
+    POSENC_PLACE_WEIGHT     /* what multiplies the values is changed: posenc_attend */
+} posenc_place;
+
+enum { POSENC_PLACE_COUNT = 4 };
+
+/* One setting of an encoding. `default_value` is text; "" means absent (the encoding then
+   decides by the rule in `meaning`). `range` says what is accepted: "half|interleaved", "2..", "yes|no". */
+typedef struct posenc_setting_info {
+    const char *name, *type, *default_value, *range, *meaning;
+} posenc_setting_info;
+
+/* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H" ("H if per_head": an
+   axis that a flag calls for; "window1" is the first number of the list `window`; "" is a single number).
+   `trainable` 0 means that it has a fixed value which a caller may still replace (ALiBi's slopes). */
+typedef struct posenc_param_info {
+    const char *name, *shape, *init, *meaning;
+    int         trainable;
+} posenc_param_info;
+
+/* What an encoding is, as constant text; arrays end at the counts given. */
+typedef struct posenc_encoding_info {
+    const char                *name, *title, *paper, *models, *pictures;
+    posenc_place               place;
+    const posenc_setting_info *settings;
+    int                        setting_count;
+    const posenc_param_info   *params;
+    int                        param_count;
+    int         by_distance; /* the scores see only t: shifting all positions changes nothing */
+    int         causal_only; /* has no meaning without a causal mask */
+    const char *why_causal;  /* the reason, where causal_only is set; else NULL */
+    const char *row_limit;   /* the setting that says how many positions have a row each; NULL: none has */
+    const char *at_length; /* settings that suit Lk positions where the default ones do not; NULL: they do */
+    const char *scale;     /* score: the default of the setting scale; NULL: 1/sqrt(D) */
+    const char *sees;      /* what scores see, where positions do not matter; NULL: distances or positions */
+    int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id,
+                    P) */
+    /* What it computes with default settings, in the glossary's letters: lines in UTF-8 with frac{a}{b},
+       sqrt{a}, x_{h,i}^2. */
+    const char *formula;
+} posenc_encoding_info;
+
+/* The only list of encodings there is. */
+POSENC_API int                         posenc_encoding_count(void);
+POSENC_API const posenc_encoding_info *posenc_encoding_info_at(int index);     /* NULL outside */
+POSENC_API const posenc_encoding_info *posenc_encoding_find(const char *name); /* NULL if unknown */
+POSENC_API const char *posenc_encoding_nearest(const char *name);              /* spelling help; never NULL */
+POSENC_API const char *posenc_place_name(posenc_place place);                  /* "input" ... */
+
+/* The part of e at a place, or NULL. */
+POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place);
+
+/* What parameter `index` of e is (posenc_param_name), NULL outside; and whether training changes it, with e's
+   settings (alibi[learned=yes] trains its slopes). */
+POSENC_API const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index);
+POSENC_API int                      posenc_param_trainable(const posenc_encoding *e, int index);
+
+/* Settings that every encoding accepts (scale) in addition to its own. Returns their count. */
+POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
+
+/* The settings with which an encoding is tried in a small model that is trained at dims->L under `mask`
+   (`compare`), as text for posenc_encoding_create; each encoding states its own. Without POSENC_MASK_CAUSAL
+   keys in the future count as well, which may call for others (t5: classes for both directions). buf receives
+   at most n bytes. Errors: SETTING (name; a setting that does not fit dims), ARGUMENT (NULL, n too small). */
+POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int mask, char *buf,
+                                            size_t n, posenc_error *err);
+
+/* Worked numbers from the paper, stated by each encoding: the value at (a,b,c) under `settings`.
+   input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.
+   Parameters that training changes hold 0, 1, 2, ... in memory order, the others what posenc_param_init
+   gives. */
+typedef struct posenc_example {
+    const char *settings; /* settings and sizes, e.g. "H=8 form=distance" */
+    int64_t     a, b, c;
+    double      value;
+    const char *source;
+} posenc_example;
+
+/* Returns their count; 0 and NULL for an unknown name. */
+POSENC_API int posenc_examples(const char *name, const posenc_example **examples);
+
+/* Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): number `index` of the stream named by
+   seed and name; the same everywhere, in any order. Uniform in [0,1), and standard normal. */
+POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index);
+POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
