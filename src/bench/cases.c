@@ -18,6 +18,10 @@
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
 enum { CHANNELS = 128, MOST_CASES = 1000 };
+/* columns of the tables */
+#define F32  POSENC_DTYPE_F32
+#define F16  POSENC_DTYPE_F16
+#define BF16 POSENC_DTYPE_BF16
 
 typedef struct case_list {
     pe_bench_case *rows; /* [MOST_CASES] */
@@ -137,20 +141,20 @@ static const struct {
     int              pass; /* pe_pass_kind */
     int64_t          L, H; /* 0: both large sizes */
 } rotations[] = {
-    {"G1", "rope in place", in_place, &PASS, 0.95, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_IN_PLACE, 0, 0},
-    {"G1", "rope in place", ", of memcpy", &PASS, 1.45, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_MEMCPY, 0, 0},
-    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_DTYPE_BF16, PE_PASS_IN_PLACE, 0, 0},
-    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_DTYPE_F16, PE_PASS_IN_PLACE, 0, 0},
-    {"G4", "rope out of place", ", of memcpy", &PASS, 1.2, PE_ROTATE_AWAY, POSENC_DTYPE_F32, PE_PASS_MEMCPY, 0, 0},
-    {"G6", "cos and sin in flight", ", of the table's speed", &FLIGHT, 0.95, PE_ROTATE, POSENC_DTYPE_F32, 0, 0, 0},
-    {"G3", "rope in place by a table", in_l2, &PASS, 0.85, PE_ROTATE_BY_TABLE, POSENC_DTYPE_F32,
+    {"G1", "rope in place", in_place, &PASS, 0.95, PE_ROTATE, F32, PE_PASS_IN_PLACE, 0, 0},
+    {"G1", "rope in place", ", of memcpy", &PASS, 1.45, PE_ROTATE, F32, PE_PASS_MEMCPY, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, BF16, PE_PASS_IN_PLACE, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, F16, PE_PASS_IN_PLACE, 0, 0},
+    {"G4", "rope out of place", ", of memcpy", &PASS, 1.2, PE_ROTATE_AWAY, F32, PE_PASS_MEMCPY, 0, 0},
+    {"G6", "cos and sin in flight", ", of the table's speed", &FLIGHT, 0.95, PE_ROTATE, F32, 0, 0, 0},
+    {"G3", "rope in place by a table", in_l2, &PASS, 0.85, PE_ROTATE_BY_TABLE, F32,
      PE_PASS_IN_PLACE, 8, 32},
-    {"G3", "rope in place from positions", in_l2, &PASS, 0, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "rope in place from positions", in_l2, &PASS, 0, PE_ROTATE, F32, PE_PASS_IN_PLACE, 8, 32},
     {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", &OVERHEAD, 50,
-     PE_ROTATE_BY_TABLE, POSENC_DTYPE_F32, 0, 8, 1},
+     PE_ROTATE_BY_TABLE, F32, 0, 8, 1},
     {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", &OVERHEAD, 0, PE_ROTATE,
-     POSENC_DTYPE_F32, 0, 8, 1},
-    {"G6", "cos and sin in flight", ", in L2, of the table's speed", &FLIGHT, 0, PE_ROTATE, POSENC_DTYPE_F32, 0, 8,
+     F32, 0, 8, 1},
+    {"G6", "cos and sin in flight", ", in L2, of the table's speed", &FLIGHT, 0, PE_ROTATE, F32, 0, 8,
      32},
 };
 // clang-format on
@@ -227,13 +231,13 @@ static const struct {
     {"G18", &PLAIN,   1.05, NULL, {"toeplitz", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"relative_table", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS, .dtype = POSENC_DTYPE_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS, .dtype = BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, .dtype = BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS, .dtype = POSENC_DTYPE_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS, .dtype = BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL, .dtype = BF16}},
 };
 
 /* What each may cost. 0: stated, because its hook or its second product has a limit of its own
@@ -325,11 +329,11 @@ static const struct {
      "one token against 32768 keys, heads 32/8, D 128, alibi, f32, of read bandwidth"},
     {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, t5, f32, of read bandwidth"},
-    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
+    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, nope, bf16, of read bandwidth"},
-    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
+    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
-    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
+    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
     /* a cache of keys as they came: all are rotated as they are read */
     {"G20", &READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},

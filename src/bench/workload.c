@@ -4,6 +4,7 @@
 #include "bench/workload.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,7 @@ static posenc_status open_plan(pe_workload *w, const pe_bench_case *c, int threa
     char                  small[512] = "";
     posenc_status         status     = POSENC_OK;
     if ((s->verb == PE_ATTEND || s->verb == PE_MAKE_ROWS) && !strpbrk(s->spec, "[+"))
-        status = posenc_small_model_for(s->spec, &w->dims, s->mask, small, sizeof small, err);
+        status = posenc_small_model(s->spec, &w->dims, s->mask, small, sizeof small, err);
     if (!status)
         status = posenc_encoding_create(&w->e, s->spec, small, err);
     if (status)
@@ -264,10 +265,11 @@ static posenc_status run(pe_workload *w, int backward, posenc_error *err)
                         : posenc_attend(w->plan, &w->in, &w->out, w->work, err);
     case PE_MAKE_ROWS:
     case PE_MAKE_TABLE:
-        return backward       ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
-               : w->is_rotary ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES, NULL, &w->rows.pos, &w->y,
-                                                    w->work, err)
-                              : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
+        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
+               : w->is_rotary
+                   ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                         &(posenc_rotary_in){.pos = w->rows.pos}, &w->y, w->work, err)
+                   : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
     default: return posenc_rotate(w->plan, &w->rotation, w->work, err);
     }
 }
@@ -283,10 +285,10 @@ static posenc_status open_table(pe_workload *w, posenc_error *err)
 {
     const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES)};
     w->rotation.q_table    = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
-    return w->rotation.q_table.data
-               ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES, NULL, &w->rotation.q_pos,
-                                     &w->rotation.q_table, w->work, err)
-               : err->status;
+    return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                                          &(posenc_rotary_in){.pos = w->rotation.q_pos},
+                                                          &w->rotation.q_table, w->work, err)
+                                    : err->status;
 }
 
 void pe_workload_start(pe_workload *w, posenc_error *err)

@@ -8,6 +8,7 @@
 #include "plot/sketch.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -20,6 +20,7 @@
 #define PE_VERIFY_CALC_H
 
 #include <posenc/files.h>
+#include <posenc/registry.h>
 
 typedef struct pe_calc {
     const char    *path; /* the file's name, or the command's: the beginning of sentences */

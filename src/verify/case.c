@@ -14,6 +14,7 @@
  */
 #include "verify/trial.h"
 
+#include <posenc/positions.h>
 #include <string.h>
 
 const pe_case_executor pe_case_executors[PE_CASE_EXECUTORS] = {

@@ -13,6 +13,8 @@
 #include "verify/trial.h"
 
 #include <math.h>
+#include <posenc/positions.h>
+#include <posenc/rotary.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +137,8 @@ static posenc_tensor compare_angles(pe_trial *t, const posenc_tensor *pos, int64
     posenc_tensor          angles    = pe_calc_make(p, POSENC_DTYPE_F64, 3, shape),
                   factors            = pe_calc_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!pe_calc_failed(p))
-        posenc_rotary_angles(p->plan, p->params, &positions, &angles, &factors, p->work, &p->err);
+        posenc_rotary_angles(p->plan, &(posenc_rotary_in){.pos = positions, .params = p->params}, &angles,
+                             &factors, p->work, &p->err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_angle", &angles, 0);
     pe_trial_compare(t, PE_CASE_INDEX, "out_angle32", &angles, 0);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_temperature", &factors, 0);

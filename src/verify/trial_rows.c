@@ -8,6 +8,7 @@
 #include "verify/trial.h"
 
 #include <math.h>
+#include <posenc/positions.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
  * float row may be off by the kernel's 2^-22 and by the rounding of its table: cosine and sine carry 2^-25
  * each of the magnitude, times |a| + |b| <= sqrt(2) hypot.
  */
+#include <posenc/registry.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
