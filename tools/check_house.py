@@ -195,7 +195,7 @@ def check_format():
         seen.add(path)
 
 
-CATALOGUE = "src/train/zh.po"
+CATALOGUE = "src/train/report/zh.po"
 LITERAL = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 PLACE = r"%[sdwt]"
 
@@ -227,7 +227,7 @@ def check_catalogue():
 
 def sentences():
     """Texts of the report, \0 where a value stands: of its template, of rooms and tasks, of tables and formats."""
-    page = (ROOT / "src/train/report.html").read_text(encoding="utf-8")
+    page = (ROOT / "src/train/report/report.html").read_text(encoding="utf-8")
     page = re.sub(r"<!--.*?-->|<style>.*?</style>|<pre.*?</pre>|<dt translate.*?</dt>", "<>", page, flags=re.S)
     for kept, dropped in ("#^", "^#"):
         variant = re.sub(rf"\{{\{{\{dropped}\w+\}}\}}.*?\{{\{{/\}}\}}", "", page, flags=re.S)

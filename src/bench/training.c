@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "train/speed.h"
+#include "train/model/speed.h"
 
 enum { GOAL, PRESET, SYMBOLS = 256, RUNS = 2 };
 

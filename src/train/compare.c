@@ -6,16 +6,16 @@
  * length that evaluation needs (compare_outcomes.c), the directory is tried, gnuplot is asked.
  * compare_train.c does the work.
  */
-#include "train/outcome.h"
+#include "train/jobs/outcome.h"
 
 #include "base/parallel.h"
 #include "plot/plot.h"
-#include "train/crew.h"
-#include "train/directory.h"
-#include "train/extension.h"
+#include "train/jobs/pool.h"
+#include "train/jobs/directory.h"
+#include "train/jobs/extension.h"
 #include "train/fail.h"
-#include "train/job.h"
-#include "train/store.h"
+#include "train/jobs/job.h"
+#include "train/jobs/store.h"
 
 #include <math.h>
 #include <stdlib.h>

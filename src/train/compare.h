@@ -17,10 +17,10 @@
 #ifndef PE_TRAIN_COMPARE_H
 #define PE_TRAIN_COMPARE_H
 
-#include "train/entry.h"
-#include "train/preset.h"
-#include "train/ranks.h"
-#include "train/table.h"
+#include "train/model/spec.h"
+#include "train/jobs/preset.h"
+#include "train/jobs/ranks.h"
+#include "train/report/table.h"
 
 #include <posenc/posenc.h>
 #include <stdint.h>

@@ -12,15 +12,15 @@
  * its seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for
  * would be read as a finding.
  */
-#include "train/outcome.h"
+#include "train/jobs/outcome.h"
 
-#include "train/crew.h"
-#include "train/optimiser.h"
-#include "train/extension.h"
+#include "train/jobs/pool.h"
+#include "train/model/optimiser.h"
+#include "train/jobs/extension.h"
 #include "train/fail.h"
-#include "train/job.h"
-#include "train/model.h"
-#include "train/store.h"
+#include "train/jobs/job.h"
+#include "train/model/model.h"
+#include "train/jobs/store.h"
 
 #include <math.h>
 #include <stdlib.h>

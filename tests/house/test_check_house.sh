@@ -56,9 +56,9 @@ small_house() {
         '{' '    return malloc(8);' '}'
     file src/files/json.c '#include <jansson.h>' '#include <posenc/files.h>'
     file src/plot/plot.h '#include <posenc/posenc.h>'
-    mkdir -p src/train
-    printf '%s\n' '<p>this stands on the page</p><p>and so does this</p>' >src/train/report.html
-    printf '%s\n' 'msgid "this stands on the page"' 'msgstr "..."' 'msgid "loss at %d"' 'msgstr "%1 ..."' >src/train/zh.po
+    mkdir -p src/train/report
+    printf '%s\n' '<p>this stands on the page</p><p>and so does this</p>' >src/train/report/report.html
+    printf '%s\n' 'msgid "this stands on the page"' 'msgstr "..."' 'msgid "loss at %d"' 'msgstr "%1 ..."' >src/train/report/zh.po
     file cli/main.c '#include "plot/plot.h"'
     file examples/attend.c '#include <posenc/posenc.h>'
     file tests/base/test_status.c '#include "base/status.h"'
@@ -165,10 +165,10 @@ refused 'is no floor of docs/house.md'
 sed -i 's/^base  .*/& engine/' docs/house.md
 refused 'floor base names engine'
 
-append src/train/zh.po 'msgid "loss at %s and %s"' 'msgstr "%1"'
+append src/train/report/zh.po 'msgid "loss at %s and %s"' 'msgstr "%1"'
 refused 'the places of "loss at %s and %s" and "%1" do not agree'
 
-append src/train/zh.po 'msgid "loss at %d"' 'msgstr "%1"'
+append src/train/report/zh.po 'msgid "loss at %d"' 'msgstr "%1"'
 refused '"loss at %d" has another row'
 
 # What has no translation is no fault, but counted.

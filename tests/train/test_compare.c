@@ -4,7 +4,7 @@
  * a directory that appears whole or not at all.
  */
 #include "train/compare.h"
-#include "train/outcome.h"
+#include "train/jobs/outcome.h"
 
 #include <dirent.h>
 #include <jansson.h>

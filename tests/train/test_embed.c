@@ -7,7 +7,7 @@
  * sum at the input when those of the later blocks are zero, and to the same rows for all when they are equal.
  * Losses are compared, in double, of windows longer than L too.
  */
-#include "train/model.h"
+#include "train/model/model.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,9 +4,9 @@
  * reads as it did, a length by itself is what it is by itself, and the numbers are the same on any number of
  * workers.
  */
-#include "train/extension.h"
-#include "train/model.h"
-#include "train/run.h"
+#include "train/jobs/extension.h"
+#include "train/model/model.h"
+#include "train/run/run.h"
 
 #include <jansson.h>
 #include <math.h>

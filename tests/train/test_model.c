@@ -12,7 +12,7 @@
  * No encoding is named here: settings come from the rooms (posenc_small_model), and the terms that
  * only some encodings have look for one that has them.
  */
-#include "train/model.h"
+#include "train/model/model.h"
 
 #include <math.h>
 #include <setjmp.h>

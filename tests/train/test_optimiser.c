@@ -7,7 +7,7 @@
  *     step 2: m = 0.9 * 0.05 - 0.1 = -0.055, v = 0.98 * 0.005 + 0.02 = 0.0249; corrected -0.055 / 0.19 and
  *             0.0249 / 0.0396; theta = 0.899 * 0.999 + 0.1 * 0.28947368 / 0.79296127 = 0.93460634
  */
-#include "train/optimiser.h"
+#include "train/model/optimiser.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,9 +2,9 @@
 /*
  * Presets, lists of specifications, and what a small model's settings make of them.
  */
-#include "train/entry.h"
-#include "train/preset.h"
-#include "train/task.h"
+#include "train/model/spec.h"
+#include "train/jobs/preset.h"
+#include "train/tasks/task.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

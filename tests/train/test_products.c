@@ -5,7 +5,7 @@
  * On every instruction set, for widths around multiples of a vector and depths around that of a piece.
  * Tolerance: K + 1 roundings of sum |A||B|, as for the kernel (tests/kernels/test_product.c).
  */
-#include "train/products.h"
+#include "train/model/products.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
  * Whole comparisons that are killed, interrupted, damaged and gone on with: they end with the numbers of one
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
-#include "train/outcome.h"
-#include "train/run_file.h"
-#include "train/store.h"
+#include "train/jobs/outcome.h"
+#include "train/run/run_file.h"
+#include "train/jobs/store.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -3,8 +3,8 @@
  * Whole runs, small: that they learn, that they are the same every time whatever runs beside them, and
  * that they end as they should when text, sizes or numbers are bad.
  */
-#include "train/run.h"
-#include "train/statistics.h"
+#include "train/run/run.h"
+#include "train/run/statistics.h"
 
 #include <math.h>
 #include <pthread.h>

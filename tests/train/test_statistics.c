@@ -2,7 +2,7 @@
 /*
  * Buckets, smoothing, the paired bootstrap and ranks, on data whose answer is known without them.
  */
-#include "train/statistics.h"
+#include "train/run/statistics.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * DIR.partial: one process at a time works there, a run is there whole or not at all, and nothing that is not
  * ours is removed.
  */
-#include "train/store.h"
+#include "train/jobs/store.h"
 
 #include <setjmp.h>
 #include <signal.h>

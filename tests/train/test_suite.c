@@ -4,8 +4,8 @@
  * check, about the text and about tasks: results that satisfy all of them, then one falsification for each,
  * which it must condemn.
  */
-#include "train/extension.h"
-#include "train/outcome.h"
+#include "train/jobs/extension.h"
+#include "train/jobs/outcome.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * The tasks are what docs/experiments.md says: every answer is worked out again from the sequence, by another
  * way than the generator's, exactly the places are asked that should be, and what is drawn is drawn evenly.
  */
-#include "train/task.h"
+#include "train/tasks/task.h"
 
 #include <math.h>
 #include <setjmp.h>

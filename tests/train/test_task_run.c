@@ -3,7 +3,7 @@
  * Runs on tasks, small: every encoding on every task trains or says why not, runs are the same every time,
  * what theory says of equal tokens holds at every step, and what can be learned is.
  */
-#include "train/run.h"
+#include "train/run/run.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on
  * numbers that are made up.
  */
-#include "train/report.h"
-#include "train/trained.h"
+#include "train/report/report.h"
+#include "train/run/trained.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "train/report.h"
+#include "train/report/report.h"
 
 static void assert_written(const char *english, const char *expected, pe_language language)
 {

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task_run.c: what of a run is a task's: its batches, and tests at every length
+ *
+ * The model is the one of `compare` (model.h) with the task's symbols and classes for bytes. Batches are made
+ * as they are needed. Every length is read by itself, causal or not: a sequence of another n is another
+ * sequence.
+ *
+ * An answer is right if its class is likelier than every other. All answers of a sequence right is an exact
+ * match, and as each answer was given what should have been written before it, that is also what free writing
+ * would have brought.
+ */
+#include "train/model/optimiser.h"
+#include "train/fail.h"
+#include "train/run/run_parts.h"
+
+posenc_status pe_task_check(const pe_run_config *c, posenc_error *err)
+{
+    if (c->steps < 1 || c->batch < 1 || c->sequences < 1)
+        return pe_train_fail(err, POSENC_ARGUMENT,
+                             "task %s: steps is %lld, batch %lld, sequences %lld; all must be at least 1",
+                             c->task->name, (long long)c->steps, (long long)c->batch,
+                             (long long)c->sequences);
+    if (c->longest < PE_TASK_L || c->longest >= PE_TASK_LENGTHS)
+        return pe_train_fail(err, POSENC_ARGUMENT, "task %s: longest is %d; it must be %d to %d",
+                             c->task->name, c->longest, PE_TASK_L, PE_TASK_LENGTHS - 1);
+    return POSENC_OK;
+}
+
+/* The sequences in w as a batch of size n. */
+static pe_batch batch_of(pe_run_state *w, const pe_task *task, int64_t n, int64_t count)
+{
+    const int64_t length = pe_task_tokens(task, n);
+    for (int64_t r = 0; r < count; r++)
+        w->windows[r] = w->symbols + r * length;
+    return (pe_batch){.windows = w->windows,
+                      .B       = count,
+                      .length  = length,
+                      .targets = w->targets,
+                      .columns = task->grid ? n : 0};
+}
+
+pe_batch pe_task_next_batch(pe_run_state *w, int64_t step)
+{
+    const pe_run_config *c = w->config;
+    const int64_t        n = pe_task_batch_size(c->task, c->seed, step);
+    pe_task_batch(c->task, c->seed, step, n, c->batch, w->symbols, w->targets);
+    return batch_of(w, c->task, n, c->batch);
+}
+
+/* ---------------------------------------------------------------- tests --------------------- */
+
+/* Test sequences that one call takes. The model's buffers are those of a training batch. */
+static int64_t per_call(const pe_run_config *c, int length)
+{
+    const int64_t trained = pe_task_trained_tokens(c->task),
+                  tokens  = pe_task_tokens(c->task, pe_task_size(c->task, length)),
+                  fit     = c->batch * trained / pe_task_tested_tokens(c->task, c->longest);
+    return tokens <= trained ? c->batch : fit > 1 ? fit : 1;
+}
+
+int64_t pe_task_evaluation_calls(const pe_run_config *c)
+{
+    int64_t units = 0;
+    for (int i = 0; i <= c->longest; i++)
+        if (pe_task_size(c->task, i))
+            units += (c->sequences + per_call(c, i) - 1) / per_call(c, i);
+    return units;
+}
+
+/* Sequences first .. first + count - 1 of a length: adds up the losses, and counts what was right in each. */
+static posenc_status test_some(pe_run_state *w, int length, int64_t first, int64_t count, posenc_error *err)
+{
+    const pe_run_config *c     = w->config;
+    int64_t             *right = w->result->right + length * c->sequences + first;
+    pe_task_test(c->task, length, first, count, w->symbols, w->targets);
+    const pe_batch      batch  = batch_of(w, c->task, pe_task_size(c->task, length), count);
+    const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
+    for (int64_t i = 0; !status && i < count * batch.length; i++)
+        if (w->targets[i] >= 0) {
+            w->result->loss[length] += w->losses[i];
+            right[i / batch.length] += w->model->right[i];
+        }
+    return status ? status : pe_run_pass(w, PE_RUN_UNIT, err);
+}
+
+static posenc_status test_length(pe_run_state *w, int length, posenc_error *err)
+{
+    const pe_run_config *c      = w->config;
+    const int64_t        most   = per_call(c, length);
+    posenc_status        status = POSENC_OK;
+    w->result->loss[length]     = 0;
+    for (int64_t first = 0; first < c->sequences && !status; first += most)
+        status = test_some(w, length, first, c->sequences - first < most ? c->sequences - first : most, err);
+    w->result->loss[length] /= (double)(c->sequences * pe_task_asked(c->task, length));
+    return status;
+}
+
+posenc_status pe_task_evaluate(pe_run_state *w, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    w->since             = pe_clock();
+    for (int i = 0; i <= w->config->longest && !status; i++)
+        if (pe_task_size(w->config->task, i))
+            status = test_length(w, i, err);
+    return status;
+}
