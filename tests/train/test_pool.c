@@ -46,8 +46,8 @@ static void every_job_is_done_once_by_any_number_of_workers(void **state)
     (void)state;
     for (int workers = 1; workers <= 5; workers++) {
         board               b     = {.jobs = JOBS};
-        const pe_crew_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
-        assert_int_equal(pe_crew_run(&calls, workers, NULL), POSENC_OK);
+        const pe_pool_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
+        assert_int_equal(pe_pool_run(&calls, workers, NULL), POSENC_OK);
         for (int i = 0; i < JOBS; i++)
             assert_int_equal(atomic_load(&b.done[i]), 1);
         assert_true(b.watched >= 1);
@@ -73,18 +73,18 @@ static int watch_and_stop(void *self)
 static void a_word_of_the_watcher_ends_it(void **state)
 {
     board               b     = {.jobs = JOBS};
-    const pe_crew_calls calls = {.self = &b, .work = work_slowly, .next = next, .watch = watch_and_stop};
+    const pe_pool_calls calls = {.self = &b, .work = work_slowly, .next = next, .watch = watch_and_stop};
     (void)state;
-    assert_int_equal(pe_crew_run(&calls, 2, NULL), POSENC_OK);
+    assert_int_equal(pe_pool_run(&calls, 2, NULL), POSENC_OK);
     assert_true(atomic_load(&b.total) < JOBS);
 }
 
 static void no_jobs_are_no_error(void **state)
 {
     board               b     = {0};
-    const pe_crew_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
+    const pe_pool_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
     (void)state;
-    assert_int_equal(pe_crew_run(&calls, 2, NULL), POSENC_OK);
+    assert_int_equal(pe_pool_run(&calls, 2, NULL), POSENC_OK);
     assert_int_equal(atomic_load(&b.total), 0);
 }
 

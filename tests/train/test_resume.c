@@ -96,7 +96,7 @@ static void compare_and_exit(const pe_compare_config *config, int patience, int 
         say(to, pe_compare_says(c).notes);
         status = pe_compare_train(c, &watch, &interrupted, &err);
         if (!status && !interrupted)
-            status = pe_compare_write(c, &err);
+            status = pe_results_write(c, &err);
         pe_compare_free(c);
     }
     if (status)
@@ -166,7 +166,7 @@ static void add_lines(lines *all, const char *path, const char *prefix)
         assert_true(all->count < MOST_LINES);
         if (!strstr(a->name, "time."))
             snprintf(all->text[all->count++], LINE, "%s%s %016llx", prefix, a->name,
-                     (unsigned long long)pe_fingerprint(a->tensor.data, pe_run_file_bytes(a)));
+                     (unsigned long long)pe_run_fingerprint(a->tensor.data, pe_run_file_bytes(a)));
     }
     free(identity);
     posenc_arrays_free(&set);

@@ -15,7 +15,7 @@ static void takes(const char *spec, const char *want, pe_combine combine, pe_inj
     char         plain[256];
     pe_entry     entry;
     posenc_error err;
-    if (pe_entry_take(plain, sizeof plain, &entry, spec, &err))
+    if (pe_spec_split(plain, sizeof plain, &entry, spec, &err))
         fail_msg("%s: %s", spec, err.message);
     if (strcmp(plain, want))
         fail_msg("%s became %s, not %s", spec, plain, want);
@@ -57,7 +57,7 @@ static void refuse(const char *spec, const char *words)
     char         plain[256];
     pe_entry     entry;
     posenc_error err = {0};
-    assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, spec, &err), POSENC_SETTING);
+    assert_int_equal(pe_spec_split(plain, sizeof plain, &entry, spec, &err), POSENC_SETTING);
     if (!strstr(err.message, words))
         fail_msg("%s: \"%s\" does not say \"%s\"", spec, err.message, words);
 }
@@ -80,9 +80,9 @@ static void a_specification_that_does_not_fit_is_refused(void **state)
     pe_entry     entry;
     posenc_error err = {0};
     (void)state;
-    assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, "sinusoidal[base=10:combine=add]", &err),
+    assert_int_equal(pe_spec_split(plain, sizeof plain, &entry, "sinusoidal[base=10:combine=add]", &err),
                      POSENC_ARGUMENT);
-    assert_int_equal(pe_entry_name_combine(plain, sizeof plain, "sinusoidal", PE_CONCAT, &err),
+    assert_int_equal(pe_spec_set_combine(plain, sizeof plain, "sinusoidal", PE_CONCAT, &err),
                      POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "too long"));
 }
@@ -90,7 +90,7 @@ static void a_specification_that_does_not_fit_is_refused(void **state)
 static void names(const char *spec, const char *want)
 {
     char named[256];
-    assert_int_equal(pe_entry_name_combine(named, sizeof named, spec, PE_CONCAT, NULL), POSENC_OK);
+    assert_int_equal(pe_spec_set_combine(named, sizeof named, spec, PE_CONCAT, NULL), POSENC_OK);
     assert_string_equal(named, want);
 }
 
@@ -107,7 +107,7 @@ static void gives(const char *spec, const char *want)
 {
     char given[PE_LONGEST_SPEC];
     strcpy(given, spec);
-    assert_int_equal(pe_entry_give(given, "states", 3, NULL), POSENC_OK);
+    assert_int_equal(pe_spec_set_missing(given, "states", 3, NULL), POSENC_OK);
     assert_string_equal(given, want);
 }
 
@@ -139,14 +139,14 @@ static void ways_are_read_from_a_list(void **state)
     int          ways;
     posenc_error err = {0};
     (void)state;
-    assert_int_equal(pe_combine_read(&ways, "add", NULL), POSENC_OK);
+    assert_int_equal(pe_spec_read_combine(&ways, "add", NULL), POSENC_OK);
     assert_int_equal(ways, 1 << PE_ADD);
-    assert_int_equal(pe_combine_read(&ways, "concat,add", NULL), POSENC_OK);
+    assert_int_equal(pe_spec_read_combine(&ways, "concat,add", NULL), POSENC_OK);
     assert_int_equal(ways, 1 << PE_ADD | 1 << PE_CONCAT);
-    assert_int_equal(pe_combine_read(&ways, "add,mul", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_spec_read_combine(&ways, "add,mul", &err), POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "\"mul\""));
-    assert_int_equal(pe_combine_read(&ways, ",", &err), POSENC_ARGUMENT);
-    assert_int_equal(pe_combine_read(&ways, "", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_spec_read_combine(&ways, ",", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_spec_read_combine(&ways, "", &err), POSENC_ARGUMENT);
 }
 
 int main(void)

@@ -108,14 +108,14 @@ static void a_full_disk_takes_no_part_of_a_run(void **state)
     char *path = pe_store_file(c->store, 0);
     assert_int_equal(truncate(path, 10), 0);
     limit_files(100);
-    const posenc_status status = pe_store_keep(c, 0, &err);
+    const posenc_status status = pe_store_save(c, 0, &err);
     limit_files(RLIM_INFINITY);
     assert_int_equal(status, POSENC_FILE);
     assert_non_null(strstr(err.message, "--resume"));
     FILE *from = fopen(path, "r");
     assert_int_equal(fseek(from, 0, SEEK_END) || ftell(from) != 10, 0); /* as it was */
     fclose(from);
-    assert_int_equal(pe_store_keep(c, 0, &err), POSENC_OK);
+    assert_int_equal(pe_store_save(c, 0, &err), POSENC_OK);
     pe_store_remove(c->store);
     assert_false(exists("out.partial"));
     free(path);

@@ -3,21 +3,19 @@
  * directory.c: a result directory appears whole, or not at all
  *
  * The idea   Everything is written into DIR.tmp.PID, which is then renamed to DIR. An older result is first
- *            renamed aside and removed last, so that whoever looks sees the old result or the new one, and
- *            never a mixture.
- * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if
- *            its results.json says that `compare` wrote it and lists every file in it. One file more, and it
- *            is refused.
- * Surprise   "." cannot be renamed and is somebody's working directory: it is refused with the mend.
- * Left over  DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old if that falls between two
- *            renames. The next comparison that goes there sweeps them up; an older result without a newer one
- *            goes back to DIR.
+ *            renamed to DIR.tmp.PID.old and removed last, so that whoever looks sees the old result or the
+ * new one, and never a mixture. Safety     Replacing a directory must not destroy anything else: it is
+ * replaced only if it is empty, or if its results.json says that `compare` wrote it and lists every file in
+ * it. One file more, and it is refused. Surprise   "." cannot be renamed and is somebody's working directory:
+ * it is refused with the mend. Remains    DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old
+ * if that falls between two renames. The next comparison that goes there sweeps them up; an older result
+ * without a newer one goes back to DIR.
  */
-#define _XOPEN_SOURCE 700 /* realpath, which glibc keeps from plain POSIX */
+#define _XOPEN_SOURCE 700 /* realpath, which glibc hides from plain POSIX */
 
 #include "train/jobs/directory.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +32,7 @@ enum { TAIL = 32 };
 
 static posenc_status refuse(posenc_error *err, const char *path, const char *why)
 {
-    return pe_train_fail(err, POSENC_ARGUMENT, "%.120s: %s", path, why);
+    return pe_fail(err, POSENC_ARGUMENT, "%.120s: %s", path, why);
 }
 
 static int is_dot(const char *name)
@@ -42,7 +40,7 @@ static int is_dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-char *pe_joined(const char *a, const char *between, const char *b)
+char *pe_directory_join(const char *a, const char *between, const char *b)
 {
     char *text = malloc(strlen(a) + strlen(between) + strlen(b) + 1);
     if (text)
@@ -53,7 +51,7 @@ char *pe_joined(const char *a, const char *between, const char *b)
 /* "files" of the results.json in that directory, or NULL if there is none that compare wrote. */
 static json_t *read_list(const char *path)
 {
-    char       *name   = pe_joined(path, "/", PE_RESULTS_NAME);
+    char       *name   = pe_directory_join(path, "/", PE_RESULTS_NAME);
     json_t     *json   = name ? json_load_file(name, 0, NULL) : NULL;
     json_t     *files  = json_incref(json_object_get(json, "files"));
     const char *format = json_string_value(json_object_get(json, "format"));
@@ -100,11 +98,10 @@ static posenc_status check_existing(const char *path, posenc_error *err)
     json_t *files = read_list(path);
     for (const struct dirent *entry; !status && (entry = readdir(dir));)
         if (!is_dot(entry->d_name) && !is_listed(files, entry->d_name))
-            status = pe_train_fail(
-                err, POSENC_ARGUMENT,
-                "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
-                "directory with -o",
-                path, entry->d_name);
+            status = pe_fail(err, POSENC_ARGUMENT,
+                             "%.100s: it holds \"%.60s\", which compare did not write and will not replace; "
+                             "name another directory with -o",
+                             path, entry->d_name);
     closedir(dir);
     json_decref(files);
     return status;
@@ -132,14 +129,13 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
     posenc_status status = POSENC_OK;
     snprintf(tail, sizeof tail, TEMPORARY "%ld", (long)getpid());
     *d           = (pe_directory){.path = pe_directory_trimmed(path)};
-    d->temporary = d->path ? pe_joined(d->path, tail, "") : NULL;
+    d->temporary = d->path ? pe_directory_join(d->path, tail, "") : NULL;
     if (!d->temporary)
-        status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
+        status = pe_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
     else if (mkdir(d->temporary, 0777))
-        status =
-            errno == ENOENT
-                ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
-                : pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
+        status = errno == ENOENT
+                     ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
+                     : pe_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
     if (status)
         release(d);
     return status;
@@ -169,7 +165,7 @@ static void remove_flat(const char *path)
 {
     DIR *dir = opendir(path);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *name = is_dot(entry->d_name) ? NULL : pe_joined(path, "/", entry->d_name);
+        char *name = is_dot(entry->d_name) ? NULL : pe_directory_join(path, "/", entry->d_name);
         if (name)
             unlink(name);
         free(name);
@@ -179,14 +175,14 @@ static void remove_flat(const char *path)
     rmdir(path);
 }
 
-/* Is `name` that of a half-written result of `base`, or with ASIDE that of an older one put aside for it? */
-static int is_left_over(const char *name, const char *base, const char *ending)
+/* Is `name` that of a half-written result of `base`, or with ASIDE that of an older one renamed for it? */
+static int is_remainder(const char *name, const char *base, const char *ending)
 {
     const size_t n = strlen(base);
     return !strncmp(name, base, n) && temporary_tail(name + n, ending) == name + n;
 }
 
-/* In its folder, what was left over and holds nothing that compare has not written; what was put aside goes
+/* In its folder, what remained and holds nothing that compare has not written; what had been renamed goes
    back where nothing came in its place. */
 void pe_directory_sweep(const char *path)
 {
@@ -195,9 +191,10 @@ void pe_directory_sweep(const char *path)
     char       *folder = slash ? strndup(whole, (size_t)(base - whole)) : strdup("./");
     DIR        *dir    = whole && folder ? opendir(folder) : NULL;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        const int aside = is_left_over(entry->d_name, base, ASIDE);
-        char     *found =
-            aside || is_left_over(entry->d_name, base, "") ? pe_joined(folder, entry->d_name, "") : NULL;
+        const int aside     = is_remainder(entry->d_name, base, ASIDE);
+        char     *found     = aside || is_remainder(entry->d_name, base, "")
+                                  ? pe_directory_join(folder, entry->d_name, "")
+                                  : NULL;
         const int goes_back = found && aside && access(whole, F_OK) && !rename(found, whole);
         if (found && !goes_back && !check_existing(found, NULL))
             remove_flat(found);
@@ -216,7 +213,7 @@ void pe_directory_discard(pe_directory *d)
     release(d);
 }
 
-/* rename() itself replaces an empty directory; a full one is put aside first and back if that fails. */
+/* rename() itself replaces an empty directory; a full one is renamed first and back if that fails. */
 static int replace(const pe_directory *d, const char *aside)
 {
     if (!rename(d->temporary, d->path))
@@ -235,16 +232,15 @@ static int replace(const pe_directory *d, const char *aside)
 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
 {
-    char         *aside  = pe_joined(d->temporary, "", ASIDE);
+    char         *aside  = pe_directory_join(d->temporary, "", ASIDE);
     posenc_status status = POSENC_OK;
     if (!aside)
-        status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);
+        status = pe_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);
     else if (access(d->path, F_OK) == 0 &&
              check_existing(d->path, err)) /* somebody may have written there since */
         status = POSENC_FILE;
     else if (replace(d, aside))
-        status = pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path,
-                               strerror(errno));
+        status = pe_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path, strerror(errno));
     free(aside);
     if (status)
         pe_directory_discard(d);

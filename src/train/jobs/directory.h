@@ -19,7 +19,7 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err);
 void          pe_directory_discard(pe_directory *d);
 
-/* Removes what processes have left that were killed while they wrote a result there: DIR.tmp.PID. Nobody else
+/* Removes the remains of processes that were killed while they wrote a result there: DIR.tmp.PID. No process
    may be writing one. */
 void pe_directory_sweep(const char *path);
 
@@ -27,10 +27,10 @@ void pe_directory_sweep(const char *path);
    memory. */
 char *pe_directory_trimmed(const char *path);
 
-/* Three texts one behind the other; malloc'd, NULL without memory. */
-char *pe_joined(const char *a, const char *b, const char *c);
+/* Three texts, one after the other; malloc'd, NULL without memory. */
+char *pe_directory_join(const char *a, const char *b, const char *c);
 
-/* The name under which results are kept; it lists the files of its directory in "files". */
+/* The file of the results; it lists the files of its directory in "files". */
 #define PE_RESULTS_NAME   "results.json"
 #define PE_RESULTS_FORMAT "posenc compare results"
 

@@ -2,10 +2,10 @@
 /*
  * extension_run.c: a trained model, read further in one way after the other
  *
- * A unit is one way at one factor f. It makes a model like the trained one but for its positions, gives it
+ * A unit is one way at one factor f. It makes a model like the trained one except for its positions, gives it
  * the trained weights, reads the held-out windows of 16 L, and, if it is to be tuned, trains it at f L for
- * some steps and reads them again. The trained model itself stays as it is, so units depend on it alone, and
- * a run that was killed goes on with the unit that it was in.
+ * some steps and reads them again. The trained model itself stays as it is, so units depend on nothing else,
+ * and a run that was killed resumes with the unit that it was in.
  *
  * Windows    One causal pass over 16 L holds the loss at every shorter length. Not where frequencies follow
  *            the length of the input (dynamic): there a pass over 16 L would read position 0 with the
@@ -19,19 +19,20 @@
 #include "train/jobs/extension.h"
 
 #include "train/model/optimiser.h"
-#include "train/fail.h"
+#include "base/status.h"
 #include "train/model/model.h"
 #include "train/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int pe_extension_tunes(const pe_extension_plan *plan, int factor)
+/* Is it tuned at that factor? */
+static int is_tuned(const pe_extension_plan *plan, int factor)
 {
-    return plan->extend == PE_EXTEND_FULL || (plan->extend == PE_EXTEND_BRIEF && factor == 0);
+    return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor == 0);
 }
 
-int64_t pe_extension_at(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket)
+int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket)
 {
     return (((int64_t)(way * PE_FACTORS + factor) * PE_TUNINGS + tuning) * PE_FAR_BUCKETS + bucket) *
            plan->windows;
@@ -40,7 +41,7 @@ int64_t pe_extension_at(const pe_extension_plan *plan, int way, int factor, int 
 /* Is it as it was at the first factor, as long as nothing is tuned? */
 static int is_copy(const pe_extension_plan *plan, int64_t unit)
 {
-    return unit % PE_FACTORS && pe_way_at(plan->ways[unit / PE_FACTORS])->flags & PE_EVERY_FACTOR;
+    return unit % PE_FACTORS && pe_ways[plan->ways[unit / PE_FACTORS]].every_factor;
 }
 
 /* ---------------------------------------------------------------- one unit ------------------ */
@@ -50,7 +51,7 @@ typedef struct unit {
     const pe_run_config     *config;
     const pe_model          *trained;
     const pe_way            *way;
-    int                      number, factor; /* of the way in its plan; of pe_factor_at */
+    int                      number, factor; /* of the way in its plan; of pe_way_factor */
     pe_run_progress         *progress;
     float                   *numbers;
     int                     *cancelled;
@@ -63,29 +64,29 @@ typedef struct unit {
 /* Windows of a batch at f L: as many bytes as in training. */
 static int64_t batch_of(const pe_extension_plan *p, int factor)
 {
-    const int64_t batch = p->batch / pe_factor_at(factor);
+    const int64_t batch = p->batch / pe_way_factor(factor);
     return batch > 1 ? batch : 1;
 }
 
 static int64_t passes_of(const pe_extension_plan *p, int factor, const pe_way *way)
 {
-    const int64_t fit      = batch_of(p, factor) * pe_factor_at(factor) / PE_FURTHEST,
+    const int64_t fit      = batch_of(p, factor) * pe_way_factor(factor) / PE_FURTHEST,
                   per_pass = fit > 1 ? fit : 1, once = (p->windows + per_pass - 1) / per_pass;
-    return way->flags & PE_EVERY_LENGTH ? PE_FAR_BUCKETS * once : once;
+    return way->every_length ? PE_FAR_BUCKETS * once : once;
 }
 
 static int64_t work_of(const void *self, int64_t number)
 {
     const pe_extension_plan *p      = self;
     const int                factor = (int)(number % PE_FACTORS);
-    const int64_t            passes = passes_of(p, factor, pe_way_at(p->ways[number / PE_FACTORS])),
-                  tunes             = pe_extension_tunes(p, factor);
+    const int64_t            passes = passes_of(p, factor, &pe_ways[p->ways[number / PE_FACTORS]]),
+                  tunes             = is_tuned(p, factor);
     return (is_copy(p, number) ? 0 : passes) + (tunes ? p->steps + passes : 0);
 }
 
-static posenc_status step_on(unit *u, posenc_error *err)
+static posenc_status count_unit(unit *u, posenc_error *err)
 {
-    return pe_advance(u->progress) ? pe_run_cancelled(u->cancelled, err) : POSENC_OK;
+    return pe_run_advance(u->progress) ? pe_run_cancelled(u->cancelled, err) : POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- the model ----------------- */
@@ -93,7 +94,7 @@ static posenc_status step_on(unit *u, posenc_error *err)
 static posenc_status model_create(unit *u, posenc_error *err)
 {
     char                spec[PE_LONGEST_SPEC];
-    const int64_t       f = pe_factor_at(u->factor), L = u->config->L;
+    const int64_t       f = pe_way_factor(u->factor), L = u->config->L;
     pe_model_config     config = pe_run_model_config(u->config);
     const posenc_dims   dims   = pe_model_dims(&config, 1, f * L);
     const posenc_status status = pe_way_spec(spec, u->way, f, &dims, err);
@@ -105,18 +106,18 @@ static posenc_status model_create(unit *u, posenc_error *err)
 }
 
 /* The rows of a table that another table takes over: as the way makes them, or the first L as they are. */
-static posenc_status take_rows(unit *u, float *to, const float *from, posenc_error *err)
+static posenc_status copy_rows(unit *u, float *to, const float *from, posenc_error *err)
 {
-    const int64_t L = u->config->L, width = u->trained->row_width, f = pe_factor_at(u->factor);
-    const int64_t count = u->way->flags & PE_EVERY_FACTOR ? PE_FURTHEST * L : f * L;
-    if (u->way->room)
+    const int64_t L = u->config->L, width = u->trained->row_width, f = pe_way_factor(u->factor);
+    const int64_t count = u->way->every_factor ? PE_FURTHEST * L : f * L;
+    if (u->way->encoding)
         return pe_way_rows(to, count, u->way, f, from, L, width, err);
     memcpy(to, from, (size_t)(L * width) * sizeof *to);
     return POSENC_OK;
 }
 
 /* Tensors have the same names in both models; the one that has another size is the table. */
-static posenc_status take_weights(unit *u, posenc_error *err)
+static posenc_status copy_weights(unit *u, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     for (int i = 0; i < u->model->weight_count && !status; i++) {
@@ -126,7 +127,7 @@ static posenc_status take_weights(unit *u, posenc_error *err)
         if (to->count == from->count)
             memcpy(there, here, (size_t)to->count * sizeof *there);
         else
-            status = take_rows(u, there, here, err);
+            status = copy_rows(u, there, here, err);
     }
     return status;
 }
@@ -135,28 +136,28 @@ static posenc_status unit_create(unit *u, posenc_error *err)
 {
     posenc_status status = model_create(u, err);
     if (!status)
-        status = take_weights(u, err);
+        status = copy_weights(u, err);
     if (status)
         return status;
     u->windows = malloc((size_t)pe_model_rows(u->model) * sizeof *u->windows);
     u->losses  = malloc((size_t)pe_model_tokens(u->model) * sizeof *u->losses);
-    return u->windows && u->losses
-               ? POSENC_OK
-               : pe_train_fail(err, POSENC_MEMORY, "extension: no memory for %s", u->way->name);
+    return u->windows && u->losses ? POSENC_OK
+                                   : pe_fail(err, POSENC_MEMORY, "extension: no memory for %s", u->way->name);
 }
 
 /* ---------------------------------------------------------------- reading ------------------- */
 
 static float *losses_at(const unit *u, int tuning, int bucket)
 {
-    return u->numbers + pe_extension_at(u->plan, u->number, u->factor, tuning, bucket);
+    return u->numbers + pe_extension_offset(u->plan, u->number, u->factor, tuning, bucket);
 }
 
 /* to[w] = mean loss of one window over a bucket; losses: of `count` windows of so many bytes, the first
    number `first`. */
 static void write_bucket(const unit *u, int tuning, int bucket, int64_t first, const pe_batch *batch)
 {
-    const int64_t from = pe_bucket_edge(u->config->L, bucket), end = pe_bucket_edge(u->config->L, bucket + 1);
+    const int64_t from = pe_stats_bucket_edge(u->config->L, bucket),
+                  end  = pe_stats_bucket_edge(u->config->L, bucket + 1);
     for (int64_t b = 0; b < batch->B; b++) {
         double sum = 0;
         for (int64_t p = from; p < end; p++)
@@ -180,7 +181,7 @@ static posenc_status read_length(unit *u, int tuning, int64_t length, int first,
         for (int k = first; k < end && !status; k++)
             write_bucket(u, tuning, k, w, &batch);
         if (!status)
-            status = step_on(u, err);
+            status = count_unit(u, err);
     }
     return status;
 }
@@ -188,10 +189,10 @@ static posenc_status read_length(unit *u, int tuning, int64_t length, int first,
 static posenc_status read_all(unit *u, int tuning, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
-    if (!(u->way->flags & PE_EVERY_LENGTH))
+    if (!(u->way->every_length))
         return read_length(u, tuning, PE_FURTHEST * u->config->L, 0, PE_FAR_BUCKETS, err);
     for (int k = 0; k < PE_FAR_BUCKETS && !status; k++)
-        status = read_length(u, tuning, pe_bucket_edge(u->config->L, k + 1), k, k + 1, err);
+        status = read_length(u, tuning, pe_stats_bucket_edge(u->config->L, k + 1), k, k + 1, err);
     return status;
 }
 
@@ -201,17 +202,17 @@ static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, i
 {
     double               loss;
     const pe_run_config *c      = u->config;
-    const int64_t        length = pe_factor_at(u->factor) * c->L, rows = u->model->config.batch;
+    const int64_t        length = pe_way_factor(u->factor) * c->L, rows = u->model->config.batch;
     const pe_descent     descent = {u->plan->steps, u->plan->warmup, u->plan->learning_rate, c->weight_decay,
                                     c->clip};
     const pe_batch       batch   = {.windows = u->windows, .B = rows, .length = length};
     /* draws that training did not use: number (step * rows + r) from c->steps * c->batch on */
     pe_text_batch(u->windows, c->text, length, rows, c->seed, (c->steps * c->batch + rows - 1) / rows + step);
-    return pe_descent_step(u->model, optimiser, &batch, &descent, step, &loss, finite, err);
+    return pe_optimiser_descend(u->model, optimiser, &batch, &descent, step, &loss, finite, err);
 }
 
 /* *finite = 0 if it diverged. */
-static posenc_status tune(unit *u, int *finite, posenc_error *err)
+static posenc_status tune_model(unit *u, int *finite, posenc_error *err)
 {
     pe_optimiser *optimiser;
     *finite              = 1;
@@ -219,38 +220,38 @@ static posenc_status tune(unit *u, int *finite, posenc_error *err)
     for (int64_t step = 0; step < u->plan->steps && !status && *finite; step++) {
         status = tune_step(u, optimiser, step, finite, err);
         if (!status)
-            status = step_on(u, err);
+            status = count_unit(u, err);
     }
     pe_optimiser_free(optimiser);
     return status;
 }
 
-static posenc_status do_unit(const void *self, const pe_run_config *config, const pe_model *trained,
-                             int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
-                             posenc_error *err)
+static posenc_status run_unit(const void *self, const pe_run_config *config, const pe_model *trained,
+                              int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
+                              posenc_error *err)
 {
     const pe_extension_plan *p     = self;
     unit                     u     = {.plan      = p,
                                       .config    = config,
                                       .trained   = trained,
-                                      .way       = pe_way_at(p->ways[number / PE_FACTORS]),
+                                      .way       = &pe_ways[p->ways[number / PE_FACTORS]],
                                       .number    = (int)(number / PE_FACTORS),
                                       .factor    = (int)(number % PE_FACTORS),
                                       .progress  = progress,
                                       .numbers   = numbers,
                                       .cancelled = cancelled};
-    const int                tunes = pe_extension_tunes(p, u.factor), copies = is_copy(p, number);
+    const int                tunes = is_tuned(p, u.factor), copies = is_copy(p, number);
     int                      finite = 1;
     posenc_status            status = POSENC_OK;
     if (copies)
-        memcpy(losses_at(&u, PE_UNTUNED, 0), numbers + pe_extension_at(p, u.number, 0, PE_UNTUNED, 0),
+        memcpy(losses_at(&u, PE_UNTUNED, 0), numbers + pe_extension_offset(p, u.number, 0, PE_UNTUNED, 0),
                (size_t)(PE_FAR_BUCKETS * p->windows) * sizeof *numbers);
     if (!copies || tunes)
         status = unit_create(&u, err);
     if (!status && !copies)
         status = read_all(&u, PE_UNTUNED, err);
     if (!status && tunes)
-        status = tune(&u, &finite, err);
+        status = tune_model(&u, &finite, err);
     if (!status && tunes && finite) /* a loss that is not leaves its numbers NaN: a finding, not an error */
         status = read_all(&u, PE_TUNED, err);
     pe_model_free(u.model);
@@ -259,15 +260,15 @@ static posenc_status do_unit(const void *self, const pe_run_config *config, cons
     return status;
 }
 
-pe_run_sequel pe_extension_sequel(pe_extension_plan *plan)
+pe_run_followup pe_extension_followup(pe_extension_plan *plan)
 {
     snprintf(plan->name, sizeof plan->name, "extension %s, %lld windows, %lld steps of %g after %lld",
-             pe_extend_name(plan->extend), (long long)plan->windows, (long long)plan->steps,
+             pe_preset_extent_name(plan->extend), (long long)plan->windows, (long long)plan->steps,
              plan->learning_rate, (long long)plan->warmup);
-    return (pe_run_sequel){.name  = plan->name,
-                           .self  = plan,
-                           .units = plan->way_count * PE_FACTORS,
-                           .count = pe_extension_at(plan, plan->way_count, 0, 0, 0),
-                           .work  = work_of,
-                           .unit  = do_unit};
+    return (pe_run_followup){.name  = plan->name,
+                             .self  = plan,
+                             .units = plan->way_count * PE_FACTORS,
+                             .count = pe_extension_offset(plan, plan->way_count, 0, 0, 0),
+                             .work  = work_of,
+                             .unit  = run_unit};
 }

@@ -3,7 +3,7 @@
 #include "train/jobs/job.h"
 
 #include "train/jobs/extension.h"
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,38 +23,33 @@ pe_job pe_job_at(const pe_compare *c, int64_t job)
     const int64_t seeds = c->config.preset.seeds, own = text_jobs(c),
                   on_text = own + pe_extension_runs(c->extension);
     pe_job j              = {.seed = job % seeds};
-    if (job < on_text) {
-        j.outcome  = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
-        j.label    = j.outcome->label;
-        j.config   = j.outcome->config;
-        j.result   = &j.outcome->runs[j.seed];
-        j.progress = &j.outcome->progress[j.seed];
-        j.ended    = &j.outcome->ended[j.seed];
-    } else {
-        j.cell     = pe_suite_run(c->suite, job - on_text, &j.seed);
-        j.label    = j.cell->label;
-        j.config   = j.cell->config;
-        j.result   = &j.cell->runs[j.seed];
-        j.progress = &j.cell->progress[j.seed];
-        j.ended    = &j.cell->ended[j.seed];
-    }
-    j.config.seed = (uint64_t)j.seed + 1;
+    if (job < on_text)
+        j.outcome = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
+    else
+        j.cell = pe_suite_run(c->suite, job - on_text, &j.seed);
+    pe_run_slot *run = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
+    j.label          = j.cell ? j.cell->label : j.outcome->label;
+    j.config         = j.cell ? j.cell->config : j.outcome->config;
+    j.result         = &run->result;
+    j.progress       = &run->progress;
+    j.ended          = &run->ended;
+    j.config.seed    = (uint64_t)j.seed + 1;
     return j;
 }
 
-/* ---------------------------------------------------------------- kept and sent ------------- */
+/* ---------------------------------------------------------------- saved and sent ------------ */
 
 posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
     *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
     if (!k->identity)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
+        return pe_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
     pe_run_list(k, &job->config, job->result);
     return POSENC_OK;
 }
 
 /* Arrays for a result that is not there yet. */
-static posenc_status make_room(pe_run_file *k, const pe_job *job, posenc_error *err)
+static posenc_status prepare_result(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
     *k                         = (pe_run_file){0};
     const posenc_status status = pe_run_result_create(job->result, &job->config, err);
@@ -69,13 +64,13 @@ static posenc_status check_right(const pe_job *job, posenc_error *err)
         const int     length = (int)(i / c->sequences);
         const int64_t count  = job->result->right[i];
         if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
-            return pe_train_fail(err, POSENC_FORMAT, "its right answers are not there");
+            return pe_fail(err, POSENC_FORMAT, "its right answers are not there");
     }
     return POSENC_OK;
 }
 
 /* A result that was filled in has ended; half of one goes. */
-static posenc_status finish(pe_run_file *k, const pe_job *job, posenc_status status, posenc_error *err)
+static posenc_status finish_result(pe_run_file *k, const pe_job *job, posenc_status status, posenc_error *err)
 {
     free(k->identity);
     if (!status)
@@ -91,10 +86,10 @@ posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const cha
                           posenc_error *err)
 {
     pe_run_file   k;
-    posenc_status status = make_room(&k, job, err);
+    posenc_status status = prepare_result(&k, job, err);
     if (!status)
         status = pe_run_file_take(&k, set, prefix, path, err);
-    return finish(&k, job, status, err);
+    return finish_result(&k, job, status, err);
 }
 
 static size_t packed_size(const pe_run_file *k)
@@ -122,16 +117,15 @@ char *pe_job_pack(const pe_job *job, size_t *n)
 posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, posenc_error *err)
 {
     pe_run_file   k;
-    posenc_status status = make_room(&k, job, err);
+    posenc_status status = prepare_result(&k, job, err);
     const char   *at     = bytes;
     if (!status && (n != packed_size(&k) || memcmp(bytes, k.identity, strlen(k.identity) + 1)))
-        status = pe_train_fail(
-            err, POSENC_FORMAT,
-            "compare: another process sent a run that it was not asked for; do all processes run "
-            "the same program?");
+        status = pe_fail(err, POSENC_FORMAT,
+                         "compare: another process sent a run that it was not asked for; do all processes "
+                         "run the same program?");
     if (!status)
         at += strlen(k.identity) + 1;
     for (int i = 0; i < k.count && !status; at += pe_run_file_bytes(&k.arrays[i++]))
         memcpy(k.arrays[i].tensor.data, at, pe_run_file_bytes(&k.arrays[i]));
-    return finish(&k, job, status, err);
+    return finish_result(&k, job, status, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job.h: the runs of a comparison by number: what workers take, files keep and processes send each other
+ * job.h: the runs of a comparison by number: what workers take, files hold and processes send each other
  *
  * Runs on the text come first, then those of models that are extended, then those on tasks, whose order
  * suite.h tells.
@@ -16,7 +16,7 @@ typedef struct pe_job {
     pe_cell         *cell;    /* NULL: a run on the text */
     const char      *label;
     int64_t          seed;   /* from 0 */
-    pe_run_config    config; /* whole, but for a checkpoint */
+    pe_run_config    config; /* whole, except for a checkpoint */
     pe_run_result   *result;
     pe_run_progress *progress;
     atomic_int      *ended; /* nonzero: there is a result, or an error */
@@ -26,7 +26,7 @@ int64_t pe_job_count(const pe_compare *c);
 pe_job  pe_job_at(const pe_compare *c, int64_t job);
 
 /* A finished run as arrays; free its identity. MEMORY. */
-posenc_status pe_job_list(pe_run_file *kept, const pe_job *job, posenc_error *err);
+posenc_status pe_job_list(pe_run_file *file, const pe_job *job, posenc_error *err);
 /* Its result from a set of arrays (run_file.h), whose identity must be that of the run; it has then ended. */
 posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
                           posenc_error *err);

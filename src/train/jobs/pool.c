@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crew.c: a counter, some threads, one who watches, and messages between processes
+ * pool.c: a queue of jobs, worker threads, one thread that watches, and messages between processes
  *
  * Jobs are independent and long (a training run), so a free worker takes the next number and nothing else is
- * shared. A worker that wants a job leaves a wish. The calling thread does no work: it wakes for every wish
- * and ten times a second, lays a number into a small box for each, and watches, so that progress, a signal or
- * a cancelled run need no further thread. Number 0 takes the numbers from its counter; another process asks
- * for them, as only this one thread may speak:
+ * shared. A worker that wants a job requests one. The calling thread does no work: it wakes for every request
+ * and ten times a second, puts a number into the queue for each, and watches, so that progress, a signal or a
+ * cancelled run need no further thread. Process 0 takes the numbers from its counter; another process asks
+ * for them, as only this one thread may send messages:
  *
- *     to number 0      ASK   a worker is free            from number 0   JOB   take this one; -1: none left
+ *     to process 0     ASK   a worker is free            from process 0  JOB   take this one; -1: no more
  *                      STOP  I was told to stop                          STOP  end what you do
  *                      BYE   I have ended
- *                      and news (crew.h)
+ *                      and those of pool.h
  *
  * A message is a number and bytes. Numbers mean the same everywhere, because every process has checked the
  * same configuration. If fewer threads can be started than asked for, those that run do all the work.
  */
 #include "train/jobs/pool.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 #include "train/jobs/ranks.h"
 
 #include <pthread.h>
@@ -26,24 +26,24 @@
 #include <string.h>
 #include <time.h>
 
-enum { ASK = PE_NEWS, JOB, STOP, BYE, NANOSECONDS = 1000000000, PERIOD = NANOSECONDS / 10 };
+enum { ASK = PE_MESSAGES, JOB, STOP, BYE, NANOSECONDS = 1000000000, PERIOD = NANOSECONDS / 10 };
 
-typedef struct crew {
-    const pe_crew_calls *calls;
-    int                  others;     /* number 0: processes that have not said BYE */
-    int                  is_stopped; /* everybody has been told */
+typedef struct pool {
+    const pe_pool_calls *calls;
+    int                  others;     /* process 0: processes that have not said BYE */
+    int                  is_stopped; /* all processes have been told */
     pthread_mutex_t      lock;       /* of all that follows */
     pthread_cond_t       changed;
-    int                  active; /* workers that have not ended */
-    int                  wishes; /* workers that wait and nobody has asked for */
+    int                  active;   /* workers that have not ended */
+    int                  requests; /* of workers, not yet served */
     int                  is_closed;
-    int64_t              box[PE_MOST_WORKERS]; /* [boxed] jobs for those who wait */
-    int                  boxed;
-} crew;
+    int64_t              queue[PE_MOST_WORKERS]; /* [queued] jobs for those that wait */
+    int                  queued;
+} pool;
 
 /* ---------------------------------------------------------------- messages ------------------ */
 
-static void send(int to, int kind, int64_t number, const void *data, size_t n)
+static void send_message(int to, int kind, int64_t number, const void *data, size_t n)
 {
     char *whole = malloc(sizeof number + n);
     if (!whole)
@@ -55,108 +55,108 @@ static void send(int to, int kind, int64_t number, const void *data, size_t n)
     free(whole);
 }
 
-void pe_crew_tell(pe_news news, int64_t job, const void *data, size_t n)
+void pe_pool_tell(pe_message message, int64_t job, const void *data, size_t n)
 {
-    send(0, (int)news, job, data, n);
+    send_message(0, (int)message, job, data, n);
 }
 
-/* ---------------------------------------------------------------- the box ------------------- */
+/* ---------------------------------------------------------------- the queue ----------------- */
 
-/* There are as many jobs as there were wishes, and no more workers than the box has room for. -1 closes it.
+/* There are as many jobs as there were requests, and no more workers than the queue has places. -1 closes it.
  */
-static void put(crew *c, int64_t job)
+static void enqueue(pool *p, int64_t job)
 {
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&p->lock);
     if (job < 0)
-        c->is_closed = 1;
+        p->is_closed = 1;
     else
-        c->box[c->boxed++] = job;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
+        p->queue[p->queued++] = job;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
 }
 
-/* Nobody shall begin anything more. */
-static void stop(crew *c)
+/* No further job is handed out. */
+static void stop_pool(pool *p)
 {
-    c->is_stopped = 1;
-    pthread_mutex_lock(&c->lock);
-    c->boxed = 0;
-    pthread_mutex_unlock(&c->lock);
-    put(c, -1);
+    p->is_stopped = 1;
+    pthread_mutex_lock(&p->lock);
+    p->queued = 0;
+    pthread_mutex_unlock(&p->lock);
+    enqueue(p, -1);
 }
 
 /* A job, or -1. */
-static int64_t take(crew *c)
+static int64_t dequeue(pool *p)
 {
-    pthread_mutex_lock(&c->lock);
-    c->wishes++;
-    pthread_cond_broadcast(&c->changed);
-    while (!c->is_closed && c->boxed == 0)
-        pthread_cond_wait(&c->changed, &c->lock);
-    const int64_t job = c->boxed ? c->box[--c->boxed] : -1;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_lock(&p->lock);
+    p->requests++;
+    pthread_cond_broadcast(&p->changed);
+    while (!p->is_closed && p->queued == 0)
+        pthread_cond_wait(&p->changed, &p->lock);
+    const int64_t job = p->queued ? p->queue[--p->queued] : -1;
+    pthread_mutex_unlock(&p->lock);
     return job;
 }
 
-static void *worker(void *at)
+static void *run_worker(void *at)
 {
-    crew *c = at;
-    for (int64_t job = take(c); job >= 0; job = take(c))
-        c->calls->work(c->calls->self, job);
-    pthread_mutex_lock(&c->lock);
-    c->active--;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
+    pool *p = at;
+    for (int64_t job = dequeue(p); job >= 0; job = dequeue(p))
+        p->calls->work(p->calls->self, job);
+    pthread_mutex_lock(&p->lock);
+    p->active--;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
-/* ---------------------------------------------------------------- the one who watches ------- */
+/* ---------------------------------------------------------------- the watching thread ------- */
 
-/* Until there is a wish, a worker has ended, or a tenth of a second has passed. */
-static void wait_a_moment(crew *c)
+/* Until there is a request, a worker has ended, or a tenth of a second has passed. */
+static void wait_for_change(pool *p)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until); /* what pthread_cond_timedwait reads unless told otherwise */
     until.tv_nsec += PERIOD;
     until.tv_sec += until.tv_nsec / NANOSECONDS;
     until.tv_nsec %= NANOSECONDS;
-    pthread_mutex_lock(&c->lock);
-    for (const int active = c->active; (c->wishes == 0 || c->is_closed) && c->active == active;)
-        if (pthread_cond_timedwait(&c->changed, &c->lock, &until))
+    pthread_mutex_lock(&p->lock);
+    for (const int active = p->active; (p->requests == 0 || p->is_closed) && p->active == active;)
+        if (pthread_cond_timedwait(&p->changed, &p->lock, &until))
             break;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&p->lock);
 }
 
-static void grant_wishes(crew *c)
+static void serve_requests(pool *p)
 {
-    pthread_mutex_lock(&c->lock);
-    const int wishes = c->is_closed ? 0 : c->wishes;
-    c->wishes        = 0;
-    pthread_mutex_unlock(&c->lock);
-    for (int i = 0; i < wishes; i++)
+    pthread_mutex_lock(&p->lock);
+    const int requests = p->is_closed ? 0 : p->requests;
+    p->requests        = 0;
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < requests; i++)
         if (pe_ranks_here())
-            send(0, ASK, 0, NULL, 0);
+            send_message(0, ASK, 0, NULL, 0);
         else
-            put(c, c->calls->next(c->calls->self));
+            enqueue(p, p->calls->next(p->calls->self));
 }
 
-static void answer(crew *c, int from, int kind, int64_t number, const char *rest, size_t n)
+static void handle(pool *p, int from, int kind, int64_t number, const char *rest, size_t n)
 {
-    const pe_crew_calls *call = c->calls;
+    const pe_pool_calls *call = p->calls;
     if (kind == ASK)
-        send(from, JOB, c->is_stopped ? -1 : call->next(call->self), NULL, 0);
-    else if (kind == JOB && !c->is_stopped)
-        put(c, number);
+        send_message(from, JOB, p->is_stopped ? -1 : call->next(call->self), NULL, 0);
+    else if (kind == JOB && !p->is_stopped)
+        enqueue(p, number);
     else if (kind == STOP) {
-        stop(c);
+        stop_pool(p);
         call->stop(call->self);
     } else if (kind == BYE)
-        c->others--;
-    else if (kind < PE_NEWS)
-        call->hear(call->self, (pe_news)kind, number, rest, n);
+        p->others--;
+    else if (kind < PE_MESSAGES)
+        call->receive(call->self, (pe_message)kind, number, rest, n);
 }
 
-static void listen(crew *c)
+static void receive_messages(pool *p)
 {
     int     from, kind;
     void   *data;
@@ -165,62 +165,61 @@ static void listen(crew *c)
     while (pe_ranks_receive(&from, &kind, &data, &n)) {
         if (n >= sizeof number) {
             memcpy(&number, data, sizeof number);
-            answer(c, from, kind, number, (char *)data + sizeof number, n - sizeof number);
+            handle(p, from, kind, number, (char *)data + sizeof number, n - sizeof number);
         }
         free(data);
     }
 }
 
-/* The first who stops tells number 0, which tells everybody. */
-static void tell_stop(crew *c)
+/* The first that stops tells process 0, which tells all others. */
+static void send_stop(pool *p)
 {
-    stop(c);
+    stop_pool(p);
     if (pe_ranks_here())
-        send(0, STOP, 0, NULL, 0);
+        send_message(0, STOP, 0, NULL, 0);
     else
         for (int r = 1; r < pe_ranks_count(); r++)
-            send(r, STOP, 0, NULL, 0);
+            send_message(r, STOP, 0, NULL, 0);
 }
 
-static void look_after(crew *c)
+static void watch_workers(pool *p)
 {
     int is_told = 0, is_over = 0;
     while (!is_over) {
-        wait_a_moment(c);
-        grant_wishes(c);
-        listen(c);
-        pthread_mutex_lock(&c->lock);
-        is_over = c->active == 0 && c->others == 0;
-        pthread_mutex_unlock(&c->lock);
-        if (c->calls->watch(c->calls->self) && !is_told) {
+        wait_for_change(p);
+        serve_requests(p);
+        receive_messages(p);
+        pthread_mutex_lock(&p->lock);
+        is_over = p->active == 0 && p->others == 0;
+        pthread_mutex_unlock(&p->lock);
+        if (p->calls->watch(p->calls->self) && !is_told) {
             is_told = 1;
-            tell_stop(c);
+            send_stop(p);
         }
     }
     if (pe_ranks_here())
-        send(0, BYE, 0, NULL, 0);
+        send_message(0, BYE, 0, NULL, 0);
 }
 
-posenc_status pe_crew_run(const pe_crew_calls *calls, int workers, posenc_error *err)
+posenc_status pe_pool_run(const pe_pool_calls *calls, int workers, posenc_error *err)
 {
-    crew      c = {.calls = calls, .others = pe_ranks_here() ? 0 : pe_ranks_count() - 1, .active = workers};
+    pool      p = {.calls = calls, .others = pe_ranks_here() ? 0 : pe_ranks_count() - 1, .active = workers};
     pthread_t threads[PE_MOST_WORKERS];
     int       started = 0;
-    pthread_mutex_init(&c.lock, NULL);
-    pthread_cond_init(&c.changed, NULL);
-    while (started < workers && !pthread_create(&threads[started], NULL, worker, &c))
+    pthread_mutex_init(&p.lock, NULL);
+    pthread_cond_init(&p.changed, NULL);
+    while (started < workers && !pthread_create(&threads[started], NULL, run_worker, &p))
         started++;
-    pthread_mutex_lock(&c.lock);
-    c.active -= workers - started;
-    pthread_mutex_unlock(&c.lock);
+    pthread_mutex_lock(&p.lock);
+    p.active -= workers - started;
+    pthread_mutex_unlock(&p.lock);
     if (started == 0 && workers > 0)
-        tell_stop(&c);
-    look_after(&c);
+        send_stop(&p);
+    watch_workers(&p);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    pthread_cond_destroy(&c.changed);
-    pthread_mutex_destroy(&c.lock);
-    return started > 0 || workers == 0
-               ? POSENC_OK
-               : pe_train_fail(err, POSENC_MEMORY, "no worker thread could be started");
+    pthread_cond_destroy(&p.changed);
+    pthread_mutex_destroy(&p.lock);
+    return started > 0 || workers == 0 ? POSENC_OK
+                                       : pe_fail(err, POSENC_MEMORY, "no worker thread could be started");
 }

@@ -5,12 +5,13 @@
  * Numbers are those of docs/experiments.md; step counts are fixed and never adapted to the clock, so that the
  * same command gives the same table on any machine. `default` has the encodings of `quick` and three more;
  * `full` all encodings that a causal model can use, and combinations; `huge` a larger model. Tasks are {name,
- * steps, seeds} (task.h); extension: extension.h. Nobody need wait for `huge` on one machine.
+ * steps, seeds} (task.h); extension: extension.h. `huge` is meant for several machines.
  */
 #include "train/jobs/preset.h"
 
-#include "train/tasks/task.h"
+#include "base/status.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // clang-format off
@@ -28,7 +29,7 @@
     "sinusoidal2d[preset=mocov3],sinusoidal2d[preset=timm],sinusoidal2d[preset=big_vision]," \
     "sinusoidal_nd,absolute_distance,swin,swin_v2"
 
-static const pe_preset presets[] = {
+const pe_preset pe_presets[PE_PRESETS] = {
     {.name = "quick", .summary = "seven encodings, one seed, 500 steps: about a minute on two cores",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 500, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 200, 1}}, SMALL_MODEL},
@@ -57,17 +58,107 @@ static const pe_preset presets[] = {
 };
 // clang-format on
 
-enum { PRESETS = sizeof presets / sizeof *presets };
-
-const pe_preset *pe_preset_at(int index)
-{
-    return index >= 0 && index < PRESETS ? &presets[index] : NULL;
-}
+enum { NAME = 64 };
 
 const pe_preset *pe_preset_find(const char *name)
 {
-    for (int i = 0; i < PRESETS; i++)
-        if (!strcmp(presets[i].name, name))
-            return &presets[i];
+    for (int i = 0; i < PE_PRESETS; i++)
+        if (!strcmp(pe_presets[i].name, name))
+            return &pe_presets[i];
     return NULL;
+}
+
+/* ---------------------------------------------------------------- words --------------------- */
+
+static const char *const languages[] = {"en", "zh"};              /* ORDER pe_language */
+static const char *const extents[]   = {"none", "brief", "full"}; /* ORDER pe_preset_extent */
+
+enum { LANGUAGES = sizeof languages / sizeof *languages, EXTENTS = sizeof extents / sizeof *extents };
+
+/* The number of a word, or -1. */
+static int word_of(const char *const words[], int count, const char *word)
+{
+    while (--count >= 0 && strcmp(words[count], word) != 0)
+        continue;
+    return count;
+}
+
+posenc_status pe_preset_read_language(pe_language *language, const char *word, posenc_error *err)
+{
+    const int i = word_of(languages, LANGUAGES, word);
+    *language   = i < 0 ? PE_ENGLISH : (pe_language)i;
+    return i >= 0 ? POSENC_OK
+                  : pe_fail(err, POSENC_ARGUMENT, "lang: \"%.20s\" is not known; it must be en or zh", word);
+}
+
+const char *pe_preset_language_code(pe_language language)
+{
+    return languages[language];
+}
+
+posenc_status pe_preset_read_extent(pe_preset_extent *extent, const char *word, posenc_error *err)
+{
+    const int i = word_of(extents, EXTENTS, word);
+    *extent     = i < 0 ? PE_EXTENT_NONE : (pe_preset_extent)i;
+    return i >= 0 ? POSENC_OK
+                  : pe_fail(err, POSENC_ARGUMENT,
+                            "extension: \"%.40s\" is not known; it must be none, brief or full", word);
+}
+
+const char *pe_preset_extent_name(pe_preset_extent extent)
+{
+    return extents[extent];
+}
+
+/* ---------------------------------------------------------------- tasks --------------------- */
+
+static posenc_status refuse_task(const char *name, posenc_error *err)
+{
+    char known[256] = "";
+    for (int i = 0; i < PE_TASKS; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 pe_tasks[i].name);
+    return pe_fail(err, POSENC_ARGUMENT, "tasks: there is no task \"%.40s\"; there are: %s; or none", name,
+                   known);
+}
+
+static posenc_status add_task(const pe_task **tasks, int *count, const char *name, posenc_error *err)
+{
+    const pe_task *task = pe_task_find(name);
+    if (!task)
+        return refuse_task(name, err);
+    for (int i = 0; i < *count; i++)
+        if (tasks[i] == task)
+            return pe_fail(err, POSENC_ARGUMENT, "tasks: %s is named twice; give it once", name);
+    tasks[(*count)++] = task;
+    return POSENC_OK;
+}
+
+posenc_status pe_preset_read_tasks(const pe_task **tasks, int *count, const char *list, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    *count               = 0;
+    if (!strcmp(list, "none"))
+        return POSENC_OK;
+    for (;;) {
+        const size_t n = strcspn(list, ",");
+        char         name[NAME];
+        snprintf(name, sizeof name, "%.*s", (int)(n < NAME ? n : NAME - 1), list);
+        status = add_task(tasks, count, name, err);
+        if (status || !list[n])
+            return status;
+        list += n + 1;
+    }
+}
+
+posenc_status pe_preset_choose_tasks(const pe_task **tasks, int *count, const pe_compare_config *c,
+                                     posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    *count               = 0;
+    if (c->tasks)
+        return pe_preset_read_tasks(tasks, count, c->tasks, err);
+    for (int i = 0; i < PE_MOST_TASKS && c->preset.tasks[i].name && !status; i++)
+        status = add_task(tasks, count, c->preset.tasks[i].name, err);
+    return status;
 }

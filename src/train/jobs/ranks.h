@@ -2,9 +2,9 @@
 /*
  * ranks.h: several processes that work on one comparison, started by mpirun or srun
  *
- * Built with -DPOSENC_MPI=ON these are MPI's (ranks_mpi.c); otherwise there is one process, number 0, and
- * nobody to talk to (ranks_alone.c). Number 0 speaks: it reads the text, prints, and writes files. All calls
- * come from the thread that called pe_ranks_begin.
+ * Built with -DPOSENC_MPI=ON these are MPI's; otherwise there is one process, number 0, and nobody to talk
+ * to. Number 0 speaks: it reads the text, prints, and writes files. All calls come from the thread that
+ * called pe_ranks_begin.
  */
 #ifndef PE_TRAIN_RANKS_H
 #define PE_TRAIN_RANKS_H
@@ -26,7 +26,7 @@ posenc_status pe_ranks_agree(posenc_status status, posenc_error *err);
 
 /* One message. `to` must be receiving from time to time, as long ones wait for that. */
 void pe_ranks_send(int to, int kind, const void *data, size_t n);
-/* The next message, if one has arrived: 1, and *data is malloc'd with a zero byte behind it; 0 if there is
+/* The next message, if one has arrived: 1, and *data is malloc'd with a zero byte after it; 0 if there is
    none. */
 int pe_ranks_receive(int *from, int *kind, void **data, size_t *n);
 

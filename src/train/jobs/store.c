@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store.c: what a comparison has done, kept while it goes on and afterwards
+ * store.c: what a comparison has done, saved while it goes on and afterwards
  *
- * Why beside DIR   DIR appears whole and holds the older result until then; what is unfinished has a place of
+ * Why next to DIR  DIR appears whole and holds the older result until then; what is unfinished has a place of
  *                  its own, so that nobody takes it for a result.
  * A run            is found again by its identity (run.h): the very same run, or none. So the same command
  *                  goes on where it was, and a command that asks for more - further seeds, another encoding -
  *                  takes over what it shares with the one before. Its file is there whole or not at all; the
  *                  finished run takes the place of its checkpoint.
- * Nothing          is thrown away for lack of a word. Without --resume a directory that keeps something is
- *                  refused, and with it one that keeps runs of another comparison; both sentences say what
- *                  to do. What cannot be read is left aside with a note, and its run trained again.
+ * Nothing          is thrown away unasked. Without --resume a directory that holds something is refused, and
+ *                  with it one that holds runs of another comparison; both sentences say what to do. What
+ *                  cannot be read is ignored with a note, and its run trained again.
  * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
  *                  there is none.
  * Removing         takes runs, lock and temporary files, and nothing else.
@@ -20,8 +20,9 @@
 #include "train/jobs/store.h"
 
 #include "train/jobs/directory.h"
-#include "train/fail.h"
+#include "base/status.h"
 #include "train/jobs/job.h"
+#include "train/jobs/ranks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +35,7 @@
 
 enum { NONE = -1, LONGEST_NOTE = 640, LONGEST_DIFFERENCE = 240, DIGITS = PE_RUN_NAME - 1 };
 /* What an entry of DIR.partial is. */
-enum { STRANGER, RUN = 1, TEMPORARY = 2, LOCK = 4 };
+enum { FOREIGN, RUN = 1, TEMPORARY = 2, LOCK = 4 };
 
 struct pe_store {
     char *path;                 /* DIR.partial */
@@ -45,18 +46,18 @@ struct pe_store {
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to look for what was kept");
+    return pe_fail(err, POSENC_MEMORY, "compare: no memory to look for what was kept");
 }
 
-static posenc_status refuse(const pe_store *s, const char *what, posenc_error *err)
+static posenc_status refuse_file(const pe_store *s, const char *what, posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_FILE,
-                         "%.150s: %s: %s; mend that and start again with --resume: what was kept before is "
-                         "still there",
-                         s->path, what, strerror(errno));
+    return pe_fail(
+        err, POSENC_FILE,
+        "%.150s: %s: %s; mend that and start again with --resume: what was kept before is still there",
+        s->path, what, strerror(errno));
 }
 
-static posenc_status create(pe_compare *c, posenc_error *err)
+static posenc_status name_runs(pe_compare *c, posenc_error *err)
 {
     const int64_t count  = pe_job_count(c);
     pe_store     *s      = calloc(1, sizeof *s);
@@ -64,8 +65,8 @@ static posenc_status create(pe_compare *c, posenc_error *err)
     c->store             = s;
     if (s && result) {
         s->lock  = NONE;
-        s->path  = pe_joined(result, ".partial", "");
-        s->older = pe_joined(result, "/", PE_RUNS_NAME);
+        s->path  = pe_directory_join(result, ".partial", "");
+        s->older = pe_directory_join(result, "/", PE_RUNS_NAME);
         s->names = malloc((size_t)count * sizeof *s->names);
     }
     free(result);
@@ -97,7 +98,7 @@ char *pe_store_file(const pe_store *store, int64_t job)
 {
     char name[DIGITS + sizeof ".npz"];
     snprintf(name, sizeof name, "%s.npz", store->names[job]);
-    return pe_joined(store->path, "/", name);
+    return pe_directory_join(store->path, "/", name);
 }
 
 /* ---------------------------------------------------------------- entries ------------------- */
@@ -107,9 +108,9 @@ static int kind_of(const char *entry)
     if (!strcmp(entry, "lock"))
         return LOCK;
     if (strspn(entry, "0123456789abcdef") != DIGITS || strncmp(entry + DIGITS, ".npz", 4))
-        return STRANGER;
+        return FOREIGN;
     entry += DIGITS + 4;
-    return !*entry ? RUN : !strncmp(entry, ".tmp.", 5) ? TEMPORARY : STRANGER;
+    return !*entry ? RUN : !strncmp(entry, ".tmp.", 5) ? TEMPORARY : FOREIGN;
 }
 
 static void remove_those(const pe_store *s, int kinds)
@@ -139,7 +140,7 @@ __attribute__((format(printf, 2, 3))) static void note(pe_compare *c, const char
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    char *longer = pe_joined(c->notes ? c->notes : "", text, "\n");
+    char *longer = pe_directory_join(c->notes ? c->notes : "", text, "\n");
     if (longer) {
         free(c->notes);
         c->notes = longer;
@@ -147,7 +148,7 @@ __attribute__((format(printf, 2, 3))) static void note(pe_compare *c, const char
 }
 
 /* The identity of a run of ours on the same: the text, or that task. NULL if there is none. */
-static char *kin_of(const pe_compare *c, const char *identity)
+static char *related_identity(const pe_compare *c, const char *identity)
 {
     for (int64_t job = 0; job < pe_job_count(c); job++) {
         const pe_job j = pe_job_at(c, job);
@@ -159,19 +160,18 @@ static char *kin_of(const pe_compare *c, const char *identity)
     return NULL;
 }
 
-/* A file was kept by a comparison that is not this one. */
-static posenc_status refuse_stranger(const search *s, const char *identity, posenc_error *err)
+/* A file was saved by a comparison that is not this one. */
+static posenc_status refuse_foreign_run(const search *s, const char *identity, posenc_error *err)
 {
     char  difference[LONGEST_DIFFERENCE] = "";
-    char *mine                           = kin_of(s->c, identity);
+    char *mine                           = related_identity(s->c, identity);
     if (mine)
-        pe_identity_difference(difference, sizeof difference, identity, mine);
+        pe_run_identity_difference(difference, sizeof difference, identity, mine);
     free(mine);
-    return pe_train_fail(err, POSENC_ARGUMENT,
-                         "%.120s: %.120s is a run of another comparison (%s); give the same command, "
-                         "another -o, or remove it",
-                         s->c->store->path, s->file,
-                         difference[0] ? difference : "an encoding, task or seed not asked for");
+    return pe_fail(
+        err, POSENC_ARGUMENT,
+        "%.120s: %.120s is a run of another comparison (%s); give the same command, another -o, or remove it",
+        s->c->store->path, s->file, difference[0] ? difference : "an encoding, task or seed not asked for");
 }
 
 /* ---------------------------------------------------------------- looking ------------------- */
@@ -216,7 +216,7 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
         else
             note(s->c, "%.200s; its run is trained again", why.message);
     }
-    const posenc_status status = is_ours || s->is_older ? POSENC_OK : refuse_stranger(s, identity, err);
+    const posenc_status status = is_ours || s->is_older ? POSENC_OK : refuse_foreign_run(s, identity, err);
     free(identity);
     return status;
 }
@@ -246,8 +246,9 @@ static posenc_status for_files(search *s, int purpose, posenc_error *err)
     DIR          *dir    = opendir(s->c->store->path);
     for (const struct dirent *entry; dir && !status && (entry = readdir(dir));) {
         posenc_arrays set = {0};
-        char *path = kind_of(entry->d_name) == RUN ? pe_joined(s->c->store->path, "/", entry->d_name) : NULL;
-        s->file    = entry->d_name;
+        char         *path =
+            kind_of(entry->d_name) == RUN ? pe_directory_join(s->c->store->path, "/", entry->d_name) : NULL;
+        s->file = entry->d_name;
         if (path && posenc_arrays_read(&set, path, NULL) != POSENC_MEMORY)
             status = look_into(s, purpose, &set, path, err);
         posenc_arrays_free(&set);
@@ -284,16 +285,15 @@ static posenc_status take_older(search *s, posenc_error *err)
 posenc_status pe_store_look(pe_compare *c, posenc_error *err)
 {
     search        s      = {.c = c};
-    posenc_status status = create(c, err);
+    posenc_status status = name_runs(c, err);
     if (status || pe_ranks_here())
         return status;
     status = for_files(&s, c->config.resume ? TAKE : COUNT, err);
     if (!status && !c->config.resume && s.finished + s.begun > 0)
-        return pe_train_fail(
-            err, POSENC_ARGUMENT,
-            "%.120s: it keeps %d finished runs and %d begun ones of a comparison that did not end; "
-            "--resume goes on with it, or remove that directory",
-            c->store->path, s.finished, s.begun);
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "%.120s: it keeps %d finished runs and %d begun ones of a comparison that did not "
+                       "end; --resume goes on with it, or remove that directory",
+                       c->store->path, s.finished, s.begun);
     if (status || !c->config.resume)
         return status;
     if (s.finished == 0)
@@ -309,16 +309,16 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
 static posenc_status take_lock(pe_store *s, posenc_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char        *path  = pe_joined(s->path, "/lock", "");
+    char        *path  = pe_directory_join(s->path, "/lock", "");
     s->lock            = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : NONE;
     free(path);
     if (s->lock == NONE)
-        return refuse(s, "it cannot be written", err);
+        return refuse_file(s, "it cannot be written", err);
     if (fcntl(s->lock, F_SETLK, &whole) && (errno == EACCES || errno == EAGAIN))
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "%.150s: another posenc compare is at work there; wait for it or name another "
-                             "directory with -o",
-                             s->path);
+        return pe_fail(
+            err, POSENC_ARGUMENT,
+            "%.150s: another posenc compare is at work there; wait for it or name another directory with -o",
+            s->path);
     return POSENC_OK;
 }
 
@@ -326,7 +326,7 @@ posenc_status pe_store_open(pe_compare *c, posenc_error *err)
 {
     search s = {.c = c};
     if (mkdir(c->store->path, 0777) && errno != EEXIST)
-        return refuse(c->store, "it cannot be made", err);
+        return refuse_file(c->store, "it cannot be made", err);
     if (pe_ranks_here())
         return POSENC_OK;
     const posenc_status status = take_lock(c->store, err);
@@ -337,7 +337,7 @@ posenc_status pe_store_open(pe_compare *c, posenc_error *err)
     return for_files(&s, CLEAN, err);
 }
 
-posenc_status pe_store_keep(const pe_compare *c, int64_t job, posenc_error *err)
+posenc_status pe_store_save(const pe_compare *c, int64_t job, posenc_error *err)
 {
     pe_run_file   k;
     const pe_job  j      = pe_job_at(c, job);
@@ -350,7 +350,7 @@ posenc_status pe_store_keep(const pe_compare *c, int64_t job, posenc_error *err)
     return status;
 }
 
-/* A run as part of the archive, but for a second one of the same name. */
+/* A run as part of the archive, except a second one of the same name. */
 static posenc_status add_run(posenc_arrays *set, const pe_job *job, const char *name, posenc_error *err)
 {
     char        prefix[PE_RUN_NAME + 1], first[PE_RUN_NAME + 4];
@@ -361,7 +361,7 @@ static posenc_status add_run(posenc_arrays *set, const pe_job *job, const char *
         return POSENC_OK;
     posenc_status status = pe_job_list(&k, job, err);
     if (!status && !pe_run_file_add(set, prefix, &k))
-        status = pe_train_fail(err, POSENC_MEMORY, "compare: no memory to write the runs");
+        status = pe_fail(err, POSENC_MEMORY, "compare: no memory to write the runs");
     free(k.identity);
     return status;
 }

@@ -9,26 +9,23 @@
 #define PE_TRAIN_SUITE_H
 
 #include "train/jobs/preset.h"
-#include "train/run/statistics.h"
-#include "train/report/table.h"
+#include "train/run/stats.h"
 #include "train/run/run.h"
 
-enum { PE_CELL_TEXT = 1024 };
+enum { PE_CELL_TEXT = PE_LONGEST_SPEC };
 
 typedef struct pe_cell {
-    const pe_task   *task;
-    const char      *label;                /* of the encoding, as it was asked for: the suite's */
-    int              is_plain;             /* a name of the registry and nothing else */
-    char             spec[PE_CELL_TEXT];   /* complete */
-    char             reason[PE_CELL_TEXT]; /* why it does not take part; "" if it does */
-    int              is_unasked;           /* it stands here for other tasks: that needs no note */
-    pe_run_config    config;               /* but for the seed, of every run */
-    int64_t          seeds;
-    pe_run_result   *runs;     /* [seeds] */
-    pe_run_progress *progress; /* [seeds] */
-    atomic_int      *ended;    /* [seeds] 1 + the run's status, or 0 while there is no result */
+    const pe_task *task;
+    const char    *label;                /* of the encoding, as it was asked for: the suite's */
+    int            is_plain;             /* a name of the registry and nothing else */
+    char           spec[PE_CELL_TEXT];   /* complete */
+    char           reason[PE_CELL_TEXT]; /* why it does not take part; "" if it does */
+    int            is_unasked;           /* it is here for other tasks: that needs no note */
+    pe_run_config  config;               /* except the seed, of every run */
+    int64_t        seeds;
+    pe_run_slot   *runs; /* [seeds]; NULL: none */
 
-    /* From here on: set by pe_suite_measure once all runs have finished. */
+    /* From here on: set by pe_rates_measure once all runs have finished. */
     int         is_complete, diverged;
     pe_interval accuracy[PE_TASK_LENGTHS]; /* of answers; Wilson with n = sequences: the answers of one depend
                                               on each other */
@@ -42,45 +39,25 @@ typedef struct pe_cell {
 } pe_cell;
 
 typedef struct pe_suite {
-    const pe_task **tasks; /* [task_count] */
-    int             task_count;
+    const pe_task *tasks[PE_MOST_TASKS]; /* [task_count] */
+    int            task_count;
     char (*labels)[PE_CELL_TEXT]; /* [label_count] */
-    int        label_count;
-    pe_cell   *cells;      /* [task_count, label_count] */
-    double    *reciprocal; /* [label_count] mean of 1 / rank over the tasks in which it has one */
-    int       *order;      /* [label_count] of rows in tables: best mean first */
-    pe_column *columns;    /* of pe_compare_tasks */
+    int      label_count;
+    pe_cell *cells;      /* [task_count, label_count] */
+    double  *reciprocal; /* [label_count] mean of 1 / rank over the tasks in which it has one */
+    int     *order;      /* [label_count] of rows in tables: best mean first */
 } pe_suite;
 
-typedef struct pe_suite_config {
-    const pe_preset   *preset;
-    const char        *tasks; /* "NAME,..." or "none"; NULL: the preset's */
-    int64_t            steps; /* of every task; 0: the preset's, or the task's own */
-    int64_t            seeds; /* of every task; 0: the preset's */
-    const char *const *labels;
-    int                label_count;
-} pe_suite_config;
-
-/* Tries every encoding on every task; those that cannot do it get a reason. */
-posenc_status pe_suite_create(pe_suite **suite, const pe_suite_config *config, posenc_error *err);
+/* The tasks of a comparison whose encodings are known: tries every encoding on every task; those that cannot
+   do it get a reason. */
+posenc_status pe_suite_create(pe_suite **suite, const pe_compare *c, posenc_error *err);
 void          pe_suite_free(pe_suite *suite); /* NULL is fine */
 
 pe_cell *pe_suite_cell(const pe_suite *suite, int task, int label);
-/* The cell of a task's name and an encoding's with standard settings; NULL if there is none. */
-const pe_cell *pe_suite_find(const pe_suite *suite, const char *task, const char *encoding);
 
 /* Runs are numbered from 0: task by task, encoding by encoding, seed by seed. */
 int64_t pe_suite_runs(const pe_suite *suite);
 /* The cell of a run, and which of its seeds it is, from 0. */
 pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed);
-/* Of one finished run: the share of answers that are right, and of sequences all of whose are. */
-double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length);
-double pe_cell_exact(const pe_cell *cell, int64_t seed, int length);
-/* Rates, ranks and the order of the rows, of what has finished. */
-posenc_status pe_suite_measure(pe_suite *suite, posenc_error *err);
-/* a - b of two complete cells of one task: share of exact matches at a length, paired; positive where a has
-   more. */
-posenc_status pe_suite_exact_difference(const pe_cell *a, const pe_cell *b, int length,
-                                        pe_interval *difference, posenc_error *err);
 
 #endif

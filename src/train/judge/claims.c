@@ -13,16 +13,17 @@
  *            the report says so. A sentence holds or does not where all that was measured for it says so,
  * else in part. Its limits are those of this project's words (docs/properties.md, section 8 of
  *            docs/experiments.md), not of the text that makes the claim: it names none.
- * No verdict by rule and with the reason. Losses need the next byte as what is predicted, standard settings,
+ * No verdict by rule and with the reason. Losses need the next byte as what is predicted, default settings,
  * 24 held-out windows, the model and the steps that the thresholds are for, and no strange text, whose loss
  * without positions (BASELINE in checks.def) is not 2 % above the best at L. Tasks do not depend on the text.
- * That tokens without positions are a bag, and that a shift changes nothing where scores see differences
- * alone, are theorems, which need no training either; that a shift changes something must be learned first.
+ * That tokens without positions are a bag, and that a shift changes nothing where scores see only
+ * differences, are theorems, which need no training either; that a shift changes something must be learned
+ * first.
  */
-#include "train/jobs/extension.h"
+#include "train/judge/judge.h"
 
 #include "measure/measure.h"
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <assert.h>
 #include <math.h>
@@ -44,7 +45,7 @@ typedef enum quantity {
     RATIO,
     BREAK,
     DIFFERENCE,
-    APART,
+    MAGNITUDE,
     ANGLE,
     CONCAT,
     EXTENDED,
@@ -57,7 +58,7 @@ typedef enum quantity {
     LAST
 } quantity; /* in the order of what they are measured of: kind_of */
 
-typedef struct row {
+typedef struct claim_row {
     int         number; /* of a check */
     quantity    quantity;
     const char *of, *with;
@@ -66,18 +67,18 @@ typedef struct row {
     double limit;
     enum whom { NAMED, OTHERS, BY_DISTANCE } whom;
     int64_t     steps;
-    const char *less;
-    int         less_tuning;
+    const char *minus;
+    int         minus_tuning;
     const char *words;
-} row;
+} claim_row;
 
-static const row checks[] = {
+static const claim_row checks[] = {
 #define CHECK(...) {__VA_ARGS__, .words = NULL},
 #include "train/judge/checks.def"
 #undef CHECK
 };
 
-static const row rows[] = {
+static const claim_row rows[] = {
 #define CLAIM(tutorials, said) {.quantity = SENTENCE, .of = tutorials, .words = said},
 #define EVIDENCE(quantity, of, with, number, side, limit, said) \
     {0, quantity, of, with, number, side, limit, .words = said},
@@ -113,7 +114,7 @@ static int lists(const char *list, const char *name)
     return 0;
 }
 
-int pe_check_find(const pe_compare *c, const char *name)
+int pe_claims_find(const pe_compare *c, const char *name)
 {
     for (int i = 0; name && i < c->count; i++) {
         const pe_outcome *o = &c->outcomes[i];
@@ -140,7 +141,7 @@ static const char *reason_of_text(const pe_compare *c)
         return "too few held-out windows: give a longer text";
     if (!is_standard_model(p) || p->steps < pe_preset_find(p->name)->steps)
         return "fewer steps or another model than the threshold is for";
-    const int without = pe_check_find(c, BASELINE); /* which may not be among the encodings */
+    const int without = pe_claims_find(c, BASELINE); /* which may not be among the encodings */
     return without >= 0 && c->reference >= 0 &&
                    c->outcomes[without].loss[PE_AT_L] <
                        BASELINE_RATIO * c->outcomes[c->reference].loss[PE_AT_L]
@@ -161,7 +162,7 @@ static posenc_status measure_spec(double *values, int first, posenc_error *err)
     pe_findings     *f      = calloc(1, sizeof *f);
     posenc_encoding *e      = NULL;
     posenc_status    status = f ? pe_measure_encoding(&e, spec, NULL, err)
-                                : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
+                                : pe_fail(err, POSENC_MEMORY, "compare: no memory for properties");
     if (!status)
         status = pe_measure_all(e, &survey, f, err);
     for (int i = first; i < ROWS && !status; i++)
@@ -224,15 +225,15 @@ posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
     free(c->properties);
     c->properties = malloc(ROWS * sizeof *c->properties);
     if (!c->properties)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
+        return pe_fail(err, POSENC_MEMORY, "compare: no memory for properties");
     return measure_properties(c->properties, err);
 }
 
 /* ---------------------------------------------------------------- what is measured ---------- */
 
-/* What a row is measured of, by number: the outcomes, the cells of the suite, the names of its list, or one
-   thing alone, which the row says. */
-static enum kind { ONE_THING, OUTCOMES, CELLS, NAMES } kind_of(const row *r)
+/* What a row is measured of, by number: the outcomes, the cells of the suite, the names of its list, or only
+   one thing, which the row says. */
+static enum subject_kind { ONE_THING, OUTCOMES, CELLS, NAMES } kind_of(const claim_row *r)
 {
     const quantity q = r->quantity;
     return q < PERMUTED || (q >= EXTENDED && q <= TUNED) ? ONE_THING
@@ -248,72 +249,72 @@ static pe_interval single(double value)
     return (pe_interval){value, NAN, NAN};
 }
 
-static pe_interval apart(pe_interval d)
+static pe_interval magnitude(pe_interval d)
 {
     return (pe_interval){fabs(d.value), d.low <= 0 && d.high >= 0 ? 0 : fmin(fabs(d.low), fabs(d.high)),
                          isnan(d.value) ? NAN : fmax(fabs(d.low), fabs(d.high))};
 }
 
-/* Concatenated less added, the latter being outcome `added`. */
+/* Concatenated minus added, the latter being outcome `added`. */
 static pe_interval concatenated(const pe_compare *c, int added, int bucket)
 {
     for (int i = 0; i < c->count; i++)
-        if (pe_outcome_sum_of(c, i) == added && c->outcomes[i].is_complete && !c->outcomes[i].diverged)
-            return pe_outcomes_difference(c, i, added, bucket);
+        if (pe_outcome_added(c, i) == added && c->outcomes[i].is_complete && !c->outcomes[i].diverged)
+            return pe_losses_difference(c, i, added, bucket);
     return unmeasured;
 }
 
-static pe_interval of_outcome(const pe_compare *c, const row *r, int i)
+static pe_interval of_outcome(const pe_compare *c, const claim_row *r, int i)
 {
     const pe_outcome *o     = &c->outcomes[i];
-    const int         other = pe_check_find(c, r->with);
+    const int         other = pe_claims_find(c, r->with);
     switch (r->quantity) {
     case PERMUTED: return single(o->permuted);
     case PERMUTED_CAUSAL: return single(o->permuted_causal);
     case SHIFT:
         return r->number && !is_standard_model(&c->config.preset) ? unmeasured
-                                                                  : single(pe_outcome_largest_shift(o));
+                                                                  : single(pe_losses_largest_shift(o));
     case RATIO: return single(o->ratio[r->at]);
     case BREAK: return single((double)(o->break_position + 1) / (double)o->config.L);
     case ANGLE: return single(o->cosine_after);
     case CONCAT: return concatenated(c, i, r->at);
-    case APART: return other < 0 ? unmeasured : apart(pe_outcomes_difference(c, i, other, r->at));
-    default: return other < 0 ? unmeasured : pe_outcomes_difference(c, i, other, r->at);
+    case MAGNITUDE: return other < 0 ? unmeasured : magnitude(pe_losses_difference(c, i, other, r->at));
+    default: return other < 0 ? unmeasured : pe_losses_difference(c, i, other, r->at);
     }
 }
 
-static int bucket_of(const row *r)
+static int bucket_of(const claim_row *r)
 {
     return r->quantity == EXTENDED_AT_L ? PE_AT_L : PE_AT_2L + r->at;
 }
 
 /* Of a row about reading further: by its way, or what that is held against, which is nothing done unless it
  * says. */
-static pe_spot spot_of(const row *r, int is_other)
+static pe_losses_reading spot_of(const claim_row *r, int is_other)
 {
-    const pe_spot spot = {pe_way_find(r->of, r->with), r->at, r->quantity == TUNED ? PE_TUNED : PE_UNTUNED};
+    const pe_losses_reading spot = {pe_way_find(r->of, r->with), r->at,
+                                    r->quantity == TUNED ? PE_TUNED : PE_UNTUNED};
     if (!is_other)
         return spot;
-    return r->less ? (pe_spot){pe_way_find(r->of, r->less), r->at, r->less_tuning}
-                   : pe_extension_nothing_done(spot.way);
+    return r->minus ? (pe_losses_reading){pe_way_find(r->of, r->minus), r->at, r->minus_tuning}
+                    : pe_losses_nothing_done(spot.way);
 }
 
-static pe_interval of_reading(const pe_compare *c, const row *r)
+static pe_interval of_reading(const pe_compare *c, const claim_row *r)
 {
-    const pe_spot a = spot_of(r, 0), b = spot_of(r, 1);
-    if (!c->extension || !pe_extension_has(c->extension, a.way, a.factor, a.tuning) ||
-        !pe_extension_has(c->extension, b.way, b.factor, b.tuning))
+    const pe_losses_reading a = spot_of(r, 0), b = spot_of(r, 1);
+    if (!c->extension || !pe_losses_has_extended(c->extension, a) || !pe_losses_has_extended(c->extension, b))
         return unmeasured;
-    return pe_extension_difference(c->extension, a, b, bucket_of(r));
+    return pe_losses_extended_difference(c->extension, a, b, bucket_of(r));
 }
 
-static int counts(const pe_cell *cell, const row *r)
+static int counts(const pe_cell *cell, const claim_row *r)
 {
     return cell->is_plain && cell->is_complete && cell->config.steps >= r->steps;
 }
 
 /* The lowest of the upper ends of own - other's exact matches. */
-static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell *cell, const row *r)
+static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell *cell, const claim_row *r)
 {
     double least = INFINITY;
     snprintf(text, MOST_FOUND, "%s: %.3f", cell->label, cell->exact[r->at].value);
@@ -321,7 +322,7 @@ static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell
         const pe_cell *other = &s->cells[i];
         pe_interval    d;
         if (other == cell || other->task != cell->task || !counts(other, r) || other->diverged ||
-            !lists(AMONG, other->label) || pe_suite_exact_difference(cell, other, r->at, &d, NULL) ||
+            !lists(AMONG, other->label) || pe_rates_exact_difference(cell, other, r->at, &d, NULL) ||
             d.high >= least)
             continue;
         least = d.high;
@@ -332,7 +333,7 @@ static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell
 }
 
 /* Of BLIND, CHANCE and EXACT: how far it is on the right side. */
-static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const row *r, int i)
+static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const claim_row *r, int i)
 {
     const pe_cell *cell = &c->suite->cells[i];
     const double   p = cell->task->chance, rate = cell->accuracy[r->at].value;
@@ -350,7 +351,7 @@ static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const row
     }
 }
 
-/* The label's number if it is compared with standard settings, or -1. */
+/* The label's number if it is compared with default settings, or -1. */
 static int label_of(const pe_suite *s, const char *name)
 {
     for (int l = 0; s && l < s->label_count; l++)
@@ -360,7 +361,7 @@ static int label_of(const pe_suite *s, const char *name)
 }
 
 /* Are these the tasks over which the claim was measured, and trained for so long? */
-static int has_all_tasks(const pe_suite *s, const row *r)
+static int has_all_tasks(const pe_suite *s, const claim_row *r)
 {
     int tasks = 0;
     for (int t = 0; t < s->task_count; t++) {
@@ -372,7 +373,7 @@ static int has_all_tasks(const pe_suite *s, const row *r)
 }
 
 /* Its place among those of AMONG that are compared, counted from the last. */
-static pe_interval of_name(char text[MOST_FOUND], const pe_suite *s, const row *r, const char *name)
+static pe_interval of_name(char text[MOST_FOUND], const pe_suite *s, const claim_row *r, const char *name)
 {
     const int label = label_of(s, name);
     int       count = 0, better = 0;
@@ -391,7 +392,7 @@ static pe_interval of_name(char text[MOST_FOUND], const pe_suite *s, const row *
 
 /* ---------------------------------------------------------------- of whom ------------------- */
 
-static int count_subjects(const pe_compare *c, const row *r)
+static int count_subjects(const pe_compare *c, const claim_row *r)
 {
     char name[MOST_NAMES];
     int  count = kind_of(r) == OUTCOMES ? c->count : kind_of(r) == ONE_THING;
@@ -402,7 +403,7 @@ static int count_subjects(const pe_compare *c, const row *r)
     return count;
 }
 
-static int speaks_of_outcome(const pe_outcome *o, const row *r)
+static int speaks_of_outcome(const pe_outcome *o, const claim_row *r)
 {
     const int by_itself = r->quantity == PERMUTED || r->quantity == PERMUTED_CAUSAL;
     if (!o->is_plain || (!by_itself && (!o->is_complete || o->diverged)))
@@ -412,9 +413,9 @@ static int speaks_of_outcome(const pe_outcome *o, const row *r)
 }
 
 /* Does the row speak of subject i? Its name. */
-static int speaks_of(char name[MOST_NAMES], const pe_compare *c, const row *r, int i)
+static int speaks_of(char name[MOST_NAMES], const pe_compare *c, const claim_row *r, int i)
 {
-    const enum kind kind = kind_of(r);
+    const enum subject_kind kind = kind_of(r);
     if (kind == NAMES)
         return name_at(name, r->of, i);
     const pe_cell *cell = kind == CELLS ? &c->suite->cells[i] : NULL;
@@ -429,7 +430,7 @@ static int speaks_of(char name[MOST_NAMES], const pe_compare *c, const row *r, i
 /* ---------------------------------------------------------------- verdicts ------------------ */
 
 /* How far on the right side of the limit the worse end is, or the better one. */
-static double margin_of(pe_interval x, const row *r, int is_better)
+static double margin_of(pe_interval x, const claim_row *r, int is_better)
 {
     const double low = isnan(x.low) ? x.value : x.low, high = isnan(x.high) ? x.value : x.high;
     const int    is_up = r->side == AT_LEAST || r->side == ABOVE;
@@ -447,10 +448,10 @@ typedef struct judged {
     char        names[MOST_NAMES], found[MOST_FOUND];
 } judged;
 
-static void add_subject(judged *j, const pe_compare *c, const row *r, int i)
+static void add_subject(judged *j, const pe_compare *c, const claim_row *r, int i)
 {
-    char            name[MOST_NAMES], text[MOST_FOUND] = "";
-    const enum kind kind = kind_of(r);
+    char                    name[MOST_NAMES], text[MOST_FOUND] = "";
+    const enum subject_kind kind = kind_of(r);
     if (!speaks_of(name, c, r, i))
         return;
     const pe_interval x = kind == OUTCOMES ? of_outcome(c, r, i)
@@ -479,8 +480,8 @@ static void add_subject(judged *j, const pe_compare *c, const row *r, int i)
         snprintf(j->found, MOST_FOUND, "%.60s: %.2g", name, x.value);
 }
 
-/* Why there is no verdict, or NULL; `text` is room for it. */
-static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, const row *r, int count)
+/* Why there is no verdict, or NULL; `text` is memory for it. */
+static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, const claim_row *r, int count)
 {
     const pe_extension *x = c->extension;
     switch (kind_of(r)) {
@@ -509,7 +510,7 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
     }
 }
 
-static judged judge(const pe_compare *c, const row *r)
+static judged judge(const pe_compare *c, const claim_row *r)
 {
     judged j = {.x = unmeasured, .holds = PE_UNMEASURED};
     char   text[MOST_FOUND];
@@ -529,19 +530,18 @@ static judged judge(const pe_compare *c, const row *r)
 /* ---------------------------------------------------------------- checks -------------------- */
 
 /* "rope by ntk 2, untuned" */
-static const char *name_spot(char text[96], const row *r, pe_spot spot)
+static const char *name_spot(char text[96], const claim_row *r, pe_losses_reading spot)
 {
-    const pe_way *way = pe_way_at(spot.way);
+    const pe_way *way = &pe_ways[spot.way];
     char          factor[24];
-    snprintf(factor, sizeof factor, " %lld", (long long)pe_factor_at(spot.factor));
+    snprintf(factor, sizeof factor, " %lld", (long long)pe_way_factor(spot.factor));
     snprintf(text, 96, "%s by %s%s, %s", r->of, way->name,
-             way->flags & PE_EVERY_FACTOR && spot.tuning == PE_UNTUNED ? "" : factor,
-             pe_tuning_name(spot.tuning));
+             way->every_factor && spot.tuning == PE_UNTUNED ? "" : factor, pe_way_tuning_name(spot.tuning));
     return text;
 }
 
 /* Of whom it speaks here, or would: "all but nope". */
-static void name_whom(char text[MOST_NAMES], const row *r, const char *names)
+static void name_whom(char text[MOST_NAMES], const claim_row *r, const char *names)
 {
     if (names[0])
         snprintf(text, MOST_NAMES, "%s", names);
@@ -551,7 +551,7 @@ static void name_whom(char text[MOST_NAMES], const row *r, const char *names)
         snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all but " : "", r->of);
 }
 
-static void describe(char *text, size_t n, const row *r, const char *names)
+static void describe(char *text, size_t n, const claim_row *r, const char *names)
 {
     static const char *const sides[] = {"at most", "at least", "below", "above", "not above"};
     const char              *side = sides[r->side], *at = pe_task_length_name(r->at);
@@ -570,7 +570,8 @@ static void describe(char *text, size_t n, const row *r, const char *names)
         break;
     case RATIO: snprintf(text, n, "E_%d of %s %s %.2f", 1 << (r->at - 1), r->of, side, r->limit); break;
     case DIFFERENCE:
-        snprintf(text, n, "loss of %s %s that of %s at %s", r->of, side, r->with, pe_bucket_name(r->at));
+        snprintf(text, n, "loss of %s %s that of %s at %s", r->of, side, r->with,
+                 pe_stats_bucket_name(r->at));
         break;
     case BLIND:
         snprintf(text, n, "%s: loss never below ln n, accuracy at most 1/n + %.2f: %s", r->with, BY_CHANCE,
@@ -589,18 +590,18 @@ static void describe(char *text, size_t n, const row *r, const char *names)
         snprintf(text, n, "mean of 1/rank over tasks: among the last %.0f: %s", r->limit, r->of);
         break;
     default:
-        snprintf(text, n, "loss at %s: %s %s %s", pe_far_bucket_name(bucket_of(r)),
+        snprintf(text, n, "loss at %s: %s %s %s", pe_way_bucket_name(bucket_of(r)),
                  name_spot(one, r, spot_of(r, 0)), side, name_spot(other, r, spot_of(r, 1)));
     }
 }
 
-const char *pe_verdict_name(pe_verdict verdict)
+const char *pe_claims_verdict_name(pe_verdict verdict)
 {
     static const char *const names[] = {"passed", "FAILED", "not applicable"};
     return names[verdict];
 }
 
-int pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c)
+int pe_claims_check(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c)
 {
     for (int i = 0; i < CHECKS; i++) {
         const judged j     = judge(c, &checks[i]);
@@ -616,7 +617,7 @@ int pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c
 
 /* ---------------------------------------------------------------- sentences ----------------- */
 
-int pe_claim_count(void)
+int pe_claims_count(void)
 {
     int count = 0;
     for (int i = 0; i < ROWS; i++)
@@ -633,7 +634,7 @@ static int row_of(int claim)
     return i;
 }
 
-const char *pe_claim_said(int claim, const char **tutorials, int *evidence)
+const char *pe_claims_said(int claim, const char **tutorials, int *evidence)
 {
     const int at = row_of(claim);
     *tutorials   = rows[at].of;
@@ -643,28 +644,28 @@ const char *pe_claim_said(int claim, const char **tutorials, int *evidence)
     return rows[at].words;
 }
 
-const char *pe_holds_name(pe_holds holds)
+const char *pe_claims_holds_name(pe_holds holds)
 {
     static const char *const names[] = {"holds",        "does not hold", "undecided",
                                         "not measured", "holds in part", "holds as far as measured"};
     return names[holds];
 }
 
-pe_evidence pe_claim_evidence(const pe_compare *c, int claim, int i)
+pe_evidence pe_claims_evidence(const pe_compare *c, int claim, int i)
 {
-    const row   *r = &rows[row_of(claim) + 1 + i];
-    const judged j = judge(c, r);
+    const claim_row *r = &rows[row_of(claim) + 1 + i];
+    const judged     j = judge(c, r);
     return (pe_evidence){r->words, r->of,    j.x.value,           j.x.low,
                          j.x.high, r->limit, r->side == AT_LEAST, j.holds};
 }
 
-pe_holds pe_claim_judge(const pe_compare *c, int claim)
+pe_holds pe_claims_judge(const pe_compare *c, int claim)
 {
     const char *tutorials;
     int         evidence, seen[PE_UNMEASURED + 1] = {0};
-    pe_claim_said(claim, &tutorials, &evidence);
+    pe_claims_said(claim, &tutorials, &evidence);
     for (int i = 0; i < evidence; i++)
-        seen[pe_claim_evidence(c, claim, i).holds]++;
+        seen[pe_claims_evidence(c, claim, i).holds]++;
     if (seen[PE_HOLDS] && seen[PE_HOLDS_NOT])
         return PE_IN_PART;
     if (seen[PE_UNDECIDED])

@@ -6,9 +6,9 @@
  * block for parameters, gradients, activations and buffers: the same function counts its size and lays it
  * out. Which tensors there are, and what they begin with, is in model_table.c.
  */
-#include "train/model/model_parts.h"
+#include "train/model/model.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,15 +16,9 @@
 
 enum { ALIGNMENT = 64 };
 
-posenc_status pe_model_no_memory(posenc_error *err)
-{
-    return pe_train_fail(err, POSENC_MEMORY,
-                         "model: no memory for a model of these sizes; make d_model or batch less");
-}
-
 /* ---------------------------------------------------------------- sizes --------------------- */
 
-static posenc_status check(const pe_model_config *c, posenc_error *err)
+static posenc_status check_config(const pe_model_config *c, posenc_error *err)
 {
     const struct {
         const char *name;
@@ -38,43 +32,17 @@ static posenc_status check(const pe_model_config *c, posenc_error *err)
                  {"classes", c->symbols ? c->classes : PE_BYTES, PE_BYTES}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > sizes[i].high)
-            return pe_train_fail(err, POSENC_ARGUMENT, "model: %s is %lld; it must be 1 to %lld",
-                                 sizes[i].name, (long long)sizes[i].value, (long long)sizes[i].high);
+            return pe_fail(err, POSENC_ARGUMENT, "model: %s is %lld; it must be 1 to %lld", sizes[i].name,
+                           (long long)sizes[i].value, (long long)sizes[i].high);
     if (c->d_model % c->heads != 0)
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "model: heads is %lld; it must divide d_model, which is %lld",
-                             (long long)c->heads, (long long)c->d_model);
+        return pe_fail(err, POSENC_ARGUMENT, "model: heads is %lld; it must divide d_model, which is %lld",
+                       (long long)c->heads, (long long)c->d_model);
     if (c->longest < c->L || c->longest > 64 * c->L)
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "model: longest is %lld; it must be L to 64 L, and L is %lld",
-                             (long long)c->longest, (long long)c->L);
+        return pe_fail(err, POSENC_ARGUMENT, "model: longest is %lld; it must be L to 64 L, and L is %lld",
+                       (long long)c->longest, (long long)c->L);
     if (c->dtype != POSENC_F32 && c->dtype != POSENC_F64)
-        return pe_train_fail(err, POSENC_DTYPE, "model: dtype must be F32 or F64");
+        return pe_fail(err, POSENC_DTYPE, "model: dtype must be F32 or F64");
     return POSENC_OK;
-}
-
-posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)
-{
-    const int64_t D = c->d_model / c->heads;
-    return (posenc_dims){.B       = B,
-                         .H       = c->heads,
-                         .G       = c->heads,
-                         .Lq      = length,
-                         .Lk      = length,
-                         .D       = D,
-                         .Dv      = D,
-                         .d_model = c->d_model,
-                         .L       = c->L};
-}
-
-posenc_dims pe_short_dims(const pe_model *m)
-{
-    return pe_model_dims(&m->config, m->config.batch, m->config.L);
-}
-
-posenc_dims pe_long_dims(const pe_model *m)
-{
-    return pe_model_dims(&m->config, m->long_batch, m->config.longest);
 }
 
 int64_t pe_model_rows(const pe_model *m)
@@ -96,9 +64,8 @@ static posenc_status check_direction(const pe_model *m, posenc_error *err)
     for (int place = 0; m->config.bidirectional && place < POSENC_PLACES; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
         if (part && part->causal_only)
-            return pe_train_fail(err, POSENC_UNSUPPORTED,
-                                 "model: %s has a meaning with a causal mask only: %s", part->name,
-                                 part->why_causal);
+            return pe_fail(err, POSENC_UNSUPPORTED, "model: %s has a meaning with a causal mask only: %s",
+                           part->name, part->why_causal);
     }
     return POSENC_OK;
 }
@@ -108,7 +75,7 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
     const posenc_status direction = check_direction(m, err);
     if (direction)
         return direction;
-    const posenc_dims shorter = pe_short_dims(m), longer = pe_long_dims(m);
+    const posenc_dims shorter = pe_model_short_dims(m), longer = pe_model_long_dims(m);
     posenc_options    options = posenc_options_default();
     options.mask              = m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     options.threads           = 1;
@@ -119,7 +86,7 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
 /* ---------------------------------------------------------------- memory -------------------- */
 
 /* Takes `bytes` from the block. With base NULL it only counts. */
-static void *take(char *base, size_t *used, size_t bytes)
+static void *carve(char *base, size_t *used, size_t bytes)
 {
     char *p = base ? base + *used : NULL;
     *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -128,7 +95,7 @@ static void *take(char *base, size_t *used, size_t bytes)
 
 /* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the
    output, or W of rows that are concatenated. */
-static int64_t turned_elements(const pe_model *m)
+static int64_t transposed_elements(const pe_model *m)
 {
     const int64_t d = m->config.d_model, layer = (1 + 2 * PE_MLP_WIDTH) * d, mixer = d + m->row_width;
     const int64_t output = m->classes > mixer ? m->classes : mixer;
@@ -143,46 +110,46 @@ static size_t lay_out(pe_model *m, char *base)
     const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
     size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_FORWARD),
            both  = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
-    m->theta     = take(base, &used, (size_t)m->size * e);
-    m->grad      = take(base, &used, (size_t)m->size * e);
-    m->workspace = take(base, &used, forward > both ? forward : both);
+    m->theta     = carve(base, &used, (size_t)m->size * e);
+    m->grad      = carve(base, &used, (size_t)m->size * e);
+    m->workspace = carve(base, &used, forward > both ? forward : both);
     for (int64_t l = 0; l < m->config.layers; l++) {
         pe_layer_memory *y = &m->layers[l];
-        y->unit1           = take(base, &used, n * d * e);
-        y->scale1          = take(base, &used, n * e);
-        y->qkv             = take(base, &used, 3 * n * d * e);
-        y->o               = take(base, &used, n * d * e);
-        y->lse             = take(base, &used, n * (size_t)m->config.heads * e);
-        y->unit2           = take(base, &used, n * d * e);
-        y->scale2          = take(base, &used, n * e);
-        y->hidden          = take(base, &used, PE_MLP_WIDTH * n * d * e);
+        y->unit1           = carve(base, &used, n * d * e);
+        y->scale1          = carve(base, &used, n * e);
+        y->qkv             = carve(base, &used, 3 * n * d * e);
+        y->o               = carve(base, &used, n * d * e);
+        y->lse             = carve(base, &used, n * (size_t)m->config.heads * e);
+        y->unit2           = carve(base, &used, n * d * e);
+        y->scale2          = carve(base, &used, n * e);
+        y->hidden          = carve(base, &used, PE_MLP_WIDTH * n * d * e);
     }
-    m->x      = take(base, &used, n * d * e);
-    m->dx     = take(base, &used, n * d * e);
-    m->spare  = take(base, &used, n * d * e);
-    m->dqkv   = take(base, &used, 3 * n * d * e);
-    m->rows   = take(base, &used, PE_BLOCK_ROWS * d * e);
-    m->unit   = take(base, &used, PE_BLOCK_ROWS * d * e);
-    m->wide   = take(base, &used, PE_BLOCK_ROWS * wide * e);
-    m->active = take(base, &used, PE_BLOCK_ROWS * PE_MLP_WIDTH * d * e);
-    m->turned = take(base, &used, (size_t)turned_elements(m) * e);
-    m->scale  = take(base, &used, PE_BLOCK_ROWS * e);
-    m->losses = take(base, &used, n * sizeof(double));
-    m->asked  = take(base, &used, n * sizeof *m->asked);
+    m->x          = carve(base, &used, n * d * e);
+    m->dx         = carve(base, &used, n * d * e);
+    m->spare      = carve(base, &used, n * d * e);
+    m->dqkv       = carve(base, &used, 3 * n * d * e);
+    m->rows       = carve(base, &used, PE_BLOCK_ROWS * d * e);
+    m->unit       = carve(base, &used, PE_BLOCK_ROWS * d * e);
+    m->wide       = carve(base, &used, PE_BLOCK_ROWS * wide * e);
+    m->active     = carve(base, &used, PE_BLOCK_ROWS * PE_MLP_WIDTH * d * e);
+    m->transposed = carve(base, &used, (size_t)transposed_elements(m) * e);
+    m->scale      = carve(base, &used, PE_BLOCK_ROWS * e);
+    m->losses     = carve(base, &used, n * sizeof(double));
+    m->asked      = carve(base, &used, n * sizeof *m->asked);
     if (m->has_rows) {
         const size_t rows = (size_t)m->config.longest;
-        m->table          = take(base, &used, rows * (size_t)m->row_width * e);
-        m->dtable         = take(base, &used, rows * (size_t)m->row_width * e);
-        m->meeting        = take(base, &used, rows * d * e);
+        m->table          = carve(base, &used, rows * (size_t)m->row_width * e);
+        m->dtable         = carve(base, &used, rows * (size_t)m->row_width * e);
+        m->mixed_rows     = carve(base, &used, rows * d * e);
     }
     if (m->by_word)
-        m->places = take(base, &used, 2 * n * sizeof *m->places);
+        m->places = carve(base, &used, 2 * n * sizeof *m->places);
     if (m->config.grid) {
-        m->cells   = take(base, &used, 2 * (size_t)m->config.longest * sizeof *m->cells);
-        m->numbers = take(base, &used, (size_t)m->config.longest * sizeof *m->numbers);
+        m->cells   = carve(base, &used, 2 * (size_t)m->config.longest * sizeof *m->cells);
+        m->numbers = carve(base, &used, (size_t)m->config.longest * sizeof *m->numbers);
     }
     if (m->config.symbols)
-        m->right = take(base, &used, n);
+        m->right = carve(base, &used, n);
     return used + PE_LANES * e; /* products read so far beyond the last array */
 }
 
@@ -225,11 +192,10 @@ static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
         status = make_rows(m, m->dtable, m->long_plan, err);
     if (status || !memcmp(m->table, m->dtable, bytes))
         return status;
-    return pe_train_fail(
-        err, POSENC_UNSUPPORTED,
-        "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
-        "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
-        m->config.spec, (long long)m->config.L, (long long)m->config.longest);
+    return pe_fail(err, POSENC_UNSUPPORTED,
+                   "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
+                   "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
+                   m->config.spec, (long long)m->config.L, (long long)m->config.longest);
 }
 
 /* ---------------------------------------------------------------- the model's own calls ----- */
@@ -248,7 +214,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     m->config = *config;
     if (m->config.longest == 0)
         m->config.longest = m->config.L;
-    posenc_status status = check(&m->config, err);
+    posenc_status status = check_config(&m->config, err);
     if (!status) {
         /* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the
            last, so that all others start from the numbers that they have in any model. */
@@ -289,20 +255,18 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
 {
     const int64_t most = batch->length <= m->config.L ? m->config.batch : m->long_batch;
     if (batch->length < 1 || batch->length > longest || batch->B < 1 || batch->B > most)
-        return pe_train_fail(err, POSENC_RANGE,
-                             "model: %lld windows of %lld bytes are beyond what was planned",
-                             (long long)batch->B, (long long)batch->length);
+        return pe_fail(err, POSENC_RANGE, "model: %lld windows of %lld bytes are beyond what was planned",
+                       (long long)batch->B, (long long)batch->length);
     const int hides = m->config.bidirectional && !m->config.symbols;
     if (!batch->hidden != !hides)
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "model: hidden bytes must be given to a bidirectional model and to no other");
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "model: hidden bytes must be given to a bidirectional model and to no other");
     if (!batch->targets != !m->config.symbols)
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "model: targets must be given to a model of symbols and to no other");
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "model: targets must be given to a model of symbols and to no other");
     if (m->config.grid && (batch->columns < 1 || batch->columns > m->config.grid))
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "model: columns is %lld; a grid must have 1 to %lld of them",
-                             (long long)batch->columns, (long long)m->config.grid);
+        return pe_fail(err, POSENC_ARGUMENT, "model: columns is %lld; a grid must have 1 to %lld of them",
+                       (long long)batch->columns, (long long)m->config.grid);
     return POSENC_OK;
 }
 

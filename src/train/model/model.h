@@ -2,7 +2,7 @@
 /*
  * model.h: the small Transformer of `compare`, forward and backward
  *
- * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; entry.h has the
+ * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; spec.h has the
  * other ways in which rows may enter), then layers of
  *
  *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
@@ -87,10 +87,10 @@ typedef enum pe_gradient_term {
     PE_DROP_ENCODING,
     PE_DROP_ROWS,
     PE_DROP_EMBEDDING,
-    PE_DROP_TOKEN_HALF, /* combine=concat: of W's rows that meet e */
-    PE_DROP_ROWS_HALF,  /* of W's rows that meet p */
+    PE_DROP_TOKEN_HALF, /* combine=concat: of W's rows for e */
+    PE_DROP_ROWS_HALF,  /* of W's rows for p */
     PE_DROP_MIXING,     /* of e: dx W^T becomes dx */
-    PE_DROP_BLOCK_ROWS, /* inject=blocks: of the rows, what comes from blocks behind the first */
+    PE_DROP_BLOCK_ROWS, /* inject=blocks: of the rows, what comes from blocks after the first */
     PE_DROP_TERMS
 } pe_gradient_term;
 
@@ -170,14 +170,14 @@ struct pe_model {
     int            coordinates;   /* of a position at the input: 2 for encodings of grids */
     int            has_mixer;     /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
-    void            *memory;    /* the one block behind all that follows */
+    void            *memory;    /* the one block of all that follows */
     void            *workspace; /* for posenc_... */
     pe_layer_memory *layers;
     void            *x, *dx, *spare;      /* [n,d] */
     void            *dqkv;                /* [n,3d] */
     void            *rows, *unit, *scale; /* [block,d] twice, [block] */
     void            *wide, *active;       /* [block,max(4d,256)], [block,4d] */
-    void            *turned;              /* matrices of a layer, transposed */
+    void            *transposed;          /* matrices of a layer, transposed */
     double          *losses;              /* [n] */
     int64_t       *asked, asked_count; /* [n] rows of the batch that something is predicted from, ascending */
     int            picked;             /* they are not all */
@@ -187,15 +187,12 @@ struct pe_model {
     unsigned char *right;              /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
     void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
-    void *
-        meeting; /* [longest, d] what of a row meets the token's vector; backward: dx summed over the batch */
+    void *mixed_rows; /* [longest, d] what is added to the token's vector, p W; backward: dx summed over the
+                         batch */
 
     pe_gradient_term drop_gradient; /* tests only */
     int64_t first; /* the position of a window's first symbol, 0 unless somebody moves it; not on grids */
 };
-
-/* What plans are made for: so many windows of that length. */
-posenc_dims pe_model_dims(const pe_model_config *config, int64_t B, int64_t length);
 
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
@@ -223,8 +220,26 @@ posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[P
    for rows that are not asked do not pass through all of the last layer. */
 double pe_model_cost(int64_t d_model, int64_t layers, int64_t classes, int64_t tokens);
 
-/* Elements that training changes: of the whole model; of the encoding alone, with W if it has one. */
+/* Elements that training changes: of the whole model; of the encoding only, with W if it has one. */
 int64_t pe_model_parameters(const pe_model *m);
 int64_t pe_model_encoding_parameters(const pe_model *m);
+
+/* ---------------------------------------------------------------- its tensors (model_table.c) */
+
+posenc_status pe_model_no_memory(posenc_error *err);
+
+/* What plans are made for: so many windows of that length; and the sizes of the model's two plans. */
+posenc_dims pe_model_dims(const pe_model_config *config, int64_t B, int64_t length);
+posenc_dims pe_model_short_dims(const pe_model *m);
+posenc_dims pe_model_long_dims(const pe_model *m);
+
+/* In this order. How rows enter, if there are any; after the plans. */
+posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err);
+/* The table `weights`, and the encoding's tensors without data. */
+posenc_status pe_model_table_create(pe_model *m, posenc_error *err);
+/* Points the encoding's tensors into theta and grad, once there is memory. */
+void pe_model_connect(pe_model *m);
+/* The numbers before the first step. */
+posenc_status pe_model_start(pe_model *m, posenc_error *err);
 
 #endif

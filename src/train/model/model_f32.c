@@ -4,7 +4,7 @@
  *
  * Products, norms, gelu and the softmax are the library's kernels for the processor at hand: kernels.h has
  * their formulas, errors and the order of their sums. Terms of the gradient that a test leaves out are left
- * out by the double model alone, which is what finite differences judge; another test holds this model's
+ * out only by the double model, which is what finite differences judge; another test holds this model's
  * gradients against its.
  */
 #include "train/model/model.h"
@@ -22,13 +22,13 @@
 static void multiply(const pe_model *m, float *c, const float *a, const float *w, int64_t n, int64_t k,
                      int64_t columns, int add)
 {
-    pe_multiply(m->kernels, c, a, w, n, k, columns, add);
+    pe_products_multiply(m->kernels, c, a, w, n, k, columns, add);
 }
 
 static void multiply_fold(const pe_model *m, float *dw, const float *a, const float *dc, int64_t n, int64_t k,
                           int64_t columns)
 {
-    pe_multiply_fold(m->kernels, dw, a, dc, n, k, columns);
+    pe_products_fold(m->kernels, dw, a, dc, n, k, columns);
 }
 
 /* to[columns,rows] = w[rows,columns]^T. The kernel writes whole vectors. */

@@ -3,33 +3,34 @@
  * model_table.c: which tensors a model has
  *
  * A recipe per tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one
- * set per layer, but for the part at the place input, which has one set for the whole model wherever its rows
- * enter. Rows that are concatenated bring the matrix that projects them, which counts as theirs.
+ * set per layer, except for the part at the place input, which has one set for the whole model wherever its
+ * rows enter. Rows that are concatenated bring the matrix that projects them, which counts as theirs.
  *
- * What surprises: the numbers that shared tensors begin with depend on the run's seed and the tensor's name
- * alone, so two models with different encodings start from the same numbers, and the difference of their
+ * What surprises: the numbers that shared tensors begin with depend only on the run's seed and the tensor's
+ * name, so two models with different encodings start from the same numbers, and the difference of their
  * losses is the encoding's.
  *
  * Source: initialisation as in GPT-2 (Radford et al. 2019) with the residual projections scaled by 1/sqrt(2
  * layers), in units where a token has variance one (Vaswani et al. 2017, section 3.4).
  */
-#include "train/model/model_parts.h"
+#include "train/model/model.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNED_ELEMENTS = 16 };
 
-typedef enum start { ZEROS, ONES, UNIT, FAN_IN, RESIDUAL, SMALL } start;
+typedef enum initial { ZEROS, ONES, UNIT, FAN_IN, RESIDUAL, SMALL } initial;
 
 /* A tensor [rows, columns]; rows 0: a vector. Sizes in units of d; negative: minus a plain number. */
 typedef struct recipe {
     const char *name;
     int64_t     rows, columns;
-    start       start;
+    initial     initial;
     int         decays;
 } recipe;
 
@@ -53,6 +54,36 @@ static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight
     {"output",     1, -PE_BYTES, SMALL, 1},
 };
 // clang-format on
+
+posenc_status pe_model_no_memory(posenc_error *err)
+{
+    return pe_fail(err, POSENC_MEMORY,
+                   "model: no memory for a model of these sizes; make d_model or batch less");
+}
+
+posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)
+{
+    const int64_t D = c->d_model / c->heads;
+    return (posenc_dims){.B       = B,
+                         .H       = c->heads,
+                         .G       = c->heads,
+                         .Lq      = length,
+                         .Lk      = length,
+                         .D       = D,
+                         .Dv      = D,
+                         .d_model = c->d_model,
+                         .L       = c->L};
+}
+
+posenc_dims pe_model_short_dims(const pe_model *m)
+{
+    return pe_model_dims(&m->config, m->config.batch, m->config.L);
+}
+
+posenc_dims pe_model_long_dims(const pe_model *m)
+{
+    return pe_model_dims(&m->config, m->long_batch, m->config.longest);
+}
 
 /* Does parameter i of the encoding belong to the part at the place input? */
 static int is_of_rows(const pe_model *m, int i)
@@ -79,7 +110,7 @@ static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
 }
 
 /* A recipe's size, in a model of width d. */
-static int64_t extent(int64_t units, int64_t d)
+static int64_t size_of(int64_t units, int64_t d)
 {
     return units < 0 ? -units : units * d;
 }
@@ -87,8 +118,8 @@ static int64_t extent(int64_t units, int64_t d)
 static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 {
     const int64_t d       = m->config.d_model;
-    int64_t       rows    = r->rows ? extent(r->rows, d) : 1;
-    int64_t       columns = extent(r->columns, d);
+    int64_t       rows    = r->rows ? size_of(r->rows, d) : 1;
+    int64_t       columns = size_of(r->columns, d);
     if (r == &model_recipes[PE_EMBEDDING])
         rows = m->symbols;
     if (r == &model_recipes[PE_OUTPUT])
@@ -114,7 +145,7 @@ static void add_recipes(pe_model *m)
 /* Parameter i of layer l: a stretch of its own, or layer 0's where the whole model shares it. */
 static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *err)
 {
-    const posenc_dims dims = pe_short_dims(m);
+    const posenc_dims dims = pe_model_short_dims(m);
     posenc_tensor    *t    = &m->params[l * m->param_count + i];
     int64_t           shape[POSENC_MAX_DIMS];
     int32_t           ndim    = 0;
@@ -143,7 +174,7 @@ static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *
    the length. */
 static posenc_status check_length_free(const pe_model *m, int i, posenc_error *err)
 {
-    const posenc_dims    dims = pe_long_dims(m);
+    const posenc_dims    dims = pe_model_long_dims(m);
     const posenc_tensor *t    = &m->params[i];
     int64_t              shape[POSENC_MAX_DIMS];
     int32_t              ndim   = 0;
@@ -152,12 +183,11 @@ static posenc_status check_length_free(const pe_model *m, int i, posenc_error *e
         return status;
     for (int32_t a = 0; a < ndim; a++)
         if (ndim != t->ndim || shape[a] != t->shape[a])
-            return pe_train_fail(
-                err, POSENC_UNSUPPORTED,
-                "%s: the size of its parameter %s depends on the length, so a model trained at "
-                "%lld cannot be evaluated at %lld; choose an encoding without such a parameter",
-                posenc_encoding_spec(m->encoding), posenc_param_name(m->encoding, i), (long long)m->config.L,
-                (long long)m->config.longest);
+            return pe_fail(err, POSENC_UNSUPPORTED,
+                           "%s: the size of its parameter %s depends on the length, so a model trained at "
+                           "%lld cannot be evaluated at %lld; choose an encoding without such a parameter",
+                           posenc_encoding_spec(m->encoding), posenc_param_name(m->encoding, i),
+                           (long long)m->config.L, (long long)m->config.longest);
     return POSENC_OK;
 }
 
@@ -171,15 +201,14 @@ static posenc_status check_row_width(const pe_model *m, posenc_error *err)
     if (m->has_mixer || m->row_width == d || (in_blocks && m->row_width == all))
         return POSENC_OK;
     if (in_blocks)
-        return pe_train_fail(
-            err, POSENC_SHAPE,
-            "model: %.60s has rows of %lld numbers; to be added in every block they must have "
-            "%lld, or %lld for rows of each block's own",
-            m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
-    return pe_train_fail(err, POSENC_SHAPE,
-                         "model: %.60s has rows of %lld numbers; to be added they must have %lld; "
-                         "combine=concat takes any",
-                         m->config.spec, (long long)m->row_width, (long long)d);
+        return pe_fail(err, POSENC_SHAPE,
+                       "model: %.60s has rows of %lld numbers; to be added in every block they must have "
+                       "%lld, or %lld for rows of each block's own",
+                       m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
+    return pe_fail(
+        err, POSENC_SHAPE,
+        "model: %.60s has rows of %lld numbers; to be added they must have %lld; combine=concat takes any",
+        m->config.spec, (long long)m->row_width, (long long)d);
 }
 
 posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
@@ -191,18 +220,16 @@ posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
     m->coordinates        = m->by_word ? 1 : posenc_coordinates(m->encoding);
     m->has_mixer          = entry->combine == PE_CONCAT;
     if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
-        return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
-    if (!m->has_rows && !pe_entry_is_standard(entry))
-        return pe_train_fail(err, POSENC_UNSUPPORTED,
-                             "model: %.60s does not act at the input; combine and inject are for encodings "
-                             "that do",
-                             m->config.spec);
-    if (m->by_word && !pe_entry_is_standard(entry))
-        return pe_train_fail(
-            err, POSENC_UNSUPPORTED,
-            "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
-            "combine them with; leave out combine and inject",
-            m->config.spec);
+        return pe_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
+    if (!m->has_rows && !pe_spec_entry_is_default(entry))
+        return pe_fail(err, POSENC_UNSUPPORTED,
+                       "model: %.60s does not act at the input; combine and inject are for encodings that do",
+                       m->config.spec);
+    if (m->by_word && !pe_spec_entry_is_default(entry))
+        return pe_fail(err, POSENC_UNSUPPORTED,
+                       "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
+                       "combine them with; leave out combine and inject",
+                       m->config.spec);
     return m->has_rows ? check_row_width(m, err) : POSENC_OK;
 }
 
@@ -266,7 +293,7 @@ void pe_model_connect(pe_model *m)
 
 /* ---------------------------------------------------------------- what they begin with ------ */
 
-static void put(pe_model *m, int64_t index, double value)
+static void put_number(pe_model *m, int64_t index, double value)
 {
     if (m->config.dtype == POSENC_F64)
         ((double *)m->theta)[index] = value;
@@ -275,7 +302,7 @@ static void put(pe_model *m, int64_t index, double value)
 }
 
 /* Standard deviation of a tensor; fan_in = its rows. */
-static double sigma_of(const pe_model *m, start how, int64_t fan_in)
+static double sigma_of(const pe_model *m, initial how, int64_t fan_in)
 {
     switch (how) {
     case ZEROS:
@@ -290,10 +317,12 @@ static double sigma_of(const pe_model *m, start how, int64_t fan_in)
 
 static void start_weight(pe_model *m, const pe_weight *w, const recipe *r)
 {
-    const double mean = r->start == ONES, sigma = sigma_of(m, r->start, extent(r->rows, m->config.d_model));
+    const double mean  = r->initial == ONES,
+                 sigma = sigma_of(m, r->initial, size_of(r->rows, m->config.d_model));
     for (int64_t i = 0; i < w->count; i++)
-        put(m, w->offset + i,
-            mean + (sigma > 0 ? sigma * posenc_random_normal(m->config.seed, w->name, (uint64_t)i) : 0));
+        put_number(m, w->offset + i,
+                   mean +
+                       (sigma > 0 ? sigma * posenc_random_normal(m->config.seed, w->name, (uint64_t)i) : 0));
 }
 
 /* W = [I; I], cut to the rows that it has: the model begins as the one that adds, token half and position
@@ -302,9 +331,9 @@ static void start_mixer(pe_model *m)
 {
     const int64_t d = m->config.d_model, at = m->weights[m->encoding_weight].offset;
     for (int64_t i = 0; i < d; i++)
-        put(m, at + i * d + i, 1);
+        put_number(m, at + i * d + i, 1);
     for (int64_t i = 0; i < d && i < m->row_width; i++)
-        put(m, at + (d + i) * d + i, 1);
+        put_number(m, at + (d + i) * d + i, 1);
 }
 
 /* A seed for layer l of a run: one step of splitmix64 (Steele et al. 2014), so that neighbours
@@ -330,7 +359,7 @@ posenc_status pe_model_start(pe_model *m, posenc_error *err)
     if (m->param_count == 0)
         return POSENC_OK;
     /* Downwards, so that what all layers share ends as layer 0's seed has it. */
-    const posenc_dims dims   = pe_short_dims(m);
+    const posenc_dims dims   = pe_model_short_dims(m);
     posenc_status     status = POSENC_OK;
     for (int64_t l = m->config.layers - 1; l >= 0 && !status; l--)
         status = posenc_param_init(m->encoding, &dims, m->params + l * m->param_count,

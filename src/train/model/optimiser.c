@@ -2,41 +2,36 @@
 /*
  * optimiser.c: AdamW over the table of parameters
  *
- * The factors that depend on the step alone are worked out in double; the loop over elements is float
- * and has no branch, so it vectorises. It costs about a hundredth of a training step, whence no
- * further finesse.
+ * The factors that depend only on the step are worked out in double; the loop over elements is float
+ * and has no branch, so it vectorises. It costs about a hundredth of a training step, so it is left
+ * at that.
  *
  * What surprises: the gaps between tensors, which only align them, are never touched; the norm may
  * include them, because a gap's gradient is zero.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "train/model/optimiser.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 static const double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-8, last_share = 0.1, pi = 3.14159265358979323846;
 
 enum { LANES = 8 };
 
 struct pe_optimiser {
-    int64_t t;
-    float  *m, *v;
-    float   moments[]; /* m, then v */
+    int64_t t, size;
+    float   moments[]; /* m [size], then v [size] */
 };
 
 posenc_status pe_optimiser_create(pe_optimiser **o, int64_t size, posenc_error *err)
 {
     *o = calloc(1, sizeof **o + 2 * (size_t)size * sizeof(float));
     if (!*o)
-        return pe_train_fail(err, POSENC_MEMORY, "optimiser: no memory for the moments of %lld parameters",
-                             (long long)size);
-    (*o)->m = (*o)->moments;
-    (*o)->v = (*o)->moments + size;
+        return pe_fail(err, POSENC_MEMORY, "optimiser: no memory for the moments of %lld parameters",
+                       (long long)size);
+    (*o)->size = size;
     return POSENC_OK;
 }
 
@@ -49,10 +44,10 @@ int64_t pe_optimiser_memory(pe_optimiser *o, int64_t **t, float **moments)
 {
     *t       = &o->t;
     *moments = o->moments;
-    return 2 * (o->v - o->m);
+    return 2 * o->size;
 }
 
-double pe_gradient_norm(const float *grad, int64_t n)
+double pe_optimiser_norm(const float *grad, int64_t n)
 {
     double  lane[LANES] = {0}, sum = 0;
     int64_t i = 0;
@@ -66,7 +61,7 @@ double pe_gradient_norm(const float *grad, int64_t n)
     return sqrt(sum);
 }
 
-double pe_learning_rate(double peak, int64_t step, int64_t warmup, int64_t steps)
+double pe_optimiser_rate(double peak, int64_t step, int64_t warmup, int64_t steps)
 {
     const double done = (double)(step + 1);
     if (step < warmup)
@@ -77,7 +72,7 @@ double pe_learning_rate(double peak, int64_t step, int64_t warmup, int64_t steps
 
 /* What one step does to every element alike. */
 typedef struct factors {
-    float keep, clip, rate, root;
+    float shrink, clip, rate, root;
 } factors;
 
 static void update(float *restrict theta, float *restrict m, float *restrict v, const float *restrict grad,
@@ -88,7 +83,7 @@ static void update(float *restrict theta, float *restrict m, float *restrict v, 
         const float g = f.clip * grad[i];
         m[i]          = b1 * m[i] + (1 - b1) * g;
         v[i]          = b2 * v[i] + (1 - b2) * g * g;
-        theta[i]      = f.keep * theta[i] - f.rate * m[i] / (sqrtf(v[i]) * f.root + eps);
+        theta[i]      = f.shrink * theta[i] - f.rate * m[i] / (sqrtf(v[i]) * f.root + eps);
     }
 }
 
@@ -98,7 +93,7 @@ double pe_optimiser_step(pe_optimiser *o, float *theta, const float *grad, const
     if (count == 0)
         return 0;
     const pe_weight *last = &weights[count - 1];
-    const double     norm = pe_gradient_norm(grad, last->offset + last->count);
+    const double     norm = pe_optimiser_norm(grad, last->offset + last->count);
     if (!isfinite(norm))
         return norm;
     o->t++;
@@ -106,42 +101,24 @@ double pe_optimiser_step(pe_optimiser *o, float *theta, const float *grad, const
                  .rate = (float)(rate / (1 - pow(beta1, (double)o->t))),
                  .root = (float)(1 / sqrt(1 - pow(beta2, (double)o->t)))};
     for (const pe_weight *w = weights; w <= last; w++) {
-        f.keep = w->decays ? (float)(1 - rate * decay) : 1;
+        f.shrink = w->decays ? (float)(1 - rate * decay) : 1;
         if (w->trains)
-            update(theta + w->offset, o->m + w->offset, o->v + w->offset, grad + w->offset, w->count, f);
+            update(theta + w->offset, o->moments + w->offset, o->moments + o->size + w->offset,
+                   grad + w->offset, w->count, f);
     }
     return norm;
 }
 
 /* ---------------------------------------------------------------- a step -------------------- */
 
-double pe_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int pe_advance(pe_run_progress *progress)
-{
-    atomic_fetch_add(&progress->step, 1);
-    return atomic_load(&progress->cancel) != 0;
-}
-
-posenc_status pe_run_cancelled(int *cancelled, posenc_error *err)
-{
-    *cancelled = 1;
-    return pe_train_fail(err, POSENC_UNSUPPORTED, "run: cancelled before its end");
-}
-
-posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
-                              const pe_descent *descent, int64_t step, double *loss, int *finite,
-                              posenc_error *err)
+posenc_status pe_optimiser_descend(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
+                                   const pe_descent *descent, int64_t step, double *loss, int *finite,
+                                   posenc_error *err)
 {
     const posenc_status status = pe_model_gradient(model, loss, batch, err);
     if (status)
         return status;
-    const double rate = pe_learning_rate(descent->learning_rate, step, descent->warmup, descent->steps);
+    const double rate = pe_optimiser_rate(descent->learning_rate, step, descent->warmup, descent->steps);
     *finite           = isfinite(*loss) &&
               isfinite(pe_optimiser_step(optimiser, model->theta, model->grad, model->weights,
                                          model->weight_count, rate, descent->weight_decay, descent->clip));

@@ -7,7 +7,7 @@
  *     m = b1 m + (1 - b1) g            v = b2 v + (1 - b2) g^2
  *     theta = (1 - rate decay) theta - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
  *
- * Decay is decoupled from the gradient and meets matrices only: pulling a table of biases, a gain or
+ * Decay is decoupled from the gradient and applies to matrices only: pulling a table of biases, a gain or
  * an embedding towards zero would change what is being compared. The schedule rises linearly over
  * `warmup` steps and falls along a half cosine to a tenth at the last step. Clipping scales the whole
  * gradient to the norm `clip` if it is longer.
@@ -19,7 +19,6 @@
 #define PE_TRAIN_OPTIMISER_H
 
 #include "train/model/model.h"
-#include "train/run/run.h"
 
 typedef struct pe_optimiser pe_optimiser;
 
@@ -32,11 +31,11 @@ void          pe_optimiser_free(pe_optimiser *o); /* NULL is fine */
 int64_t pe_optimiser_memory(pe_optimiser *o, int64_t **t, float **moments);
 
 /* Euclidean norm of n numbers, summed in double in a fixed order. */
-double pe_gradient_norm(const float *grad, int64_t n);
+double pe_optimiser_norm(const float *grad, int64_t n);
 
 /* Of `peak`, at step 0 .. steps - 1: (step + 1) / warmup while it rises, 1 at step warmup - 1, 0.1
    at the last. */
-double pe_learning_rate(double peak, int64_t step, int64_t warmup, int64_t steps);
+double pe_optimiser_rate(double peak, int64_t step, int64_t warmup, int64_t steps);
 
 /* One step. clip 0 = none. Returns the norm of the gradient before clipping; if that is not finite,
    nothing has changed. */
@@ -53,16 +52,8 @@ typedef struct pe_descent {
 
 /* Step number `step` on a batch. *loss is the batch's before it; *finite = 0 if that or the gradient was not
    a number, and then nothing was changed. */
-posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
-                              const pe_descent *descent, int64_t step, double *loss, int *finite,
-                              posenc_error *err);
-
-/* Counts one unit of work; nonzero if somebody asked to stop. */
-int pe_advance(pe_run_progress *progress);
-/* What a run then returns. */
-posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);
-
-/* Seconds since some moment, by a clock that never goes back. */
-double pe_clock(void);
+posenc_status pe_optimiser_descend(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
+                                   const pe_descent *descent, int64_t step, double *loss, int *finite,
+                                   posenc_error *err);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * Matrices lie row after row without gaps. B of a product may be read up to PE_LANES - 1 numbers beyond its
  * end. A sum is taken in the order of the inner index by fused multiply-adds, so a row of C does not depend
- * on the rows beside it.
+ * on the other rows.
  */
 #ifndef PE_TRAIN_PRODUCTS_H
 #define PE_TRAIN_PRODUCTS_H
@@ -14,11 +14,11 @@
 #include "kernels/kernels.h"
 
 /* c[n,columns] = a[n,k] w[k,columns], or += */
-void pe_multiply(const pe_kernels *kernels, float *c, const float *a, const float *w, int64_t n, int64_t k,
-                 int64_t columns, int add);
+void pe_products_multiply(const pe_kernels *kernels, float *c, const float *a, const float *w, int64_t n,
+                          int64_t k, int64_t columns, int add);
 
 /* dw[k,columns] += a[n,k]^T dc[n,columns]: what c = a w gives w */
-void pe_multiply_fold(const pe_kernels *kernels, float *dw, const float *a, const float *dc, int64_t n,
+void pe_products_fold(const pe_kernels *kernels, float *dw, const float *a, const float *dc, int64_t n,
                       int64_t k, int64_t columns);
 
 #endif

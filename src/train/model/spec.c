@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entry.c: SPECs of `compare`, and how rows enter: combine= and inject= out of a SPEC, and into it
+ * spec.c: SPECs of `compare`, and how rows enter: combine= and inject= out of a SPEC, and into it
  *
  * A SPEC is text: NAME, NAME[settings], several parts joined by '+'. The comma that separates SPECs also
  * separates settings within brackets, so a list is cut by depth. What a setting means is the library's
@@ -13,8 +13,9 @@
  */
 #include "train/model/spec.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { COMBINE, INJECT, SETTINGS, WORDS = 2, LONGEST_SETTINGS = 1024 };
@@ -28,32 +29,32 @@ static const struct {
 
 static const char separators[] = ":, \t\n";
 
-const char *pe_combine_name(pe_combine combine)
+const char *pe_spec_combine_name(pe_combine combine)
 {
     return settings[COMBINE].words[combine];
 }
 
-const char *pe_inject_name(pe_inject inject)
+const char *pe_spec_inject_name(pe_inject inject)
 {
     return settings[INJECT].words[inject];
 }
 
-int pe_entry_is_standard(const pe_entry *entry)
+int pe_spec_entry_is_default(const pe_entry *entry)
 {
     return entry->combine == PE_ADD && entry->inject == PE_AT_INPUT;
 }
 
 /* ---------------------------------------------------------------- text ---------------------- */
 
-pe_spec_text pe_spec_begin(char *to, size_t room)
+pe_spec_text pe_spec_begin(char *to, size_t capacity)
 {
     to[0] = 0;
-    return (pe_spec_text){.to = to, .room = room};
+    return (pe_spec_text){.to = to, .capacity = capacity};
 }
 
 void pe_spec_put(pe_spec_text *t, const char *from, size_t length)
 {
-    t->is_full |= t->used + length >= t->room;
+    t->is_full |= t->used + length >= t->capacity;
     if (t->is_full)
         return;
     memcpy(t->to + t->used, from, length);
@@ -62,7 +63,7 @@ void pe_spec_put(pe_spec_text *t, const char *from, size_t length)
 
 posenc_status pe_spec_end(const pe_spec_text *t, const char *spec, posenc_error *err)
 {
-    return t->is_full ? pe_train_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec)
+    return t->is_full ? pe_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec)
                       : POSENC_OK;
 }
 
@@ -97,12 +98,13 @@ pe_spec_part pe_spec_first(const char *spec)
     p.bracket      = memchr(spec, '[', p.whole.length);
     const size_t n = p.bracket ? (size_t)(p.bracket - spec) : p.whole.length;
     if (p.bracket)
-        p.inside = (pe_piece){p.bracket + 1, spec[p.whole.length - 1] == ']' ? p.whole.length - n - 2 : 0};
+        p.inside =
+            (pe_spec_piece){p.bracket + 1, spec[p.whole.length - 1] == ']' ? p.whole.length - n - 2 : 0};
     snprintf(p.name, sizeof p.name, "%.*s", (int)(n < sizeof p.name ? n : sizeof p.name - 1), spec);
     return p;
 }
 
-int pe_spec_further(pe_spec_text *t, pe_spec_part *p)
+int pe_spec_following(pe_spec_text *t, pe_spec_part *p)
 {
     const char *end = p->whole.at + p->whole.length;
     if (!*end)
@@ -112,14 +114,14 @@ int pe_spec_further(pe_spec_text *t, pe_spec_part *p)
     return 1;
 }
 
-/* The next piece of `rest`, which is advanced behind it; of length 0 at the end. */
-static pe_piece next_piece(pe_piece *rest)
+/* The next piece of `rest`, which then starts after it; of length 0 at the end. */
+static pe_spec_piece next_piece(pe_spec_piece *rest)
 {
     while (rest->length && strchr(separators, *rest->at)) {
         rest->at++;
         rest->length--;
     }
-    pe_piece p = {rest->at, 0};
+    pe_spec_piece p = {rest->at, 0};
     while (p.length < rest->length && !strchr(separators, p.at[p.length]))
         p.length++;
     rest->at += p.length;
@@ -127,13 +129,13 @@ static pe_piece next_piece(pe_piece *rest)
     return p;
 }
 
-/* Which setting a piece "name=value" is about, or -1; *value receives what stands behind '='. */
-static int setting_of(pe_piece p, pe_piece *value)
+/* Which setting a piece "name=value" is about, or -1; *value receives what follows '='. */
+static int setting_of(pe_spec_piece p, pe_spec_piece *value)
 {
     for (int i = 0; i < SETTINGS; i++) {
         const size_t n = strlen(settings[i].name);
         if (p.length > n && !strncmp(p.at, settings[i].name, n) && p.at[n] == '=') {
-            *value = (pe_piece){p.at + n + 1, p.length - n - 1};
+            *value = (pe_spec_piece){p.at + n + 1, p.length - n - 1};
             return i;
         }
     }
@@ -141,7 +143,7 @@ static int setting_of(pe_piece p, pe_piece *value)
 }
 
 /* The number of a word among a setting's, or -1. */
-static int word_of(int setting, pe_piece value)
+static int word_of(int setting, pe_spec_piece value)
 {
     for (int i = 0; i < WORDS; i++)
         if (strlen(settings[setting].words[i]) == value.length &&
@@ -153,18 +155,19 @@ static int word_of(int setting, pe_piece value)
 /* ---------------------------------------------------------------- out of a SPEC ------------- */
 
 /* What setting number i of a part says, into entry. */
-static posenc_status set(pe_entry *entry, const pe_spec_part *p, int i, pe_piece value, posenc_error *err)
+static posenc_status set_entry(pe_entry *entry, const pe_spec_part *p, int i, pe_spec_piece value,
+                               posenc_error *err)
 {
     const posenc_encoding_info *info = posenc_encoding_find(p->name);
     const int                   word = word_of(i, value);
     if (info && info->place != POSENC_INPUT)
-        return pe_train_fail(err, POSENC_SETTING,
-                             "%s: %s is for encodings that act at the input; this one acts at place %s",
-                             p->name, settings[i].name, posenc_place_name(info->place));
+        return pe_fail(err, POSENC_SETTING,
+                       "%s: %s is for encodings that act at the input; this one acts at place %s", p->name,
+                       settings[i].name, posenc_place_name(info->place));
     if (word < 0)
-        return pe_train_fail(err, POSENC_SETTING, "%s: %s is '%.*s'; it must be %s or %s", p->name,
-                             settings[i].name, (int)value.length, value.at, settings[i].words[0],
-                             settings[i].words[1]);
+        return pe_fail(err, POSENC_SETTING, "%s: %s is '%.*s'; it must be %s or %s", p->name,
+                       settings[i].name, (int)value.length, value.at, settings[i].words[0],
+                       settings[i].words[1]);
     if (i == COMBINE) {
         entry->combine       = (pe_combine)word;
         entry->names_combine = 1;
@@ -176,29 +179,29 @@ static posenc_status set(pe_entry *entry, const pe_spec_part *p, int i, pe_piece
 /* Takes what is ours from the pieces of a part and writes the others. */
 static posenc_status take_part(pe_spec_text *t, pe_entry *entry, const pe_spec_part *p, posenc_error *err)
 {
-    pe_piece           rest = p->inside, one, value;
+    pe_spec_piece      rest = p->inside, one, value;
     const pe_spec_text mark = *t;
-    int ours = -1, taken = 0, kept = 0; /* ours: the setting of the piece before, if it was one */
+    int ours = -1, taken = 0, copied = 0; /* ours: the setting of the piece before, if it was one */
     pe_spec_put(t, p->name, strlen(p->name));
     while ((one = next_piece(&rest)).length) {
         const int is_pair = memchr(one.at, '=', one.length) != NULL, before = ours;
         ours = setting_of(one, &value);
         if (ours < 0 && (is_pair || before < 0)) {
-            pe_spec_put(t, kept++ ? ":" : "[", 1);
+            pe_spec_put(t, copied++ ? ":" : "[", 1);
             pe_spec_put(t, one.at, one.length);
             continue;
         }
         /* what has no '=' continues a list: we have none */
         const int           i      = ours >= 0 ? ours : before;
-        const posenc_status status = set(entry, p, i, ours >= 0 ? value : one, err);
+        const posenc_status status = set_entry(entry, p, i, ours >= 0 ? value : one, err);
         if (status)
             return status;
         if (ours < 0)
-            return pe_train_fail(err, POSENC_SETTING, "%s: %s has one value, not a list", p->name,
-                                 settings[i].name);
+            return pe_fail(err, POSENC_SETTING, "%s: %s has one value, not a list", p->name,
+                           settings[i].name);
         taken = 1;
     }
-    if (kept)
+    if (copied)
         pe_spec_put(t, "]", 1);
     if (!taken) {
         *t = mark;
@@ -207,7 +210,7 @@ static posenc_status take_part(pe_spec_text *t, pe_entry *entry, const pe_spec_p
     return POSENC_OK;
 }
 
-posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *spec, posenc_error *err)
+posenc_status pe_spec_split(char *plain, size_t n, pe_entry *entry, const char *spec, posenc_error *err)
 {
     pe_spec_text  t      = pe_spec_begin(plain, n);
     pe_spec_part  p      = pe_spec_first(spec);
@@ -215,24 +218,29 @@ posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *
     *entry               = (pe_entry){PE_ADD, PE_AT_INPUT, 0};
     do
         status = take_part(&t, entry, &p, err);
-    while (!status && pe_spec_further(&t, &p));
+    while (!status && pe_spec_following(&t, &p));
     if (!status && entry->combine == PE_CONCAT && entry->inject == PE_IN_BLOCKS)
-        return pe_train_fail(err, POSENC_SETTING,
-                             "%.60s: combine=concat is for inject=input; in every block rows are added",
-                             spec);
+        return pe_fail(err, POSENC_SETTING,
+                       "%.60s: combine=concat is for inject=input; in every block rows are added", spec);
     return status ? status : pe_spec_end(&t, spec, err);
 }
 
 /* ---------------------------------------------------------------- into a SPEC --------------- */
 
+int pe_spec_has_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; info && i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name))
+            return 1;
+    return 0;
+}
+
 /* Has this part a setting of that name about which it says nothing? */
 static int leaves_open(const pe_spec_part *p, const posenc_encoding_info *info, const char *name)
 {
-    const size_t n    = strlen(name);
-    int          open = 0;
-    pe_piece     rest = p->inside, one;
-    for (int i = 0; i < info->setting_count; i++)
-        open |= !strcmp(info->settings[i].name, name);
+    const size_t  n    = strlen(name);
+    int           open = pe_spec_has_setting(info, name);
+    pe_spec_piece rest = p->inside, one;
     while (open && (one = next_piece(&rest)).length)
         open = one.length <= n || strncmp(one.at, name, n) || one.at[n] != '=';
     return open;
@@ -251,17 +259,18 @@ static posenc_status write_with(char *to, size_t n, const char *spec, const char
         snprintf(pair, sizeof pair, "%s%s=%s]", !p.bracket ? "[" : p.inside.length ? ":" : "", name, value);
         pe_spec_put(&t, p.whole.at, p.whole.length - (wants && p.bracket)); /* without the closing bracket */
         pe_spec_put(&t, pair, wants ? strlen(pair) : 0);
-    } while (pe_spec_further(&t, &p));
+    } while (pe_spec_following(&t, &p));
     return pe_spec_end(&t, spec, err);
 }
 
-posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_combine combine,
-                                    posenc_error *err)
+posenc_status pe_spec_set_combine(char *named, size_t n, const char *spec, pe_combine combine,
+                                  posenc_error *err)
 {
-    return write_with(named, n, spec, settings[COMBINE].name, pe_combine_name(combine), 1, err);
+    return write_with(named, n, spec, settings[COMBINE].name, pe_spec_combine_name(combine), 1, err);
 }
 
-posenc_status pe_entry_give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err)
+posenc_status pe_spec_set_missing(char spec[PE_LONGEST_SPEC], const char *name, int64_t value,
+                                  posenc_error *err)
 {
     char given[PE_LONGEST_SPEC], text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
@@ -271,22 +280,20 @@ posenc_status pe_entry_give(char spec[PE_LONGEST_SPEC], const char *name, int64_
     return status;
 }
 
-posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err)
+posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *err)
 {
-    pe_piece rest = {list, strlen(list)}, one;
-    *ways         = 0;
+    pe_spec_piece rest = {list, strlen(list)}, one;
+    *ways              = 0;
     while ((one = next_piece(&rest)).length) {
         const int word = word_of(COMBINE, one);
         if (word < 0)
-            return pe_train_fail(
-                err, POSENC_ARGUMENT,
-                "combine: there is no way \"%.*s\"; there are add, concat, and both: add,concat",
-                (int)one.length, one.at);
+            return pe_fail(err, POSENC_ARGUMENT,
+                           "combine: there is no way \"%.*s\"; there are add, concat, and both: add,concat",
+                           (int)one.length, one.at);
         *ways |= 1 << word;
     }
-    return *ways
-               ? POSENC_OK
-               : pe_train_fail(err, POSENC_ARGUMENT, "combine: it is empty; write add, concat or add,concat");
+    return *ways ? POSENC_OK
+                 : pe_fail(err, POSENC_ARGUMENT, "combine: it is empty; write add, concat or add,concat");
 }
 
 /* ---------------------------------------------------------------- lists, small models ------- */
@@ -296,11 +303,10 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     const size_t length = length_to(list, ',');
     *status             = POSENC_OK;
     if (length == 0)
-        *status = pe_train_fail(err, POSENC_ARGUMENT,
-                                "the list of encodings has an empty place; write NAME,NAME,...");
-    else if (length >= n)
         *status =
-            pe_train_fail(err, POSENC_ARGUMENT,
+            pe_fail(err, POSENC_ARGUMENT, "the list of encodings has an empty place; write NAME,NAME,...");
+    else if (length >= n)
+        *status = pe_fail(err, POSENC_ARGUMENT,
                           "the encoding \"%.40s...\" has %zu characters; %zu are too many", list, length, n);
     if (*status)
         return NULL;
@@ -321,8 +327,7 @@ posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const
             return status;
         pe_spec_put_with(&t, &p, small, " ");
         if (t.is_full)
-            return pe_train_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long",
-                                 p.name);
-    } while (pe_spec_further(&t, &p));
+            return pe_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long", p.name);
+    } while (pe_spec_following(&t, &p));
     return pe_spec_end(&t, spec, err);
 }

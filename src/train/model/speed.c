@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "train/model/optimiser.h"
-#include "train/fail.h"
+#include "base/status.h"
 
 struct pe_speed {
     pe_model             *model;
@@ -22,7 +22,7 @@ static posenc_status make_text(pe_speed *s, const pe_speed_shape *shape, uint64_
     s->text              = malloc((size_t)(shape->batch * window));
     s->windows           = malloc((size_t)shape->batch * sizeof *s->windows);
     if (!s->text || !s->windows)
-        return pe_train_fail(err, POSENC_MEMORY, "speed: there is no memory for a batch");
+        return pe_fail(err, POSENC_MEMORY, "speed: there is no memory for a batch");
     for (int64_t i = 0; i < shape->batch * window; i++)
         s->text[i] = (unsigned char)(posenc_random_uniform(seed, "text", (uint64_t)i) * PE_BYTES);
     for (int64_t b = 0; b < shape->batch; b++)
@@ -45,7 +45,7 @@ posenc_status pe_speed_create(pe_speed **s, const char *spec, const pe_speed_sha
     pe_speed             *made   = calloc(1, sizeof *made);
     *s                           = NULL;
     if (!made)
-        return pe_train_fail(err, POSENC_MEMORY, "speed: there is no memory for a run");
+        return pe_fail(err, POSENC_MEMORY, "speed: there is no memory for a run");
     posenc_status status = make_text(made, shape, seed, err);
     if (!status)
         status = pe_model_create(&made->model, &config, err);
@@ -76,5 +76,5 @@ void pe_speed_step(pe_speed *s)
     posenc_error err;
     double       loss;
     int          finite;
-    pe_descent_step(s->model, s->optimiser, &s->batch, &descent, s->step++, &loss, &finite, &err);
+    pe_optimiser_descend(s->model, s->optimiser, &s->batch, &descent, s->step++, &loss, &finite, &err);
 }

@@ -15,10 +15,13 @@
  *               what the ranks say. The interval of a loss by itself is some ten times as wide, as texts
  *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
+ * On a page     each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty
+ *               element stands where it was, because that script counts the elements. It also takes the mouse
+ *               wheel and the arrow keys, with which people scroll: a listener before it hands them back.
  */
 #include "train/report/report.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -29,17 +32,17 @@ enum { PICTURE_LENGTHS = 2, FIRST_PART = 16, STEP_PART = 48, SMOOTH_PART = 8, MO
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the pictures");
+    return pe_fail(err, POSENC_MEMORY, "compare: no memory for the pictures");
 }
 
 /* ---------------------------------------------------------------- curves of all ------------- */
 
-/* Room for n numbers of a curve. */
-static double *take(pe_gallery *g, int64_t n)
+/* Space for n numbers of a curve. */
+static double *next_numbers(pe_gallery *g, int64_t n)
 {
-    double *room = g->next;
+    double *space = g->next;
     g->next += n;
-    return room;
+    return space;
 }
 
 /* The next exhibit, a figure of `count` curves for the caller to fill. */
@@ -82,24 +85,24 @@ static double *thin(pe_gallery *g, const double *curve, const int64_t *positions
                     const pe_run_config *c)
 {
     const int64_t L = c->L;
-    double       *y = take(g, n);
+    double       *y = next_numbers(g, n);
     for (int64_t i = 0; i < n; i++) {
         const int64_t p = positions[i], half = p > L && !c->bidirectional ? p / 2 / SMOOTH_PART : 0;
         const int64_t end = p + half + 1 > PE_REACH * L ? PE_REACH * L : p + half + 1;
-        y[i]              = pe_mean(curve + p - half, end - (p - half));
+        y[i]              = pe_stats_mean(curve + p - half, end - (p - half));
     }
     return y;
 }
 
 static double *position_axis(pe_gallery *g, const int64_t *positions, int64_t n)
 {
-    double *x = take(g, n);
+    double *x = next_numbers(g, n);
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(positions[i] + 1);
     return x;
 }
 
-/* A band may be many times as wide as all losses lie apart, and would press them together: half as much as
+/* A band may be many times as wide as the range of all losses, and would press them together: half as much as
    they span shows beyond them, and no loss below 0. */
 static void bound_bands(pe_figure *f)
 {
@@ -122,22 +125,22 @@ static void bound_bands(pe_figure *f)
     f->high = fmin(high, most + beyond);
 }
 
-static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, int count, int64_t *positions)
+static void add_positions(pe_gallery *g, const pe_compare *c, int64_t *positions)
 {
     const pe_preset *p      = &c->config.preset;
     const int64_t    n      = choose_positions(positions, p->L);
     const int        masked = c->config.bidirectional;
     const double    *x      = position_axis(g, positions, n);
     pe_curve        *curves;
-    pe_figure       *f = add_figure(g, &curves, "loss", count);
+    pe_figure       *f = add_figure(g, &curves, "loss", c->order_count);
     snprintf(g->title, sizeof g->title, "Loss by %s, trained at L = %lld%s", masked ? "length" : "position",
              (long long)p->L, p->seeds > 1 ? " (band: range over seeds)" : "");
     f->title   = g->title;
     f->x_label = masked ? "length that is read at once (bytes, log scale)"
                         : "position in the window (bytes, log scale)";
     set_mark(g, f);
-    for (int i = 0; i < count; i++) {
-        const pe_outcome *o     = &c->outcomes[order[i]];
+    for (int i = 0; i < c->order_count; i++) {
+        const pe_outcome *o     = &c->outcomes[c->order[PE_AT_L][i]];
         pe_curve         *curve = &curves[i];
         *curve =
             (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, &o->config), .n = n};
@@ -154,7 +157,8 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, 
 /* One encoding's means and the bounds of its differences around them. */
 static void fill_lengths(pe_gallery *g, pe_curve *curve, const pe_outcome *o)
 {
-    double *y = take(g, PE_BUCKETS), *low = take(g, PE_BUCKETS), *high = take(g, PE_BUCKETS);
+    double *y = next_numbers(g, PE_BUCKETS), *low = next_numbers(g, PE_BUCKETS),
+           *high = next_numbers(g, PE_BUCKETS);
     for (int b = 0; b < PE_BUCKETS; b++) {
         const pe_interval d = o->difference[b];
         y[b]                = o->loss[b];
@@ -166,18 +170,18 @@ static void fill_lengths(pe_gallery *g, pe_curve *curve, const pe_outcome *o)
     curve->high = high;
 }
 
-static void add_lengths(pe_gallery *g, const pe_compare *c, const int *order, int count)
+static void add_lengths(pe_gallery *g, const pe_compare *c)
 {
-    double    *x = take(g, PE_BUCKETS);
+    double    *x = next_numbers(g, PE_BUCKETS);
     pe_curve  *curves;
-    pe_figure *f = add_figure(g, &curves, "length", count);
+    pe_figure *f = add_figure(g, &curves, "length", c->order_count);
     f->title     = "Loss by length (band: paired 95 % interval)";
     f->x_label   = "end of the range of positions (bytes, log scale)";
     set_mark(g, f);
     for (int b = 0; b < PE_BUCKETS; b++)
-        x[b] = (double)pe_bucket_edge(c->config.preset.L, b + 1);
-    for (int i = 0; i < count; i++) {
-        const pe_outcome *o = &c->outcomes[order[i]];
+        x[b] = (double)pe_stats_bucket_edge(c->config.preset.L, b + 1);
+    for (int i = 0; i < c->order_count; i++) {
+        const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][i]];
         curves[i]           = (pe_curve){.name = o->label, .x = x, .n = PE_BUCKETS};
         fill_lengths(g, &curves[i], o);
     }
@@ -193,19 +197,19 @@ static int64_t step_at(int64_t i, int64_t n, int64_t steps)
 }
 
 /* At most MOST_STEPS points, the last step among them: the curve is smooth already. */
-static void add_training(pe_gallery *g, const pe_compare *c, const int *order, int count)
+static void add_training(pe_gallery *g, const pe_compare *c)
 {
     const int64_t steps = c->config.preset.steps, n = steps < MOST_STEPS ? steps : MOST_STEPS;
-    double       *x = take(g, n);
+    double       *x = next_numbers(g, n);
     pe_curve     *curves;
-    pe_figure    *f = add_figure(g, &curves, "training", count);
+    pe_figure    *f = add_figure(g, &curves, "training", c->order_count);
     f->title        = "Training: loss of the batches, smoothed";
     f->x_label      = "step";
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(step_at(i, n, steps) + 1);
-    for (int k = 0; k < count; k++) {
-        const pe_outcome *o = &c->outcomes[order[k]];
-        double           *y = take(g, n);
+    for (int k = 0; k < c->order_count; k++) {
+        const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][k]];
+        double           *y = next_numbers(g, n);
         curves[k]           = (pe_curve){.name = o->label, .x = x, .y = y, .n = n};
         for (int64_t i = 0; i < n; i++)
             y[i] = o->training[step_at(i, n, steps)];
@@ -217,7 +221,7 @@ static void add_training(pe_gallery *g, const pe_compare *c, const int *order, i
 /* At each chosen distance the weight up to it. */
 static double *share_within(pe_gallery *g, const double *weight, const int64_t *positions, int64_t n)
 {
-    double *y = take(g, n), sum = 0;
+    double *y = next_numbers(g, n), sum = 0;
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         for (; at <= positions[i]; at++)
@@ -232,32 +236,31 @@ static int is_measured(const pe_outcome *o)
     return o->far && o->far_90 >= 0;
 }
 
-static void add_attention(pe_gallery *g, const pe_compare *c, const int *order, int count, int64_t *positions)
+static void add_attention(pe_gallery *g, const pe_compare *c, int64_t *positions)
 {
     int measured = 0;
-    for (int i = 0; i < count; i++)
-        measured += is_measured(&c->outcomes[order[i]]);
+    for (int i = 0; i < c->order_count; i++)
+        measured += is_measured(&c->outcomes[c->order[PE_AT_L][i]]);
     if (!measured)
         return;
     const int64_t n = choose_positions(positions, c->config.preset.L);
     const double *x = position_axis(g, positions, n);
     pe_curve     *curves;
-    pe_figure    *f = add_figure(g, &curves, "attention", count);
+    pe_figure    *f = add_figure(g, &curves, "attention", c->order_count);
     f->title        = "Attention: share of the weight within a distance";
     f->x_label      = "distance + 1 (bytes, log scale)";
     f->y_label      = "share of the weight";
     f->curve_count  = 0;
     set_mark(g, f);
-    for (int i = 0; i < count; i++) {
-        const pe_outcome *o = &c->outcomes[order[i]];
+    for (int i = 0; i < c->order_count; i++) {
+        const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][i]];
         if (is_measured(o))
             curves[f->curve_count++] =
                 (pe_curve){.name = o->label, .x = x, .y = share_within(g, o->far, positions, n), .n = n};
     }
 }
 
-static posenc_status add_lines(pe_gallery *g, const pe_compare *c, const int *order, int count,
-                               posenc_error *err)
+static posenc_status add_lines(pe_gallery *g, const pe_compare *c, posenc_error *err)
 {
     const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
     /* by position x, then y, low and high of each; by length the same; then x and y twice */
@@ -269,10 +272,10 @@ static posenc_status add_lines(pe_gallery *g, const pe_compare *c, const int *or
     if (positions && g->curves && g->numbers) {
         snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)c->config.preset.L);
         g->mark = (pe_mark){(double)c->config.preset.L, g->mark_label};
-        add_positions(g, c, order, count, positions);
-        add_lengths(g, c, order, count);
-        add_training(g, c, order, count);
-        add_attention(g, c, order, count, positions);
+        add_positions(g, c, positions);
+        add_lengths(g, c);
+        add_training(g, c);
+        add_attention(g, c, positions);
     }
     free(positions);
     return g->count ? POSENC_OK : no_memory(err);
@@ -298,23 +301,17 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
     const pe_preset  *p = &c->config.preset;
     pe_exhibit       *x = &g->items[g->count];
     char              origin[96];
-    pe_picture_data   data = {.length     = PICTURE_LENGTHS * p->L,
+    pe_picture_data   data = {.dims       = pe_outcome_dims(p),
+                              .length     = PICTURE_LENGTHS * p->L,
                               .causal     = !c->config.bidirectional,
                               .mark       = (double)p->L,
                               .mark_label = g->mark_label};
-    data.dims              = (posenc_dims){.B       = 1,
-                                           .H       = p->heads,
-                                           .D       = p->d_model / p->heads,
-                                           .Lq      = PE_REACH * p->L,
-                                           .Lk      = PE_REACH * p->L,
-                                           .d_model = p->d_model,
-                                           .L       = p->L};
     snprintf(origin, sizeof origin, "after %lld training steps, seed 1%s", (long long)p->steps,
              offer->place == POSENC_INPUT ? "" : ", first layer");
     for (int i = 0; i < posenc_param_count(o->e); i++)
         if (posenc_param_trainable(o->e, i))
             data.origin = origin;
-    data.params = o->runs[0].params; /* of the first layer, which is the first of them */
+    data.params = o->runs[0].result.params; /* of the first layer, which is the first of them */
     *x          = (pe_exhibit){.outcome = index};
     name_exhibit(x, o, index, offer->kind);
     const posenc_status status = pe_picture_create(&x->picture, o->e, offer, &data, err);
@@ -339,26 +336,16 @@ static posenc_status add_pictures(pe_gallery *g, const pe_compare *c, int index,
 
 /* ---------------------------------------------------------------- all ----------------------- */
 
-static posenc_status fill(pe_gallery *g, const pe_compare *c, const int *order, int count, posenc_error *err)
-{
-    posenc_status status = add_lines(g, c, order, count, err);
-    for (int i = 0; i < count && !status; i++)
-        if (!c->outcomes[order[i]].diverged)
-            status = add_pictures(g, c, order[i], err);
-    for (int i = 0; i < g->count && !status; i++)
-        status = pe_plot_svg(g->items[i].figure, g->items[i].name, &g->items[i].svg, err);
-    return status;
-}
-
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err)
 {
-    int *order           = malloc((size_t)c->count * sizeof *order);
     *g                   = (pe_gallery){0};
     g->items             = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
-    posenc_status status = no_memory(err);
-    if (order && g->items)
-        status = fill(g, c, order, pe_outcomes_order(c, order), err);
-    free(order);
+    posenc_status status = g->items ? add_lines(g, c, err) : no_memory(err);
+    for (int i = 0; i < c->order_count && !status; i++)
+        if (!c->outcomes[c->order[PE_AT_L][i]].diverged)
+            status = add_pictures(g, c, c->order[PE_AT_L][i], err);
+    for (int i = 0; i < g->count && !status; i++)
+        status = pe_plot_svg(g->items[i].figure, g->items[i].name, &g->items[i].svg, err);
     if (status)
         pe_gallery_free(g);
     return status;
@@ -382,4 +369,80 @@ void pe_gallery_free(pe_gallery *g)
     free(g->curves);
     free(g->numbers);
     *g = (pe_gallery){0};
+}
+
+/* ---------------------------------------------------------------- on a page ----------------- */
+
+static const char script_open[] = "<script", script_close[] = "</script>", title_open[] = "<title>",
+                  title_close[] = "</title>";
+
+/* The first script element of a drawing: from its '<' to after its end. NULL if there is none. */
+static const char *find_script(const char *svg, const char **end)
+{
+    const char *start = strstr(svg, script_open), *close = start ? strstr(start, script_close) : NULL;
+    *end = close ? close + sizeof script_close - 1 : NULL;
+    return close ? start : NULL;
+}
+
+/* A part of a drawing, its texts translated: what stands between two tags. */
+static void write_range(FILE *to, const char *from, const char *end)
+{
+    for (char before = 0; from < end;) {
+        const size_t rest = (size_t)(end - from), to_mark = strcspn(from, "<>&\"");
+        const size_t n = to_mark < rest ? to_mark : rest;
+        if (before == '>' && n < rest && from[n] == '<')
+            pe_words_write(to, from, n);
+        else
+            fwrite(from, 1, n, to);
+        from += n;
+        if (from < end)
+            fputc(before = *from++, to);
+    }
+}
+
+void pe_gallery_draw(FILE *to, const pe_exhibit *x)
+{
+    const char *at = strstr(x->svg, "<svg"), *title = at ? strstr(at, title_open) : NULL;
+    const char *title_end = title ? strstr(title, title_close) : NULL, *script_end;
+    if (!title_end)
+        return;
+    fwrite(at, 1, (size_t)(title + sizeof title_open - 1 - at), to);
+    char line[256]; /* a figure's title may have two */
+    snprintf(line, sizeof line, "%s", x->figure->title ? x->figure->title : "");
+    for (char *newline = line; (newline = strchr(newline, '\n'));)
+        *newline = ' ';
+    pe_html_text(to, line);
+    const char *script = find_script(title_end, &script_end);
+    if (script) {
+        write_range(to, title_end, script);
+        fputs("<script></script>", to);
+    }
+    const char *rest = script ? script_end : title_end;
+    write_range(to, rest, rest + strlen(rest));
+}
+
+void pe_gallery_figure(FILE *to, const pe_exhibit *x, const char *caption)
+{
+    fputs("<figure>\n", to);
+    pe_gallery_draw(to, x);
+    pe_html_element(to, "figcaption", "%s", caption);
+    fputs("</figure>\n", to);
+}
+
+/* Out of its CDATA. */
+void pe_gallery_script(FILE *to, const pe_gallery *g)
+{
+    static const char opening[] = "<![CDATA[", closing[] = "]]>";
+    const char       *end, *start = g->count ? find_script(g->items[0].svg, &end) : NULL;
+    const char *code = start ? strstr(start, opening) : NULL, *code_end = code ? strstr(code, closing) : NULL;
+    if (!code_end || code_end > end)
+        return;
+    fputs("<script>\n"
+          "for (const kind of ['wheel', 'keydown'])\n"
+          "    window.addEventListener(kind, e => { if (!e.ctrlKey) e.stopPropagation(); }, true);\n"
+          "addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(d => d.open = "
+          "true));\n",
+          to);
+    fwrite(code + sizeof opening - 1, 1, (size_t)(code_end - code) - sizeof opening + 1, to);
+    fputs("</script>\n", to);
 }

@@ -23,26 +23,26 @@
 
 #include <string.h>
 
-typedef struct reader {
+typedef struct formula_reader {
     FILE       *to; /* NULL: only look */
     const char *at;
     int         is_broken;
-} reader;
+} formula_reader;
 
-static void list(reader *r, const char *tag);
+static void list(formula_reader *r, const char *tag);
 
-static void put(reader *r, const char *markup)
+static void put(formula_reader *r, const char *markup)
 {
     if (r->to)
         fputs(markup, r->to);
 }
 
 /* <tag>the next n bytes</tag> */
-static void leaf(reader *r, const char *tag, size_t n)
+static void leaf(formula_reader *r, const char *tag, size_t n)
 {
     if (r->to) {
         fprintf(r->to, "<%s>", tag);
-        pe_html_escape(r->to, r->at, n);
+        pe_words_escape(r->to, r->at, n);
         fprintf(r->to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
     }
     r->at += n;
@@ -79,12 +79,12 @@ static int is_bracket(const char *s)
     return 0;
 }
 
-static int starts(const reader *r, const char *word)
+static int starts(const formula_reader *r, const char *word)
 {
     return !strncmp(r->at, word, strlen(word));
 }
 
-static void words(reader *r)
+static void words(formula_reader *r)
 {
     const size_t n = strcspn(++r->at, "\"");
     if (r->at[n] != '"')
@@ -95,7 +95,7 @@ static void words(reader *r)
     }
 }
 
-static void atom(reader *r)
+static void atom(formula_reader *r)
 {
     if (*r->at == '{')
         list(r, "mrow");
@@ -120,10 +120,10 @@ static void atom(reader *r)
         leaf(r, is_greek(r->at) ? "mi" : is_bracket(r->at) ? BRACKET : "mo", width_of(r->at));
 }
 
-/* What stands behind the atom at r: "_", "^", "_^" or "". */
-static const char *indices(const reader *r)
+/* What follows the atom at r: "_", "^", "_^" or "". */
+static const char *indices(const formula_reader *r)
 {
-    reader look = {NULL, r->at, 0};
+    formula_reader look = {NULL, r->at, 0};
     atom(&look);
     const int below = *look.at == '_';
     if (below) {
@@ -136,15 +136,15 @@ static const char *indices(const reader *r)
 static const char *element_of(const char *indices, int is_sum)
 {
     static const struct {
-        const char *indices, *beside, *under;
+        const char *indices, *at_side, *under;
     } elements[] = {{"_", "msub", "munder"}, {"^", "msup", "mover"}, {"_^", "msubsup", "munderover"}};
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
         if (!strcmp(indices, elements[i].indices))
-            return is_sum ? elements[i].under : elements[i].beside;
+            return is_sum ? elements[i].under : elements[i].at_side;
     return "mrow";
 }
 
-static void item(reader *r)
+static void item(formula_reader *r)
 {
     const char *wanted = indices(r), *element = element_of(wanted, starts(r, "∑"));
     if (r->to && *wanted)
@@ -158,7 +158,7 @@ static void item(reader *r)
         fprintf(r->to, "</%s>", element);
 }
 
-static void items(reader *r, const char *end)
+static void items(formula_reader *r, const char *end)
 {
     r->at += strspn(r->at, " ");
     while (*r->at && !strchr(end, *r->at) && !r->is_broken) {
@@ -167,7 +167,7 @@ static void items(reader *r, const char *end)
     }
 }
 
-static void list(reader *r, const char *tag)
+static void list(formula_reader *r, const char *tag)
 {
     if (*r->at++ != '{') {
         r->at--;
@@ -185,7 +185,7 @@ static void list(reader *r, const char *tag)
 
 int pe_mathml_write(FILE *to, const char *formula)
 {
-    reader r = {to, formula, 0};
+    formula_reader r = {to, formula, 0};
     while (*r.at && !r.is_broken) {
         fputs("<math display=\"block\">", to);
         items(&r, "\n");

@@ -7,12 +7,11 @@
 #ifndef PE_TRAIN_REPORT_H
 #define PE_TRAIN_REPORT_H
 
-#include "train/jobs/outcome.h"
-#include "train/report/table.h"
+#include "train/judge/judge.h"
+#include "train/report/summary.h"
 
 #include "plot/plot.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- pictures: gallery.c ------- */
@@ -48,23 +47,27 @@ void          pe_gallery_free(pe_gallery *g);
 
 /* "loss" by position, "length", "training", "attention"; NULL where it was not measured. */
 const pe_exhibit *pe_gallery_find(const pe_gallery *g, const char *name);
+/* The drawing as a part of a page: without XML's first line and the script that all of them share, with the
+   figure's title for those who cannot see it; by itself, and as a figure with a caption. */
+void pe_gallery_draw(FILE *to, const pe_exhibit *x);
+void pe_gallery_figure(FILE *to, const pe_exhibit *x, const char *caption);
+/* gnuplot's script, once for all drawings and before them. */
+void pe_gallery_script(FILE *to, const pe_gallery *g);
 
 /* ---------------------------------------------------------------- texts, tables, template: html.c, words.c,
  * mathml.c */
 
-/* "en", "zh"; NULL if there is no such one. */
-const char *pe_language_code(pe_language language);
 /* The language of the pages that this thread writes from now on. */
 void pe_words_speak(pe_language language);
 /* The first n bytes of a text in that language, as HTML; in English where no row of the catalogue fits. */
 void pe_words_write(FILE *to, const char *text, size_t n);
+/* They escaped, in no language: names. */
+void pe_words_escape(FILE *to, const char *text, size_t n);
 
 /* The formula (mathml.c says how it is written) as <math> elements, one per line of it. Returns 0 and has
    written something of no use where it is not well formed. */
 int pe_mathml_write(FILE *to, const char *formula);
 
-/* The first n bytes, escaped, in no language: names. */
-void pe_html_escape(FILE *to, const char *s, size_t n);
 /* A text escaped and translated: the one place where text of the user becomes HTML. */
 void pe_html_text(FILE *to, const char *s);
 /* <tag>...</tag>, the content a text; tag may have attributes, of which translate="no" makes it a name. */
@@ -74,6 +77,10 @@ void pe_html_element(FILE *to, const char *tag, const char *format, ...)
 void pe_html_notes(FILE *to, const char *lines);
 /* A table of that class, "" for none. Without details it is what the terminal shows, and fits a page. */
 void pe_html_table(FILE *to, const pe_table *t, const char *class, int details);
+/* "Su et al. 2021, arXiv:2104.09864": a link on its number. */
+void pe_html_paper(FILE *to, const char *source);
+/* "1 seed", "3 seeds" */
+const char *pe_html_count(char text[48], int64_t n, const char *what);
 
 enum { PE_VALUES = 96, PE_VALUE = 2048 };
 
@@ -88,8 +95,8 @@ typedef struct pe_page {
 } pe_page;
 
 /* A value from here on. */
-void pe_page_set(pe_page *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void pe_page_part(const pe_page *p, const char *part);
+void pe_html_set(pe_page *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void pe_html_part(const pe_page *p, const char *part);
 
 /* ---------------------------------------------------------------- the page ------------------ */
 
@@ -97,30 +104,15 @@ void pe_page_part(const pe_page *p, const char *part);
    What could not be written the stream remembers. */
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 
-/* Parts of it. The tasks, suite_tables.c; nothing where there are none. */
+/* Parts of it. The tasks, report_tasks.c; nothing where there are none. */
 void pe_report_tasks(pe_page *page, const pe_suite *suite);
-/* Models that are read further: extension_report.c. Nothing where nothing was extended. */
+/* Models read further than they were trained: report_extension.c. Nothing where nothing was extended. */
 void pe_report_extension(pe_page *page, const pe_compare *c);
 /* A card per encoding: formula, settings, papers, numbers, pictures; report_cards.c. */
 void pe_report_cards(pe_page *page, const pe_compare *c, const pe_gallery *g);
-/* What papers found, beside what was found here; report_papers.c. */
+/* What papers found, next to what was found here; report_papers.c. */
 void pe_report_papers(pe_page *page, const pe_compare *c);
-/* What introductions say, beside what is measured; report_papers.c. Nothing where it was not asked for. */
+/* What introductions say, next to what is measured; report_papers.c. Nothing where it was not asked for. */
 void pe_report_claims(pe_page *page, const pe_compare *c);
-
-/* Shared by them. */
-void pe_report_figure(FILE *to, const pe_exhibit *x, const char *caption);
-/* "Su et al. 2021, arXiv:2104.09864": a link on its number. */
-void pe_report_paper(FILE *to, const char *source);
-/* "1 seed", "3 seeds" */
-const char *pe_report_many(char text[48], int64_t n, const char *what);
-
-/* ---------------------------------------------------------------- results.json --------------  */
-
-/* null for what is no number. */
-json_t *pe_json_number(double x);
-json_t *pe_json_interval(pe_interval d);
-/* The member "claims" of it. */
-json_t *pe_json_claims(const pe_compare *c);
 
 #endif

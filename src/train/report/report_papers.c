@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_papers.c: what papers found and introductions say, beside what this comparison found
+ * report_papers.c: what papers found and introductions say, next to what this comparison found
  *
- * A table per paper, of the encodings that were compared with standard settings; nothing of a paper without
+ * A table per paper, of the encodings that were compared with default settings; nothing of a paper without
  * any. The paper's columns are the lengths at which it read its models, ours those of the results. The units
  * are others, so the thing to compare is how a row goes on: of ours the ratio to the loss at L stands below
  * each number.
@@ -34,10 +34,10 @@ static const anchor anchors[] = {
 
 enum { ANCHORS = sizeof anchors / sizeof *anchors };
 
-/* The outcome that a row is to be read beside; NULL if it was not compared. */
+/* The outcome to compare a row with; NULL if it was not compared. */
 static const pe_outcome *ours(const pe_compare *c, const anchor *a)
 {
-    const int i = a->encoding ? pe_check_find(c, a->encoding) : -1;
+    const int i = a->encoding ? pe_claims_find(c, a->encoding) : -1;
     return i < 0 ? NULL : &c->outcomes[i];
 }
 
@@ -50,7 +50,7 @@ static int columns_of(const anchor *paper)
     return n;
 }
 
-/* Number of the paper's rows that have something beside them. */
+/* Number of the paper's rows that have such an outcome. */
 static int rows_of(const pe_compare *c, int paper)
 {
     int count = 0;
@@ -68,13 +68,13 @@ static void set_heads(pe_column heads[COLUMNS], char text[COLUMNS][24], const pe
     heads[0]    = (pe_column){"", NULL, PE_TEXT | PE_NAMES, 0};
     for (int k = 1; k <= n + HERE; k++) {
         const int64_t length =
-            k <= n ? p->lengths[k - 1] : pe_bucket_edge(c->config.preset.L, PE_AT_L + k - n);
+            k <= n ? p->lengths[k - 1] : pe_stats_bucket_edge(c->config.preset.L, PE_AT_L + k - n);
         snprintf(text[k], sizeof text[k], "%lld", (long long)length);
         heads[k] = (pe_column){text[k], NULL, k == n + 1 ? PE_OURS : 0, 0};
     }
 }
 
-static void paper_row(pe_table *t, int row, const anchor *a, const anchor *p, const pe_outcome *o)
+static void put_paper_row(pe_table *t, int row, const anchor *a, const anchor *p, const pe_outcome *o)
 {
     const int n = columns_of(p);
     pe_table_set(t, row, 0, *a->what ? "%s: %s" : "%s%s", a->encoding, a->what);
@@ -88,13 +88,14 @@ static void paper_row(pe_table *t, int row, const anchor *a, const anchor *p, co
             pe_table_text(t, row, 1 + n + b - PE_AT_L, "-");
 }
 
-static void paper_table(FILE *to, const pe_compare *c, int paper)
+static void write_paper(FILE *to, const pe_compare *c, int paper)
 {
-    const anchor  *p        = &anchors[paper];
-    const pe_group groups[] = {{1, columns_of(p), p->unit}, {1 + columns_of(p), HERE, "here: nats per byte"}};
-    pe_column      heads[COLUMNS];
-    char           text[COLUMNS][24];
-    pe_table       t;
+    const anchor         *p        = &anchors[paper];
+    const pe_column_group groups[] = {{1, columns_of(p), p->unit},
+                                      {1 + columns_of(p), HERE, "here: nats per byte"}};
+    pe_column             heads[COLUMNS];
+    char                  text[COLUMNS][24];
+    pe_table              t;
     set_heads(heads, text, c, p);
     if (pe_table_open(&t, heads, 1 + columns_of(p) + HERE, rows_of(c, paper), NULL))
         return;
@@ -102,55 +103,32 @@ static void paper_table(FILE *to, const pe_compare *c, int paper)
     t.group_count = 2;
     for (int i = paper + 1, row = 0; i < ANCHORS && !anchors[i].source; i++)
         if (ours(c, &anchors[i]))
-            paper_row(&t, row++, &anchors[i], p, ours(c, &anchors[i]));
+            put_paper_row(&t, row++, &anchors[i], p, ours(c, &anchors[i]));
     fputs("<h3>", to);
-    pe_report_paper(to, p->source);
+    pe_html_paper(to, p->source);
     fputs("</h3>\n", to);
-    pe_html_element(to, "p class=note",
-                    "Theirs: %s, %s, trained at %lld tokens. Here: %lld thousand parameters, trained at %lld "
-                    "bytes.",
-                    p->model, p->data, (long long)p->trained,
-                    (long long)(c->outcomes[c->reference].runs[0].parameters / 1000),
-                    (long long)c->config.preset.L);
+    pe_html_element(
+        to, "p class=note",
+        "Theirs: %s, %s, trained at %lld tokens. Here: %lld thousand parameters, trained at %lld bytes.",
+        p->model, p->data, (long long)p->trained,
+        (long long)(c->outcomes[c->reference].runs[0].result.parameters / 1000),
+        (long long)c->config.preset.L);
     pe_html_table(to, &t, "", 1);
     pe_table_free(&t);
 }
 
-/* The papers measured the next token, so beside hidden bytes there is nothing to read. */
+/* The papers measured the next token, so with hidden bytes there is nothing to compare. */
 void pe_report_papers(pe_page *page, const pe_compare *c)
 {
     if (c->config.bidirectional || c->reference < 0)
         return;
-    pe_page_part(page, "papers");
+    pe_html_part(page, "papers");
     for (int i = 0; i < ANCHORS; i++)
         if (anchors[i].source && rows_of(c, i))
-            paper_table(page->to, c, i);
+            write_paper(page->to, c, i);
 }
 
 /* ---------------------------------------------------------------- introductions ------------ */
-
-json_t *pe_json_claims(const pe_compare *c)
-{
-    json_t *array = json_array();
-    for (int k = 0; c->properties && k < pe_claim_count(); k++) {
-        const char *tutorials, *said;
-        int         count;
-        json_t     *list = json_array();
-        said             = pe_claim_said(k, &tutorials, &count);
-        for (int i = 0; i < count; i++) {
-            const pe_evidence e = pe_claim_evidence(c, k, i);
-            json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
-                                                  "of", e.of, "value", pe_json_number(e.value), "low",
-                                                  pe_json_number(e.low), "high", pe_json_number(e.high),
-                                                  "must_be", e.at_least ? "at least" : "at most", "limit",
-                                                  e.limit, "verdict", pe_holds_name(e.holds)));
-        }
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
-                                        "verdict", pe_holds_name(pe_claim_judge(c, k)), "evidence", list));
-    }
-    return array;
-}
 
 static const char *class_of(pe_holds holds)
 {
@@ -166,7 +144,7 @@ static void set_evidence(pe_table *t, int row, const pe_evidence *e)
     else
         pe_table_set(t, row, 3, "%+.3f\n%+.3f to %+.3f", e->value, e->low, e->high);
     pe_table_set(t, row, 4, "at %s %.3g", e->at_least ? "least" : "most", e->limit);
-    pe_table_text(t, row, 5, pe_holds_name(e->holds));
+    pe_table_text(t, row, 5, pe_claims_holds_name(e->holds));
     pe_table_at(t, row, 5)->kind = class_of(e->holds);
 }
 
@@ -176,13 +154,13 @@ static int set_claim(pe_table *t, int row, const pe_compare *c, int claim)
     const char *tutorials, *said;
     int         count;
     char        text[1024];
-    said = pe_claim_said(claim, &tutorials, &count);
-    snprintf(text, sizeof text, "%s\n%s", said, pe_holds_name(pe_claim_judge(c, claim)));
+    said = pe_claims_said(claim, &tutorials, &count);
+    snprintf(text, sizeof text, "%s\n%s", said, pe_claims_holds_name(pe_claims_judge(c, claim)));
     pe_table_text(t, row, 0, tutorials);
     pe_table_text(t, row, 1, text);
-    pe_table_at(t, row, 1)->kind = class_of(pe_claim_judge(c, claim));
+    pe_table_at(t, row, 1)->kind = class_of(pe_claims_judge(c, claim));
     for (int i = 0; i < count; i++) {
-        const pe_evidence e              = pe_claim_evidence(c, claim, i);
+        const pe_evidence e              = pe_claims_evidence(c, claim, i);
         pe_table_at(t, row + i, 0)->rows = pe_table_at(t, row + i, 1)->rows = i ? -1 : count;
         set_evidence(t, row + i, &e);
     }
@@ -197,13 +175,13 @@ void pe_report_claims(pe_page *page, const pe_compare *c)
     pe_table               t;
     int                    rows = 0, count;
     const char            *tutorials;
-    for (int k = 0; k < pe_claim_count(); k++, rows += count)
-        pe_claim_said(k, &tutorials, &count);
+    for (int k = 0; k < pe_claims_count(); k++, rows += count)
+        pe_claims_said(k, &tutorials, &count);
     if (!c->properties || pe_table_open(&t, heads, 6, rows, NULL))
         return;
-    for (int k = 0, row = 0; k < pe_claim_count(); k++)
+    for (int k = 0, row = 0; k < pe_claims_count(); k++)
         row = set_claim(&t, row, c, k);
-    pe_page_part(page, "claims");
+    pe_html_part(page, "claims");
     pe_html_table(page->to, &t, "stack", 1);
     pe_table_free(&t);
 }

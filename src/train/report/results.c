@@ -3,19 +3,19 @@
  * results.c: the directory of a comparison: numbers as JSON and CSV, pictures, the report
  *
  * results.json holds everything that was measured, with the settings that reproduce it; what was not measured
- * is null. Times, machine and the words of the call stand apart under "time", because they are all that two
- * runs may differ in that ask for the same, whatever their threads, interruptions and directories.
+ * is null. Times, machine and the words of the call are kept apart under "time", because they are all that
+ * two runs may differ in that ask for the same, whatever their threads, interruptions and directories.
  * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one
  * row per task, encoding, seed and length. The report comes last, and the directory is renamed into place
  * when all is there.
  */
 #include "train/jobs/directory.h"
-#include "train/jobs/extension.h"
-#include "train/fail.h"
+#include "base/status.h"
 #include "train/jobs/job.h"
 #include "train/report/report.h"
 #include "train/jobs/store.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <posenc/files.h>
 #include <stdlib.h>
@@ -23,22 +23,22 @@
 
 enum { DIGITS = 9, FIXED_FILES = 6 };
 
-json_t *pe_json_number(double x)
+static json_t *number_json(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-json_t *pe_json_interval(pe_interval d)
+static json_t *interval_json(pe_interval d)
 {
-    return json_pack("{s:o, s:o, s:o}", "value", pe_json_number(d.value), "low", pe_json_number(d.low),
-                     "high", pe_json_number(d.high));
+    return json_pack("{s:o, s:o, s:o}", "value", number_json(d.value), "low", number_json(d.low), "high",
+                     number_json(d.high));
 }
 
 static json_t *numbers(const double *x, int64_t n)
 {
     json_t *array = json_array();
     for (int64_t i = 0; x && i < n; i++)
-        json_array_append_new(array, pe_json_number(x[i]));
+        json_array_append_new(array, number_json(x[i]));
     return array;
 }
 
@@ -46,11 +46,11 @@ static json_t *settings_json(const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
-                     "objective", pe_objective_name(c->config.bidirectional), "steps", (json_int_t)p->steps,
-                     "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model", (json_int_t)p->d_model,
-                     "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "batch",
-                     (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate", p->learning_rate,
-                     "weight_decay", p->weight_decay, "clip", p->clip);
+                     "objective", pe_outcome_objective(c->config.bidirectional), "steps",
+                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model",
+                     (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads,
+                     "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate",
+                     p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
 }
 
 static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
@@ -60,12 +60,12 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        json_array_append_new(
-            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
-                             (json_int_t)first, "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
-                             pe_json_number(o->loss[b]), "ratio", pe_json_number(o->ratio[b]), "to_reference",
-                             pe_json_interval(o->difference[b]), "rank", o->rank[b], "untrained_rows",
-                             o->untrained_beyond && b > PE_AT_L));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
+                                        (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1),
+                                        "loss", number_json(o->loss[b]), "ratio", number_json(o->ratio[b]),
+                                        "to_reference", interval_json(o->difference[b]), "rank", o->rank[b],
+                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }
@@ -77,36 +77,39 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     for (int64_t s = 0; s < c->config.preset.seeds; s++) {
         json_t *loss = json_array();
         for (int b = 0; b < PE_BUCKETS; b++)
-            json_array_append_new(loss, pe_json_number(pe_mean(o->window_means[b] + s * windows, windows)));
-        json_array_append_new(array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed",
-                                               (json_int_t)(s + 1), "diverged", o->runs[s].diverged, "loss",
-                                               loss, "time", "train_seconds", o->runs[s].train_seconds,
-                                               "eval_seconds", o->runs[s].eval_seconds, "bytes_per_second",
-                                               o->runs[s].tokens_per_second));
+            json_array_append_new(loss,
+                                  number_json(pe_stats_mean(o->window_means[b] + s * windows, windows)));
+        json_array_append_new(
+            array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
+                             o->runs[s].result.diverged, "loss", loss, "time", "train_seconds",
+                             o->runs[s].result.train_seconds, "eval_seconds", o->runs[s].result.eval_seconds,
+                             "bytes_per_second", o->runs[s].result.tokens_per_second));
     }
     return array;
 }
 
-/* How rows enter, and how the vectors that meet stand to each other; null where no rows meet them. */
+/* How rows enter, and the angle of the vectors that are combined; null where no rows are combined with them.
+ */
 static json_t *entry_json(const pe_outcome *o)
 {
-    if (!pe_outcome_meets(o))
+    if (!pe_outcome_adds_rows(o))
         return json_null();
-    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine", pe_combine_name(o->config.entry.combine),
-                     "inject", pe_inject_name(o->config.entry.inject), "token_position_cosine", "random",
-                     pe_json_number(pe_random_cosine(o->config.d_model)), "before",
-                     pe_json_number(o->cosine_before), "after", pe_json_number(o->cosine_after));
+    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine",
+                     pe_spec_combine_name(o->config.entry.combine), "inject",
+                     pe_spec_inject_name(o->config.entry.inject), "token_position_cosine", "random",
+                     number_json(pe_stats_random_cosine(o->config.d_model)), "before",
+                     number_json(o->cosine_before), "after", number_json(o->cosine_after));
 }
 
-/* Concatenated against added, in each bucket; null where the sum was not trained beside it. */
+/* Concatenated against added, in each bucket; null where the sum was not trained too. */
 static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
 {
-    const int i = (int)(o - c->outcomes), sum = pe_outcome_sum_of(c, i);
+    const int i = (int)(o - c->outcomes), sum = pe_outcome_added(c, i);
     if (sum < 0 || o->diverged || c->outcomes[sum].diverged)
         return json_null();
     json_t *array = json_array();
     for (int b = 0; b < PE_BUCKETS; b++)
-        json_array_append_new(array, pe_json_interval(pe_outcomes_difference(c, i, sum, b)));
+        json_array_append_new(array, interval_json(pe_losses_difference(c, i, sum, b)));
     return array;
 }
 
@@ -116,8 +119,8 @@ static json_t *shifts_json(const pe_outcome *o)
     json_t *array = json_array();
     for (int i = 0; i < PE_SHIFTS; i++)
         json_array_append_new(array, json_pack("{s:I, s:o}", "first_position",
-                                               (json_int_t)pe_shift_at(o->config.L, i), "loss_change",
-                                               pe_json_number(o->shift[i])));
+                                               (json_int_t)pe_trained_shift_at(o->config.L, i), "loss_change",
+                                               number_json(o->shift[i])));
     return array;
 }
 
@@ -130,7 +133,7 @@ static json_t *trained_json(const pe_outcome *o)
 {
     const int64_t L = o->config.L;
     return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
-                     "gain_over_truncated_context", pe_json_interval(o->gain), "attention_weight",
+                     "gain_over_truncated_context", interval_json(o->gain), "attention_weight",
                      "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
                      distance_json(o->far_90), "weight_by_distance_at_L", numbers(o->near, L),
                      "weight_by_distance_at_8L", numbers(o->far, PE_REACH * L));
@@ -140,9 +143,9 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t *json =
         json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
-                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
-                  "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
-                  "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
+                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "class",
+                  o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
     json_object_set_new(json, "entry", entry_json(o));
     json_object_set_new(json, "to_sum", to_sum_json(c, o));
     json_object_set_new(json, "buckets", buckets_json(c, o));
@@ -156,18 +159,17 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 /* ---------------------------------------------------------------- tasks --------------------- */
 
 /* A task says what was asked and at which sizes; below it stands every encoding, with rates, their intervals
-   and the loss at each length, or with the reason why it does not take part. Seeds stand apart, so that their
-   spread is seen. */
+   and the loss at each length, or with the reason why it does not take part. Seeds are listed one by one, so
+   that their spread is seen. */
 static json_t *length_json(const pe_cell *cell, int length)
 {
     json_t *seeds = json_array();
     for (int64_t s = 0; s < cell->seeds; s++)
-        json_array_append_new(seeds, pe_json_number(pe_cell_accuracy(cell, s, length)));
+        json_array_append_new(seeds, number_json(pe_rates_accuracy(cell, s, length)));
     return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "length", pe_task_length_name(length), "n",
                      (json_int_t)pe_task_size(cell->task, length), "accuracy",
-                     pe_json_interval(cell->accuracy[length]), "exact_match",
-                     pe_json_interval(cell->exact[length]), "loss", pe_json_number(cell->loss[length]),
-                     "accuracy_by_seed", seeds);
+                     interval_json(cell->accuracy[length]), "exact_match", interval_json(cell->exact[length]),
+                     "loss", number_json(cell->loss[length]), "accuracy_by_seed", seeds);
 }
 
 /* Why it does not take part; or what came out; or nothing, where it did not finish. */
@@ -183,9 +185,9 @@ static json_t *cell_json(const pe_cell *cell)
             json_array_append_new(lengths, length_json(cell, i));
     return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:i, s:o, s:{s:f}}", "encoding", cell->label,
                      "spec", cell->spec, "diverged", cell->diverged, "parameters",
-                     (json_int_t)cell->runs[0].parameters, "encoding_parameters",
-                     (json_int_t)cell->runs[0].encoding_parameters, "lowest_training_loss",
-                     pe_json_number(cell->lowest_loss), "beyond_L", pe_json_number(cell->beyond), "rank",
+                     (json_int_t)cell->runs[0].result.parameters, "encoding_parameters",
+                     (json_int_t)cell->runs[0].result.encoding_parameters, "lowest_training_loss",
+                     number_json(cell->lowest_loss), "beyond_L", number_json(cell->beyond), "rank",
                      cell->rank, "lengths", lengths, "time", "seconds", cell->seconds);
 }
 
@@ -207,13 +209,87 @@ static json_t *task_json(const pe_suite *suite, int index)
                      (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
 }
 
+/* ---------------------------------------------------------------- extension, claims --------- */
+
+static json_t *extended_bucket_json(const pe_extension *x, pe_losses_reading s, int bucket)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(bucket), "first",
+                     (json_int_t)pe_stats_bucket_edge(x->L, bucket), "end",
+                     (json_int_t)pe_stats_bucket_edge(x->L, bucket + 1), "loss",
+                     number_json(pe_losses_extended(x, s, bucket)), "to_nothing_done",
+                     interval_json(
+                         pe_losses_extended_difference(x, s, pe_losses_nothing_done(s.way), bucket)));
+}
+
+/* null where it was not read, as what was not tuned. */
+static json_t *extended_json(const pe_extension *x, pe_losses_reading s)
+{
+    if (!pe_losses_has_extended(x, s))
+        return json_null();
+    json_t *array = json_array();
+    for (int b = 0; b < PE_FAR_BUCKETS; b++)
+        json_array_append_new(array, extended_bucket_json(x, s, b));
+    return array;
+}
+
+static json_t *factors_json(const pe_extension *x, int way)
+{
+    json_t *array = json_array();
+    for (int f = 0; f < PE_FACTORS; f++)
+        json_array_append_new(array,
+                              json_pack("{s:I, s:o, s:o}", "factor", (json_int_t)pe_way_factor(f), "untuned",
+                                        extended_json(x, (pe_losses_reading){way, f, PE_UNTUNED}), "tuned",
+                                        extended_json(x, (pe_losses_reading){way, f, PE_TUNED})));
+    return array;
+}
+
+static json_t *extension_json(const pe_extension *x)
+{
+    json_t *ways = json_array();
+    if (!x || !x->count)
+        return json_pack("{s:s, s:o}", "reason", x && x->reason[0] ? x->reason : "not asked for", "schedules",
+                         ways);
+    for (int i = 0; i < PE_WAYS; i++) {
+        const pe_way *w = &pe_ways[i];
+        json_array_append_new(ways, json_pack("{s:s, s:s, s:s, s:o}", "family", w->family, "schedule",
+                                              w->name, "what", w->what, "factors", factors_json(x, i)));
+    }
+    const pe_extension_plan *p = &x->plans[0];
+    return json_pack("{s:s, s:I, s:{s:I, s:I, s:f}, s:o}", "extent", pe_preset_extent_name(p->extend),
+                     "windows", (json_int_t)x->windows, "tuning", "steps", (json_int_t)p->steps, "warmup",
+                     (json_int_t)p->warmup, "learning_rate", p->learning_rate, "schedules", ways);
+}
+
+static json_t *claims_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int k = 0; c->properties && k < pe_claims_count(); k++) {
+        const char *tutorials, *said;
+        int         count;
+        json_t     *list = json_array();
+        said             = pe_claims_said(k, &tutorials, &count);
+        for (int i = 0; i < count; i++) {
+            const pe_evidence e = pe_claims_evidence(c, k, i);
+            json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
+                                                  "of", e.of, "value", number_json(e.value), "low",
+                                                  number_json(e.low), "high", number_json(e.high), "must_be",
+                                                  e.at_least ? "at least" : "at most", "limit", e.limit,
+                                                  "verdict", pe_claims_holds_name(e.holds)));
+        }
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
+                                               "verdict", pe_claims_holds_name(pe_claims_judge(c, k)),
+                                               "evidence", list));
+    }
+    return array;
+}
+
 /* ---------------------------------------------------------------- the file ------------------ */
 
 static json_t *checks_json(const pe_compare *c)
 {
     pe_check_result all[PE_MOST_CHECKS];
     json_t         *array = json_array();
-    const int       count = pe_checks_judge(all, c);
+    const int       count = pe_claims_check(all, c);
     for (const pe_check_result *r = all; r < all + count; r++)
         json_array_append_new(array,
                               json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r->number, "applicable",
@@ -240,10 +316,8 @@ static json_t *files_json(const pe_gallery *g)
 static json_t *encodings_json(const pe_compare *c)
 {
     json_t *array = json_array();
-    int    *order = malloc((size_t)c->count * sizeof *order);
-    for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
-        json_array_append_new(array, outcome_json(c, &c->outcomes[order[i]]));
-    free(order);
+    for (int i = 0; i < c->order_count; i++)
+        json_array_append_new(array, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
     return array;
 }
 
@@ -267,8 +341,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "encodings", encodings_json(c));
     json_object_set_new(json, "does_not_apply", absent);
     json_object_set_new(json, "tasks", tasks);
-    json_object_set_new(json, "extension", pe_json_extension(c->extension));
-    json_object_set_new(json, "claims", pe_json_claims(c));
+    json_object_set_new(json, "extension", extension_json(c->extension));
+    json_object_set_new(json, "claims", claims_json(c));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
                         json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
@@ -284,11 +358,11 @@ static posenc_status results_text(const pe_compare *c, const pe_gallery *g, char
     *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);
     return *text ? POSENC_OK
-                 : pe_train_fail(err, POSENC_MEMORY,
-                                 "compare: the results cannot be written as JSON; is a name not UTF-8?");
+                 : pe_fail(err, POSENC_MEMORY,
+                           "compare: the results cannot be written as JSON; is a name not UTF-8?");
 }
 
-posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err)
+posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_error *err)
 {
     return results_text(compare, NULL, json, err);
 }
@@ -307,7 +381,7 @@ static void csv_field(FILE *to, const char *text)
     fputc('"', to);
 }
 
-/* Behind a comma; nothing for what is no number. */
+/* After a comma; nothing for what is no number. */
 static void csv_value(FILE *to, double x)
 {
     if (isfinite(x))
@@ -332,8 +406,8 @@ static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
         const char *name = pe_outcome_bucket(o, b, &first);
         csv_field(to, o->label);
         fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
-                (long long)pe_bucket_edge(o->config.L, b + 1));
-        csv_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
+                (long long)pe_stats_bucket_edge(o->config.L, b + 1));
+        csv_value(to, pe_stats_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
         fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
     }
 }
@@ -344,7 +418,7 @@ static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
     for (int64_t p = 0; p < length; p++) {
         double sum = 0;
         for (int64_t w = 0; w < o->config.windows; w++)
-            sum += (double)o->runs[s].window_loss[w * length + p];
+            sum += (double)o->runs[s].result.window_loss[w * length + p];
         csv_field(to, o->label);
         fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
         csv_value(to, sum / (double)o->config.windows);
@@ -362,9 +436,9 @@ static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
         csv_field(to, cell->label);
         fprintf(to, ",%lld,%s,%lld", (long long)s + 1, pe_task_length_name(i),
                 (long long)pe_task_size(cell->task, i));
-        csv_value(to, pe_cell_accuracy(cell, s, i));
-        csv_value(to, pe_cell_exact(cell, s, i));
-        csv_value(to, cell->runs[s].loss[i]);
+        csv_value(to, pe_rates_accuracy(cell, s, i));
+        csv_value(to, pe_rates_exact(cell, s, i));
+        csv_value(to, cell->runs[s].result.loss[i]);
         fputc('\n', to);
     }
 }
@@ -409,7 +483,7 @@ static char *path_in(output *o, const char *name, const char *ending)
     if (path)
         snprintf(path, size, "%s/%s%s", o->d->temporary, name, ending);
     else if (!o->status)
-        o->status = pe_train_fail(o->err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
+        o->status = pe_fail(o->err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
     return path;
 }
 
@@ -431,7 +505,8 @@ static void put_file(output *o, const char *name, const char *ending, const char
     o->status = posenc_whole_file_commit(&file, o->err);
 }
 
-static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
+static posenc_status write_files(const pe_directory *d, const pe_compare *c, const pe_gallery *g,
+                                 posenc_error *err)
 {
     output o    = {d, c, g, POSENC_OK, err};
     char  *text = NULL;
@@ -467,7 +542,7 @@ static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status,
     return status;
 }
 
-posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
+posenc_status pe_results_write(const pe_compare *compare, posenc_error *err)
 {
     pe_directory  d;
     pe_gallery    g;
@@ -476,7 +551,7 @@ posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
         return status;
     status = pe_directory_open(&d, compare->config.directory, err);
     if (!status) {
-        status = fill(&d, compare, &g, err);
+        status = write_files(&d, compare, &g, err);
         if (status)
             pe_directory_discard(&d);
         else

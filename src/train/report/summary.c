@@ -2,14 +2,14 @@
 /*
  * summary.c: the tables of a comparison
  *
- * The same cells go to the terminal, the report and whoever tests them. What a column means is said beside
- * its head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so neither
- * do we. A star marks cells that were measured with rows of a table that no training step ever reached.
+ * The same cells go to the terminal, the report and whoever tests them. What a column means is said next
+ * to its head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so
+ * neither do we. A star marks cells that were measured with rows of a table that no training step ever
+ * reached.
  */
-#include "train/jobs/extension.h"
 #include "train/report/report.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <assert.h>
 #include <math.h>
@@ -66,16 +66,21 @@ enum { VERDICT_COLUMN = 9 };
 /* clang-format on */
 static_assert(COUNT(columns) == COUNT(masked_columns), "ORDER columns, masked_columns");
 
+static void put_interval(pe_table *t, int row, int column, pe_interval d)
+{
+    if (isnan(d.value))
+        pe_table_set(t, row, column, "-");
+    else
+        pe_table_set(t, row, column, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+}
+
 static void put_difference(pe_table *t, int row, int column, const pe_compare *c, const pe_outcome *o,
                            int bucket)
 {
-    const pe_interval d = o->difference[bucket];
-    if (isnan(d.value))
-        pe_table_set(t, row, column, "-");
-    else if (o == &c->outcomes[c->reference])
+    if (o - c->outcomes == c->reference)
         pe_table_set(t, row, column, "reference");
     else
-        pe_table_set(t, row, column, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+        put_interval(t, row, column, o->difference[bucket]);
 }
 
 /* "2=" where others have the same. */
@@ -93,7 +98,7 @@ static void put_rank(pe_table *t, int row, int column, const pe_compare *c, cons
 static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome *o)
 {
     const int64_t        broken = o->break_position + 1, end = PE_REACH * o->config.L;
-    const pe_run_result *first = &o->runs[0];
+    const pe_run_result *first = &o->runs[0].result;
     int                  k     = 0; /* ORDER columns */
     pe_table_set(t, row, k++, "%s", o->label);
     for (int b = 0; b < PE_BUCKETS; b++)
@@ -132,13 +137,12 @@ static void add_notes(const pe_compare *c, pe_table *t)
         undone += !c->outcomes[i].is_complete;
     }
     unfinished = undone > 0;
+    pe_table_note(t,
+                  "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = "
+                  "%lld; lower is better.",
+                  (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
     pe_table_note(
-        t,
-        "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; "
-        "lower is better.",
-        (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
-    pe_table_note(
-        t, "Objective: %s.%s", pe_objective_name(c->config.bidirectional),
+        t, "Objective: %s.%s", pe_outcome_objective(c->config.bidirectional),
         c->config.bidirectional
             ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
             : "");
@@ -150,32 +154,27 @@ static void add_notes(const pe_compare *c, pe_table *t)
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
     if (met)
         pe_table_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
-                      (long long)p->d_model, pe_random_cosine(p->d_model));
+                      (long long)p->d_model, pe_stats_random_cosine(p->d_model));
     if (unfinished)
         pe_table_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
     add_absent_notes(c, t);
 }
 
-posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err)
+posenc_status pe_summary_table(const pe_compare *c, pe_table *table, posenc_error *err)
 {
-    int *order = malloc((size_t)compare->count * sizeof *order);
-    if (!order)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
-    const int           count = pe_outcomes_order(compare, order);
-    const pe_column    *heads = compare->config.bidirectional ? masked_columns : columns;
-    const posenc_status status =
-        pe_table_open(table, heads, COUNT(columns), count + compare->absent_count, err);
+    const pe_column    *heads  = c->config.bidirectional ? masked_columns : columns;
+    const int           count  = c->order_count;
+    const posenc_status status = pe_table_open(table, heads, COUNT(columns), count + c->absent_count, err);
     for (int row = 0; !status && row < count; row++)
-        put_row(table, row, compare, &compare->outcomes[order[row]]);
-    for (int i = 0; !status && i < compare->absent_count; i++)
+        put_row(table, row, c, &c->outcomes[c->order[PE_AT_L][row]]);
+    for (int i = 0; !status && i < c->absent_count; i++)
         for (int k = 0; k < COUNT(columns); k++) /* dashes where numbers would stand */
             pe_table_set(table, count + i, k, "%s",
-                         k == 0                ? compare->absent[i].label
+                         k == 0                ? c->absent[i].label
                          : k == VERDICT_COLUMN ? "does not apply"
                                                : "-");
     if (!status)
-        add_notes(compare, table);
-    free(order);
+        add_notes(c, table);
     return status;
 }
 
@@ -183,9 +182,9 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
 
 /* Added or concatenated, at the input or in every block. One row per encoding at the input, with what the
    choice costs (parameters, time) and what it brings: the loss, and its paired difference to the same
-   encoding, added, where that was trained beside it. The two columns of |cos| belong to the usual argument
+   encoding, added, where that was trained too. The two columns of |cos| belong to the usual argument
    for adding, that random vectors of many dimensions are nearly orthogonal: they say how nearly the vectors
-   that meet are, before training, when tokens are random, and after it, when nothing is. */
+   that are combined are, before training, when tokens are random, and after it, when nothing is. */
 /* clang-format off */
 static const pe_column entry_columns[] = { /* ORDER put_row */
     {"input encoding", "as it was asked for, or as --combine named it", 1, 0},
@@ -206,13 +205,10 @@ static const pe_column entry_columns[] = { /* ORDER put_row */
 
 static void put_to_sum(pe_table *t, int row, int column, const pe_compare *c, int index, int bucket)
 {
-    const int sum = pe_outcome_sum_of(c, index);
-    if (sum < 0 || c->outcomes[index].diverged || c->outcomes[sum].diverged) {
-        pe_table_set(t, row, column, "-");
-        return;
-    }
-    const pe_interval d = pe_outcomes_difference(c, index, sum, bucket);
-    pe_table_set(t, row, column, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+    const int sum    = pe_outcome_added(c, index);
+    const int is_one = sum >= 0 && !c->outcomes[index].diverged && !c->outcomes[sum].diverged;
+    put_interval(t, row, column,
+                 is_one ? pe_losses_difference(c, index, sum, bucket) : (pe_interval){NAN, NAN, NAN});
 }
 
 static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
@@ -220,63 +216,56 @@ static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
     const pe_outcome *o      = &c->outcomes[index];
     int               column = 0;
     pe_table_set(t, row, column++, "%s", o->label);
-    pe_table_set(t, row, column++, "%s", pe_combine_name(o->config.entry.combine));
-    pe_table_set(t, row, column++, "%s", pe_inject_name(o->config.entry.inject));
+    pe_table_set(t, row, column++, "%s", pe_spec_combine_name(o->config.entry.combine));
+    pe_table_set(t, row, column++, "%s", pe_spec_inject_name(o->config.entry.inject));
     pe_table_number(t, row, column++, "%.3f", o->loss[PE_AT_L]);
     pe_table_number(t, row, column++, "%.3f", o->loss[PE_AT_8L]);
     put_to_sum(t, row, column++, c, index, PE_AT_L);
     put_to_sum(t, row, column++, c, index, PE_AT_8L);
-    pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].parameters);
-    pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].encoding_parameters);
-    pe_table_number(t, row, column++, "%.0f", o->runs[0].tokens_per_second / 1000);
+    pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].result.parameters);
+    pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].result.encoding_parameters);
+    pe_table_number(t, row, column++, "%.0f", o->runs[0].result.tokens_per_second / 1000);
     pe_table_number(t, row, column++, "%.1f", o->seconds);
     pe_table_number(t, row, column++, "%.3f", o->cosine_before);
     pe_table_number(t, row, column++, "%.3f", o->cosine_after);
     assert(column == COUNT(entry_columns));
 }
 
-posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int *is_plain, posenc_error *err)
+posenc_status pe_summary_entries(const pe_compare *c, pe_table *table, int *is_plain, posenc_error *err)
 {
-    int      *order = malloc((size_t)compare->count * sizeof *order);
-    const int n     = order ? pe_outcomes_order(compare, order) : 0;
-    *is_plain       = 1;
-    if (!order || pe_table_open(table, entry_columns, COUNT(entry_columns), n, err)) {
-        free(order);
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
-    }
+    const posenc_status status =
+        pe_table_open(table, entry_columns, COUNT(entry_columns), c->order_count, err);
+    *is_plain        = 1;
     table->row_count = 0;
-    for (int i = 0; i < n; i++)
-        if (pe_outcome_meets(&compare->outcomes[order[i]])) {
-            put_entry(table, table->row_count++, compare, order[i]);
-            *is_plain &= pe_entry_is_standard(&compare->outcomes[order[i]].config.entry);
+    for (int i = 0; i < c->order_count && !status; i++)
+        if (pe_outcome_adds_rows(&c->outcomes[c->order[PE_AT_L][i]])) {
+            put_entry(table, table->row_count++, c, c->order[PE_AT_L][i]);
+            *is_plain &= pe_spec_entry_is_default(&c->outcomes[c->order[PE_AT_L][i]].config.entry);
         }
-    free(order);
-    return POSENC_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- checks, plan -------------- */
 
-enum {
-    SHOWN_CLAIM = 120
-}; /* letters: one that names all encodings would make every line of the table as long */
+enum { SHOWN_CLAIM = 120 }; /* letters: some claims name all encodings */
 
-posenc_status pe_compare_checks(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
+posenc_status pe_summary_checks(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
                                       {"expected", "what must hold on an ordinary text", PE_WIDE, 0},
                                       {"result", "passed, FAILED or not applicable", PE_TEXT, 0},
                                       {"found", "what was measured, or why it cannot be judged", PE_WIDE, 0}};
     pe_check_result        all[PE_MOST_CHECKS];
-    const int              count  = pe_checks_judge(all, c);
+    const int              count  = pe_claims_check(all, c);
     const posenc_status    status = pe_table_open(table, heads, COUNT(heads), count, err);
     for (int i = 0; !status && i < count; i++) {
         const pe_check_result *r = &all[i];
         pe_table_set(table, i, 0, "%d", r->number);
         pe_table_set(table, i, 1, "%.*s%s", SHOWN_CLAIM, r->claim,
                      strlen(r->claim) > SHOWN_CLAIM ? " ..." : "");
-        pe_table_set(table, i, 2, "%s", pe_verdict_name(r->verdict));
+        pe_table_set(table, i, 2, "%s", pe_claims_verdict_name(r->verdict));
         pe_table_set(table, i, 3, "%s", r->found);
-        pe_table_at(table, i, 2)->kind = pe_verdict_name(r->verdict);
+        pe_table_at(table, i, 2)->kind = pe_claims_verdict_name(r->verdict);
         if (whole) {
             pe_table_text(table, i, 1, r->claim);
             pe_table_text(table, i, 3, r->found);
@@ -292,16 +281,16 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
     if (x->reason[0])
         pe_table_note(table, "Nothing is read further than trained: %s.", x->reason);
     if (x->count)
-        pe_table_note(
-            table,
-            "Besides, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s more, %lld "
-            "windows of %lld bytes, tunings of %lld steps.",
-            x->plans[0].family, x->plans[1].family, pe_way_count(), pe_extend_name(x->plans[0].extend),
-            (long long)pe_extension_runs(x), pe_extension_runs(x) == 1 ? "" : "s", (long long)x->windows,
-            (long long)(PE_FURTHEST * x->L), (long long)x->plans[0].steps);
+        pe_table_note(table,
+                      "Besides, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s "
+                      "more, %lld windows of %lld bytes, tunings of %lld steps.",
+                      x->plans[0].family, x->plans[1].family, PE_WAYS,
+                      pe_preset_extent_name(x->plans[0].extend), (long long)pe_extension_runs(x),
+                      pe_extension_runs(x) == 1 ? "" : "s", (long long)x->windows,
+                      (long long)(PE_FURTHEST * x->L), (long long)x->plans[0].steps);
 }
 
-posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
+posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
                                       {"place", "where it acts", 1, 0},
@@ -328,7 +317,7 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps,
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
-    pe_table_note(table, "Objective: %s.", pe_objective_name(compare->config.bidirectional));
+    pe_table_note(table, "Objective: %s.", pe_outcome_objective(compare->config.bidirectional));
     add_extension_note(compare, table);
     add_absent_notes(compare, table);
     pe_table_note(table,
@@ -339,23 +328,8 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
 
 /* ---------------------------------------------------------------- the answer ---------------- */
 
-/* The outcomes of a bucket that have a rank there, the best first, into order; how many. */
-static int sort_ranked(const pe_compare *c, int bucket, int order[])
-{
-    int count = 0;
-    for (int i = 0; i < c->count; i++) {
-        if (!c->outcomes[i].is_complete || c->outcomes[i].diverged)
-            continue;
-        int k = count++;
-        for (; k > 0 && c->outcomes[i].loss[bucket] < c->outcomes[order[k - 1]].loss[bucket]; k--)
-            order[k] = order[k - 1];
-        order[k] = i;
-    }
-    return count;
-}
-
-static void append(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void append(pe_compare *c, const char *format, ...)
+static void append_answer(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append_answer(pe_compare *c, const char *format, ...)
 {
     const size_t used = strlen(c->answer);
     va_list      values;
@@ -368,72 +342,72 @@ static void append(pe_compare *c, const char *format, ...)
    if there is none. */
 static int next_doubtful(const pe_compare *c, int bucket, const int order[], int i, int count)
 {
-    while (i < count && pe_outcomes_difference(c, order[i], order[0], bucket).low > 0)
+    while (i < count && pe_losses_difference(c, order[i], order[0], bucket).low > 0)
         i++;
     return i;
 }
 
-/* Those behind the first place that are not told from the very first, with their losses. */
+/* Those after the first place that cannot be told from the very first, with their losses. */
 static void append_doubtful(pe_compare *c, int bucket, const int order[], int first, int count)
 {
     if (first == count)
         return;
     for (int i = first; i < count; i = next_doubtful(c, bucket, order, i + 1, count))
-        append(c, "%s %s %.3f", i == first ? ", with" : ",", c->outcomes[order[i]].label,
-               c->outcomes[order[i]].loss[bucket]);
-    append(c, " not ruled out (wide interval)");
+        append_answer(c, "%s %s %.3f", i == first ? ", with" : ",", c->outcomes[order[i]].label,
+                      c->outcomes[order[i]].loss[bucket]);
+    append_answer(c, " not ruled out (wide interval)");
 }
 
 /* One is better than all others: by how much than the next one. One seed says little about another. */
 static void append_margin(pe_compare *c, int bucket, const int order[])
 {
-    const pe_interval d = pe_outcomes_difference(c, order[1], order[0], bucket);
-    append(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label, d.low,
-           d.high);
+    const pe_interval d = pe_losses_difference(c, order[1], order[0], bucket);
+    append_answer(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label,
+                  d.low, d.high);
     if (c->config.preset.seeds == 1 && d.value < SEED_NATS)
-        append(c, ", from one seed: another may turn a difference below %.2f", SEED_NATS);
+        append_answer(c, ", from one seed: another may turn a difference below %.2f", SEED_NATS);
 }
 
 /* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the
    first place. */
-static void append_best(pe_compare *c, int bucket, int order[])
+static void append_best(pe_compare *c, int bucket)
 {
-    const int count = sort_ranked(c, bucket, order);
-    int       alike = 1; /* share the first place: those up to one that is told from the very first */
+    const int *order = c->order[bucket];
+    int        count = c->order_count;
+    while (c->outcomes[order[count - 1]].diverged)
+        count--;
+    int alike = 1; /* share the first place: those up to one that is told from the very first */
     while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
         alike++;
     const int     doubtful = next_doubtful(c, bucket, order, alike, count);
     const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
     for (int i = 0; i < alike; i++)
-        append(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);
+        append_answer(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);
     if (count == 1)
-        append(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
+        append_answer(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
     else if (alike > 1)
-        append(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
-               alike < count ? " predict this text best and" : "", first[bucket], last[bucket]);
+        append_answer(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
+                      alike < count ? " predict this text best and" : "", first[bucket], last[bucket]);
     else if (doubtful < count)
-        append(c, " has the lowest loss (%.3f nats per byte)", first[bucket]);
+        append_answer(c, " has the lowest loss (%.3f nats per byte)", first[bucket]);
     else {
-        append(c, " predicts this text best (%.3f nats per byte", first[bucket]);
+        append_answer(c, " predicts this text best (%.3f nats per byte", first[bucket]);
         append_margin(c, bucket, order);
-        append(c, ")");
+        append_answer(c, ")");
     }
     append_doubtful(c, bucket, order, doubtful, count);
 }
 
-void pe_compare_answer_write(pe_compare *c)
+void pe_summary_write_answer(pe_compare *c)
 {
-    const int64_t L     = c->config.preset.L;
-    int          *order = c->reference < 0 ? NULL : malloc((size_t)c->count * sizeof *order);
-    c->answer[0]        = 0;
-    if (!order) {
-        append(c, "No encoding finished its training, so there is no answer.");
+    c->answer[0] = 0;
+    if (c->reference < 0) {
+        append_answer(c, "No encoding finished its training, so there is no answer.");
         return;
     }
-    append(c, "At the length it was trained at, %lld bytes, ", (long long)L);
-    append_best(c, PE_AT_L, order);
-    append(c, "; at %d times that length, ", PE_REACH);
-    append_best(c, PE_AT_8L, order);
-    append(c, ".");
-    free(order);
+    append_answer(c, "At the length it was trained at, %lld bytes, ", (long long)c->config.preset.L);
+    append_best(c, PE_AT_L);
+    append_answer(c, "; at %d times that length, ", PE_REACH);
+    append_best(c, PE_AT_8L);
+    append_answer(c, ".");
 }

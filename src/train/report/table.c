@@ -14,19 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/fail.h"
+#include "base/status.h"
 
 enum { NOTE = 1024, CELL = 128 };
 
 int pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count)
 {
-    const size_t cells = (size_t)column_count * (size_t)row_count;
-    *table             = (pe_table){.columns      = columns,
-                                    .column_count = column_count,
-                                    .row_count    = row_count,
-                                    .cells        = calloc(cells + 1, sizeof *table->cells),
-                                    .notes        = strdup("")};
-    return table->cells && table->notes;
+    const size_t cells = (size_t)column_count * (size_t)row_count, heads = (size_t)column_count;
+    *table = (pe_table){.columns      = malloc(heads * sizeof *columns),
+                        .column_count = column_count,
+                        .row_count    = row_count,
+                        .cells        = calloc(cells + 1, sizeof *table->cells),
+                        .notes        = strdup("")};
+    if (table->columns)
+        memcpy(table->columns, columns, heads * sizeof *columns);
+    return table->columns && table->cells && table->notes;
 }
 
 void pe_table_free(pe_table *table)
@@ -35,6 +37,7 @@ void pe_table_free(pe_table *table)
         free(table->cells[i].text);
         free(table->cells[i].hint);
     }
+    free(table->columns);
     free(table->cells);
     free(table->notes);
     *table = (pe_table){0};
@@ -46,7 +49,7 @@ posenc_status pe_table_open(pe_table *table, const pe_column *columns, int colum
     if (pe_table_create(table, columns, column_count, row_count))
         return POSENC_OK;
     pe_table_free(table);
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+    return pe_fail(err, POSENC_MEMORY, "compare: no memory for a table");
 }
 
 void pe_table_note(pe_table *table, const char *format, ...)

@@ -12,18 +12,17 @@
  * each place between. Where several do, the one with the most letters of its own says most about the text.
  */
 
-#include "train/fail.h"
 #include "train/report/report.h"
 
 #include <string.h>
 
 enum { PLACES = 16, TEXT = 4096, DEEPEST = 5 };
 
-typedef struct row {
+typedef struct catalogue_row {
     const char *english, *chinese;
-} row;
+} catalogue_row;
 
-static const row rows[] = {
+static const catalogue_row rows[] = {
 #include "train/zh.inc"
 };
 
@@ -39,23 +38,21 @@ typedef struct fit {
 
 static _Thread_local pe_language spoken;
 
-const char *pe_language_code(pe_language language)
-{
-    static const char *const codes[] = {[PE_ENGLISH] = "en", [PE_CHINESE] = "zh"};
-    return language <= PE_CHINESE ? codes[language] : NULL;
-}
-
-posenc_status pe_language_read(pe_language *language, const char *word, posenc_error *err)
-{
-    for (*language = PE_ENGLISH; pe_language_code(*language); ++*language)
-        if (!strcmp(word, pe_language_code(*language)))
-            return POSENC_OK;
-    return pe_train_fail(err, POSENC_ARGUMENT, "lang: \"%.20s\" is not known; it must be en or zh", word);
-}
-
 void pe_words_speak(pe_language language)
 {
     spoken = language;
+}
+
+void pe_words_escape(FILE *to, const char *text, size_t n)
+{
+    for (const char *end = text + n; text < end; text++)
+        switch (*text) {
+        case '<': fputs("&lt;", to); break;
+        case '>': fputs("&gt;", to); break;
+        case '&': fputs("&amp;", to); break;
+        case '"': fputs("&quot;", to); break;
+        default: fputc(*text, to);
+        }
 }
 
 /* ---------------------------------------------------------------- patterns ------------------ */
@@ -88,11 +85,11 @@ static int fits(const char *pattern, const char *text, fit *f)
 }
 
 /* The row that says most about the text, or NULL; what stands at its places. */
-static const row *find(const char *text, fit *best)
+static const catalogue_row *find_row(const char *text, fit *best)
 {
-    const row *found = NULL;
-    size_t     most  = 0;
-    for (const row *r = rows; r < rows + ROWS; r++) {
+    const catalogue_row *found = NULL;
+    size_t               most  = 0;
+    for (const catalogue_row *r = rows; r < rows + ROWS; r++) {
         fit    f = {.count = 0};
         size_t n = strlen(r->english); /* letters that are not places */
         for (const char *s = r->english; *s; s++)
@@ -118,16 +115,16 @@ static int place_named(const char *s)
 
 static void translate(FILE *to, const char *from, size_t n, int depth)
 {
-    char       text[TEXT];
-    fit        f = {.count = 0};
-    const row *r =
-        n < TEXT && depth < DEEPEST ? (snprintf(text, TEXT, "%.*s", (int)n, from), find(text, &f)) : NULL;
+    char                 text[TEXT];
+    fit                  f = {.count = 0};
+    const catalogue_row *r =
+        n < TEXT && depth < DEEPEST ? (snprintf(text, TEXT, "%.*s", (int)n, from), find_row(text, &f)) : NULL;
     if (!r)
-        pe_html_escape(to, from, n);
+        pe_words_escape(to, from, n);
     for (const char *s = r ? r->chinese : ""; *s; s++) {
         const int place = place_named(s);
         if (place < 0 || place >= f.count)
-            pe_html_escape(to, s, 1);
+            pe_words_escape(to, s, 1);
         else {
             translate(to, f.at[place], f.length[place], f.kind[place] == 's' ? depth + 1 : DEEPEST);
             s++;

@@ -35,7 +35,7 @@ struct pe_run_progress;
    model alone, which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before.
    Extension (extension.h) is one. It counts its own progress, and returns with *cancelled = 1 where progress
    says so. */
-typedef struct pe_run_sequel {
+typedef struct pe_run_followup {
     const char *name; /* and all that decides its numbers: belongs to what names the run */
     const void *self;
     int64_t     units, count;
@@ -43,7 +43,7 @@ typedef struct pe_run_sequel {
     posenc_status (*unit)(const void *self, const struct pe_run_config *config,
                           const struct pe_model *trained, int64_t unit, struct pe_run_progress *progress,
                           float *numbers, int *cancelled, posenc_error *err);
-} pe_run_sequel;
+} pe_run_followup;
 
 typedef struct pe_run_config {
     const char    *spec; /* for posenc_encoding_create, complete with settings */
@@ -56,14 +56,16 @@ typedef struct pe_run_config {
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    const pe_text *text;  /* NULL: it is a run on a task */
-    uint64_t fingerprint; /* of the bytes of the text (pe_fingerprint), or 0: whoever needs it works it out */
-    const pe_run_sequel *sequel;   /* NULL: none */
-    int                  measures; /* 1: the trained model is measured too (trained.h), if it is causal */
-    const pe_task *task; /* NULL: it is a run on the text; else text, L, windows, sequel and measures are 0 */
-    int64_t        sequences; /* of each tested length */
-    int            longest;   /* tested: PE_TASK_4 ... */
-    /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or
+    const pe_text *text; /* NULL: it is a run on a task */
+    uint64_t
+        fingerprint; /* of the bytes of the text (pe_run_fingerprint), or 0: whoever needs it works it out */
+    const pe_run_followup *followup; /* NULL: none */
+    int                    measures; /* 1: the trained model is measured too (trained.h), if it is causal */
+    const pe_task
+           *task;      /* NULL: it is a run on the text; else text, L, windows, followup and measures are 0 */
+    int64_t sequences; /* of each tested length */
+    int     longest;   /* tested: PE_TASK_4 ... */
+    /* Not part of what decides the numbers: a file ending in .npz that holds the run while it goes on, or
        NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
     double      checkpoint_seconds; /* at least so many between two of them */
@@ -89,7 +91,7 @@ typedef struct pe_run_result {
     double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
     char   instructions[PE_ISA];                           /* posenc_isa() where it was done */
     float *trained;                                        /* [pe_trained_count] what trained.h measured */
-    float *sequel;                                         /* [sequel->count]; NULL without one */
+    float *followup;                                       /* [followup->count]; NULL without one */
     /* On a task: answers of each test sequence that were right [PE_TASK_LENGTHS, sequences], nats per answer,
        NaN where not tested; of the batches of training. */
     int64_t *right;
@@ -101,10 +103,17 @@ typedef struct pe_run_result {
        so that the n tensors of one layer are what posenc_bias and its like take. The part at the place input
        belongs to the whole model: its tensors are equal in every layer. Fixed parameters are listed as well.
      */
-    posenc_tensor *params; /* F32, one behind the other */
+    posenc_tensor *params; /* F32, one after the other */
     int            param_count;
     void          *memory; /* of all arrays */
 } pe_run_result;
+
+/* A run, where others see how far it is. */
+typedef struct pe_run_slot {
+    pe_run_result   result;
+    pe_run_progress progress;
+    atomic_int      ended; /* 1 + the run's status, or 0 while there is no result */
+} pe_run_slot;
 
 /* ---------------------------------------------------------------- windows (text_windows.c) -- */
 
@@ -133,6 +142,12 @@ struct pe_model_config pe_run_model_config(const pe_run_config *config);
 
 /* How many units of progress->step the whole run takes (for time left). */
 int64_t pe_run_work(const pe_run_config *config);
+/* Counts one of them; nonzero if somebody asked to stop. */
+int pe_run_advance(pe_run_progress *progress);
+/* What a run then returns. */
+posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);
+/* Seconds since some moment, by a clock that never goes back. */
+double pe_run_clock(void);
 
 /* Runs it. result is overwritten; free with pe_run_result_free whatever the status. progress may be
    NULL. A checkpoint is written at intervals and when the run is cancelled, and left in place: FILE if it
@@ -143,40 +158,42 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
 void          pe_run_result_free(pe_run_result *result);
 
 /* Tries it out: one step of one window or sequence, and one of evaluation (on a task, of every length). Finds
-   what a plan alone cannot, such as a table that ends before 8 L, in some hundredths of a second. */
+   what a plan cannot show, such as a table that ends before 8 L, in some hundredths of a second. */
 posenc_status pe_run_try(const pe_run_config *config, posenc_error *err);
 
-/* Have so many runs ended well? ended: 1 + the status of each, or 0. */
-int pe_run_all_ended(const atomic_int *ended, int64_t count);
+/* Have so many runs ended well? */
+int pe_run_all_ended(const pe_run_slot *runs, int64_t count);
+/* With their results; NULL is fine. */
+void pe_run_slots_free(pe_run_slot *runs, int64_t count);
 
-/* The arrays of a result, NaN, as the configuration alone says how many there are; the encoding must be one
+/* The arrays of a result, NaN, as many as the configuration says; the encoding must be one
    that the model takes. */
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);
 /* Everything in it as arrays of a file. */
-void pe_run_list(pe_run_file *kept, const pe_run_config *config, pe_run_result *result);
+void pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *result);
 
-/* ---------------------------------------------------------------- tasks (task_spec.c) ------- */
+/* ---------------------------------------------------------------- tasks (run_task.c) -------- */
 
 /* A SPEC of `compare` as it was asked for, divided for the task of config: complete [n] receives the
    library's SPEC with the settings of its rooms, *entry how rows enter. UNSUPPORTED, with a sentence, for
    encodings that have no meaning in it. */
-posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
-                           const pe_run_config *config, posenc_error *err);
+posenc_status pe_run_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
+                               const pe_run_config *config, posenc_error *err);
 
 /* ---------------------------------------------------------------- identity ------------------ */
 
 /* What decides the numbers of a run, as one line of JSON: the encoding with all settings, the model, the
    optimiser, the seed, the text (by a fingerprint) or the task, the version of the program. Two runs with the
-   same identity have the same numbers, so what was kept under it may take the place of training. Threads,
+   same identity have the same numbers, so what was saved under it may take the place of training. Threads,
    machines, names of files and times do not belong to it. Malloc'd, NULL without memory. */
 char *pe_run_identity(const pe_run_config *config);
 /* Its fingerprint, 16 hexadecimal digits, which name the run's file. */
 enum { PE_RUN_NAME = 17 };
 void pe_run_name(char name[PE_RUN_NAME], const char *identity);
 /* FNV-1a over n bytes. */
-uint64_t pe_fingerprint(const void *bytes, size_t n);
+uint64_t pe_run_fingerprint(const void *bytes, size_t n);
 /* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if
    only in which encoding and which seed. */
-void pe_identity_difference(char *text, size_t n, const char *there, const char *here);
+void pe_run_identity_difference(char *text, size_t n, const char *there, const char *here);
 
 #endif

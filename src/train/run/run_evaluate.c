@@ -10,9 +10,7 @@
  * A unit of this stage is one call of the model, on as many windows or pieces as fill the buffers of a
  * training step.
  */
-#include "train/model/optimiser.h"
-#include "train/run/run_parts.h"
-#include "train/run/run.h"
+#include "train/run/run_state.h"
 
 #include <string.h>
 
@@ -21,18 +19,12 @@ enum { LENGTHS = 5 };   /* pieces of L/2 << i, i = 0 .. LENGTHS-1 */
 
 /* ---------------------------------------------------------------- calls --------------------- */
 
-/* Windows that one evaluation pass takes: as many as fill the buffers of a training step. */
-static int64_t windows_per_pass(const pe_run_config *c)
-{
-    return c->batch > PE_REACH ? c->batch / PE_REACH : 1;
-}
-
 static int64_t calls(int64_t all, int64_t per_call)
 {
     return (all + per_call - 1) / per_call;
 }
 
-/* Evaluation number i: the length of its pieces, and how many of them one call takes. */
+/* Evaluation number i: the length of its pieces, how many there are, and how many one call takes. */
 static int64_t piece_length(const pe_run_config *c, int i)
 {
     return i == 0 ? c->L / 2 : c->L << (i - 1);
@@ -43,18 +35,19 @@ static int64_t piece_count(const pe_run_config *c, int i)
     return c->windows * (PE_REACH * c->L / piece_length(c, i));
 }
 
+/* As many as fill the buffers of a training step. */
 static int64_t pieces_per_call(const pe_run_config *c, int i)
 {
-    return piece_length(c, i) <= c->L ? c->batch : windows_per_pass(c);
+    return piece_length(c, i) <= c->L ? c->batch : c->batch > PE_REACH ? c->batch / PE_REACH : 1;
 }
 
-/* A causal model reads the longest pieces alone, which are whole windows. */
+/* A causal model reads only the longest pieces, which are whole windows. */
 static int first_length(const pe_run_config *c)
 {
     return c->bidirectional ? 0 : LENGTHS - 1;
 }
 
-int64_t pe_run_evaluation_calls(const pe_run_config *c)
+int64_t pe_run_evaluate_calls(const pe_run_config *c)
 {
     int64_t all = 0;
     for (int i = first_length(c); i < LENGTHS; i++)
@@ -66,7 +59,7 @@ int64_t pe_run_evaluation_calls(const pe_run_config *c)
 
 /* Reads pieces first .. first + count - 1 of one length and writes the losses of their bytes, or adds up
    those of hidden bytes, by window. Pieces lie in the order of the windows, so hidden bytes are found by
-   position alone. */
+   position. */
 static posenc_status read_pieces(pe_run_state *w, int64_t length, int64_t first, int64_t count,
                                  posenc_error *err)
 {
@@ -110,7 +103,7 @@ static void hide_windows(pe_run_state *w)
     }
 }
 
-/* Reads the windows in pieces of one length, but for the calls that a checkpoint has done already. */
+/* Reads the windows in pieces of one length, except for the calls that a checkpoint has done already. */
 static posenc_status evaluate_length(pe_run_state *w, int l, int64_t done, posenc_error *err)
 {
     const pe_run_config *c      = w->config;
@@ -123,7 +116,7 @@ static posenc_status evaluate_length(pe_run_state *w, int l, int64_t done, posen
         if (!status && first + count == all && c->bidirectional)
             write_means(w, l ? piece_length(c, l - 1) : 0, length);
         if (!status)
-            status = pe_run_pass(w, PE_RUN_UNIT, err);
+            status = pe_run_unit_done(w, PE_RUN_UNIT, err);
         if (status)
             return status;
     }
@@ -136,7 +129,7 @@ posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err)
     const int64_t        done   = w->marks[PE_RUN_UNIT];
     int64_t              units  = 0;
     posenc_status        status = POSENC_OK;
-    w->since                    = pe_clock() - w->measures[PE_RUN_EVAL_SECONDS];
+    w->stage_start              = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
     if (c->bidirectional)
         hide_windows(w);
     for (int l = first_length(c); l < LENGTHS && !status; l++) {

@@ -12,7 +12,7 @@
  */
 #include "train/run/run.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -33,7 +33,7 @@ void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype
                        .tensor = posenc_tensor_contiguous(data, dtype, columns ? 2 : 1, shape)};
 }
 
-int64_t pe_elements(const posenc_tensor *t)
+int64_t pe_run_file_elements(const posenc_tensor *t)
 {
     int64_t n = 1;
     for (int32_t a = 0; a < t->ndim; a++)
@@ -43,10 +43,10 @@ int64_t pe_elements(const posenc_tensor *t)
 
 size_t pe_run_file_bytes(const posenc_array *a)
 {
-    return (size_t)pe_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
+    return (size_t)pe_run_file_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
 }
 
-static int add(posenc_arrays *set, const char *prefix, const posenc_array *a)
+static int add_array(posenc_arrays *set, const char *prefix, const posenc_array *a)
 {
     char name[LONGEST_NAME];
     snprintf(name, sizeof name, "%s%s", prefix, a->name);
@@ -62,9 +62,9 @@ int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k
     pe_run_file head     = {0};
     pe_run_file_list(&head, IDENTITY, k->identity, POSENC_U8, (int64_t)strlen(k->identity), 0);
     pe_run_file_list(&head, FINISHED, &finished, POSENC_U8, 1, 0);
-    int enough = add(set, prefix, &head.arrays[0]) && add(set, prefix, &head.arrays[1]);
+    int enough = add_array(set, prefix, &head.arrays[0]) && add_array(set, prefix, &head.arrays[1]);
     for (int i = 0; i < k->count && enough; i++)
-        enough = add(set, prefix, &k->arrays[i]);
+        enough = add_array(set, prefix, &k->arrays[i]);
     return enough;
 }
 
@@ -76,16 +76,16 @@ posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_e
     posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_MEMORY;
     posenc_arrays_free(&set);
     if (!enough)
-        return pe_train_fail(err, POSENC_MEMORY, "%.120s: no memory to keep a run", path);
+        return pe_fail(err, POSENC_MEMORY, "%.120s: no memory to keep a run", path);
     if (status)
-        return pe_train_fail(err, status,
-                             "%.180s; free some space and start again with --resume: what was kept "
-                             "before is still there",
-                             why.message);
+        return pe_fail(
+            err, status,
+            "%.180s; free some space and start again with --resume: what was kept before is still there",
+            why.message);
     return POSENC_OK;
 }
 
-static const posenc_tensor *find(const posenc_arrays *set, const char *prefix, const char *name)
+static const posenc_tensor *find_array(const posenc_arrays *set, const char *prefix, const char *name)
 {
     char whole[LONGEST_NAME];
     snprintf(whole, sizeof whole, "%s%s", prefix, name);
@@ -102,8 +102,9 @@ static int is_like(const posenc_tensor *t, const posenc_tensor *wanted)
 
 char *pe_run_file_identity(const posenc_arrays *set, const char *prefix, int *is_finished)
 {
-    const posenc_tensor *who = find(set, prefix, IDENTITY), *finished = find(set, prefix, FINISHED);
-    const int            is_mark =
+    const posenc_tensor *who      = find_array(set, prefix, IDENTITY),
+                        *finished = find_array(set, prefix, FINISHED);
+    const int is_mark =
         finished && finished->dtype == POSENC_U8 && finished->ndim == 1 && finished->shape[0] == 1;
     *is_finished = is_mark && *(const uint8_t *)finished->data;
     return who && who->dtype == POSENC_U8 && who->ndim == 1 ? strndup(who->data, (size_t)who->shape[0])
@@ -118,24 +119,24 @@ posenc_status pe_run_file_take(const pe_run_file *k, const posenc_arrays *set, c
     const int is_run = identity != NULL, is_same = is_run && !strcmp(identity, k->identity);
     free(identity);
     if (!is_run)
-        return pe_train_fail(err, POSENC_FORMAT, "%.150s: it is no checkpoint of compare; remove it", path);
+        return pe_fail(err, POSENC_FORMAT, "%.150s: it is no checkpoint of compare; remove it", path);
     if (!is_same)
-        return pe_train_fail(err, POSENC_ARGUMENT,
-                             "%.150s: it is a checkpoint of another run; remove it or name another directory",
-                             path);
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "%.150s: it is a checkpoint of another run; remove it or name another directory",
+                       path);
     for (const posenc_array *a = k->arrays; a < k->arrays + k->count; a++)
-        if (!is_like(find(set, prefix, a->name), &a->tensor))
-            return pe_train_fail(err, POSENC_FORMAT,
-                                 "%.150s: \"%s\" is missing or has another size; remove it", path, a->name);
+        if (!is_like(find_array(set, prefix, a->name), &a->tensor))
+            return pe_fail(err, POSENC_FORMAT, "%.150s: \"%s\" is missing or has another size; remove it",
+                           path, a->name);
     for (const posenc_array *a = k->arrays; a < k->arrays + k->count; a++)
-        memcpy(a->tensor.data, find(set, prefix, a->name)->data, pe_run_file_bytes(a));
+        memcpy(a->tensor.data, find_array(set, prefix, a->name)->data, pe_run_file_bytes(a));
     return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- identity ------------------ */
 
 /* Fowler, Noll and Vo: offset basis and prime of 64 bits. */
-uint64_t pe_fingerprint(const void *bytes, size_t n)
+uint64_t pe_run_fingerprint(const void *bytes, size_t n)
 {
     const unsigned char *at   = bytes;
     uint64_t             hash = 0xcbf29ce484222325u;
@@ -147,7 +148,7 @@ uint64_t pe_fingerprint(const void *bytes, size_t n)
 static void add_text(json_t *json, const pe_run_config *c)
 {
     const pe_text *t     = c->text;
-    const uint64_t print = c->fingerprint ? c->fingerprint : pe_fingerprint(t->bytes, (size_t)t->size);
+    const uint64_t print = c->fingerprint ? c->fingerprint : pe_run_fingerprint(t->bytes, (size_t)t->size);
     json_object_set_new(json, "trains", json_string(c->bidirectional ? "masked bytes" : "next byte"));
     json_object_set_new(json, "L", json_integer(c->L));
     json_object_set_new(json, "windows", json_integer(c->windows));
@@ -155,8 +156,8 @@ static void add_text(json_t *json, const pe_run_config *c)
                         json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)t->size, "train_bytes",
                                   (json_int_t)t->train_size, "fingerprint",
                                   json_sprintf("%016" PRIx64, print)));
-    if (c->sequel)
-        json_object_set_new(json, "sequel", json_string(c->sequel->name));
+    if (c->followup)
+        json_object_set_new(json, "sequel", json_string(c->followup->name));
 }
 
 static void add_task(json_t *json, const pe_run_config *c)
@@ -171,8 +172,8 @@ char *pe_run_identity(const pe_run_config *c)
     json_t *json =
         json_pack("{s:i, s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "identity",
                   IDENTITY_FORMAT, "version", posenc_version(), "encoding", c->spec, "seed",
-                  (json_int_t)c->seed, "combine", pe_combine_name(c->entry.combine), "inject",
-                  pe_inject_name(c->entry.inject), "d_model", (json_int_t)c->d_model, "layers",
+                  (json_int_t)c->seed, "combine", pe_spec_combine_name(c->entry.combine), "inject",
+                  pe_spec_inject_name(c->entry.inject), "d_model", (json_int_t)c->d_model, "layers",
                   (json_int_t)c->layers, "heads", (json_int_t)c->heads, "batch", (json_int_t)c->batch,
                   "steps", (json_int_t)c->steps, "warmup", (json_int_t)c->warmup, "learning_rate",
                   c->learning_rate, "weight_decay", c->weight_decay, "clip", c->clip);
@@ -184,10 +185,10 @@ char *pe_run_identity(const pe_run_config *c)
 
 void pe_run_name(char name[PE_RUN_NAME], const char *identity)
 {
-    snprintf(name, PE_RUN_NAME, "%016" PRIx64, pe_fingerprint(identity, strlen(identity)));
+    snprintf(name, PE_RUN_NAME, "%016" PRIx64, pe_run_fingerprint(identity, strlen(identity)));
 }
 
-void pe_identity_difference(char *text, size_t n, const char *there, const char *here)
+void pe_run_identity_difference(char *text, size_t n, const char *there, const char *here)
 {
     json_t     *a = json_loads(there, 0, NULL), *b = json_loads(here, 0, NULL);
     const char *key;

@@ -25,7 +25,7 @@ typedef struct pe_run_file {
 void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype dtype, int64_t rows,
                       int64_t columns);
 /* How many numbers, and bytes. */
-int64_t pe_elements(const posenc_tensor *t);
+int64_t pe_run_file_elements(const posenc_tensor *t);
 size_t  pe_run_file_bytes(const posenc_array *a);
 
 /* Adds copies to a set; 0 without memory. */

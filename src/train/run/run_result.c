@@ -5,8 +5,8 @@
  * They begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a
  * number.
  */
-#include "train/fail.h"
-#include "train/run/run_parts.h"
+#include "base/status.h"
+#include "train/run/run_state.h"
 #include "train/run/trained.h"
 
 #include <math.h>
@@ -40,37 +40,37 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     for (int i = 0; i < PE_TASK_LENGTHS; i++)
         result->loss[i] = NAN;
     const int64_t windows = c->windows * PE_REACH * c->L, trained = c->task ? 0 : pe_trained_count(c);
-    const int64_t sequel = c->sequel ? c->sequel->count : 0;
-    posenc_status status = c->task ? POSENC_OK : params_create(result, c, err);
-    int64_t       n      = c->steps + windows + trained + sequel;
+    const int64_t followup = c->followup ? c->followup->count : 0;
+    posenc_status status   = c->task ? POSENC_OK : params_create(result, c, err);
+    int64_t       n        = c->steps + windows + trained + followup;
     for (int i = 0; result->params && i < result->param_count; i++)
-        n += pe_elements(&result->params[i]);
+        n += pe_run_file_elements(&result->params[i]);
     if (status)
         return status;
     float *at = result->memory = malloc((size_t)n * sizeof *at);
     if (c->task)
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     if (!at || (c->task ? !result->right : !result->params))
-        return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
-                             (long long)(c->task ? c->sequences : c->windows));
+        return pe_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
+                       (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
         at[i] = NAN;
     result->train_loss  = at;
     result->window_loss = result->train_loss + c->steps;
     result->trained     = result->window_loss + windows;
-    result->sequel      = c->sequel ? result->trained + trained : NULL;
-    at                  = result->trained + trained + sequel;
-    for (int i = 0; i < result->param_count; at += pe_elements(&result->params[i++]))
+    result->followup    = c->followup ? result->trained + trained : NULL;
+    at                  = result->trained + trained + followup;
+    for (int i = 0; i < result->param_count; at += pe_run_file_elements(&result->params[i++]))
         result->params[i].data = at;
     return POSENC_OK;
 }
 
-/* What a run on the text alone has. */
+/* What only a run on the text has. */
 static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
     int64_t per_layer = 0;
     for (int i = 0; i < r->param_count / (int)c->layers; i++)
-        per_layer += pe_elements(&r->params[i]);
+        per_layer += pe_run_file_elements(&r->params[i]);
     pe_run_file_list(k, "window_loss", r->window_loss, POSENC_F32, c->windows, PE_REACH * c->L);
     pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_F64, 1, 0);
     pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_F64, 1, 0);
@@ -78,8 +78,8 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_F64, 1, 0);
     if (per_layer)
         pe_run_file_list(k, "params", r->params->data, POSENC_F32, c->layers, per_layer);
-    if (c->sequel)
-        pe_run_file_list(k, "sequel", r->sequel, POSENC_F32, c->sequel->count, 0);
+    if (c->followup)
+        pe_run_file_list(k, "sequel", r->followup, POSENC_F32, c->followup->count, 0);
 }
 
 static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
@@ -104,18 +104,23 @@ void pe_run_list(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 
 void pe_run_result_free(pe_run_result *result)
 {
-    if (!result)
-        return;
     free(result->params);
     free(result->memory);
     free(result->right);
     *result = (pe_run_result){0};
 }
 
-int pe_run_all_ended(const atomic_int *ended, int64_t count)
+int pe_run_all_ended(const pe_run_slot *runs, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (atomic_load(&ended[i]) != 1 + POSENC_OK)
+        if (atomic_load(&runs[i].ended) != 1 + POSENC_OK)
             return 0;
     return 1;
+}
+
+void pe_run_slots_free(pe_run_slot *runs, int64_t count)
+{
+    for (int64_t i = 0; runs && i < count; i++)
+        pe_run_result_free(&runs[i].result);
+    free(runs);
 }

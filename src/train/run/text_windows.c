@@ -46,6 +46,6 @@ int64_t pe_text_windows(const pe_text *text, int64_t L)
 
 const unsigned char *pe_text_window(const pe_text *text, int64_t L, int64_t count, int64_t w)
 {
-    const int64_t room = text->size - text->train_size - 8 * L - 1;
-    return text->bytes + text->train_size + (count > 1 ? w * room / (count - 1) : 0);
+    const int64_t range = text->size - text->train_size - 8 * L - 1;
+    return text->bytes + text->train_size + (count > 1 ? w * range / (count - 1) : 0);
 }

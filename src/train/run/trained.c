@@ -6,7 +6,7 @@
  *            L too; the first 16 of them are enough, since a difference is either rounding or plain to see.
  *            An encoding that refuses such positions (a grid's) has no number there.
  * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of
- *            a window are asked, which have (nearly) all distances behind them, so that one mean over them
+ *            a window are asked, which have (nearly) all distances before them, so that one mean over them
  *            adds up to 1.
  * Truncated  Bytes [4 L, 8 L) once more, a quarter of L at a time, each quarter read at the end of a window
  *            of L that starts at position 0: what training looked like. The loss of the same bytes in one
@@ -18,8 +18,8 @@
  */
 #include "train/run/trained.h"
 
-#include "train/fail.h"
-#include "train/run/statistics.h"
+#include "base/status.h"
+#include "train/run/stats.h"
 #include "train/run/run.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@
 
 enum { SHIFT_WINDOWS = 16, SHIFT_REACH = 4, MASS_WINDOWS = 2, ALIGNMENT = 64 };
 
-int64_t pe_shift_at(int64_t L, int i)
+int64_t pe_trained_shift_at(int64_t L, int i)
 {
     const int64_t at[PE_SHIFTS] = {1, 16, L / 2, L, SHIFT_REACH * L};
     return at[i];
@@ -53,26 +53,26 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What the measures need besides the model. */
-typedef struct room {
+/* What the measures need in addition to the model. */
+typedef struct buffers {
     const pe_run_config  *config;
     const unsigned char **windows; /* [most] */
     double               *losses;  /* [most tokens of one pass] */
     float                *scores;  /* [H, L, 8 L] */
     void                 *workspace;
-} room;
+} buffers;
 
-static posenc_status room_create(room *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
+static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
 {
     const size_t scores = (size_t)(c->heads * c->L * PE_REACH * c->L) * sizeof(float);
-    *r                  = (room){.config = c};
+    *r                  = (buffers){.config = c};
     r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
     r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
     r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     r->workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_SCORES) + ALIGNMENT);
     if (r->windows && r->losses && r->scores && r->workspace)
         return POSENC_OK;
-    return pe_train_fail(err, POSENC_MEMORY, "run: no memory to measure a trained model");
+    return pe_fail(err, POSENC_MEMORY, "run: no memory to measure a trained model");
 }
 
 static const unsigned char *window_of(const pe_run_config *c, int64_t w)
@@ -83,7 +83,7 @@ static const unsigned char *window_of(const pe_run_config *c, int64_t w)
 /* ---------------------------------------------------------------- shift --------------------- */
 
 /* Mean loss of the first windows, 4 L bytes each, the first of which stands at `first`. */
-static posenc_status loss_at(double *mean, room *r, pe_model *m, int64_t first, posenc_error *err)
+static posenc_status loss_at(double *mean, buffers *r, pe_model *m, int64_t first, posenc_error *err)
 {
     const int64_t length = SHIFT_REACH * r->config->L, all = smaller(SHIFT_WINDOWS, r->config->windows);
     double        sum = 0;
@@ -105,12 +105,12 @@ static posenc_status loss_at(double *mean, room *r, pe_model *m, int64_t first, 
 }
 
 /* A refusal of positions is a finding about the encoding, anything else an error. */
-static posenc_status measure_shift(float *shift, room *r, pe_model *m, posenc_error *err)
+static posenc_status measure_shift(float *shift, buffers *r, pe_model *m, posenc_error *err)
 {
     double        here, there;
     posenc_status status = loss_at(&here, r, m, 0, err);
     for (int i = 0; i < PE_SHIFTS && !status; i++) {
-        status   = loss_at(&there, r, m, pe_shift_at(r->config->L, i), err);
+        status   = loss_at(&there, r, m, pe_trained_shift_at(r->config->L, i), err);
         shift[i] = status ? NAN : (float)(there - here);
         if (status == POSENC_RANGE || status == POSENC_UNSUPPORTED)
             status = POSENC_OK;
@@ -147,7 +147,7 @@ static void add_weights(double *mass, const float *scores, int64_t q, double par
 }
 
 /* Adds layer l's share of the queries first .. end - 1 of the pass that the model has just made. */
-static posenc_status add_layer(double *mass, room *r, pe_model *m, int64_t l, int64_t first, int64_t end,
+static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l, int64_t first, int64_t end,
                                double parts, posenc_error *err)
 {
     const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
@@ -163,14 +163,13 @@ static posenc_status add_layer(double *mass, room *r, pe_model *m, int64_t l, in
 }
 
 /* mass [end]: mean weight by distance, over windows, layers, heads and the queries first .. end - 1. */
-static posenc_status measure_mass(float *mass, room *r, pe_model *m, int64_t first, int64_t end,
+static posenc_status measure_mass(float *mass, buffers *r, pe_model *m, int64_t first, int64_t end,
                                   posenc_error *err)
 {
     const int64_t all = smaller(MASS_WINDOWS, r->config->windows), layers = m->config.layers;
-    const double  parts = (double)(all * layers * m->config.heads * (end - first));
-    double       *sums  = calloc((size_t)end, sizeof *sums);
-    posenc_status status =
-        sums ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "run: no memory for the weights");
+    const double  parts  = (double)(all * layers * m->config.heads * (end - first));
+    double       *sums   = calloc((size_t)end, sizeof *sums);
+    posenc_status status = sums ? POSENC_OK : pe_fail(err, POSENC_MEMORY, "run: no memory for the weights");
     for (int64_t w = 0; w < all && !status; w++) {
         const pe_batch batch = {.windows = r->windows, .B = 1, .length = end};
         r->windows[0]        = window_of(r->config, w);
@@ -184,7 +183,7 @@ static posenc_status measure_mass(float *mass, room *r, pe_model *m, int64_t fir
     return status;
 }
 
-int64_t pe_mass_distance(const double *mass, int64_t n, double share)
+int64_t pe_trained_distance(const double *mass, int64_t n, double share)
 {
     double sum = 0;
     for (int64_t t = 0; t < n; t++) {
@@ -203,8 +202,8 @@ static int64_t stride_of(const pe_run_config *c)
     return c->L % 4 ? c->L / 2 : c->L / 4;
 }
 
-/* Pieces first .. first + count - 1 of all windows: piece i of a window ends i + 1 strides behind 4 L. */
-static posenc_status read_pieces(double *sums, room *r, pe_model *m, int64_t per_window, int64_t first,
+/* Pieces first .. first + count - 1 of all windows: piece i of a window ends i + 1 strides after 4 L. */
+static posenc_status read_pieces(double *sums, buffers *r, pe_model *m, int64_t per_window, int64_t first,
                                  int64_t count, posenc_error *err)
 {
     const int64_t  L = r->config->L, stride = stride_of(r->config);
@@ -219,14 +218,13 @@ static posenc_status read_pieces(double *sums, room *r, pe_model *m, int64_t per
     return status;
 }
 
-static posenc_status measure_truncated(float *truncated, room *r, pe_model *m, posenc_error *err)
+static posenc_status measure_truncated(float *truncated, buffers *r, pe_model *m, posenc_error *err)
 {
     const pe_run_config *c      = r->config;
     const int64_t        stride = stride_of(c), per_window = PE_REACH / 2 * c->L / stride,
-                  all  = c->windows * per_window;
-    double       *sums = calloc((size_t)c->windows, sizeof *sums);
-    posenc_status status =
-        sums ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses");
+                  all    = c->windows * per_window;
+    double       *sums   = calloc((size_t)c->windows, sizeof *sums);
+    posenc_status status = sums ? POSENC_OK : pe_fail(err, POSENC_MEMORY, "run: no memory for the losses");
     for (int64_t first = 0; first < all && !status; first += c->batch)
         status = read_pieces(sums, r, m, per_window, first, smaller(c->batch, all - first), err);
     for (int64_t w = 0; w < c->windows && !status; w++)
@@ -240,8 +238,8 @@ posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_c
 {
     const pe_trained_layout at = pe_trained_lay_out(config);
     const int64_t           L  = config->L;
-    room                    r;
-    posenc_status           status = room_create(&r, model, config, err);
+    buffers                 r;
+    posenc_status           status = buffers_create(&r, model, config, err);
     if (!status)
         status = measure_shift(numbers + at.shift, &r, model, err);
     if (!status)

@@ -4,7 +4,7 @@
  *
  * Counter  (step, row, draw) is packed into the one index of a stream: 28, 20 and 16 bits. The n of a batch
  *          is drawn from a stream of its own, so that it shares no number with a row.
- * Test     the stream's name is the task's behind "test.", and its seed is TEST_SEED whatever the run's:
+ * Test     the stream's name is "test." and the task's, and its seed is TEST_SEED whatever the run's:
  *          every encoding and every seed answers the same questions, and differences between encodings are
  *          paired.
  */
@@ -24,11 +24,6 @@ static const struct {
 } lengths[] = {/* ORDER PE_TASK_HALF ... */
                {1, "L/2"}, {2, "L"}, {3, "x1.5"}, {4, "x2"}, {8, "x4"}, {16, "x8"}};
 static_assert(sizeof lengths / sizeof *lengths == PE_TASK_LENGTHS, "ORDER PE_TASK_HALF ...");
-
-const pe_task *pe_task_at(int index)
-{
-    return index >= 0 && index < PE_TASKS ? &pe_tasks[index] : NULL;
-}
 
 const pe_task *pe_task_find(const char *name)
 {
@@ -74,7 +69,7 @@ int64_t pe_task_tested_tokens(const pe_task *task, int longest)
 
 /* ---------------------------------------------------------------- draws --------------------- */
 
-int64_t pe_draw(pe_draws *d, int64_t n)
+int64_t pe_task_draw(pe_task_draws *d, int64_t n)
 {
     return (int64_t)(posenc_random_uniform(d->seed, d->stream, d->next++) * (double)n);
 }
@@ -85,7 +80,7 @@ int64_t pe_draw(pe_draws *d, int64_t n)
 static void make_row(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t row,
                      int64_t n, unsigned char *symbols, int16_t *targets)
 {
-    pe_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
+    pe_task_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
     for (int64_t s = 0; s < pe_task_tokens(task, n); s++)
         targets[s] = PE_NOTHING_ASKED;
     task->make(&d, n, symbols, targets);
@@ -97,8 +92,8 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 {
     char stream[STREAM];
     snprintf(stream, sizeof stream, "size.%s", task->name);
-    pe_draws d = {seed, stream, (uint64_t)step};
-    return task->least + pe_draw(&d, task->L - task->least + 1);
+    pe_task_draws d = {seed, stream, (uint64_t)step};
+    return task->least + pe_task_draw(&d, task->L - task->least + 1);
 }
 
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,

@@ -43,14 +43,14 @@ enum { PE_NOTHING_ASKED = -1 };
 enum { PE_TASK_HALF, PE_TASK_L, PE_TASK_1_5, PE_TASK_2, PE_TASK_4, PE_TASK_8, PE_TASK_LENGTHS };
 
 /* The numbers of one sequence, one after the other. */
-typedef struct pe_draws {
+typedef struct pe_task_draws {
     uint64_t    seed;
     const char *stream;
     uint64_t    next;
-} pe_draws;
+} pe_task_draws;
 
 /* 0 .. n - 1, each as likely. */
-int64_t pe_draw(pe_draws *d, int64_t n);
+int64_t pe_task_draw(pe_task_draws *d, int64_t n);
 
 typedef struct pe_task {
     const char *name;  /* "shift" */
@@ -67,14 +67,13 @@ typedef struct pe_task {
     int         grid;      /* 1: n is the side of a square, whose cells are the tokens, row by row */
     int64_t     tokens[3]; /* those of a sequence, as a polynomial of n: n^2, n, 1 */
     /* symbols, targets [pe_task_tokens]; all targets are PE_NOTHING_ASKED before. */
-    void (*make)(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets);
+    void (*make)(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets);
 } pe_task;
 
 enum { PE_TASKS = 13 };
 extern const pe_task pe_tasks[PE_TASKS];
 
-/* Number `index` of the table, NULL beyond the last; that of a name, or NULL. */
-const pe_task *pe_task_at(int index);
+/* That of a name, or NULL. */
 const pe_task *pe_task_find(const char *name);
 
 /* "L/2", "L", "x1.5", "x2" ...; n there, or 0 if the task is not tested at that length. */

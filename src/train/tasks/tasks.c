@@ -4,8 +4,8 @@
  *
  * What a model without a mask knows of places:
  *
- * posid      one symbol, n times; at token i the answer is i. All tokens are the same, so whatever acts on
- *            scores alone gives every token the same output, and can do no better than 1/n: its loss is at
+ * posid      one symbol, n times; at token i the answer is i. All tokens are the same, so whatever acts
+ *            only on scores gives every token the same output, and can do no better than 1/n: its loss is at
  *            least ln n at every step. Answers beyond the n of training were never given, so there are no
  *            other lengths.
  *            Source: Luo et al. 2022 (URPE), arXiv:2205.13401, section 5.1 (position identification).
@@ -18,7 +18,7 @@
  * shift      at token i the answer is the symbol at i - 5. A bias that falls with the distance cannot single
  *            out one distance; a rotation or a vector per distance can. Beyond L only tokens from L on are
  *            asked: those before them are as in training.
- * needle     MARK stands somewhere, and at the end, where SEP is, the answer is the symbol behind it. So
+ * needle     MARK stands somewhere, and at the end, where SEP is, the answer is the symbol after it. So
  *            content finds the mark, one step to the right finds the symbol, and the distance must not
  * matter.
  *
@@ -45,10 +45,10 @@
  * Shift in two dimensions:
  *
  * grid       n x n random symbols, row by row, without a mask. One cell holds MARK instead, and there the
- *            answer is the symbol DOWN rows below and RIGHT columns beside it; the mark is placed so that
+ *            answer is the symbol DOWN rows below and RIGHT columns to the right; the mark is placed so that
  *            there is one. In the row-major order that offset is DOWN n + RIGHT tokens, another number for
  *            every n: what learned it on 8 x 8 as a distance on a line fails on 12 x 12, what learned it as
- * an offset of rows and columns does not. For encodings of a grid alone.
+ * an offset of rows and columns does not. Only for encodings of a grid.
  *
  * Arithmetic. Digits are tokens, and nothing is written in between (no scratchpad):
  *
@@ -67,15 +67,15 @@
 
 #include <string.h>
 
-static void draw_symbols(pe_draws *d, unsigned char *symbols, int64_t n, int64_t kinds)
+static void draw_symbols(pe_task_draws *d, unsigned char *symbols, int64_t n, int64_t kinds)
 {
     for (int64_t i = 0; i < n; i++)
-        symbols[i] = (unsigned char)(PE_FIRST_SYMBOL + pe_draw(d, kinds));
+        symbols[i] = (unsigned char)(PE_FIRST_SYMBOL + pe_task_draw(d, kinds));
 }
 
 /* ---------------------------------------------------------------- places -------------------- */
 
-static void make_posid(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_posid(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, 1, PE_ALPHABET);
     for (int64_t i = 0; i < n; i++) {
@@ -84,12 +84,12 @@ static void make_posid(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *
     }
 }
 
-/* Two places, all pairs as likely: the second is drawn among those that the first leaves. */
-static void make_order(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+/* Two places, all pairs as likely: the second is drawn among the others. */
+static void make_order(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     symbols[0] = PE_BOS;
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
-    const int64_t a = pe_draw(d, n), other = pe_draw(d, n - 1), b = other + (other >= a);
+    const int64_t a = pe_task_draw(d, n), other = pe_task_draw(d, n - 1), b = other + (other >= a);
     symbols[1 + a] = PE_MARK_A;
     symbols[1 + b] = PE_MARK_B;
     targets[0]     = b < a;
@@ -99,17 +99,17 @@ static void make_order(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *
 
 enum { BACK = 5 };
 
-static void make_shift(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_shift(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n, PE_ALPHABET);
     for (int64_t i = BACK; i < n; i++)
         targets[i] = symbols[i - BACK];
 }
 
-static void make_needle(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_needle(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n - 1, PE_ALPHABET);
-    const int64_t place = pe_draw(d, n - 2); /* at most n - 3: a symbol stands between MARK and SEP */
+    const int64_t place = pe_task_draw(d, n - 2); /* at most n - 3: a symbol stands between MARK and SEP */
     symbols[place]      = PE_MARK;
     symbols[n - 1]      = PE_SEP;
     targets[n - 1]      = symbols[place + 1];
@@ -117,12 +117,13 @@ static void make_needle(pe_draws *d, int64_t n, unsigned char *symbols, int16_t 
 
 enum { SIDE = 8, DOWN = 1, RIGHT = 2 };
 
-static void make_grid(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_grid(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n * n, PE_ALPHABET);
-    const int64_t row = pe_draw(d, n - DOWN), column = pe_draw(d, n - RIGHT), cell = row * n + column;
-    targets[cell] = symbols[cell + DOWN * n + RIGHT];
-    symbols[cell] = PE_MARK;
+    const int64_t row = pe_task_draw(d, n - DOWN), column = pe_task_draw(d, n - RIGHT),
+                  cell = row * n + column;
+    targets[cell]      = symbols[cell + DOWN * n + RIGHT];
+    symbols[cell]      = PE_MARK;
 }
 
 /* ---------------------------------------------------------------- a sequence again ---------- */
@@ -138,14 +139,14 @@ static void ask(int64_t n, unsigned char *symbols, int16_t *targets)
     targets[2 * n + 1] = PE_SEP;
 }
 
-static void make_copy(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_copy(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
     memcpy(symbols + n + 2, symbols + 1, (size_t)n);
     ask(n, symbols, targets);
 }
 
-static void make_reverse(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_reverse(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
     for (int64_t i = 0; i < n; i++)
@@ -154,7 +155,7 @@ static void make_reverse(pe_draws *d, int64_t n, unsigned char *symbols, int16_t
 }
 
 /* By counting: there are few symbols. */
-static void make_sort(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_sort(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     int64_t at = n + 2;
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
@@ -173,15 +174,15 @@ enum { PASS = PE_FIRST_SYMBOL, INC, RESET };
 #define INC_SHARE   0.25
 #define RESET_SHARE (2.0 / COUNT_L)
 
-static unsigned char draw_instruction(pe_draws *d)
+static unsigned char draw_instruction(pe_task_draws *d)
 {
-    const int64_t part = pe_draw(d, PARTS); /* both shares are whole sixteenths */
+    const int64_t part = pe_task_draw(d, PARTS); /* both shares are whole sixteenths */
     if (part < (int64_t)(INC_SHARE * PARTS))
         return INC;
     return part < (int64_t)((INC_SHARE + RESET_SHARE) * PARTS) ? RESET : PASS;
 }
 
-static void make_count(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_count(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     int16_t count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -193,7 +194,7 @@ static void make_count(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *
 
 enum { ZERO = PE_FIRST_SYMBOL };
 
-static void make_parity(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_parity(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     int parity = 0;
     draw_symbols(d, symbols, n, 2);
@@ -208,7 +209,7 @@ static void make_parity(pe_draws *d, int64_t n, unsigned char *symbols, int16_t 
 enum { TEN = 10, PLUS = PE_MARK_A, EQUALS = PE_MARK_B };
 enum { NAMES = 64, FIRST_NAME = PE_TASK_SYMBOLS, MINUS = PE_MARK_B, ONE = PE_MARK };
 
-static void make_addition(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_addition(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     unsigned char *a = symbols + 1, *b = a + n + 1, *c = b + n + 1;
     int            carry = 0;
@@ -226,7 +227,7 @@ static void make_addition(pe_draws *d, int64_t n, unsigned char *symbols, int16_
     }
 }
 
-static void make_summation(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_summation(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     int sum    = 0;
     symbols[0] = PE_BOS;
@@ -238,27 +239,27 @@ static void make_summation(pe_draws *d, int64_t n, unsigned char *symbols, int16
 }
 
 /* The first n of a random order of all names (Fisher and Yates, from the front). */
-static void draw_names(pe_draws *d, int64_t n, unsigned char names[NAMES])
+static void draw_names(pe_task_draws *d, int64_t n, unsigned char names[NAMES])
 {
     for (int i = 0; i < NAMES; i++)
         names[i] = (unsigned char)(FIRST_NAME + i);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t       other = i + pe_draw(d, NAMES - i);
+        const int64_t       other = i + pe_task_draw(d, NAMES - i);
         const unsigned char name  = names[i];
         names[i]                  = names[other];
         names[other]              = name;
     }
 }
 
-static void make_lego(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_lego(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
 {
     unsigned char names[NAMES], *clause = symbols + 1;
-    const int64_t asked    = pe_draw(d, n);
+    const int64_t asked    = pe_task_draw(d, n);
     int           negative = 0;
     draw_names(d, n, names);
     symbols[0] = PE_BOS;
     for (int64_t i = 0; i < n; i++, clause += 3) {
-        const int flips = (int)pe_draw(d, 2);
+        const int flips = (int)pe_task_draw(d, 2);
         negative ^= flips;
         clause[0] = names[i];
         clause[1] = flips ? MINUS : PLUS;
@@ -284,7 +285,7 @@ enum {
    INC (q) was a RESET, 1/3, and every further step is less likely: always answering 0 is best. */
 #define A_RESET (RESET_SHARE / (RESET_SHARE + INC_SHARE))
 
-/* In the order of the tables of `posenc compare`. Tokens of a sequence: {per n n, per n, besides}. */
+/* In the order of the tables of `posenc compare`. Tokens of a sequence: {per n n, per n, fixed}. */
 // clang-format off
 const pe_task pe_tasks[PE_TASKS] = {
     /* name, title, what it asks of an encoding,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ranks_mpi.c: several processes by MPI
+ * ranks.c: several processes by MPI, or in a build without it one process
  *
  * Seven calls of MPI 3 and no more, from one thread. Errors are fatal, as is MPI's standard: a process that
  * dies takes the others with it, and what they had is in DIR.partial.
@@ -12,21 +12,7 @@
  */
 #include "train/jobs/ranks.h"
 
-#include <limits.h>
-#include <mpi.h>
-#include <stdlib.h>
-#include <time.h>
-
 static int here, count = 1;
-
-int pe_ranks_begin(void)
-{
-    int level;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &here);
-    MPI_Comm_size(MPI_COMM_WORLD, &count);
-    return here;
-}
 
 int pe_ranks_here(void)
 {
@@ -36,6 +22,22 @@ int pe_ranks_here(void)
 int pe_ranks_count(void)
 {
     return count;
+}
+
+#if POSENC_MPI
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <time.h>
+
+int pe_ranks_begin(void)
+{
+    int level;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &here);
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    return here;
 }
 
 void pe_ranks_end(void)
@@ -96,3 +98,34 @@ int pe_ranks_receive(int *from, int *kind, void **data, size_t *n)
     *n          = (size_t)size;
     return 1;
 }
+
+#else
+
+int pe_ranks_begin(void)
+{
+    return 0;
+}
+
+void pe_ranks_end(void)
+{
+}
+
+void pe_ranks_share(void *data, size_t n)
+{
+}
+
+posenc_status pe_ranks_agree(posenc_status status, posenc_error *err)
+{
+    return status;
+}
+
+void pe_ranks_send(int to, int kind, const void *data, size_t n)
+{
+}
+
+int pe_ranks_receive(int *from, int *kind, void **data, size_t *n)
+{
+    return 0;
+}
+
+#endif

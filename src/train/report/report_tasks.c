@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * suite_tables.c: the tasks as tables: on a terminal what will be trained, and how right it was; in the
+ * report_tasks.c: the tasks as tables: on a terminal what will be trained, and how right it was; in the
  * report who can do what, and up to which length
  *
- * One row per encoding and one column per task keeps the whole on a terminal: a cell has the accuracy at L,
- * x2, x4 (x8) behind each other. A page has room for all lengths, and for intervals: first all tasks at a
+ * One row per encoding and one column per task fits a terminal: a cell has the accuracy at L,
+ * x2, x4 (x8) one after the other. A page has room for all lengths, and for intervals: first all tasks at a
  * glance, accuracy beyond the trained length; then each by itself, encoding against length. A cell there is a
  * number on a colour: the scale goes from white (chance, or nothing right) to a dark blue (all right) in one
  * hue, so that it reads the same to every eye and in print, and whoever sees no colour has lost nothing. The
@@ -12,13 +12,13 @@
  */
 #include "train/report/report.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTE = 512, LINE = 256, NAMES = 1024, MOST_TASKS = 62 };
+enum { NOTE = 512, LINE = 256, NAMES = 1024 };
 
 /* ---------------------------------------------------------------- terminal ------------------ */
 
@@ -61,10 +61,8 @@ static void add_notes(const pe_suite *s, pe_table *t)
 {
     pe_table_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
                      "tested); 1 is all. --dry-run says what each is, and what chance would bring.");
-    pe_table_note(
-        t,
-        "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the paired 95 %% "
-        "interval contains 0.");
+    pe_table_note(t, "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the "
+                     "paired 95 %% interval contains 0.");
     int unfinished = 0;
     for (int i = 0; i < s->task_count * s->label_count; i++)
         unfinished += s->cells[i].runs && !s->cells[i].is_complete;
@@ -74,22 +72,21 @@ static void add_notes(const pe_suite *s, pe_table *t)
         add_reasons(s, task, t);
 }
 
-posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err)
+posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
-    const pe_suite     *s      = compare->suite;
-    const int           rows   = s->task_count ? s->label_count : 0;
-    const posenc_status status = pe_table_open(table, s->columns, s->task_count + 2, rows, err);
-    s->columns[0]              = (pe_column){"encoding", "as it was asked for", 1, 0};
+    const pe_suite *s    = compare->suite;
+    const int       rows = s->task_count ? s->label_count : 0, last = 1 + s->task_count;
+    pe_column       heads[PE_MOST_TASKS + 2] = {{"encoding", "as it was asked for", 1, 0}};
+    heads[last] = (pe_column){"1/rank", "mean over tasks of 1 / rank beyond the trained length", 0, 0};
     for (int i = 0; i < s->task_count; i++)
-        s->columns[1 + i] = (pe_column){s->tasks[i]->name, s->tasks[i]->title, 1, 0};
-    s->columns[1 + s->task_count] =
-        (pe_column){"1/rank", "mean over tasks of 1 / rank beyond the trained length", 0, 0};
+        heads[1 + i] = (pe_column){s->tasks[i]->name, s->tasks[i]->title, 1, 0};
+    const posenc_status status = pe_table_open(table, heads, last + 1, rows, err);
     for (int row = 0; row < rows && !status; row++) {
         const int label = s->order[row];
         pe_table_set(table, row, 0, "%s", s->labels[label]);
         for (int t = 0; t < s->task_count; t++)
             put_cell(table, row, 1 + t, pe_suite_cell(s, t, label));
-        pe_table_number(table, row, 1 + s->task_count, "%.2f", s->reciprocal[label]);
+        pe_table_number(table, row, last, "%.2f", s->reciprocal[label]);
     }
     if (!status && rows)
         add_notes(s, table);
@@ -109,7 +106,7 @@ static void list_sizes(char *text, size_t n, const pe_run_config *c)
                                      (long long)pe_task_size(c->task, i));
 }
 
-posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
+posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     const pe_suite        *suite   = compare->suite;
     static const pe_column heads[] = {{"task", "posenc compare --tasks NAME,...", 1, 0},
@@ -173,7 +170,7 @@ static int count_ranked(const pe_suite *s, int task, int rank)
 }
 
 /* Beyond L; at L where a task has no other. */
-static void glance_cell(pe_table *t, int row, int task, const pe_suite *s, int label)
+static void put_overview_cell(pe_table *t, int row, int task, const pe_suite *s, int label)
 {
     const pe_cell *cell  = pe_suite_cell(s, task, label);
     const double   right = isnan(cell->beyond) ? cell->accuracy[PE_TASK_L].value : cell->beyond;
@@ -190,9 +187,9 @@ static void glance_cell(pe_table *t, int row, int task, const pe_suite *s, int l
                      count_ranked(s, task, cell->rank) > 1 ? "=" : "");
 }
 
-static void glance(FILE *to, const pe_suite *s)
+static void write_overview(FILE *to, const pe_suite *s)
 {
-    pe_column heads[MOST_TASKS + 2] = {{"encoding", NULL, 1, 0}};
+    pe_column heads[PE_MOST_TASKS + 2] = {{"encoding", NULL, 1, 0}};
     pe_table  t;
     const int last = 1 + s->task_count;
     heads[last]    = (pe_column){"1/rank", "mean over tasks of 1 / rank beyond L", 0, 0};
@@ -203,14 +200,14 @@ static void glance(FILE *to, const pe_suite *s)
     for (int row = 0; row < s->label_count; row++) {
         pe_table_text(&t, row, 0, s->labels[s->order[row]]);
         for (int i = 0; i < s->task_count; i++)
-            glance_cell(&t, row, i, s, s->order[row]);
+            put_overview_cell(&t, row, i, s, s->order[row]);
         pe_table_number(&t, row, last, "%.2f", s->reciprocal[s->order[row]]);
     }
     pe_html_table(to, &t, "heat", 1);
     pe_table_free(&t);
 }
 
-/* Is this label first, alone or not, in every task that has ranks? */
+/* Is this label first, alone or sharing the rank, in every task that has ranks? */
 static int is_first_everywhere(const pe_suite *s, int label)
 {
     int first = 0, ranked = 0;
@@ -221,7 +218,7 @@ static int is_first_everywhere(const pe_suite *s, int label)
     return ranked > 0 && first == ranked;
 }
 
-/* Whether somebody is first everywhere: these data say so, or they do not. */
+/* Whether an encoding is first everywhere: these data say so, or they do not. */
 static void set_first(pe_page *page, const pe_suite *s)
 {
     char names[NAMES] = "";
@@ -232,14 +229,14 @@ static void set_first(pe_page *page, const pe_suite *s)
         if (is_first_everywhere(s, s->order[row]))
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
                      s->labels[s->order[row]]);
-    pe_page_set(page, "first", "%s", names);
-    pe_page_set(page, "two_seeds", "%s", has_two ? "yes" : "");
+    pe_html_set(page, "first", "%s", names);
+    pe_html_set(page, "two_seeds", "%s", has_two ? "yes" : "");
 }
 
 /* ---------------------------------------------------------------- one task ------------------ */
 
 /* Accuracy with its interval, and the share of sequences that are right as a whole. */
-static void length_cell(pe_table *t, int row, int column, const pe_cell *cell, int length)
+static void put_length(pe_table *t, int row, int column, const pe_cell *cell, int length)
 {
     const pe_interval a         = cell->accuracy[length];
     char              all[LINE] = "";
@@ -269,20 +266,20 @@ static int set_heads(pe_column heads[PE_TASK_LENGTHS + 2], char text[PE_TASK_LEN
     return n;
 }
 
-static void task_row(pe_table *t, int row, const pe_cell *cell)
+static void put_task_row(pe_table *t, int row, const pe_cell *cell)
 {
     int column = 1;
     pe_table_text(t, row, 0, cell->label);
     for (int i = 0; i <= cell->config.longest; i++)
         if (pe_task_size(cell->task, i))
-            length_cell(t, row, column++, cell, i);
+            put_length(t, row, column++, cell, i);
     if (isnan(cell->loss[PE_TASK_L]))
         pe_table_text(t, row, column, "diverged");
     else
         pe_table_set(t, row, column, "%.3f", cell->loss[PE_TASK_L]);
 }
 
-static void task_table(FILE *to, const pe_suite *s, int task)
+static void write_task(FILE *to, const pe_suite *s, int task)
 {
     pe_column heads[PE_TASK_LENGTHS + 2];
     char      text[PE_TASK_LENGTHS][LINE];
@@ -292,7 +289,7 @@ static void task_table(FILE *to, const pe_suite *s, int task)
         return;
     for (int l = 0; l < s->label_count; l++)
         if (pe_suite_cell(s, task, s->order[l])->is_complete)
-            task_row(&t, rows++, pe_suite_cell(s, task, s->order[l]));
+            put_task_row(&t, rows++, pe_suite_cell(s, task, s->order[l]));
     t.row_count = rows;
     pe_html_table(to, &t, "heat", 1);
     pe_table_free(&t);
@@ -302,19 +299,19 @@ static void set_task(pe_page *page, const pe_cell *cell)
 {
     const pe_task *t = cell->task;
     char           seeds[48];
-    pe_page_set(page, "task", "%s", t->name);
-    pe_page_set(page, "title", "%s", t->title);
-    pe_page_set(page, "asks", "%s", t->asks);
-    pe_page_set(page, "mask", "%s", t->full ? "No mask" : "Causal");
+    pe_html_set(page, "task", "%s", t->name);
+    pe_html_set(page, "title", "%s", t->title);
+    pe_html_set(page, "asks", "%s", t->asks);
+    pe_html_set(page, "mask", "%s", t->full ? "No mask" : "Causal");
     if (t->least == t->L)
-        pe_page_set(page, "sizes", "n = L = %lld", (long long)t->L);
+        pe_html_set(page, "sizes", "n = L = %lld", (long long)t->L);
     else
-        pe_page_set(page, "sizes", "n from %lld to L = %lld", (long long)t->least, (long long)t->L);
-    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.steps);
-    pe_page_set(page, "task_batch", "%lld", (long long)cell->config.batch);
-    pe_page_set(page, "task_seeds", "%s", pe_report_many(seeds, cell->seeds, "seed"));
-    pe_page_set(page, "chance", "%.3f", t->chance);
-    pe_page_set(page, "new_only", "%s", t->new_only ? "yes" : "");
+        pe_html_set(page, "sizes", "n from %lld to L = %lld", (long long)t->least, (long long)t->L);
+    pe_html_set(page, "task_steps", "%lld", (long long)cell->config.steps);
+    pe_html_set(page, "task_batch", "%lld", (long long)cell->config.batch);
+    pe_html_set(page, "task_seeds", "%s", pe_html_count(seeds, cell->seeds, "seed"));
+    pe_html_set(page, "chance", "%.3f", t->chance);
+    pe_html_set(page, "new_only", "%s", t->new_only ? "yes" : "");
 }
 
 void pe_report_tasks(pe_page *page, const pe_suite *s)
@@ -322,17 +319,17 @@ void pe_report_tasks(pe_page *page, const pe_suite *s)
     if (!s->task_count || !s->label_count)
         return;
     const pe_run_config *c = &s->cells[0].config;
-    pe_page_set(page, "task_layers", "%lld", (long long)c->layers);
-    pe_page_set(page, "task_width", "%lld", (long long)c->d_model);
-    pe_page_set(page, "sequences", "%lld", (long long)c->sequences);
-    pe_page_part(page, "tasks");
-    glance(page->to, s);
+    pe_html_set(page, "task_layers", "%lld", (long long)c->layers);
+    pe_html_set(page, "task_width", "%lld", (long long)c->d_model);
+    pe_html_set(page, "sequences", "%lld", (long long)c->sequences);
+    pe_html_part(page, "tasks");
+    write_overview(page->to, s);
     set_first(page, s);
-    pe_page_part(page, "ranks");
+    pe_html_part(page, "ranks");
     for (int t = 0; t < s->task_count; t++) {
         set_task(page, pe_suite_cell(s, t, 0));
-        pe_page_part(page, "task");
-        task_table(page->to, s, t);
+        pe_html_part(page, "task");
+        write_task(page->to, s, t);
         for (int l = 0; l < s->label_count; l++) {
             const pe_cell *cell = pe_suite_cell(s, t, s->order[l]);
             if (cell->reason[0] && !cell->is_unasked)

@@ -40,7 +40,7 @@ static posenc_status run(pe_run_config *c, const char *label, pe_run_progress *p
 {
     char spec[1024];
     *result              = (pe_run_result){0};
-    posenc_status status = pe_task_spec(spec, sizeof spec, &c->entry, label, c, err);
+    posenc_status status = pe_run_task_spec(spec, sizeof spec, &c->entry, label, c, err);
     c->spec              = spec;
     if (!status)
         status = pe_run(c, progress, result, err);
@@ -84,10 +84,10 @@ static void every_encoding_runs_on_every_task_or_says_why_not(void **state)
 {
     int on_grid = 0, on_line = 0;
     (void)state;
-    for (int t = 0; pe_task_at(t); t++)
+    for (int t = 0; t < PE_TASKS; t++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
             const posenc_encoding_info *info = posenc_encoding_info_at(i);
-            pe_run_config               c    = tiny(pe_task_at(t)->name);
+            pe_run_config               c    = tiny(pe_tasks[t].name);
             pe_run_result               r;
             posenc_error                err;
             const posenc_status         status = run(&c, info->name, NULL, &r, &err);
@@ -114,7 +114,7 @@ static void assert_spec(const char *task, const char *label, const char *part)
     pe_run_config c = tiny(task);
     char          spec[1024];
     posenc_error  err;
-    if (pe_task_spec(spec, sizeof spec, &c.entry, label, &c, &err))
+    if (pe_run_task_spec(spec, sizeof spec, &c.entry, label, &c, &err))
         fail_msg("%s", err.message);
     if (!strstr(spec, part))
         fail_msg("%s on %s is %s, without %s", label, task, spec, part);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * statistics.c: buckets, paired bootstrap, shared ranks
+ * stats.c: buckets, paired bootstrap, shared ranks
  *
  * Pairing    The same windows are read under every encoding. Some windows are hard for all, which makes
  *            losses vary by 0.09 nats from window to window, but the differences of two encodings by 0.013
@@ -24,9 +24,9 @@
  *            arXiv:0712.1111 (crossed data); Student 1908; Abramowitz and Stegun 1964, 26.7.3 and 26.7.4 (t
  *            for whole degrees of freedom); Dowell and Jarratt 1971, BIT 11, 168 (Illinois).
  */
-#include "train/run/statistics.h"
+#include "train/run/stats.h"
 
-#include "train/fail.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,32 +35,26 @@
 #define TAIL 0.025
 
 /* 0, L/2, L, 2 L, 4 L, 8 L */
-int64_t pe_bucket_edge(int64_t L, int bucket)
+int64_t pe_stats_bucket_edge(int64_t L, int bucket)
 {
     return bucket == 0 ? 0 : bucket == 1 ? L / 2 : L << (bucket - 2);
 }
 
-const char *pe_bucket_name(int bucket)
+const char *pe_stats_bucket_name(int bucket)
 {
     static const char *const names[PE_BUCKETS] = {"0..L/2", "L/2..L", "x2", "x4", "x8"};
     return names[bucket];
 }
 
-const char *pe_length_name(int bucket)
+const char *pe_stats_length_name(int bucket)
 {
     static const char *const names[PE_BUCKETS] = {"L/2", "L", "x2", "x4", "x8"};
     return names[bucket];
 }
 
-void pe_bucket_range(char *text, size_t size, int64_t L, int bucket)
+void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket)
 {
-    snprintf(text, size, "[%lld,%lld)", (long long)pe_bucket_edge(L, bucket),
-             (long long)pe_bucket_edge(L, bucket + 1));
-}
-
-void pe_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket)
-{
-    const int64_t first = pe_bucket_edge(L, bucket), end = pe_bucket_edge(L, bucket + 1);
+    const int64_t first = pe_stats_bucket_edge(L, bucket), end = pe_stats_bucket_edge(L, bucket + 1);
     for (int64_t w = 0; w < windows; w++) {
         double sum = 0;
         for (int64_t p = first; p < end; p++)
@@ -69,12 +63,12 @@ void pe_bucket_means(double *means, const float *losses, int64_t windows, int64_
     }
 }
 
-double pe_random_cosine(int64_t d)
+double pe_stats_random_cosine(int64_t d)
 {
     return exp(lgamma((double)d / 2) - lgamma((double)(d + 1) / 2)) / sqrt(acos(-1.0));
 }
 
-double pe_mean(const double *x, int64_t n)
+double pe_stats_mean(const double *x, int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -82,23 +76,23 @@ double pe_mean(const double *x, int64_t n)
     return sum / (double)n;
 }
 
-void pe_smooth(double *smooth, const double *x, int64_t n, int64_t width)
+void pe_stats_smooth(double *smooth, const double *x, int64_t n, int64_t width)
 {
     const int64_t before = (width - 1) / 2, after = width / 2;
     for (int64_t i = 0; i < n; i++) {
         const int64_t first = i < before ? 0 : i - before, end = i + after + 1 > n ? n : i + after + 1;
-        smooth[i] = pe_mean(x + first, end - first);
+        smooth[i] = pe_stats_mean(x + first, end - first);
     }
 }
 
-pe_interval pe_wilson(double rate, int64_t n)
+pe_interval pe_stats_wilson(double rate, int64_t n)
 {
     const double z = 1.959963984540054, zz = z * z / (double)n; /* the 97.5 % quantile of the normal */
     const double middle = rate + zz / 2,
                  half   = z * sqrt(rate * (1 - rate) / (double)n + zz / (4 * (double)n));
     if (isnan(rate))
         return (pe_interval){NAN, NAN, NAN};
-    /* the rate lies within: what is left of 1 - 1 must not put it outside */
+    /* the rate lies within: the rounding of 1 - 1 must not put it outside */
     return (pe_interval){rate, fmax(0, fmin(rate, (middle - half) / (1 + zz))),
                          fmin(1, fmax(rate, (middle + half) / (1 + zz)))};
 }
@@ -142,8 +136,8 @@ static double student_quantile(int64_t freedom)
     return freedom ? high : 0;
 }
 
-posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows, int64_t resamples,
-                                  uint64_t seed, posenc_error *err)
+posenc_status pe_stats_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows,
+                                        int64_t resamples, uint64_t seed, posenc_error *err)
 {
     pe_bootstrap *b = calloc(1, sizeof *b);
     *bootstrap      = b;
@@ -156,10 +150,10 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
                             malloc((size_t)resamples * sizeof *b->means),
                             student_quantile(seeds - 1)};
     if (!b || !b->rows || !b->mean || !b->means) {
-        pe_bootstrap_free(b);
+        pe_stats_bootstrap_free(b);
         *bootstrap = NULL;
-        return pe_train_fail(err, POSENC_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
-                             (long long)resamples, (long long)windows);
+        return pe_fail(err, POSENC_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
+                       (long long)resamples, (long long)windows);
     }
     for (int64_t i = 0; i < resamples * windows; i++)
         b->rows[i] = (int32_t)(int64_t)(posenc_random_uniform(seed, "bootstrap windows", (uint64_t)i) *
@@ -167,7 +161,7 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
     return POSENC_OK;
 }
 
-void pe_bootstrap_free(pe_bootstrap *bootstrap)
+void pe_stats_bootstrap_free(pe_bootstrap *bootstrap)
 {
     if (!bootstrap)
         return;
@@ -200,7 +194,7 @@ static double mean_over_seeds(const pe_bootstrap *b, const double *x, const doub
             sum += x[s * b->windows + w] - y[s * b->windows + w];
         b->mean[w] = sum / (double)b->seeds;
     }
-    return pe_mean(b->mean, b->windows);
+    return pe_stats_mean(b->mean, b->windows);
 }
 
 /* Standard error over the seeds of a mean difference; 0 with one seed, which has none to show. */
@@ -209,23 +203,23 @@ static double error_over_seeds(const pe_bootstrap *b, const double *x, const dou
     double squares = 0;
     for (int64_t s = 0; s < b->seeds; s++) {
         const double *a = x + s * b->windows, *c = y + s * b->windows;
-        const double  one = pe_mean(a, b->windows) - pe_mean(c, b->windows) - mean;
+        const double  one = pe_stats_mean(a, b->windows) - pe_stats_mean(c, b->windows) - mean;
         squares += one * one;
     }
     return b->seeds > 1 ? sqrt(squares / (double)(b->seeds - 1) / (double)b->seeds) : 0;
 }
 
-typedef struct point {
-    double x, off; /* where, and the share below it less the share that is sought */
-} point;
+typedef struct quantile_point {
+    double x, off; /* where, and the share below it minus the share that is sought */
+} quantile_point;
 
 /* The share of the resamples, each spread by t times the error, that lies below x. */
-static point point_at(const pe_bootstrap *b, double error, int side, double x)
+static quantile_point point_at(const pe_bootstrap *b, double error, int side, double x)
 {
     double sum = 0;
     for (int64_t r = 0; r < b->resamples; r++)
         sum += student_below((x - b->means[r]) / error, b->seeds - 1);
-    return (point){x, sum / (double)b->resamples - (side < 0 ? TAIL : 1 - TAIL)};
+    return (quantile_point){x, sum / (double)b->resamples - (side < 0 ? TAIL : 1 - TAIL)};
 }
 
 /* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about
@@ -233,10 +227,10 @@ static point point_at(const pe_bootstrap *b, double error, int side, double x)
    (Illinois). */
 static double spread_quantile(const pe_bootstrap *b, double error, int side)
 {
-    const double reach  = side * b->student * error;
-    point        end[2] = {point_at(b, error, side, b->means[0] + reach),
-                           point_at(b, error, side, b->means[b->resamples - 1] + reach)};
-    point        p      = end[1];
+    const double   reach  = side * b->student * error;
+    quantile_point end[2] = {point_at(b, error, side, b->means[0] + reach),
+                             point_at(b, error, side, b->means[b->resamples - 1] + reach)};
+    quantile_point p      = end[1];
     for (int i = 0, last = -1; i < 100 && fabs(p.off) > 1e-10 && end[0].off < 0 && end[1].off > 0; i++) {
         const double share = end[0].off / (end[0].off - end[1].off);
         p                  = point_at(b, error, side, end[0].x + (end[1].x - end[0].x) * share);
@@ -260,7 +254,7 @@ static void resample_means(pe_bootstrap *b)
     qsort(b->means, (size_t)b->resamples, sizeof *b->means, ascending);
 }
 
-pe_interval pe_bootstrap_difference(pe_bootstrap *b, const double *x, const double *y)
+pe_interval pe_stats_bootstrap_difference(pe_bootstrap *b, const double *x, const double *y)
 {
     pe_interval result = {mean_over_seeds(b, x, y), NAN, NAN};
     if (!isfinite(result.value))
@@ -274,7 +268,20 @@ pe_interval pe_bootstrap_difference(pe_bootstrap *b, const double *x, const doub
 
 /* ---------------------------------------------------------------- ranks, breaks ------------- */
 
-/* The lowest mean that has no rank yet; the first of equals; -1 if none is left. */
+void pe_stats_sort(int order[], const double *keys, int count)
+{
+    for (int i = 1; i < count; i++) /* few items: insertion, which leaves equals in order */
+        for (int k = i; k > 0; k--) {
+            const double above = keys[order[k - 1]], here = keys[order[k]];
+            if (!(here < above || (isnan(above) && !isnan(here))))
+                break;
+            const int swap = order[k];
+            order[k]       = order[k - 1];
+            order[k - 1]   = swap;
+        }
+}
+
+/* The lowest mean that has no rank yet; the first of equals; -1 if there is none. */
 static int next_best(const int *ranks, const double *means, int count)
 {
     int best = -1;
@@ -284,21 +291,21 @@ static int next_best(const int *ranks, const double *means, int count)
     return best;
 }
 
-void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse),
-             void *self)
+void pe_stats_rank(int *ranks, const double *means, int count,
+                   int (*differs)(void *self, int better, int worse), void *self)
 {
     int leader = -1, placed = 0;
     for (int i = 0; i < count; i++)
         ranks[i] = 0;
     for (int i = next_best(ranks, means, count); i >= 0; i = next_best(ranks, means, count)) {
-        if (leader < 0 || tells(self, leader, i))
+        if (leader < 0 || differs(self, leader, i))
             leader = i;
         ranks[i] = leader == i ? placed + 1 : ranks[leader];
         placed++;
     }
 }
 
-int64_t pe_break_position(const double *smooth, int64_t n, double limit)
+int64_t pe_stats_break_position(const double *smooth, int64_t n, double limit)
 {
     for (int64_t p = n - 1; p >= 0; p--)
         if (smooth[p] <= limit)
