@@ -20,6 +20,7 @@ C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits 
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
 CLANG_FORMAT = 14
 COLUMNS = 110
+MOST_FILES = 30
 
 
 def sources(*folders):
@@ -45,6 +46,15 @@ def short(path):
     return re.sub(r"^(src|include)/", "", path)
 
 
+def floor_of(name, floors):
+    """The floor in whose folder a file lies; the innermost where floors lie in each other."""
+    return max((f for f in floors if name == f or name.startswith(f + "/")), key=len, default=None)
+
+
+def parts_of(floor, floors):
+    return [f for f in floors if f.startswith(floor + "/")]
+
+
 def matches(name, items):
     """Is a header one of the items: a folder, a file, a pattern; !item takes back."""
     hit = lambda item: name == item or name.startswith(item + "/") or fnmatch.fnmatch(name, item)
@@ -62,10 +72,10 @@ def includes(path):
 
 
 def check_table():
-    known = {"posenc"}
-    for floor, items in table("floors").items():
-        for item in items:
-            if item.lstrip("!").split("/")[0] not in known:
+    floors, known = table("floors"), {"posenc"}
+    for floor, items in floors.items():
+        for item in (i.lstrip("!") for i in items):
+            if (floor_of(item, floors) or item.split("/")[0]) not in known:
                 yield "docs/house.md", 1, f"floor {floor} names {item}, which no row above it describes"
         known.add(floor)
 
@@ -85,27 +95,34 @@ def room_of(path):
     return stem if stem in rooms() else None
 
 
+def is_own(name, floor, floors):
+    """Is a header of the floor itself? A floor that is divided sees of its parts only what its row names."""
+    return name.rpartition("/")[0] == floor if parts_of(floor, floors) else name.startswith(floor + "/")
+
+
 def check_includes():
     floors, libraries = table("floors"), table("libraries")
     for path in sources("src", "cli", "examples"):
-        floor = short(path).split("/")[0]
-        if floor not in floors:
-            yield path, 1, f"its folder {floor} is no floor of docs/house.md"
+        folder = short(path).rpartition("/")[0]
+        floor = floor_of(folder, floors)
+        if floor is None or (floor != folder and parts_of(floor, floors)):
+            yield path, 1, f"its folder {folder} is no floor of docs/house.md"
             continue
         for number, name, is_ours in includes(path):
             if re.match(r"encodings/\w+/", name) and (not name.endswith(".h") or room_of(name) is None
                                                        or room_of(name) != room_of(path)):
                 yield path, number, f"includes the room {name}; what rooms share belongs to a floor below"
-            elif is_ours and not matches(name, [floor] + floors[floor]):
+            elif is_ours and not is_own(name, floor, floors) and not matches(name, floors[floor]):
                 yield path, number, f"includes {name}, which the floor {floor} may not see (docs/house.md)"
             elif not is_ours and name in libraries and not matches(short(path), libraries[name]):
-                yield path, number, f"includes {name}, which belongs to {' '.join(libraries[name])} alone"
-            elif not is_ours and floor in BELOW_THE_DOOR and name not in libraries and name[:-2] not in C_LIBRARY:
+                yield path, number, f"includes {name}, which belongs to {' '.join(libraries[name])} only"
+            elif not is_ours and floor.split("/")[0] in BELOW_THE_DOOR and name not in libraries \
+                    and name[:-2] not in C_LIBRARY:
                 yield path, number, f"includes {name}, which is not the C library's; the core needs nothing else"
 
 
-def check_circles():
-    graph = {short(p): [n for _, n, ours in includes(p) if ours] for p in sources("src", "include", "cli")}
+def circle_in(graph):
+    """A list of names, each of which leads to the next and the last is the first; None where there is none."""
     done, trail = set(), []
 
     def visit(name):
@@ -114,15 +131,57 @@ def check_circles():
         if name in done:
             return None
         trail.append(name)
-        circle = next(filter(None, map(visit, graph.get(name, []))), None)
+        circle = next(filter(None, map(visit, sorted(graph.get(name, ())))), None)
         trail.pop()
         done.add(name)
         return circle
-    for name in graph:
-        circle = visit(name)
-        if circle:
-            yield circle[0], 1, "a circle of includes: " + " -> ".join(circle)
-            return
+    return next(filter(None, map(visit, graph)), None)
+
+
+def check_circles():
+    circle = circle_in({short(p): [n for _, n, ours in includes(p) if ours] for p in sources("src", "include", "cli")})
+    if circle:
+        yield circle[0], 1, "a circle of includes: " + " -> ".join(circle)
+
+
+def code(path):
+    """A source without comments, strings and preprocessor lines."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+
+
+def check_calls():
+    """No circle of calls between files. Functions of one name in several files, one for each instruction set, lead
+    nowhere; neither does a name that is static in a header."""
+    text = {p: code(p) for p in sources("src", "cli") if p[-4:] != ".def"}
+    head = r"^(static )?[A-Za-z_][\w \t*]*?\b(\w+)\([^;{}]*\)\s*\{"
+    found = [(m[2], p, bool(m[1])) for p in text for m in re.finditer(head, text[p], re.M)]
+    static = {name for name, path, is_static in found if is_static and path.endswith(".h")}
+    home = {}
+    for name, path, is_static in found:
+        if not is_static and name not in static:
+            home[name] = None if name in home else path
+    graph, why = {}, {}
+    for path in text:
+        own = {name for name, p, _ in found if p == path}
+        for name in set(re.findall(r"(?<![.>\w])(\w+)\s*\(", text[path])) - own if not path.endswith(".h") else ():
+            if home.get(name) and home[name] != path:
+                graph.setdefault(path, set()).add(home[name])
+                why[path, home[name]] = name
+    circle = circle_in(graph)
+    if circle:
+        steps = (f"{a} calls {why[a, b]}" for a, b in zip(circle, circle[1:]))
+        yield circle[0], 1, "a circle of calls: " + ", ".join(steps)
+
+
+def check_folders():
+    files = [p for top in ("src", "cli", "include") for p in (ROOT / top).rglob("*") if p.is_file()]
+    for folder in sorted({p.parent for p in files}):
+        count = sum(p.parent == folder for p in files)
+        if count > MOST_FILES:
+            name = folder.relative_to(ROOT).as_posix()
+            yield name, 1, f"{count} files; a folder has at most {MOST_FILES} of its own, so make floors in it"
 
 
 def check_memory():
@@ -233,7 +292,7 @@ def sentences():
         variant = re.sub(rf"\{{\{{\{dropped}\w+\}}\}}.*?\{{\{{/\}}\}}", "", page, flags=re.S)
         variant = re.sub(rf"\{{\{{(\{kept}\w+|/)\}}\}}", "", variant)
         yield from (re.sub(r"\{\{\w+\}\}", "\0", " ".join(t.split())) for t in re.findall(r">([^<>]+)<", variant))
-    asked = rf"\.(?:title|asks)\s*=\s*{LITERAL}|pe_html_element\([^\"]*\"[^\"]*\",\s*{LITERAL}"
+    asked = rf"\.(?:title|asks|what)\s*=\s*{LITERAL}|pe_html_element\([^\"]*\"[^\"]*\",\s*{LITERAL}"
     for path in sources("src/encodings", "src/train"):
         text = (ROOT / path).read_text(encoding="utf-8")
         found = [literal(one or other) for one, other in re.findall(asked, text)]
@@ -252,8 +311,9 @@ def main():
     if sys.argv[1:] == ["--format"]:
         result = clang_format("-i")
         sys.exit(result.returncode if result else 1)
-    faults = [fault for check in (check_table, check_includes, check_circles, check_memory, check_rooms, check_words,
-                                  check_catalogue, check_headers, check_format) for fault in check()]
+    faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_folders, check_memory,
+                                  check_rooms, check_words, check_catalogue, check_headers, check_format)
+              for fault in check()]
     for path, number, sentence in faults:
         print(f"{path}:{number}: {sentence}", file=sys.stderr)
     if faults:
