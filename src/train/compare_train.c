@@ -234,7 +234,7 @@ static posenc_status check_all_ended(const training *t, posenc_error *err)
         if (!atomic_load(pe_job_at(t->c, job).ended))
             return pe_fail(err, POSENC_FILE,
                            "compare: a process ended before its run did; start again with --resume: what was "
-                           "kept before is still there");
+                           "saved before is still there");
     return POSENC_OK;
 }
 

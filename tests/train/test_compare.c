@@ -741,7 +741,7 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     assert_non_null(strstr(page, "id=entries")); /* one of the two acts at the input */
     assert_non_null(strstr(page, "id=task-shift"));
     assert_non_null(strstr(page, "style=\"background:#")); /* a cell of the heat map, with its number */
-    assert_non_null(strstr(page, "does not apply: its positions stand on a line"));
+    assert_non_null(strstr(page, "does not apply: its positions form a line"));
     /* Gamma(8) / (sqrt(pi) Gamma(8.5)) */
     assert_non_null(strstr(page, "is 0.203 at this model's width of 16, and 0.035 at 512"));
     free(page);

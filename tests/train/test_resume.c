@@ -403,7 +403,7 @@ static void cut_short(int finished)
             leave_something();
         while (find_run(path, finished), !path[0]);
         assert_int_equal(truncate(path, part * size_of(path) / 3), 0);
-        expect(&config, POSENC_OK, "is damaged and is left aside");
+        expect(&config, POSENC_OK, "is damaged and is ignored");
         assert_as_in_peace("out");
     }
     remove_all();
@@ -434,7 +434,7 @@ static void a_run_that_was_changed_is_left_aside_with_a_sentence(void **state)
     assert_int_equal(fseek(file, 3000, SEEK_SET), 0);
     fputc(was ^ 1, file);
     fclose(file);
-    expect(&config, POSENC_OK, "is damaged and is left aside");
+    expect(&config, POSENC_OK, "is damaged and is ignored");
     assert_as_in_peace("out");
     remove_all();
 }

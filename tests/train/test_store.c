@@ -155,7 +155,7 @@ static void strangers_are_left_alone_and_what_is_half_written_goes(void **state)
         write_file(strangers[i], "");
     pe_compare_free(c);
     c = created(1); /* the next start notes what is damaged, and removes it when it begins to write */
-    assert_non_null(strstr(pe_compare_says(c).notes, "0123456789abcdef.npz is damaged and is left aside"));
+    assert_non_null(strstr(pe_compare_says(c).notes, "0123456789abcdef.npz is damaged and is ignored"));
     assert_true(exists("out.partial/0123456789abcdef.npz"));
     assert_int_equal(pe_store_open(c, NULL), POSENC_OK);
     assert_false(exists("out.partial/0123456789abcdef.npz.tmp.77"));

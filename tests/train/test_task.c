@@ -317,7 +317,7 @@ static void sizes_are_multiples_of_the_trained_length(void **state)
         const pe_task *task = pe_task_find(rows[i].task);
         for (int l = 0; l < PE_TASK_LENGTHS; l++)
             assert_int_equal(pe_task_size(task, l), rows[i].n[l]);
-        assert_int_equal(pe_task_trained_tokens(task), rows[i].trained);
+        assert_int_equal(pe_task_tokens(task, task->L), rows[i].trained);
         assert_int_equal(pe_task_tested_tokens(task, PE_TASK_4), rows[i].longest);
     }
     assert_null(pe_task_find("no such task"));

@@ -134,7 +134,7 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
         status = pe_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
     else if (mkdir(d->temporary, 0777))
         status = errno == ENOENT
-                     ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
+                     ? refuse(err, path, "the directory it should be in does not exist; create that first")
                      : pe_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
     if (status)
         release(d);

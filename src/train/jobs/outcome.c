@@ -98,7 +98,7 @@ static posenc_status check_line(const posenc_encoding *e, const posenc_dims *dim
     if (N < 2 || posenc_rows_tokens(e, dims, &tokens, NULL) || tokens < 1)
         return POSENC_OK;
     return pe_fail(err, POSENC_UNSUPPORTED,
-                   "its positions have %d coordinates, and bytes of a text stand in line", N);
+                   "its positions have %d coordinates, but the bytes of a text form a line", N);
 }
 
 static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)

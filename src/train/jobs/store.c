@@ -46,14 +46,14 @@ struct pe_store {
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_fail(err, POSENC_MEMORY, "compare: no memory to look for what was kept");
+    return pe_fail(err, POSENC_MEMORY, "compare: no memory to look for saved runs");
 }
 
 static posenc_status refuse_file(const pe_store *s, const char *what, posenc_error *err)
 {
     return pe_fail(
         err, POSENC_FILE,
-        "%.150s: %s: %s; mend that and start again with --resume: what was kept before is still there",
+        "%.150s: %s: %s; fix that and start again with --resume: what was saved before is still there",
         s->path, what, strerror(errno));
 }
 
@@ -197,7 +197,7 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
     char        *identity = pe_run_file_identity(set, prefix, &is_finished);
     posenc_error why;
     if (!identity) {
-        note(s->c, "%.120s: %s is damaged and is left aside; its run is trained from the beginning",
+        note(s->c, "%.120s: %s is damaged and is ignored; its run is trained from the beginning",
              s->c->store->path, s->file);
         return POSENC_OK;
     }
@@ -267,7 +267,7 @@ static posenc_status take_older(search *s, posenc_error *err)
     posenc_status status = access(path, F_OK) ? POSENC_OK : posenc_arrays_read(&set, path, err);
     s->is_older          = 1;
     if (status == POSENC_FORMAT) {
-        note(s->c, "%.150s is damaged and is left aside; its runs are trained again", path);
+        note(s->c, "%.150s is damaged and is ignored; its runs are trained again", path);
         status = POSENC_OK;
     }
     for (int i = 0; i < set.count && !status; i++) {
@@ -291,15 +291,15 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
     status = for_files(&s, c->config.resume ? TAKE : COUNT, err);
     if (!status && !c->config.resume && s.finished + s.begun > 0)
         return pe_fail(err, POSENC_ARGUMENT,
-                       "%.120s: it keeps %d finished runs and %d begun ones of a comparison that did not "
-                       "end; --resume goes on with it, or remove that directory",
+                       "%.120s: it holds %d finished and %d unfinished runs of a comparison that did not "
+                       "end; --resume continues it, or remove that directory",
                        c->store->path, s.finished, s.begun);
     if (status || !c->config.resume)
         return status;
     if (s.finished == 0)
         status = take_older(&s, err);
     if (!status)
-        note(c, "%d of %lld runs are finished already, %d more are begun", s.finished,
+        note(c, "%d of %lld runs are finished already, %d more have begun", s.finished,
              (long long)pe_job_count(c), s.begun);
     return status;
 }
@@ -317,7 +317,7 @@ static posenc_status take_lock(pe_store *s, posenc_error *err)
     if (fcntl(s->lock, F_SETLK, &whole) && (errno == EACCES || errno == EAGAIN))
         return pe_fail(
             err, POSENC_ARGUMENT,
-            "%.150s: another posenc compare is at work there; wait for it or name another directory with -o",
+            "%.150s: another posenc compare is working there; wait for it or name another directory with -o",
             s->path);
     return POSENC_OK;
 }

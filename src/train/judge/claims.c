@@ -487,12 +487,12 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
     switch (kind_of(r)) {
     case OUTCOMES:
         if (r->quantity <= SHIFT && !count)
-            return "not compared with standard settings in the preset's model";
+            return "not in this comparison with default settings and the preset's model";
         if (r->quantity <= SHIFT)
             return r->number && r->quantity == SHIFT && r->side == AT_LEAST ? reason_of_text(c) : NULL;
         if (c->config.bidirectional)
             return "the claims are about predicting the next byte";
-        return count ? reason_of_text(c) : "not compared with its standard settings";
+        return count ? reason_of_text(c) : "not in this comparison with default settings";
     case ONE_THING:
         if (r->quantity == PROPERTIES)
             return count ? NULL : "not measured";
@@ -540,15 +540,15 @@ static const char *name_spot(char text[96], const claim_row *r, pe_losses_readin
     return text;
 }
 
-/* Of whom it speaks here, or would: "all but nope". */
+/* Of whom it speaks here, or would: "all except nope". */
 static void name_whom(char text[MOST_NAMES], const claim_row *r, const char *names)
 {
     if (names[0])
         snprintf(text, MOST_NAMES, "%s", names);
     else if (r->whom == BY_DISTANCE)
-        snprintf(text, MOST_NAMES, "what sees differences alone");
+        snprintf(text, MOST_NAMES, "what sees only differences");
     else
-        snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all but " : "", r->of);
+        snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all except " : "", r->of);
 }
 
 static void describe(char *text, size_t n, const claim_row *r, const char *names)
@@ -580,7 +580,7 @@ static void describe(char *text, size_t n, const claim_row *r, const char *names
     case CHANCE: snprintf(text, n, "%s at %s: by chance: %s", r->with, at, whom); break;
     case RIGHT:
         if (r->whom == OTHERS)
-            snprintf(text, n, "%s at %s: %s %.2f right but for %s%s%s", r->with, at, side, r->limit, r->of,
+            snprintf(text, n, "%s at %s: %s %.2f right except %s%s%s", r->with, at, side, r->limit, r->of,
                      names[0] ? ": " : "", names);
         else
             snprintf(text, n, "%s at %s: %s %.2f right: %s", r->with, at, side, r->limit, whom);

@@ -18,7 +18,6 @@
  * an atom one of the lines above. MathML wants the atom inside the element of its indices, so an item is read
  * twice: first to see where its atom ends, with nowhere to write to.
  */
-
 #include "train/report/report.h"
 
 #include <string.h>

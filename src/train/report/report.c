@@ -32,11 +32,6 @@ static void write_drawing(pe_page *page, const pe_gallery *g, const char *name)
     pe_html_part(page, caption);
 }
 
-static void set_number(pe_page *page, const char *name, int64_t n)
-{
-    pe_html_set(page, name, "%lld", (long long)n);
-}
-
 /* A value that only says yes, where it is not empty. */
 static void set_flag(pe_page *page, const char *name, int is)
 {
@@ -65,7 +60,7 @@ static void set_values(pe_page *page, const pe_compare *c)
                    {"thousand",
                     c->reference >= 0 ? c->outcomes[c->reference].runs[0].result.parameters / 1000 : 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        set_number(page, numbers[i].name, numbers[i].n);
+        pe_html_set(page, numbers[i].name, "%lld", (long long)numbers[i].n);
     const struct {
         const char *name, *text;
     } texts[] = {{"lang", pe_preset_language_code(c->config.language)},
@@ -80,7 +75,7 @@ static void set_values(pe_page *page, const pe_compare *c)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         pe_html_set(page, texts[i].name, "%s", texts[i].text);
     if (p->seeds > 1)
-        set_number(page, "seeds", p->seeds);
+        pe_html_set(page, "seeds", "%lld", (long long)p->seeds);
     else
         set_flag(page, "seeds", 0);
     pe_html_set(page, "trained", "%s", pe_html_count(text, p->seeds, "seed"));
@@ -221,7 +216,7 @@ static void write_checks(pe_page *page, const pe_compare *c)
         int count = 0;
         for (int row = 0; row < t.row_count; row++)
             count += pe_table_at(&t, row, 2)->kind == pe_claims_verdict_name(v);
-        set_number(page, counted[v], count);
+        pe_html_set(page, counted[v], "%lld", (long long)count);
     }
     pe_html_part(page, "checks");
     pe_html_table(page->to, &t, "stack", 1);

@@ -38,7 +38,8 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, po
         {"trained", "the encoding that was trained at L", 1, 0},
         {"read by", "what was done to read it further", 1, 0},
         {"", "as it was, or after a short training at that length", 1, 0},
-        {"2 L", "loss in [L, 2 L) with factor 2; - and +: clear of nothing done, below and above", 0, 0},
+        {"2 L", "loss in [L, 2 L) with factor 2; - and +: clearly below and above the unmodified model", 0,
+         0},
         {"4 L", "in [2 L, 4 L) with factor 4", 0, 0},
         {"8 L", "in [4 L, 8 L) with factor 8", 0, 0},
         {"16 L", "in [8 L, 16 L) with factor 16", 0, 0}};
@@ -55,8 +56,8 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, po
     }
     if (rows && !status)
         pe_table_note(table, "Read further: nats per byte in the second half of that length, read with that "
-                             "factor. Behind a number - and + say that the paired 95 %% interval lies below "
-                             "and above what nothing done has; a dash alone: not read.");
+                             "factor. After a number, - or +: the paired 95 %% interval of its difference to "
+                             "the unmodified model is below or above 0; only a dash: not read.");
     return status;
 }
 
@@ -76,7 +77,8 @@ static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe
              d.high < 0  ? "#cfe3f5;color:#000"
              : d.low > 0 ? "#fbdcc4;color:#000"
                          : "transparent");
-    snprintf(hint, sizeof hint, "%+.3f (%+.3f to %+.3f) against nothing done", d.value, d.low, d.high);
+    snprintf(hint, sizeof hint, "%+.3f (%+.3f to %+.3f) against the unmodified model", d.value, d.low,
+             d.high);
     cell->hint = strdup(hint);
     pe_table_set(t, row, column, "%.3f\n%+.3f", loss, d.value);
 }

@@ -204,7 +204,7 @@ static json_t *task_json(const pe_suite *suite, int index)
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "task", task->name,
                      "title", task->title, "attention", task->full ? "full" : "causal", "L",
                      (json_int_t)task->L, "least_n", (json_int_t)task->least, "tokens_at_L",
-                     (json_int_t)pe_task_trained_tokens(task), "steps", (json_int_t)c->steps, "batch",
+                     (json_int_t)pe_task_tokens(task, task->L), "steps", (json_int_t)c->steps, "batch",
                      (json_int_t)c->batch, "layers", (json_int_t)c->layers, "sequences",
                      (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
 }
@@ -538,7 +538,7 @@ static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status,
         return status;
     const size_t used = strlen(err->message);
     snprintf(err->message + used, sizeof err->message - used,
-             "; mend that and start again with --resume: every finished run is kept");
+             "; fix that and start again with --resume: every finished run is saved");
     return status;
 }
 

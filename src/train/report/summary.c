@@ -36,13 +36,13 @@ static const pe_column columns[] = { /* ORDER put_row */
     {"E_8", "loss at x8 / loss at " AT_L, 0, 0}, \
     {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0}, \
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
-    {"to best at L (95 %)", \
+    {"minus best at L (95 %)", \
      "difference at " AT_L " to the encoding that is best there, with its paired interval", 1, 0}, \
-    {"to it at x8 (95 %)", "difference to the same encoding at x8", 1, 1}, \
+    {"minus it at x8 (95 %)", "difference to the same encoding at x8", 1, 1}, \
     {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
     {"at x8", "rank at x8", 0, 0}, \
     {"params", "numbers that training changes, of the whole model", 0, 0}, \
-    {"own", "numbers that training changes, of the encoding alone (and W of combine=concat)", 0, 1}, \
+    {"own", "numbers that training changes, of the encoding only (and W of combine=concat)", 0, 1}, \
     {"|cos|", \
      "mean |cos| between vectors of tokens and of positions, after training; " \
      "for encodings at the input", 0, 0}, \
@@ -192,8 +192,8 @@ static const pe_column entry_columns[] = { /* ORDER put_row */
     {"inject", "input: before the first block; blocks: before every block", 1, 0},
     {"at L", "nats per byte at the training length", 0, 0},
     {"x8", "nats per byte at eight times the training length", 0, 0},
-    {"to its sum at L (95 %)", "difference to the same encoding, added, with its paired interval", 1, 0},
-    {"to its sum at x8 (95 %)", "the same at eight times the training length", 1, 0},
+    {"minus added at L (95 %)", "difference to the same encoding, added, with its paired interval", 1, 0},
+    {"minus added at x8 (95 %)", "the same at eight times the training length", 1, 0},
     {"params", "numbers that training changes, of the whole model", 0, 0},
     {"own", "of these the encoding's own, and W", 0, 0},
     {"kB/s", "thousand bytes trained on per second, one thread", 0, 0},
@@ -282,7 +282,7 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
         pe_table_note(table, "Nothing is read further than trained: %s.", x->reason);
     if (x->count)
         pe_table_note(table,
-                      "Besides, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s "
+                      "In addition, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s "
                       "more, %lld windows of %lld bytes, tunings of %lld steps.",
                       x->plans[0].family, x->plans[1].family, PE_WAYS,
                       pe_preset_extent_name(x->plans[0].extend), (long long)pe_extension_runs(x),
@@ -294,7 +294,7 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
 {
     static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
                                       {"place", "where it acts", 1, 0},
-                                      {"settings", "those that differ from the encoding's standard", 1, 0}};
+                                      {"settings", "those that differ from the encoding's defaults", 1, 0}};
     const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), compare->count, err);
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o          = &compare->outcomes[i];

@@ -11,7 +11,6 @@
  * A row fits if its letters stand in the text in that order, from the first to the last, with something for
  * each place between. Where several do, the one with the most letters of its own says most about the text.
  */
-
 #include "train/report/report.h"
 
 #include <string.h>

@@ -76,11 +76,11 @@ posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_e
     posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_MEMORY;
     posenc_arrays_free(&set);
     if (!enough)
-        return pe_fail(err, POSENC_MEMORY, "%.120s: no memory to keep a run", path);
+        return pe_fail(err, POSENC_MEMORY, "%.120s: no memory to save a run", path);
     if (status)
         return pe_fail(
             err, status,
-            "%.180s; free some space and start again with --resume: what was kept before is still there",
+            "%.180s; free some space and start again with --resume: what was saved before is still there",
             why.message);
     return POSENC_OK;
 }

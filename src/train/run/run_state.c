@@ -55,7 +55,7 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
                             .bidirectional = c->bidirectional,
                             .entry         = c->entry};
     if (task) {
-        m.L             = pe_task_trained_tokens(task);
+        m.L             = pe_task_tokens(task, task->L);
         m.longest       = pe_task_tested_tokens(task, c->longest);
         m.bidirectional = task->full;
         m.symbols       = task->symbols;

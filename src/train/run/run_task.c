@@ -75,7 +75,7 @@ static posenc_status give_grid(char *to, size_t n, const char *spec, const int64
     if (t.is_full || knows)
         return pe_spec_end(&t, spec, err);
     return pe_fail(err, POSENC_UNSUPPORTED,
-                   "task: its positions stand on a line, and cells of a grid have rows and columns");
+                   "task: its positions form a line, but the cells of a grid have rows and columns");
 }
 
 posenc_status pe_run_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
@@ -127,7 +127,7 @@ pe_batch pe_run_task_batch(pe_run_state *w, int64_t step)
 /* Test sequences that one call takes. The model's buffers are those of a training batch. */
 static int64_t per_call(const pe_run_config *c, int length)
 {
-    const int64_t trained = pe_task_trained_tokens(c->task),
+    const int64_t trained = pe_task_tokens(c->task, c->task->L),
                   tokens  = pe_task_tokens(c->task, pe_task_size(c->task, length)),
                   fit     = c->batch * trained / pe_task_tested_tokens(c->task, c->longest);
     return tokens <= trained ? c->batch : fit > 1 ? fit : 1;

@@ -49,11 +49,6 @@ int64_t pe_task_tokens(const pe_task *task, int64_t n)
     return task->tokens[0] * n * n + task->tokens[1] * n + task->tokens[2];
 }
 
-int64_t pe_task_trained_tokens(const pe_task *task)
-{
-    return pe_task_tokens(task, task->L);
-}
-
 int64_t pe_task_largest(const pe_task *task, int longest)
 {
     int64_t most = task->L;

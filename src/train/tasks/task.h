@@ -83,8 +83,7 @@ int64_t     pe_task_size(const pe_task *task, int length);
 int64_t pe_task_tokens(const pe_task *task, int64_t n);
 /* The largest n that is tested up to a length. */
 int64_t pe_task_largest(const pe_task *task, int longest);
-/* Tokens of the longest sequence in training, and in tests up to a length. */
-int64_t pe_task_trained_tokens(const pe_task *task);
+/* Tokens of the longest sequence in tests up to a length. */
 int64_t pe_task_tested_tokens(const pe_task *task, int longest);
 
 /* n of a training batch. */
