@@ -4,12 +4,14 @@
  *
  * The idea   Everything is written into DIR.tmp.PID, which is then renamed to DIR. An older result is first
  *            renamed to DIR.tmp.PID.old and removed last, so that whoever looks sees the old result or the
- * new one, and never a mixture. Safety     Replacing a directory must not destroy anything else: it is
- * replaced only if it is empty, or if its results.json says that `compare` wrote it and lists every file in
- * it. One file more, and it is refused. Surprise   "." cannot be renamed and is somebody's working directory:
- * it is refused with the mend. Remains    DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old
- * if that falls between two renames. The next comparison that goes there sweeps them up; an older result
- * without a newer one goes back to DIR.
+ *            new one, and never a mixture.
+ * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if
+ *            its results.json says that `compare` wrote it and lists every file in it. One file more, and it
+ *            is refused.
+ * Surprise   "." cannot be renamed and is somebody's working directory: it is refused, with what to do.
+ * Remains    DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old if that falls between two
+ *            renames. The next comparison that goes there removes them; an older result without a newer one
+ *            goes back to DIR.
  */
 #define _XOPEN_SOURCE 700 /* realpath, which glibc hides from plain POSIX */
 
@@ -27,8 +29,8 @@
 #include <unistd.h>
 
 enum { TAIL = 32 };
-#define TEMPORARY ".tmp."
-#define ASIDE     ".old"
+#define TEMPORARY  ".tmp."
+#define OLD_ENDING ".old"
 
 static posenc_status refuse(posenc_error *err, const char *path, const char *why)
 {
@@ -175,7 +177,8 @@ static void remove_flat(const char *path)
     rmdir(path);
 }
 
-/* Is `name` that of a half-written result of `base`, or with ASIDE that of an older one renamed for it? */
+/* Is `name` that of a half-written result of `base`, or with OLD_ENDING that of an older one renamed for it?
+ */
 static int is_remainder(const char *name, const char *base, const char *ending)
 {
     const size_t n = strlen(base);
@@ -191,11 +194,11 @@ void pe_directory_sweep(const char *path)
     char       *folder = slash ? strndup(whole, (size_t)(base - whole)) : strdup("./");
     DIR        *dir    = whole && folder ? opendir(folder) : NULL;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        const int aside     = is_remainder(entry->d_name, base, ASIDE);
-        char     *found     = aside || is_remainder(entry->d_name, base, "")
+        const int old       = is_remainder(entry->d_name, base, OLD_ENDING);
+        char     *found     = old || is_remainder(entry->d_name, base, "")
                                   ? pe_directory_join(folder, entry->d_name, "")
                                   : NULL;
-        const int goes_back = found && aside && access(whole, F_OK) && !rename(found, whole);
+        const int goes_back = found && old && access(whole, F_OK) && !rename(found, whole);
         if (found && !goes_back && !check_existing(found, NULL))
             remove_flat(found);
         free(found);
@@ -214,34 +217,34 @@ void pe_directory_discard(pe_directory *d)
 }
 
 /* rename() itself replaces an empty directory; a full one is renamed first and back if that fails. */
-static int replace(const pe_directory *d, const char *aside)
+static int replace(const pe_directory *d, const char *old)
 {
     if (!rename(d->temporary, d->path))
         return 0;
-    if ((errno != ENOTEMPTY && errno != EEXIST) || rename(d->path, aside))
+    if ((errno != ENOTEMPTY && errno != EEXIST) || rename(d->path, old))
         return -1;
     if (rename(d->temporary, d->path)) {
         const int reason = errno;
-        (void)!rename(aside, d->path);
+        (void)!rename(old, d->path);
         errno = reason;
         return -1;
     }
-    remove_flat(aside);
+    remove_flat(old);
     return 0;
 }
 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
 {
-    char         *aside  = pe_directory_join(d->temporary, "", ASIDE);
+    char         *old    = pe_directory_join(d->temporary, "", OLD_ENDING);
     posenc_status status = POSENC_OK;
-    if (!aside)
+    if (!old)
         status = pe_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);
     else if (access(d->path, F_OK) == 0 &&
              check_existing(d->path, err)) /* somebody may have written there since */
         status = POSENC_FILE;
-    else if (replace(d, aside))
+    else if (replace(d, old))
         status = pe_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path, strerror(errno));
-    free(aside);
+    free(old);
     if (status)
         pe_directory_discard(d);
     else

@@ -125,7 +125,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
 }
 
 /* Moves the outcome that was begun last to those that do not apply. */
-static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_error *err)
+static posenc_status add_absent(pe_compare *c, const posenc_error *why, posenc_error *err)
 {
     pe_outcome *o    = &c->outcomes[c->count];
     pe_absent  *more = realloc(c->absent, (size_t)(c->absent_count + 1) * sizeof *more);
@@ -150,7 +150,7 @@ static posenc_status add_outcome(pe_compare *c, posenc_error *err)
     const int           of_sizes =
         o->is_bare && (status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE);
     if (o->e && (status == POSENC_UNSUPPORTED || of_sizes))
-        return set_aside(c, &why, err);
+        return add_absent(c, &why, err);
     c->count++; /* an unfinished one is freed with the rest */
     if (status && err)
         *err = why;

@@ -7,18 +7,17 @@
  * which it must lie. A quantity has a low and a high end, which are the same where it is a single number. Of
  * several subjects the one that is furthest from holding decides.
  *
- * Verdict    holds, where both ends are on the right side of the limit; does not, where both are on the
- * other; undecided, where the limit lies between them. A check is less patient: undecided is FAILED, which
- *            means that the text, the budget or the code is not what it was when the thresholds were set, and
- *            the report says so. A sentence holds or does not where all that was measured for it says so,
- * else in part. Its limits are those of this project's words (docs/properties.md, section 8 of
- *            docs/experiments.md), not of the text that makes the claim: it names none.
- * No verdict by rule and with the reason. Losses need the next byte as what is predicted, default settings,
- * 24 held-out windows, the model and the steps that the thresholds are for, and no strange text, whose loss
- * without positions (BASELINE in checks.def) is not 2 % above the best at L. Tasks do not depend on the text.
- * That tokens without positions are a bag, and that a shift changes nothing where scores see only
- * differences, are theorems, which need no training either; that a shift changes something must be learned
- * first.
+ * Verdict     holds where both ends are on the right side of the limit, does not where both are on the other,
+ *             and is undecided where the limit lies between them. A check is stricter: undecided is FAILED,
+ *             which means that the text, the budget or the code is not what it was when the thresholds were
+ *             set. A sentence holds or does not where all that was measured for it says so, else in part. Its
+ *             limits are this project's (docs/properties.md, section 8 of docs/experiments.md), not those of
+ *             the text that makes the claim: it names none.
+ * No verdict  by rule and with the reason. Losses need the next byte as what is predicted, default settings,
+ *             24 held-out windows, the model and the steps that the thresholds are for, and a text whose loss
+ *             without positions (BASELINE in checks.def) is 2 % or more above the best at L. Tasks do not
+ *             depend on the text. Nor do the theorems: that tokens without positions are a bag, and that a
+ *             shift changes nothing where scores see only differences; that it changes something is learned.
  */
 #include "train/judge/judge.h"
 

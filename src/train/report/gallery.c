@@ -30,11 +30,6 @@
 
 enum { PICTURE_LENGTHS = 2, FIRST_PART = 16, STEP_PART = 48, SMOOTH_PART = 8, MOST_STEPS = 200 };
 
-static posenc_status no_memory(posenc_error *err)
-{
-    return pe_fail(err, POSENC_MEMORY, "compare: no memory for the pictures");
-}
-
 /* ---------------------------------------------------------------- curves of all ------------- */
 
 /* Space for n numbers of a curve. */
@@ -260,7 +255,8 @@ static void add_attention(pe_gallery *g, const pe_compare *c, int64_t *positions
     }
 }
 
-static posenc_status add_lines(pe_gallery *g, const pe_compare *c, posenc_error *err)
+/* 0 without memory. */
+static int add_lines(pe_gallery *g, const pe_compare *c)
 {
     const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
     /* by position x, then y, low and high of each; by length the same; then x and y twice */
@@ -278,7 +274,7 @@ static posenc_status add_lines(pe_gallery *g, const pe_compare *c, posenc_error 
         add_attention(g, c, positions);
     }
     free(positions);
-    return g->count ? POSENC_OK : no_memory(err);
+    return g->count > 0;
 }
 
 /* ---------------------------------------------------------------- one encoding's ------------ */
@@ -340,7 +336,9 @@ posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error
 {
     *g                   = (pe_gallery){0};
     g->items             = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
-    posenc_status status = g->items ? add_lines(g, c, err) : no_memory(err);
+    posenc_status status = g->items && add_lines(g, c)
+                               ? POSENC_OK
+                               : pe_fail(err, POSENC_MEMORY, "compare: no memory for the pictures");
     for (int i = 0; i < c->order_count && !status; i++)
         if (!c->outcomes[c->order[PE_AT_L][i]].diverged)
             status = add_pictures(g, c, c->order[PE_AT_L][i], err);

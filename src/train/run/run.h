@@ -32,7 +32,7 @@ struct pe_run_config;
 struct pe_run_progress;
 
 /* What is done with a trained model before it goes: so many units, one after the other, each from the trained
-   model alone, which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before.
+   model only, which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before.
    Extension (extension.h) is one. It counts its own progress, and returns with *cancelled = 1 where progress
    says so. */
 typedef struct pe_run_followup {

@@ -20,7 +20,7 @@
  *            asked: those before them are as in training.
  * needle     MARK stands somewhere, and at the end, where SEP is, the answer is the symbol after it. So
  *            content finds the mark, one step to the right finds the symbol, and the distance must not
- * matter.
+ *            matter.
  *
  * Writing a sequence again:
  *
@@ -48,7 +48,7 @@
  *            answer is the symbol DOWN rows below and RIGHT columns to the right; the mark is placed so that
  *            there is one. In the row-major order that offset is DOWN n + RIGHT tokens, another number for
  *            every n: what learned it on 8 x 8 as a distance on a line fails on 12 x 12, what learned it as
- * an offset of rows and columns does not. Only for encodings of a grid.
+ *            an offset of rows and columns does not. Only for encodings of a grid.
  *
  * Arithmetic. Digits are tokens, and nothing is written in between (no scratchpad):
  *
