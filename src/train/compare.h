@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 /* Everything is checked: encodings, sizes, text, directory, gnuplot. Statuses other than FILE and MEMORY are
-   the caller's to mend. */
+   the caller's to correct. */
 posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *config, posenc_error *err);
 void          pe_compare_free(pe_compare *compare); /* NULL is fine */
 

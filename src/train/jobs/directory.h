@@ -12,7 +12,7 @@ typedef struct pe_directory {
 } pe_directory;
 
 /* Could a result be written there? It may not exist yet, or be empty, or hold an older result and nothing
-   else. ARGUMENT with the mend if not. */
+   else. ARGUMENT, with what to do, if not. */
 posenc_status pe_directory_check(const char *path, posenc_error *err);
 posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error *err);
 /* Puts the new directory in the place of the old one, which is removed. Frees d, also when it fails. */

@@ -140,7 +140,7 @@ static posenc_status add_absent(pe_compare *c, const posenc_error *why, posenc_e
 }
 
 /* An encoding without a meaning in these models is named in the results: whose refusal is its own, and not
-   something that the caller could mend. With the settings of its room whatever its plan or run refuses is;
+   something that the caller could correct. With the settings of its room whatever its plan or run refuses is;
    with settings of the caller's only what has no meaning at all. */
 static posenc_status add_outcome(pe_compare *c, posenc_error *err)
 {

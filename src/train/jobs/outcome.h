@@ -100,8 +100,8 @@ enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
 posenc_status pe_outcome_list_create(pe_compare *c, posenc_error *err);
 void          pe_outcome_free(pe_outcome *o, int64_t seeds);
 
-/* The sentence of an error without who says it and without its mend, which speak to a programmer: "plan: WHY;
-   do this". */
+/* The sentence of an error without who says it and without what to do, which speak to a programmer: "plan:
+   WHY; do this". */
 void pe_outcome_reason(char *reason, size_t n, const posenc_error *why);
 /* Its settings in full: the library's SPEC, and how rows enter where that is not the default. */
 void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o);

@@ -24,7 +24,7 @@ int pe_ranks_count(void)
     return count;
 }
 
-#if POSENC_MPI
+#ifdef POSENC_MPI
 
 #include <limits.h>
 #include <mpi.h>

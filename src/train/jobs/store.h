@@ -21,7 +21,7 @@ typedef struct pe_store pe_store;
 /* Names all runs in c->store, and looks at DIR.partial: without config.resume it must hold nothing, with it
    everything there must belong to this comparison. Finished runs are taken over, from an older result DIR
    where DIR.partial has none; what is damaged is noted in c->notes and ignored. Writes nothing. ARGUMENT
-   with the mend. */
+   with what to do. */
 posenc_status pe_store_look(pe_compare *c, posenc_error *err);
 void          pe_store_free(pe_store *store); /* closes, and unlocks; NULL is fine */
 

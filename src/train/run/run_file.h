@@ -30,7 +30,7 @@ size_t  pe_run_file_bytes(const posenc_array *a);
 
 /* Adds copies to a set; 0 without memory. */
 int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k);
-/* Writes one run, whole or not at all. FILE with the mend. */
+/* Writes one run, whole or not at all. FILE, with what to do. */
 posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_error *err);
 
 /* Fills the arrays, all or none. FORMAT if one is missing; ARGUMENT if they are of another run. `path` is for

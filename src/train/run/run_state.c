@@ -6,8 +6,6 @@
  * far it is, what was measured. Everything else is named by the step, so a run that resumes from there has
  * the same bits.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "train/run/run_state.h"
 
 #include "base/status.h"
