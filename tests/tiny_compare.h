@@ -74,7 +74,7 @@ static inline json_t *tiny_numbers(const pe_compare_config *config)
 {
     pe_compare *c = tiny_trained(config, NULL);
     char       *text;
-    assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
+    assert_int_equal(pe_results_json(c, &text, NULL), POSENC_OK);
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
     tiny_remove_times(json);

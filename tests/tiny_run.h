@@ -5,7 +5,7 @@
 #ifndef TINY_RUN_H
 #define TINY_RUN_H
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 #include <string.h>
 

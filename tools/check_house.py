@@ -267,7 +267,7 @@ def check_format():
         seen.add(path)
 
 
-CATALOGUE = "src/train/zh.po"
+CATALOGUE = "src/train/report/zh.po"
 LITERAL = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 PLACE = r"%[sdwt]"
 
@@ -299,13 +299,13 @@ def check_catalogue():
 
 def sentences():
     """Texts of the report, \0 where a value stands: of its template, of rooms and tasks, of tables and formats."""
-    page = (ROOT / "src/train/report.html").read_text(encoding="utf-8")
+    page = (ROOT / "src/train/report/report.html").read_text(encoding="utf-8")
     page = re.sub(r"<!--.*?-->|<style>.*?</style>|<pre.*?</pre>|<dt translate.*?</dt>", "<>", page, flags=re.S)
     for kept, dropped in ("#^", "^#"):
         variant = re.sub(rf"\{{\{{\{dropped}\w+\}}\}}.*?\{{\{{/\}}\}}", "", page, flags=re.S)
         variant = re.sub(rf"\{{\{{(\{kept}\w+|/)\}}\}}", "", variant)
         yield from (re.sub(r"\{\{\w+\}\}", "\0", " ".join(t.split())) for t in re.findall(r">([^<>]+)<", variant))
-    asked = rf"\.(?:title|asks)\s*=\s*{LITERAL}|pe_html_element\([^\"]*\"[^\"]*\",\s*{LITERAL}"
+    asked = rf"\.(?:title|asks|what)\s*=\s*{LITERAL}|pe_html_element\([^\"]*\"[^\"]*\",\s*{LITERAL}"
     for path in sources("src/encodings", "src/train"):
         text = (ROOT / path).read_text(encoding="utf-8")
         found = [literal(one or other) for one, other in re.findall(asked, text)]

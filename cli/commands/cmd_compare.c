@@ -161,7 +161,7 @@ static int check_list(const char *list)
     while (list && !status) {
         list = pe_spec_next(spec, sizeof spec, list, &status, &err);
         if (!status)
-            status = pe_entry_take(plain, sizeof plain, &entry, spec, &err);
+            status = pe_spec_split(plain, sizeof plain, &entry, spec, &err);
         if (!status)
             status = posenc_encoding_create(&e, plain, NULL, &err);
         if (!status)
@@ -174,13 +174,15 @@ static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
     const char      *language = cli_value(args, "lang");
-    int              ways;
+    int              ways, count;
+    pe_preset_extent extent;
+    const pe_task   *tasks[PE_MOST_TASKS];
     posenc_error     err;
     const pe_preset *preset     = pe_preset_find(name ? name : DEFAULT_PRESET);
     char             known[256] = "";
-    for (int i = 0; !preset && pe_preset_at(i); i++)
+    for (int i = 0; !preset && i < PE_PRESETS; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-                 pe_preset_at(i)->name);
+                 pe_presets[i].name);
     if (!preset)
         return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
     config->preset             = *preset;
@@ -198,10 +200,10 @@ static int read_config(const cli_args *args, pe_compare_config *config)
         config->task_steps = config->preset.steps;
     if (cli_value(args, "seeds"))
         config->task_seeds = config->preset.seeds;
-    if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
-        (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
-        (config->extension && pe_compare_extension_check(config->extension, &err)) ||
-        (language && pe_language_read(&config->language, language, &err)))
+    if ((config->combine && pe_spec_read_combine(&ways, config->combine, &err)) ||
+        (config->tasks && pe_preset_read_tasks(tasks, &count, config->tasks, &err)) ||
+        (config->extension && pe_preset_read_extent(&extent, config->extension, &err)) ||
+        (language && pe_preset_read_language(&config->language, language, &err)))
         return cli_usage("--%s", err.message);
     return check_list(config->preset.encodings);
 }
@@ -226,8 +228,8 @@ static void write_duration(char *to, size_t n, double seconds)
 static void show_progress(void *self, const pe_compare_state *state)
 {
     char remaining[32] = "?";
-    if (!isnan(state->left))
-        write_duration(remaining, sizeof remaining, state->left);
+    if (!isnan(state->remaining))
+        write_duration(remaining, sizeof remaining, state->remaining);
     fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
             100 * state->fraction, remaining);
     fflush(stderr);
@@ -279,14 +281,14 @@ static int print_results(const pe_compare *c)
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
-    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, 0, &err))
+    if (pe_summary_table(c, &results, &err) || pe_summary_checks(c, &checks, 0, &err))
         return cli_error(&err);
     print_part(&results, 1);
     /* how rows of input encodings enter, if some do otherwise than usual */
-    if (pe_compare_entries(c, &entries, &is_plain, &err))
+    if (pe_summary_entries(c, &entries, &is_plain, &err))
         return cli_error(&err);
     print_part(&entries, !is_plain);
-    if (print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
+    if (print_tasks(c, pe_report_tasks_table) || print_tasks(c, pe_report_extension_table))
         return CLI_FAILED;
     cli_print_table(&checks);
     printf("\n%s\n", pe_compare_says(c).answer);
@@ -297,7 +299,7 @@ static int print_json(const pe_compare *c)
 {
     posenc_error err;
     char        *json;
-    if (pe_compare_json(c, &json, &err))
+    if (pe_results_json(c, &json, &err))
         return cli_error(&err);
     puts(json);
     free(json);
@@ -310,10 +312,10 @@ static int print_plan(pe_compare *c)
     pe_table     plan;
     double       seconds;
     char         text[32];
-    if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
+    if (pe_summary_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
         return cli_error(&err);
     print_part(&plan, 1);
-    if (print_tasks(c, pe_compare_task_plan))
+    if (print_tasks(c, pe_report_tasks_plan))
         return CLI_FAILED;
     write_duration(text, sizeof text, seconds);
     printf("Estimated time: %s\n", text);
@@ -351,7 +353,7 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     if (printed)
         return printed;
     fflush(stdout);
-    if (pe_compare_write(c, &err))
+    if (pe_results_write(c, &err))
         return cli_error(&err);
     fprintf(stderr, "compare: wrote %s/report.html\n", directory);
     return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;

@@ -16,7 +16,7 @@
  *     bench.c     which of them are asked for, and what a measured one means
  *
  * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h)
- * and the training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.
+ * and the training step of G15 (train/model/speed.h). Goals, units and rules: docs/performance.md.
  */
 #ifndef PE_BENCH_BENCH_H
 #define PE_BENCH_BENCH_H

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#include "train/speed.h"
+#include "train/model/speed.h"
 
 enum { SYMBOLS = 256, RUNS = 2 };
 

@@ -3,19 +3,19 @@
  * compare.c: what is to be compared, checked before anything is done; and how long it will take
  *
  * Whatever can be wrong is found before the work begins: each encoding is tried out on one window of the
- * length that evaluation needs (compare_outcomes.c), the directory is tried, gnuplot is asked.
+ * length that evaluation needs (outcome.c), the directory is tried, gnuplot is asked.
  * compare_train.c does the work.
  */
-#include "train/outcome.h"
+#include "train/compare.h"
 
 #include "base/parallel.h"
 #include "plot/plot.h"
-#include "train/crew.h"
-#include "train/directory.h"
-#include "train/extension.h"
-#include "train/fail.h"
-#include "train/job.h"
-#include "train/store.h"
+#include "train/jobs/pool.h"
+#include "train/jobs/directory.h"
+#include "train/jobs/extension.h"
+#include "base/status.h"
+#include "train/jobs/job.h"
+#include "train/jobs/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,12 +41,12 @@ static posenc_status check_numbers(const pe_compare_config *config, posenc_error
                 {"the number of windows", p->windows, 1, 1000000}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].value < rows[i].low || rows[i].value > rows[i].high)
-            return pe_train_fail(err, POSENC_ERROR_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld",
-                                 rows[i].name, (long long)rows[i].value, (long long)rows[i].low,
-                                 (long long)rows[i].high);
+            return pe_fail(err, POSENC_ERROR_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld",
+                           rows[i].name, (long long)rows[i].value, (long long)rows[i].low,
+                           (long long)rows[i].high);
     if (p->L % 2 || p->d_model % p->heads)
-        return pe_train_fail(err, POSENC_ERROR_ARGUMENT,
-                             "compare: L must be even and the heads must divide the width");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "compare: L must be even and the heads must divide the width");
     return POSENC_OK;
 }
 
@@ -61,47 +61,25 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
     const int64_t            window = PE_REACH * config->preset.L;
     c->text =
         (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART};
-    c->fingerprint       = pe_fingerprint(config->text, (size_t)config->text_size);
+    c->fingerprint       = pe_run_fingerprint(config->text, (size_t)config->text_size);
     c->windows           = smaller(pe_text_windows(&c->text, config->preset.L), config->preset.windows);
     const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
     if (c->windows < 1)
-        return pe_train_fail(
-            err, POSENC_ERROR_ARGUMENT,
-            "the text has %lld bytes; its last tenth must hold one window of %lld bytes, so at least "
-            "%lld bytes are needed (%lld for all checks): give a longer text, or several",
-            (long long)config->text_size, (long long)window + 1, (long long)(HELD_OUT_PART * (window + 1)),
-            (long long)enough);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "the text has %lld bytes; its last tenth must hold one window of %lld bytes, so at "
+                       "least %lld bytes are needed (%lld for all checks): give a longer text, or several",
+                       (long long)config->text_size, (long long)window + 1,
+                       (long long)(HELD_OUT_PART * (window + 1)), (long long)enough);
     if (c->windows < PE_FEWEST_WINDOWS)
         snprintf(c->warning, sizeof c->warning,
                  "the last tenth of the text holds %lld windows of %lld bytes and %d are needed for reliable "
-                 "numbers (a "
-                 "text of %lld bytes); checks 10-13 do not apply",
+                 "numbers (a text of %lld bytes); checks 10-13 do not apply",
                  (long long)c->windows, (long long)window, PE_FEWEST_WINDOWS, (long long)enough);
     return POSENC_OK;
 }
 
-/* The tasks, for every encoding that was asked for, also one that has no meaning on text. */
-static posenc_status set_suite(pe_compare *c, posenc_error *err)
-{
-    const int    count  = c->count + c->absent_count;
-    const char **labels = malloc((size_t)count * sizeof *labels);
-    if (!labels)
-        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the tasks");
-    for (int i = 0; i < count; i++)
-        labels[i] = i < c->count ? c->outcomes[i].label : c->absent[i - c->count].label;
-    const pe_suite_config config = {.preset      = &c->config.preset,
-                                    .tasks       = c->config.tasks,
-                                    .steps       = c->config.task_steps,
-                                    .seeds       = c->config.task_seeds,
-                                    .labels      = labels,
-                                    .label_count = count};
-    const posenc_status   status = pe_suite_create(&c->suite, &config, err);
-    free(labels);
-    return status;
-}
-
 /* "model name : ..." of the first processor, where the system tells. */
-static void name_machine(char *name, size_t n)
+static void name_processor(char *name, size_t n)
 {
     char  line[256];
     FILE *info = fopen("/proc/cpuinfo", "r");
@@ -124,9 +102,9 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status)
         status = set_text(c, err);
     if (!status)
-        status = pe_compare_outcomes(c, err);
+        status = pe_outcome_list_create(c, err);
     if (!status)
-        status = set_suite(c, err);
+        status = pe_suite_create(&c->suite, c, err);
     if (!status)
         status = pe_extension_create(&c->extension, c, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
@@ -136,8 +114,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status && c->config.directory)
         status = pe_store_look(c, err);
     if (!status)
-        status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
-                                     BOOTSTRAP_SEED, err);
+        status = pe_stats_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
+                                           BOOTSTRAP_SEED, err);
     const int64_t usual = pe_ranks_count() == 1 ? pe_parallel_processors() : 1;
     if (!status)
         c->workers = smaller(c->config.workers ? c->config.workers : usual, pe_job_count(c));
@@ -149,10 +127,10 @@ posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *c
     pe_compare *c = calloc(1, sizeof *c);
     *compare      = NULL;
     if (!c)
-        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory");
     c->config    = *config;
     c->reference = -1;
-    name_machine(c->machine, sizeof c->machine);
+    name_processor(c->machine, sizeof c->machine);
     const posenc_status status = pe_ranks_agree(check_and_set(c, err), err);
     if (status) {
         pe_compare_free(c);
@@ -170,12 +148,13 @@ void pe_compare_free(pe_compare *compare)
         pe_outcome_free(&compare->outcomes[i], compare->config.preset.seeds);
     free(compare->outcomes);
     free(compare->absent);
+    free(compare->order[0]);
     pe_suite_free(compare->suite);
     pe_extension_free(compare->extension);
     free(compare->properties);
     pe_store_free(compare->store);
     free(compare->notes);
-    pe_bootstrap_free(compare->bootstrap);
+    pe_stats_bootstrap_free(compare->bootstrap);
     free(compare);
 }
 
@@ -190,13 +169,13 @@ pe_compare_words pe_compare_says(const pe_compare *compare)
 
 /* ---------------------------------------------------------------- estimate ------------------ */
 
-/* A few steps and a batch of windows or sequences, scaled up; a unit of a sequel takes about as long as a
+/* A few steps and a batch of windows or sequences, scaled up; a unit of a follow-up takes about as long as a
  * step. */
 static posenc_status probe(const pe_job *j, double *seconds, posenc_error *err)
 {
     pe_run_result result;
     pe_run_config config  = j->config;
-    config.sequel         = NULL;
+    config.followup       = NULL;
     const int64_t further = pe_run_work(&j->config) - pe_run_work(&config);
     config.steps          = smaller(PROBE_STEPS, config.steps);
     config.windows        = smaller(PROBE_WINDOWS, config.windows);

@@ -5,22 +5,21 @@
  * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not
  * depend on how many there are.
  *
- * A finished run is kept at once, and one under way now and then (store.c). Several processes share the runs
- * by messages (crew.c): each trains with its own workers, number 0 keeps and measures.
+ * A finished run is saved at once, and one under way now and then (store.c). Several processes share the runs
+ * by messages (pool.c): each trains with its own workers, process 0 saves and measures.
  *
  * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all
  * its seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for
  * would be read as a finding.
  */
-#include "train/outcome.h"
+#include "train/compare.h"
 
-#include "train/crew.h"
-#include "train/optimiser.h"
-#include "train/extension.h"
-#include "train/fail.h"
-#include "train/job.h"
-#include "train/model.h"
-#include "train/store.h"
+#include "base/status.h"
+#include "train/jobs/job.h"
+#include "train/jobs/pool.h"
+#include "train/jobs/store.h"
+#include "train/judge/judge.h"
+#include "train/model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,13 +30,13 @@ typedef struct training {
     const pe_compare_watch *watch;
     posenc_error           *errors;   /* [jobs] */
     int                    *reported; /* [jobs] */
-    int64_t                 next;     /* number 0: the job to take, if it has not ended */
+    int64_t                 next;     /* process 0: the job to take, if it has not ended */
     double start, told, before;       /* clock; when progress was told; the fraction done at the start */
-    int    finished;                  /* runs: those kept from before, and those that were reported */
+    int    finished;                  /* runs: those saved before, and those that were reported */
     int    interrupted, failed;       /* a job's number + 1 */
 } training;
 
-static void work(void *self, int64_t job)
+static void run_job(void *self, int64_t job)
 {
     training     *t             = self;
     pe_job        j             = pe_job_at(t->c, job);
@@ -46,16 +45,16 @@ static void work(void *self, int64_t job)
     j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
     j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
     if (t->c->store && !path)
-        status = pe_train_fail(&t->errors[job], POSENC_ERROR_MEMORY, "compare: no memory for a run of %.60s",
-                               j.label);
+        status =
+            pe_fail(&t->errors[job], POSENC_ERROR_MEMORY, "compare: no memory for a run of %.60s", j.label);
     else
         status = pe_run(&j.config, j.progress, j.result, &t->errors[job]);
     free(path);
     atomic_store(j.ended, 1 + (int)status);
 }
 
-/* Number 0: the next job that nobody has. */
-static int64_t next(void *self)
+/* Process 0: the next job that no worker has taken. */
+static int64_t next_job(void *self)
 {
     training     *t     = self;
     const int64_t count = pe_job_count(t->c);
@@ -64,30 +63,26 @@ static int64_t next(void *self)
     return t->next < count ? t->next++ : -1;
 }
 
-/* The cost of a unit of progress. */
-static double unit_of(const pe_job *j)
-{
-    const pe_model_config m = pe_run_model_config(&j->config);
-    return pe_model_cost(m.d_model, m.layers, m.symbols ? m.classes : PE_BYTES, m.batch * m.L);
-}
-
 static pe_compare_state state_of(const training *t)
 {
-    pe_compare_state state = {.runs     = (int)pe_job_count(t->c),
-                              .finished = t->finished,
-                              .seconds  = pe_clock() - t->start,
-                              .left     = NAN};
+    pe_compare_state state = {.runs      = (int)pe_job_count(t->c),
+                              .finished  = t->finished,
+                              .seconds   = pe_run_clock() - t->start,
+                              .remaining = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
-        const pe_job j     = pe_job_at(t->c, job);
-        const double total = (double)pe_run_work(&j.config), unit = unit_of(&j);
-        const int    ended = atomic_load(j.ended) != 0;
+        const pe_job          j     = pe_job_at(t->c, job);
+        const pe_model_config m     = pe_run_model_config(&j.config);
+        const double          total = (double)pe_run_work(&j.config),
+                     unit           = /* the cost of one unit of progress */
+                     pe_model_cost(m.d_model, m.layers, m.symbols ? m.classes : PE_BYTES, m.batch * m.L);
+        const int ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
     }
     state.fraction = done / all;
     if (state.fraction > t->before + 0.01)
-        state.left = state.seconds * (1 - state.fraction) / (state.fraction - t->before);
+        state.remaining = state.seconds * (1 - state.fraction) / (state.fraction - t->before);
     return state;
 }
 
@@ -95,8 +90,8 @@ static pe_compare_state state_of(const training *t)
 static double run_loss(const pe_job *j, int bucket)
 {
     const pe_run_config *c      = &j->config;
-    const int64_t        length = PE_REACH * c->L, first = pe_bucket_edge(c->L, bucket),
-                  end = pe_bucket_edge(c->L, bucket + 1);
+    const int64_t        length = PE_REACH * c->L, first = pe_stats_bucket_edge(c->L, bucket),
+                  end = pe_stats_bucket_edge(c->L, bucket + 1);
     double sum        = 0;
     for (int64_t w = 0; w < c->windows; w++)
         for (int64_t p = first; p < end; p++)
@@ -112,8 +107,8 @@ static pe_compare_run row_of(const pe_job *j)
                             .seed           = j->seed + 1,
                             .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
                             .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
-                            .accuracy_at_L  = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_L) : NAN,
-                            .accuracy_at_2L = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_2) : NAN,
+                            .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
+                            .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
                             .seconds        = j->result->train_seconds + j->result->eval_seconds,
                             .diverged       = j->result->diverged};
 }
@@ -136,10 +131,10 @@ static void fail_with(training *t, int64_t job, const posenc_error *why)
     t->errors[job] = *why;
     t->failed      = (int)job + 1;
     if (pe_ranks_here())
-        pe_crew_tell(PE_NEWS_FAILED, job, why, sizeof *why);
+        pe_pool_tell(PE_MESSAGE_FAILED, job, why, sizeof *why);
 }
 
-/* A finished run is kept, or sent to the process that keeps. */
+/* A finished run is saved, or sent to the process that saves. */
 static void deliver(training *t, int64_t job)
 {
     posenc_error  err;
@@ -148,11 +143,11 @@ static void deliver(training *t, int64_t job)
     const pe_job  j      = pe_job_at(t->c, job);
     char         *bytes  = pe_ranks_here() ? pe_job_pack(&j, &n) : NULL;
     if (bytes)
-        pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
+        pe_pool_tell(PE_MESSAGE_FINISHED, job, bytes, n);
     else if (pe_ranks_here())
-        status = pe_train_fail(&err, POSENC_ERROR_MEMORY, "compare: no memory to send a run");
+        status = pe_fail(&err, POSENC_ERROR_MEMORY, "compare: no memory to send a run");
     else if (t->c->store)
-        status = pe_store_keep(t->c, job, &err);
+        status = pe_store_save(t->c, job, &err);
     free(bytes);
     if (status)
         fail_with(t, job, &err);
@@ -179,18 +174,18 @@ static void look_for_ended(training *t)
 /* Once a second, how far the runs of this process are. */
 static void tell_progress(training *t)
 {
-    if (!pe_ranks_here() || pe_clock() - t->told < 1)
+    if (!pe_ranks_here() || pe_run_clock() - t->told < 1)
         return;
-    t->told = pe_clock();
+    t->told = pe_run_clock();
     for (int64_t job = 0; job < pe_job_count(t->c); job++) {
         const pe_job  j    = pe_job_at(t->c, job);
         const int64_t step = atomic_load(&j.progress->step);
         if (step && !atomic_load(j.ended))
-            pe_crew_tell(PE_NEWS_STEP, job, &step, sizeof step);
+            pe_pool_tell(PE_MESSAGE_STEP, job, &step, sizeof step);
     }
 }
 
-static int watch(void *self)
+static int watch_jobs(void *self)
 {
     training *t = self;
     look_for_ended(t);
@@ -209,7 +204,7 @@ static int watch(void *self)
 
 /* ---------------------------------------------------------------- other processes ----------- */
 
-static void hear(void *self, pe_news news, int64_t job, const void *data, size_t n)
+static void receive_message(void *self, pe_message message, int64_t job, const void *data, size_t n)
 {
     training    *t = self;
     posenc_error err;
@@ -217,17 +212,17 @@ static void hear(void *self, pe_news news, int64_t job, const void *data, size_t
     if (job < 0 || job >= pe_job_count(t->c))
         return;
     const pe_job j = pe_job_at(t->c, job);
-    if (news == PE_NEWS_STEP && n == sizeof step) {
+    if (message == PE_MESSAGE_STEP && n == sizeof step) {
         memcpy(&step, data, sizeof step);
         atomic_store(&j.progress->step, step);
-    } else if (news == PE_NEWS_FAILED && n == sizeof err) {
+    } else if (message == PE_MESSAGE_FAILED && n == sizeof err) {
         memcpy(&err, data, sizeof err);
         fail_with(t, job, &err);
-    } else if (news == PE_NEWS_FINISHED && !atomic_load(j.ended) && pe_job_unpack(&j, data, n, &err))
+    } else if (message == PE_MESSAGE_FINISHED && !atomic_load(j.ended) && pe_job_unpack(&j, data, n, &err))
         fail_with(t, job, &err);
 }
 
-static void note_stop(void *self)
+static void stop_all(void *self)
 {
     training *t    = self;
     t->interrupted = 1;
@@ -238,10 +233,9 @@ static posenc_status check_all_ended(const training *t, posenc_error *err)
 {
     for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
         if (!atomic_load(pe_job_at(t->c, job).ended))
-            return pe_train_fail(
-                err, POSENC_ERROR_FILE,
-                "compare: a process ended before its run did; start again with --resume: what was "
-                "kept before is still there");
+            return pe_fail(err, POSENC_ERROR_FILE,
+                           "compare: a process ended before its run did; start again with --resume: what was "
+                           "saved before is still there");
     return POSENC_OK;
 }
 
@@ -249,24 +243,24 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     for (int i = 0; i < c->count && !status; i++)
-        status = pe_outcome_measure(&c->outcomes[i], c->config.preset.seeds, err);
+        status = pe_losses_measure(&c->outcomes[i], c->config.preset.seeds, err);
     if (!status)
-        status = pe_outcomes_rank(c, err);
+        status = pe_losses_rank(c, err);
     if (!status)
-        status = pe_suite_measure(c->suite, err);
+        status = pe_rates_measure(c->suite, err);
     if (!status)
-        status = pe_extension_measure(c->extension, err);
+        status = pe_losses_measure_extension(c->extension, err);
     if (!status)
         status = pe_claims_measure(c, err);
     if (!status)
-        pe_compare_answer_write(c);
+        pe_summary_write_answer(c);
     return status;
 }
 
 static posenc_status train_all(training *t, posenc_error *err)
 {
-    const pe_crew_calls calls  = {t, work, next, watch, hear, note_stop};
-    posenc_status       status = pe_crew_run(&calls, (int)t->c->workers, err);
+    const pe_pool_calls calls  = {t, run_job, next_job, watch_jobs, receive_message, stop_all};
+    posenc_status       status = pe_pool_run(&calls, (int)t->c->workers, err);
     if (!status && t->failed) {
         status = t->errors[t->failed - 1].status;
         if (err)
@@ -281,7 +275,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     t->errors         = calloc(jobs, sizeof *t->errors);
     t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
-        return pe_train_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %zu runs", jobs);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
         t->finished += t->reported[job];
@@ -293,11 +287,11 @@ static posenc_status training_create(training *t, posenc_error *err)
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watcher, int *interrupted,
                                posenc_error *err)
 {
-    training      t      = {.c = compare, .watch = watcher, .start = pe_clock()};
+    training      t      = {.c = compare, .watch = watcher, .start = pe_run_clock()};
     posenc_status status = pe_ranks_agree(training_create(&t, err), err);
     if (!status)
         status = train_all(&t, err);
-    compare->wall_seconds = pe_clock() - t.start;
+    compare->wall_seconds = pe_run_clock() - t.start;
     *interrupted          = t.interrupted;
     if (!status && pe_ranks_here() == 0)
         status = measure_all(compare, err);

@@ -3,7 +3,7 @@
  * A run that is stopped after every single unit of its work goes on to the same bits; a checkpoint that is
  * damaged or another run's is never taken, and a disk that is full leaves the one before.
  */
-#include "train/run.h"
+#include "train/run/run.h"
 
 #include <math.h>
 #include <setjmp.h>

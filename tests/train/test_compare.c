@@ -4,7 +4,7 @@
  * a directory that appears whole or not at all.
  */
 #include "train/compare.h"
-#include "train/outcome.h"
+#include "train/judge/judge.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -73,7 +73,7 @@ static void the_table_has_a_row_per_encoding_and_the_best_first(void **state)
     pe_compare             *c      = tiny_trained(&config, NULL);
     pe_table                t;
     (void)state;
-    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    assert_int_equal(pe_summary_table(c, &t, NULL), POSENC_OK);
     assert_int_equal(t.row_count, posenc_encoding_count());
     assert_string_equal(pe_table_cell(&t, 0, 0), c->outcomes[c->reference].label);
     for (int i = 0; i < c->count; i++)
@@ -90,7 +90,7 @@ static void rows_that_were_never_trained_are_marked(void **state)
     pe_compare             *c      = tiny_trained(&config, NULL);
     pe_table                t;
     (void)state;
-    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    assert_int_equal(pe_summary_table(c, &t, NULL), POSENC_OK);
     for (int row = 0; row < c->count; row++) { /* below these rows stands what does not apply */
         const int ends = posenc_encoding_find(pe_table_cell(&t, row, 0))->row_limit != NULL;
         assert_int_equal(strchr(pe_table_cell(&t, row, 5), '*') != NULL, ends);
@@ -104,10 +104,11 @@ static void rows_that_were_never_trained_are_marked(void **state)
 static void assert_only_theorems_are_judged(const pe_compare *c)
 {
     pe_check_result all[PE_MOST_CHECKS];
-    const int       count = pe_checks_judge(all, c);
+    const int       count = pe_claims_check(all, c);
     for (const pe_check_result *r = all; r < all + count; r++)
         if (r->verdict != (r->number == 1 ? PE_PASSED : PE_NOT_APPLICABLE))
-            fail_msg("%d, %s: %s, found %s", r->number, r->claim, pe_verdict_name(r->verdict), r->found);
+            fail_msg("%d, %s: %s, found %s", r->number, r->claim, pe_claims_verdict_name(r->verdict),
+                     r->found);
 }
 
 static void checks_do_not_judge_what_they_were_not_made_for(void **state)
@@ -129,11 +130,11 @@ static void set_outcomes_apart(pe_compare *c, double shift, double noise)
             one->window_means[b][i]   = 2 + 0.01 * (double)(i % windows);
             other->window_means[b][i] = one->window_means[b][i] + shift + (i % 2 ? noise : -noise);
         }
-        one->loss[b]   = pe_mean(one->window_means[b], windows);
-        other->loss[b] = pe_mean(other->window_means[b], windows);
+        one->loss[b]   = pe_stats_mean(one->window_means[b], windows);
+        other->loss[b] = pe_stats_mean(other->window_means[b], windows);
     }
-    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
-    pe_compare_answer_write(c);
+    assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
+    pe_summary_write_answer(c);
 }
 
 static void a_winner_is_named_only_where_the_data_show_one(void **state)
@@ -172,8 +173,8 @@ static void seeds_that_disagree_name_no_winner(void **state)
         for (int64_t w = 0; w < c->windows; w++) {
             c->outcomes[1].window_means[b][w] = c->outcomes[0].window_means[b][w] - 0.01;
         }
-    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
-    pe_compare_answer_write(c);
+    assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
+    pe_summary_write_answer(c);
     assert_int_equal(c->outcomes[1].rank[PE_AT_L], 1);
     assert_non_null(strstr(c->answer, "cannot be told apart"));
     pe_compare_free(c);
@@ -192,10 +193,10 @@ static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
             pe_outcome *o = &c->outcomes[i];
             for (int64_t w = 0; w < 3 * c->windows; w++)
                 o->window_means[b][w] = i == 0 ? 2 : i == 1 ? 2.1 : 1.9 + 3 * (double)(w / c->windows);
-            o->loss[b] = pe_mean(o->window_means[b], 3 * c->windows);
+            o->loss[b] = pe_stats_mean(o->window_means[b], 3 * c->windows);
         }
-    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
-    pe_compare_answer_write(c);
+    assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
+    pe_summary_write_answer(c);
     assert_int_equal(c->outcomes[1].rank[PE_AT_L], 2);
     assert_non_null(strstr(
         c->answer,
@@ -244,14 +245,14 @@ static void what_does_not_apply_is_named_with_the_reason(void **state)
     config.bidirectional = 1;
     pe_compare *c        = tiny_trained(&config, NULL);
     assert_int_equal(c->count, 1);
-    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    assert_int_equal(pe_summary_table(c, &t, NULL), POSENC_OK);
     assert_int_equal(t.row_count, 2);
     assert_string_equal(pe_table_cell(&t, 1, 0), name);
     assert_string_equal(pe_table_cell(&t, 1, 2), "-");
     assert_non_null(strstr(t.notes, "does not apply: "));
     assert_non_null(strstr(t.notes, "Objective: masked bytes"));
     pe_table_free(&t);
-    assert_int_equal(pe_compare_json(c, &json, NULL), POSENC_OK);
+    assert_int_equal(pe_results_json(c, &json, NULL), POSENC_OK);
     assert_non_null(strstr(json, "\"objective\": \"masked bytes\""));
     assert_non_null(strstr(json, "\"reason\": "));
     free(json);
@@ -284,13 +285,14 @@ static void both_ways_of_combining_stand_side_by_side(void **state)
     assert_string_equal(c->outcomes[0].label, name_at_input(1));
     assert_string_equal(c->outcomes[1].label, joint);
     assert_string_equal(c->outcomes[2].label, name_at_input(0));
-    assert_int_equal(c->outcomes[1].runs[0].parameters - c->outcomes[0].runs[0].parameters, 2 * 16 * 16);
+    assert_int_equal(c->outcomes[1].runs[0].result.parameters - c->outcomes[0].runs[0].result.parameters,
+                     2 * 16 * 16);
     assert_true(c->outcomes[0].is_plain && !c->outcomes[1].is_plain);
-    assert_int_equal(pe_outcome_sum_of(c, 1), 0);
-    assert_int_equal(pe_outcome_sum_of(c, 0), -1);
-    const pe_interval d = pe_outcomes_difference(c, 1, 0, PE_AT_L);
+    assert_int_equal(pe_outcome_added(c, 1), 0);
+    assert_int_equal(pe_outcome_added(c, 0), -1);
+    const pe_interval d = pe_losses_difference(c, 1, 0, PE_AT_L);
     snprintf(found, sizeof found, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
-    assert_int_equal(pe_compare_entries(c, &t, &is_plain, NULL), POSENC_OK);
+    assert_int_equal(pe_summary_entries(c, &t, &is_plain, NULL), POSENC_OK);
     assert_int_equal(t.row_count, 2);
     assert_false(is_plain);
     for (int row = 0; row < 2; row++) { /* the difference stands in the row of the one that is concatenated */
@@ -382,7 +384,7 @@ static void a_path_per_block_is_given_to_rows_that_enter_blocks(void **state)
     assert_non_null(strstr(posenc_encoding_spec(c->outcomes[1].e), "states=2"));
     assert_null(strstr(posenc_encoding_spec(c->outcomes[2].e), "states=2"));
     /* one start more, and the dynamics once */
-    assert_int_equal(c->outcomes[1].runs[0].parameters - c->outcomes[0].runs[0].parameters, 16);
+    assert_int_equal(c->outcomes[1].runs[0].result.parameters - c->outcomes[0].runs[0].result.parameters, 16);
     pe_compare_free(c);
 }
 
@@ -535,7 +537,7 @@ static void chinese_is_learned_as_bytes(void **state)
     for (int i = 0; i < c->count; i++)
         if (!(c->outcomes[i].loss[PE_AT_L] < 4))
             fail_msg("%s: %.3f nats per byte", c->outcomes[i].label, c->outcomes[i].loss[PE_AT_L]);
-    assert_int_equal(pe_compare_json(c, &json, NULL), POSENC_OK);
+    assert_int_equal(pe_results_json(c, &json, NULL), POSENC_OK);
     assert_non_null(strstr(json, "春天.txt"));
     free(json);
     pe_compare_free(c);
@@ -725,7 +727,7 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     pe_compare  *c   = tiny_trained(&config, NULL);
     posenc_error err;
     for (int again = 0; again < 2; again++) {
-        if (pe_compare_write(c, &err))
+        if (pe_results_write(c, &err))
             fail_msg("%s", err.message);
         assert_int_equal(count_entries("."), 1); /* nothing lies beside it */
     }
@@ -739,13 +741,13 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     assert_non_null(strstr(page, "id=entries")); /* one of the two acts at the input */
     assert_non_null(strstr(page, "id=task-shift"));
     assert_non_null(strstr(page, "style=\"background:#")); /* a cell of the heat map, with its number */
-    assert_non_null(strstr(page, "does not apply: its positions stand on a line"));
+    assert_non_null(strstr(page, "does not apply: its positions form a line"));
     /* Gamma(8) / (sqrt(pi) Gamma(8.5)) */
     assert_non_null(strstr(page, "is 0.203 at this model's width of 16, and 0.035 at 512"));
     free(page);
     FILE *note = fopen("out/mine", "w");
     fclose(note);
-    assert_int_equal(pe_compare_write(c, &err),
+    assert_int_equal(pe_results_write(c, &err),
                      POSENC_ERROR_FILE); /* somebody has put a file of his own there meanwhile */
     assert_int_equal(access("out/mine", F_OK) | unlink("out/mine"), 0);
     pe_compare_free(c);

@@ -3,7 +3,7 @@
  * What a kill leaves of a result directory, at each moment of writing it, is swept up by the next comparison;
  * an older result is never lost, and nothing that is not ours is touched.
  */
-#include "train/directory.h"
+#include "train/jobs/directory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

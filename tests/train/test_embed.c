@@ -7,7 +7,7 @@
  * sum at the input when those of the later blocks are zero, and to the same rows for all when they are equal.
  * Losses are compared, in double, of windows longer than L too.
  */
-#include "train/model.h"
+#include "train/model/model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static posenc_status try_create(pe_model **m, const char *spec, posenc_error *er
 {
     pe_entry      entry;
     char          plain[256];
-    posenc_status status = pe_entry_take(plain, sizeof plain, &entry, spec, err);
+    posenc_status status = pe_spec_split(plain, sizeof plain, &entry, spec, err);
     if (status)
         return status;
     const pe_model_config config = {.spec    = plain,

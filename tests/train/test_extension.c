@@ -4,9 +4,9 @@
  * reads as it did, a length by itself is what it is by itself, and the numbers are the same on any number of
  * workers.
  */
-#include "train/extension.h"
-#include "train/model.h"
-#include "train/run.h"
+#include "train/judge/judge.h"
+#include "train/model/model.h"
+#include "train/run/run.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -36,7 +36,7 @@ static const pe_way *way_of(const char *family, const char *name)
 {
     const int i = pe_way_find(family, name);
     assert_true(i >= 0);
-    return pe_way_at(i);
+    return &pe_ways[i];
 }
 
 /* Cell o of 8 reads a table of 4 at (o + 1/2)/2 - 1/2: 0 (cut at the border), 1/4, 3/4, 5/4 ... */
@@ -114,10 +114,11 @@ static void every_way_is_read_and_those_that_were_asked_for_are_tuned(void **sta
     pe_compare             *c      = tiny_trained(&config, NULL);
     (void)state;
     assert_int_equal(c->extension->count, PE_FAMILIES);
-    for (int w = 0; w < pe_way_count(); w++)
+    for (int w = 0; w < PE_WAYS; w++)
         for (int f = 0; f < PE_FACTORS; f++) {
-            assert_true(pe_extension_has(c->extension, w, f, PE_UNTUNED));
-            assert_int_equal(pe_extension_has(c->extension, w, f, PE_TUNED), f == 0);
+            assert_true(pe_losses_has_extended(c->extension, (pe_losses_reading){w, f, PE_UNTUNED}));
+            assert_int_equal(pe_losses_has_extended(c->extension, (pe_losses_reading){w, f, PE_TUNED}),
+                             f == 0);
         }
     pe_compare_free(c);
 }
@@ -135,22 +136,23 @@ static void a_model_that_is_left_alone_reads_as_it_did(void **state)
         const pe_outcome *own = outcome_of(c, x->plans[f].family);
         const size_t      n   = (size_t)(own->config.windows * PE_REACH * own->config.L) * sizeof(float);
         double            mean[8];
-        assert_memory_equal(own->runs[0].window_loss, x->outcomes[f].runs[0].window_loss, n);
+        assert_memory_equal(own->runs[0].result.window_loss, x->outcomes[f].runs[0].result.window_loss, n);
         for (int b = 0; b < PE_BUCKETS; b++) {
-            pe_bucket_means(mean, own->runs[0].window_loss, 1, own->config.L, b);
-            const double here =
-                (double)x->outcomes[f].runs[0].sequel[pe_extension_at(&x->plans[f], 0, 0, PE_UNTUNED, b)];
+            pe_stats_bucket_means(mean, own->runs[0].result.window_loss, 1, own->config.L, b);
+            const double here = (double)x->outcomes[f]
+                                    .runs[0]
+                                    .result.followup[pe_extension_offset(&x->plans[f], 0, 0, PE_UNTUNED, b)];
             if (b < PE_AT_2L || f == 0) /* the table of the family is longer, its rows from 8 L on new */
                 assert_true(fabs(here - mean[0]) < 2e-5);
         }
     }
     const int none = pe_way_find("rope", "none"), dynamic = pe_way_find("rope", "dynamic");
-    assert_true(fabs(pe_extension_loss(x, none, 0, PE_UNTUNED, PE_AT_L) -
-                     pe_extension_loss(x, dynamic, 0, PE_UNTUNED, PE_AT_L)) < 2e-5);
-    for (int w = 0; w < pe_way_count(); w++)
-        if (w != none && !strcmp(pe_way_at(w)->family, "rope"))
-            assert_true(pe_extension_loss(x, w, 0, PE_UNTUNED, PE_AT_4L) !=
-                        pe_extension_loss(x, none, 0, PE_UNTUNED, PE_AT_4L));
+    assert_true(fabs(pe_losses_extended(x, (pe_losses_reading){none, 0, PE_UNTUNED}, PE_AT_L) -
+                     pe_losses_extended(x, (pe_losses_reading){dynamic, 0, PE_UNTUNED}, PE_AT_L)) < 2e-5);
+    for (int w = 0; w < PE_WAYS; w++)
+        if (w != none && !strcmp(pe_ways[w].family, "rope"))
+            assert_true(pe_losses_extended(x, (pe_losses_reading){w, 0, PE_UNTUNED}, PE_AT_4L) !=
+                        pe_losses_extended(x, (pe_losses_reading){none, 0, PE_UNTUNED}, PE_AT_4L));
     pe_compare_free(c);
 }
 
@@ -164,8 +166,8 @@ static void extended_models_have_the_same_numbers_on_two_workers(void **state)
     json_t *two         = tiny_numbers(&config);
     assert_true(json_equal(one, two));
     const json_t *ways = json_object_get(json_object_get(one, "extension"), "schedules");
-    assert_int_equal(json_array_size(ways), pe_way_count());
-    for (int w = 0; w < pe_way_count(); w++)
+    assert_int_equal(json_array_size(ways), PE_WAYS);
+    for (int w = 0; w < PE_WAYS; w++)
         for (int f = 0; f < PE_FACTORS; f++) {
             const json_t *at =
                 json_array_get(json_object_get(json_array_get(ways, (size_t)w), "factors"), (size_t)f);
@@ -177,7 +179,7 @@ static void extended_models_have_the_same_numbers_on_two_workers(void **state)
 }
 
 /* The same units, each of which has the run stopped behind it. */
-static pe_run_sequel real;
+static pe_run_followup real;
 
 static posenc_status one_unit(const void *self, const pe_run_config *config, const pe_model *trained,
                               int64_t unit, pe_run_progress *progress, float *numbers, int *cancelled,
@@ -194,23 +196,23 @@ static void a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers(void 
     pe_compare             *c      = tiny_trained(&config, NULL);
     static const char       path[] = "/tmp/posenc-extension-checkpoint.npz";
     pe_run_config           run    = c->extension->outcomes[0].config;
-    const float            *whole  = c->extension->outcomes[0].runs[0].sequel;
+    const float            *whole  = c->extension->outcomes[0].runs[0].result.followup;
     pe_run_result           again;
     posenc_error            err;
     int                     starts = 0, is_going_on = 1;
-    real                         = *run.sequel;
-    const pe_run_sequel by_units = {real.name, real.self, real.units, real.count, real.work, one_unit};
+    real                           = *run.followup;
+    const pe_run_followup by_units = {real.name, real.self, real.units, real.count, real.work, one_unit};
     (void)state;
     remove(path);
     run.seed       = 1;
-    run.sequel     = &by_units;
+    run.followup   = &by_units;
     run.checkpoint = path;
     for (; is_going_on; starts++) {
         pe_run_progress progress = {0};
         is_going_on              = pe_run(&run, &progress, &again, &err) != POSENC_OK;
         assert_int_equal(again.cancelled, is_going_on);
         if (!is_going_on) {
-            assert_memory_equal(whole, again.sequel, (size_t)real.count * sizeof(float));
+            assert_memory_equal(whole, again.followup, (size_t)real.count * sizeof(float));
             assert_int_equal(atomic_load(&progress.step), pe_run_work(&run));
         }
         pe_run_result_free(&again);

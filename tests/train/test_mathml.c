@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include "page.h"
 

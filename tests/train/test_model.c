@@ -12,7 +12,7 @@
  * No encoding is named here: settings come from the rooms (posenc_small_model), and the terms that
  * only some encodings have look for one that has them.
  */
-#include "train/model.h"
+#include "train/model/model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -123,8 +123,8 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     pe_model    *m;
     pe_entry     entry;
     char         plain[PE_LONGEST_SPEC];
-    if (pe_entry_take(plain, sizeof plain, &entry, spec, &err) ||
-        pe_entry_give(plain, "vocab", PE_BYTES + bidirectional, &err))
+    if (pe_spec_split(plain, sizeof plain, &entry, spec, &err) ||
+        pe_spec_set_missing(plain, "vocab", PE_BYTES + bidirectional, &err))
         fail_msg("%s", err.message);
     pe_model_config config     = config_of(plain, &entry, dtype);
     config.longest             = longest;

@@ -7,7 +7,7 @@
  *     step 2: m = 0.9 * 0.05 - 0.1 = -0.055, v = 0.98 * 0.005 + 0.02 = 0.0249; corrected -0.055 / 0.19 and
  *             0.0249 / 0.0396; theta = 0.899 * 0.999 + 0.1 * 0.28947368 / 0.79296127 = 0.93460634
  */
-#include "train/optimiser.h"
+#include "train/model/optimiser.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -99,11 +99,11 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
 static void the_rate_rises_to_its_peak_and_ends_at_a_tenth(void **state)
 {
     (void)state;
-    assert_true(fabs(pe_learning_rate(2, 0, 100, 500) - 0.02) < 1e-12);
-    assert_true(fabs(pe_learning_rate(2, 99, 100, 500) - 2) < 1e-12);
-    assert_true(fabs(pe_learning_rate(2, 299, 100, 500) - 1.1) < 1e-12); /* half way along the cosine */
-    assert_true(fabs(pe_learning_rate(2, 499, 100, 500) - 0.2) < 1e-12);
-    assert_true(fabs(pe_learning_rate(2, 0, 0, 1) - 0.2) < 1e-12);
+    assert_true(fabs(pe_optimiser_rate(2, 0, 100, 500) - 0.02) < 1e-12);
+    assert_true(fabs(pe_optimiser_rate(2, 99, 100, 500) - 2) < 1e-12);
+    assert_true(fabs(pe_optimiser_rate(2, 299, 100, 500) - 1.1) < 1e-12); /* half way along the cosine */
+    assert_true(fabs(pe_optimiser_rate(2, 499, 100, 500) - 0.2) < 1e-12);
+    assert_true(fabs(pe_optimiser_rate(2, 0, 0, 1) - 0.2) < 1e-12);
 }
 
 static void the_norm_of_three_and_four_is_five(void **state)
@@ -112,7 +112,7 @@ static void the_norm_of_three_and_four_is_five(void **state)
     float g[19] = {0};
     g[2]        = 3;
     g[17]       = 4;
-    assert_true(pe_gradient_norm(g, 19) == 5);
+    assert_true(pe_optimiser_norm(g, 19) == 5);
 }
 
 int main(void)

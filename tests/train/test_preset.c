@@ -2,9 +2,9 @@
 /*
  * Presets, lists of specifications, and what a small model's settings make of them.
  */
-#include "train/entry.h"
-#include "train/preset.h"
-#include "train/task.h"
+#include "train/model/spec.h"
+#include "train/jobs/preset.h"
+#include "train/tasks/task.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,8 @@ static const posenc_dims dims = {
 static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **state)
 {
     (void)state;
-    for (int i = 0; pe_preset_at(i); i++) {
-        const pe_preset *p = pe_preset_at(i);
+    for (int i = 0; i < PE_PRESETS; i++) {
+        const pe_preset *p = &pe_presets[i];
         posenc_status    status;
         char             spec[256], complete[1024];
         assert_ptr_equal(pe_preset_find(p->name), p);
@@ -37,16 +37,15 @@ static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **sta
         }
     }
     assert_null(pe_preset_find("no such preset"));
-    assert_string_equal(pe_preset_at(0)->name, "quick");
-    assert_non_null(pe_preset_at(0));
+    assert_string_equal(pe_presets[0].name, "quick");
 }
 
 /* Known, each once, with steps and seeds, and what all tasks share. */
 static void every_preset_names_tasks_that_exist(void **state)
 {
     (void)state;
-    for (int i = 0; pe_preset_at(i); i++) {
-        const pe_preset *p = pe_preset_at(i);
+    for (int i = 0; i < PE_PRESETS; i++) {
+        const pe_preset *p = &pe_presets[i];
         assert_true(p->task_layers > 0 && p->task_batch > 0 && p->sequences > 0 && p->longest >= PE_TASK_4);
         assert_true(p->tasks[0].name && p->d_model % p->heads == 0);
         for (int t = 0; t < PE_MOST_TASKS && p->tasks[t].name; t++) {
@@ -63,8 +62,8 @@ static void encodings_of_grids_are_encodings(void **state)
 {
     int found = 0;
     (void)state;
-    for (int i = 0; pe_preset_at(i); i++)
-        for (const char *list = pe_preset_at(i)->grid_encodings; list;) {
+    for (int i = 0; i < PE_PRESETS; i++)
+        for (const char *list = pe_presets[i].grid_encodings; list;) {
             posenc_status    status;
             posenc_encoding *e;
             char             spec[256];

@@ -5,7 +5,7 @@
  * On every instruction set, for widths around multiples of a vector and depths around that of a piece.
  * Tolerance: K + 1 roundings of sum |A||B|, as for the kernel (tests/kernels/test_product.c).
  */
-#include "train/products.h"
+#include "train/model/products.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void products_are_sums_for_every_tail(void **state)
                 const int64_t columns = widths[i % WIDTHS], K = depths[i / WIDTHS % DEPTHS],
                               R = rows[i / WIDTHS / DEPTHS];
                 problem p       = make(R, columns, R * K, K * columns);
-                pe_multiply(pe_kernels_at(isa), p.c.at, p.a.at, p.b.at, R, K, columns, add);
+                pe_products_multiply(pe_kernels_at(isa), p.c.at, p.a.at, p.b.at, R, K, columns, add);
                 check(pe_kernels_at(isa)->isa, &p, R, columns, K, K, 1, add);
                 free_problem(&p);
             }
@@ -89,7 +89,7 @@ static void folds_are_sums_over_the_rows_for_every_tail(void **state)
             const int64_t columns = widths[i % WIDTHS], n = depths[i / WIDTHS % DEPTHS],
                           k = rows[i / WIDTHS / DEPTHS];
             problem p       = make(k, columns, n * k, n * columns);
-            pe_multiply_fold(pe_kernels_at(isa), p.c.at, p.a.at, p.b.at, n, k, columns);
+            pe_products_fold(pe_kernels_at(isa), p.c.at, p.a.at, p.b.at, n, k, columns);
             check(pe_kernels_at(isa)->isa, &p, k, columns, n, 1, k, 1);
             free_problem(&p);
         }
@@ -101,10 +101,10 @@ static void a_row_does_not_depend_on_how_many_rows_are_multiplied_with_it(void *
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++) {
         problem all = make(R, COLUMNS, R * K, K * COLUMNS);
-        pe_multiply(pe_kernels_at(isa), all.c.at, all.a.at, all.b.at, R, K, COLUMNS, 0);
+        pe_products_multiply(pe_kernels_at(isa), all.c.at, all.a.at, all.b.at, R, K, COLUMNS, 0);
         for (int64_t n = 1; n < R; n += 9) {
             problem some = make(R, COLUMNS, R * K, K * COLUMNS);
-            pe_multiply(pe_kernels_at(isa), some.c.at, some.a.at, some.b.at, n, K, COLUMNS, 0);
+            pe_products_multiply(pe_kernels_at(isa), some.c.at, some.a.at, some.b.at, n, K, COLUMNS, 0);
             assert_memory_equal(some.c.at, all.c.at, (size_t)(n * COLUMNS) * sizeof(float));
             free_problem(&some);
         }

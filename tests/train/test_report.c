@@ -15,7 +15,7 @@
 
 #include "page.h"
 #include "tiny_compare.h"
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include <ctype.h>
 

@@ -3,9 +3,9 @@
  * Whole comparisons that are killed, interrupted, damaged and gone on with: they end with the numbers of one
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
-#include "train/outcome.h"
-#include "train/run_file.h"
-#include "train/store.h"
+#include "train/jobs/outcome.h"
+#include "train/run/run_file.h"
+#include "train/jobs/store.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -96,7 +96,7 @@ static void compare_and_exit(const pe_compare_config *config, int patience, int 
         say(to, pe_compare_says(c).notes);
         status = pe_compare_train(c, &watch, &interrupted, &err);
         if (!status && !interrupted)
-            status = pe_compare_write(c, &err);
+            status = pe_results_write(c, &err);
         pe_compare_free(c);
     }
     if (status)
@@ -166,7 +166,7 @@ static void add_lines(lines *all, const char *path, const char *prefix)
         assert_true(all->count < MOST_LINES);
         if (!strstr(a->name, "time."))
             snprintf(all->text[all->count++], LINE, "%s%s %016llx", prefix, a->name,
-                     (unsigned long long)pe_fingerprint(a->tensor.data, pe_run_file_bytes(a)));
+                     (unsigned long long)pe_run_fingerprint(a->tensor.data, pe_run_file_bytes(a)));
     }
     free(identity);
     posenc_arrays_free(&set);
@@ -403,7 +403,7 @@ static void cut_short(int finished)
             leave_something();
         while (find_run(path, finished), !path[0]);
         assert_int_equal(truncate(path, part * size_of(path) / 3), 0);
-        expect(&config, POSENC_OK, "is damaged and is left aside");
+        expect(&config, POSENC_OK, "is damaged and is ignored");
         assert_as_in_peace("out");
     }
     remove_all();
@@ -434,7 +434,7 @@ static void a_run_that_was_changed_is_left_aside_with_a_sentence(void **state)
     assert_int_equal(fseek(file, 3000, SEEK_SET), 0);
     fputc(was ^ 1, file);
     fclose(file);
-    expect(&config, POSENC_OK, "is damaged and is left aside");
+    expect(&config, POSENC_OK, "is damaged and is ignored");
     assert_as_in_peace("out");
     remove_all();
 }

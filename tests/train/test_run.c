@@ -3,8 +3,8 @@
  * Whole runs, small: that they learn, that they are the same every time whatever runs beside them, and
  * that they end as they should when text, sizes or numbers are bad.
  */
-#include "train/run.h"
-#include "train/statistics.h"
+#include "train/run/run.h"
+#include "train/run/stats.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -329,14 +329,15 @@ static void token_and_position_vectors_begin_as_random_directions(void **state)
         char          plain[128];
         pe_run_result result;
         pe_entry      entry;
-        assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, specs[i], NULL), POSENC_OK);
+        assert_int_equal(pe_spec_split(plain, sizeof plain, &entry, specs[i], NULL), POSENC_OK);
         pe_run_config config = small(plain);
         config.entry         = entry;
         assert_int_equal(pe_run(&config, NULL, &result, NULL), POSENC_OK);
         if (i == 4)
             assert_true(isnan(result.cosine_before) && isnan(result.cosine_after));
         else {
-            assert_true(fabs(result.cosine_before - pe_random_cosine(16)) < 0.25 * pe_random_cosine(16));
+            assert_true(fabs(result.cosine_before - pe_stats_random_cosine(16)) <
+                        0.25 * pe_stats_random_cosine(16));
             assert_true(result.cosine_after > 0 && result.cosine_after < 1 &&
                         fabs(result.cosine_after - result.cosine_before) > 1e-6);
         }

@@ -125,7 +125,7 @@ static void expect_other(const pe_run_config *config, const char *word)
     const pe_run_config standard = tiny_run("alibi");
     char               *a = pe_run_identity(&standard), *b = pe_run_identity(config), text[200];
     assert_string_not_equal(a, b);
-    pe_identity_difference(text, sizeof text, a, b);
+    pe_run_identity_difference(text, sizeof text, a, b);
     if (!strstr(text, word))
         fail_msg("\"%s\" does not say \"%s\"", text, word);
     free(a);

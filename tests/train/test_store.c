@@ -3,7 +3,7 @@
  * DIR.partial: one process at a time works there, a run is there whole or not at all, and nothing that is not
  * ours is removed.
  */
-#include "train/store.h"
+#include "train/jobs/store.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -108,14 +108,14 @@ static void a_full_disk_takes_no_part_of_a_run(void **state)
     char *path = pe_store_file(c->store, 0);
     assert_int_equal(truncate(path, 10), 0);
     limit_files(100);
-    const posenc_status status = pe_store_keep(c, 0, &err);
+    const posenc_status status = pe_store_save(c, 0, &err);
     limit_files(RLIM_INFINITY);
     assert_int_equal(status, POSENC_ERROR_FILE);
     assert_non_null(strstr(err.message, "--resume"));
     FILE *from = fopen(path, "r");
     assert_int_equal(fseek(from, 0, SEEK_END) || ftell(from) != 10, 0); /* as it was */
     fclose(from);
-    assert_int_equal(pe_store_keep(c, 0, &err), POSENC_OK);
+    assert_int_equal(pe_store_save(c, 0, &err), POSENC_OK);
     pe_store_remove(c->store);
     assert_false(exists("out.partial"));
     free(path);
@@ -155,7 +155,7 @@ static void strangers_are_left_alone_and_what_is_half_written_goes(void **state)
         write_file(strangers[i], "");
     pe_compare_free(c);
     c = created(1); /* the next start notes what is damaged, and removes it when it begins to write */
-    assert_non_null(strstr(pe_compare_says(c).notes, "0123456789abcdef.npz is damaged and is left aside"));
+    assert_non_null(strstr(pe_compare_says(c).notes, "0123456789abcdef.npz is damaged and is ignored"));
     assert_true(exists("out.partial/0123456789abcdef.npz"));
     assert_int_equal(pe_store_open(c, NULL), POSENC_OK);
     assert_false(exists("out.partial/0123456789abcdef.npz.tmp.77"));

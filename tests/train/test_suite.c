@@ -4,8 +4,8 @@
  * check, about the text and about tasks: results that satisfy all of them, then one falsification for each,
  * which it must condemn.
  */
-#include "train/extension.h"
-#include "train/outcome.h"
+#include "train/judge/judge.h"
+#include "train/compare.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -25,10 +25,11 @@ enum { SEQUENCES = 200 };
 static void finish(pe_cell *cell)
 {
     for (int64_t s = 0; s < cell->seeds; s++) {
-        pe_run_result_free(&cell->runs[s]);
-        cell->runs[s].right = calloc((size_t)(PE_TASK_LENGTHS * cell->config.sequences), sizeof(int64_t));
-        assert_non_null(cell->runs[s].right);
-        atomic_store(&cell->ended[s], 1 + POSENC_OK);
+        pe_run_result_free(&cell->runs[s].result);
+        cell->runs[s].result.right =
+            calloc((size_t)(PE_TASK_LENGTHS * cell->config.sequences), sizeof(int64_t));
+        assert_non_null(cell->runs[s].result.right);
+        atomic_store(&cell->runs[s].ended, 1 + POSENC_OK);
     }
 }
 
@@ -37,7 +38,7 @@ static void set_rate(pe_cell *cell, int64_t seed, int length, double rate)
 {
     const int64_t n = cell->config.sequences;
     for (int64_t i = 0; i < n && pe_task_size(cell->task, length); i++)
-        cell->runs[seed].right[length * n + i] =
+        cell->runs[seed].result.right[length * n + i] =
             ((double)i < rate * (double)n ? pe_task_asked(cell->task, length) : 0);
 }
 
@@ -54,9 +55,13 @@ static pe_preset preset_of_tasks(void)
 
 static pe_suite *suite_of(const char *tasks, const char *const *labels, int count, int64_t seeds)
 {
-    const pe_preset       p = preset_of_tasks();
-    const pe_suite_config c = {
-        .preset = &p, .tasks = tasks, .steps = 7, .seeds = seeds, .labels = labels, .label_count = count};
+    static pe_absent asked[16];
+    const pe_compare c = {
+        .config       = {.preset = preset_of_tasks(), .tasks = tasks, .task_steps = 7, .task_seeds = seeds},
+        .absent       = asked,
+        .absent_count = count};
+    for (int i = 0; i < count; i++)
+        snprintf(asked[i].label, sizeof asked[i].label, "%s", labels[i]);
     pe_suite    *s;
     posenc_error err;
     if (pe_suite_create(&s, &c, &err))
@@ -65,6 +70,13 @@ static pe_suite *suite_of(const char *tasks, const char *const *labels, int coun
 }
 
 /* ---------------------------------------------------------------- lists --------------------- */
+
+static posenc_status check_tasks(const char *list, posenc_error *err)
+{
+    const pe_task *tasks[PE_MOST_TASKS];
+    int            count;
+    return pe_preset_read_tasks(tasks, &count, list, err);
+}
 
 static void a_list_of_tasks_is_read_and_strangers_are_named(void **state)
 {
@@ -84,12 +96,12 @@ static void a_list_of_tasks_is_read_and_strangers_are_named(void **state)
     assert_int_equal(s->task_count, 4); /* those of `default` */
     assert_int_equal(pe_suite_cell(s, 0, 0)->seeds, 5);
     pe_suite_free(s);
-    assert_int_equal(pe_compare_tasks_check("posid,sudoku", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(check_tasks("posid,sudoku", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "\"sudoku\"; there are: posid, order"));
-    assert_int_equal(pe_compare_tasks_check("posid,posid", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(check_tasks("posid,posid", &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "twice"));
-    assert_int_equal(pe_compare_tasks_check("", &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(pe_compare_tasks_check("none", &err), POSENC_OK);
+    assert_int_equal(check_tasks("", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(check_tasks("none", &err), POSENC_OK);
 }
 
 /* Every task once, in a preset and in a list of all. */
@@ -97,11 +109,11 @@ static void there_is_room_for_all_tasks(void **state)
 {
     char all[512] = "";
     (void)state;
-    for (int i = 0; pe_task_at(i); i++) {
+    for (int i = 0; i < PE_TASKS; i++) {
         assert_true(i < PE_MOST_TASKS);
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", pe_task_at(i)->name);
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", pe_tasks[i].name);
     }
-    assert_int_equal(pe_compare_tasks_check(all, NULL), POSENC_OK);
+    assert_int_equal(check_tasks(all, NULL), POSENC_OK);
 }
 
 static void an_encoding_that_cannot_do_a_task_is_named_with_the_reason(void **state)
@@ -114,12 +126,12 @@ static void an_encoding_that_cannot_do_a_task_is_named_with_the_reason(void **st
     for (int i = 0; i < 6; i++)
         if (s->cells[i].runs)
             finish(&s->cells[i]);
-    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    assert_int_equal(pe_rates_measure(s, NULL), POSENC_OK);
     const pe_compare c = {.suite = s};
-    assert_int_equal(pe_compare_tasks(&c, &t, NULL), POSENC_OK);
+    assert_int_equal(pe_report_tasks_table(&c, &t, NULL), POSENC_OK);
     assert_int_equal(t.row_count, 3);
     assert_non_null(strstr(t.notes, "xpos cannot do order: xpos has a meaning with a causal mask only"));
-    assert_non_null(strstr(t.notes, "nope, xpos cannot do grid: its positions stand on a line"));
+    assert_non_null(strstr(t.notes, "nope, xpos cannot do grid: its positions form a line"));
     for (int row = 0; row < 3; row++) {
         const char *label = pe_table_cell(&t, row, 0);
         assert_int_equal(strcmp(pe_table_cell(&t, row, 1), "-") == 0, strcmp(label, "xpos") == 0);
@@ -138,22 +150,22 @@ static void rates_are_means_over_answers_and_over_sequences(void **state)
     pe_suite *s    = suite_of("copy", labels, 1, 2);
     pe_cell  *cell = pe_suite_cell(s, 0, 0);
     finish(cell);
-    set_rate(cell, 0, PE_TASK_L, 0.5);                     /* 100 of 200 sequences whole */
-    set_rate(cell, 1, PE_TASK_L, 0.3);                     /* 60 of 200 */
-    cell->runs[1].right[PE_TASK_L * SEQUENCES + 199] = 16; /* and 16 of 17 answers of one more */
+    set_rate(cell, 0, PE_TASK_L, 0.5);                            /* 100 of 200 sequences whole */
+    set_rate(cell, 1, PE_TASK_L, 0.3);                            /* 60 of 200 */
+    cell->runs[1].result.right[PE_TASK_L * SEQUENCES + 199] = 16; /* and 16 of 17 answers of one more */
     set_rate(cell, 0, PE_TASK_1_5, 1);
     set_rate(cell, 1, PE_TASK_1_5, 1);
     set_rate(cell, 0, PE_TASK_4, 0.6);
-    cell->runs[0].loss[PE_TASK_L] = 1;
-    cell->runs[1].loss[PE_TASK_L] = 2;
-    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    cell->runs[0].result.loss[PE_TASK_L] = 1;
+    cell->runs[1].result.loss[PE_TASK_L] = 2;
+    assert_int_equal(pe_rates_measure(s, NULL), POSENC_OK);
     assert_true(fabs(cell->accuracy[PE_TASK_L].value - (0.4 + 16.0 / 17 / 400)) < 1e-12);
     assert_true(fabs(cell->exact[PE_TASK_L].value - 0.4) < 1e-12);
     assert_true(fabs(cell->loss[PE_TASK_L] - 1.5) < 1e-12);
     /* (1 + 0 + 0.3) / 3: at 1.5 L, 2 L and 4 L */
     assert_true(fabs(cell->beyond - 1.3 / 3) < 1e-12);
     assert_true(isnan(cell->accuracy[PE_TASK_8].value)); /* not tested */
-    const pe_interval want = pe_wilson(0.4, SEQUENCES);
+    const pe_interval want = pe_stats_wilson(0.4, SEQUENCES);
     assert_true(cell->exact[PE_TASK_L].low == want.low && cell->exact[PE_TASK_L].high == want.high);
     pe_suite_free(s);
 }
@@ -174,11 +186,11 @@ static void ranks_are_shared_where_the_sequences_cannot_tell(void **state)
     /* alibi's two sequences less: taken from the middle of what rope has right, and two more of others */
     for (int i = PE_TASK_1_5; i <= PE_TASK_4; i++)
         for (int k = 0; k < 2; k++) {
-            pe_cell *cell                                = pe_suite_cell(s, 0, 2);
-            cell->runs[0].right[i * SEQUENCES + k]       = 0;
-            cell->runs[0].right[i * SEQUENCES + 190 + k] = pe_task_asked(cell->task, i);
+            pe_cell *cell                                       = pe_suite_cell(s, 0, 2);
+            cell->runs[0].result.right[i * SEQUENCES + k]       = 0;
+            cell->runs[0].result.right[i * SEQUENCES + 190 + k] = pe_task_asked(cell->task, i);
         }
-    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    assert_int_equal(pe_rates_measure(s, NULL), POSENC_OK);
     for (int l = 0; l < 4; l++)
         assert_int_equal(pe_suite_cell(s, 0, l)->rank, ranks[l]);
     assert_int_equal(s->order[0], 1);
@@ -230,7 +242,7 @@ static void fill_cell(pe_cell *cell)
     finish(cell);
     for (int i = 0; i <= cell->config.longest; i++)
         set_rate(cell, 0, i, good_rate(cell->task->name, cell->label, i));
-    cell->runs[0].lowest_loss = good_rate("posid", cell->label, PE_TASK_L) < 1 ? log(16) : 0.01;
+    cell->runs[0].result.lowest_loss = good_rate("posid", cell->label, PE_TASK_L) < 1 ? log(16) : 0.01;
 }
 
 /* Nats per byte by bucket, that satisfy 10 to 12. */
@@ -239,8 +251,9 @@ static void fill_losses(pe_outcome *o, const double loss[PE_BUCKETS])
     const int64_t n = PE_REACH * o->config.L;
     for (int64_t w = 0; w < o->config.windows; w++)
         for (int b = 0; b < PE_BUCKETS; b++)
-            for (int64_t p = pe_bucket_edge(o->config.L, b); p < pe_bucket_edge(o->config.L, b + 1); p++)
-                o->runs[0].window_loss[w * n + p] = (float)(loss[b] + 0.001 * (double)w);
+            for (int64_t p = pe_stats_bucket_edge(o->config.L, b);
+                 p < pe_stats_bucket_edge(o->config.L, b + 1); p++)
+                o->runs[0].result.window_loss[w * n + p] = (float)(loss[b] + 0.001 * (double)w);
 }
 
 static void good_losses(double loss[PE_BUCKETS], const char *label)
@@ -262,9 +275,9 @@ static double good_shift(const char *label)
 static void fill_shift(pe_outcome *o, double shift)
 {
     const pe_trained_layout at = pe_trained_lay_out(&o->config);
-    memset(o->runs[0].trained, 0, (size_t)at.count * sizeof(float));
+    memset(o->runs[0].result.trained, 0, (size_t)at.count * sizeof(float));
     for (int i = 0; i < PE_SHIFTS; i++)
-        o->runs[0].trained[at.shift + i] = (float)(i % 2 ? shift : -shift / 2);
+        o->runs[0].result.trained[at.shift + i] = (float)(i % 2 ? shift : -shift / 2);
 }
 
 /* What a permutation changes: everything but without positions and mask. */
@@ -281,15 +294,15 @@ static void fill_permuted(pe_outcome *o, int is_causal, double value)
 static void fill_outcome(pe_outcome *o)
 {
     double loss[PE_BUCKETS];
-    pe_run_result_free(&o->runs[0]);
-    assert_int_equal(pe_run_result_create(&o->runs[0], &o->config, NULL), POSENC_OK);
-    memset(o->runs[0].train_loss, 0, (size_t)o->config.steps * sizeof(float));
+    pe_run_result_free(&o->runs[0].result);
+    assert_int_equal(pe_run_result_create(&o->runs[0].result, &o->config, NULL), POSENC_OK);
+    memset(o->runs[0].result.train_loss, 0, (size_t)o->config.steps * sizeof(float));
     good_losses(loss, o->label);
     fill_losses(o, loss);
     fill_shift(o, good_shift(o->label));
     for (int is_causal = 0; is_causal < 2; is_causal++)
         fill_permuted(o, is_causal, good_permuted(o->label, is_causal));
-    atomic_store(&o->ended[0], 1 + POSENC_OK);
+    atomic_store(&o->runs[0].ended, 1 + POSENC_OK);
 }
 
 /* Nats per byte that satisfy 13 and 18, by way and tuning, at L and beyond. */
@@ -304,21 +317,21 @@ static void fill_reading(const pe_extension_plan *p, float *numbers, int k, int 
 {
     for (int b = 0; b < PE_FAR_BUCKETS; b++)
         for (int64_t w = 0; w < p->windows; w++)
-            numbers[pe_extension_at(p, k, 0, tuning, b) + w] = (float)(loss + 0.001 * (double)w);
+            numbers[pe_extension_offset(p, k, 0, tuning, b) + w] = (float)(loss + 0.001 * (double)w);
 }
 
 static void fill_family(const pe_extension_plan *p, pe_outcome *o)
 {
-    pe_run_result_free(&o->runs[0]);
-    assert_int_equal(pe_run_result_create(&o->runs[0], &o->config, NULL), POSENC_OK);
-    memset(o->runs[0].sequel, 0, (size_t)o->config.sequel->count * sizeof(float));
+    pe_run_result_free(&o->runs[0].result);
+    assert_int_equal(pe_run_result_create(&o->runs[0].result, &o->config, NULL), POSENC_OK);
+    memset(o->runs[0].result.followup, 0, (size_t)o->config.followup->count * sizeof(float));
     for (int k = 0; k < p->way_count; k++) {
         const struct reading *r = &good_readings[p->ways[k]];
-        assert_string_equal(r->way, pe_way_at(p->ways[k])->name);
-        fill_reading(p, o->runs[0].sequel, k, PE_UNTUNED, r->untuned);
-        fill_reading(p, o->runs[0].sequel, k, PE_TUNED, r->tuned);
+        assert_string_equal(r->way, pe_ways[p->ways[k]].name);
+        fill_reading(p, o->runs[0].result.followup, k, PE_UNTUNED, r->untuned);
+        fill_reading(p, o->runs[0].result.followup, k, PE_TUNED, r->tuned);
     }
-    atomic_store(&o->ended[0], 1 + POSENC_OK);
+    atomic_store(&o->runs[0].ended, 1 + POSENC_OK);
 }
 
 static void fill_all(pe_compare *c)
@@ -336,11 +349,11 @@ static void fill_all(pe_compare *c)
 static void measure(pe_compare *c)
 {
     for (int i = 0; i < c->count; i++) {
-        assert_int_equal(pe_outcome_measure(&c->outcomes[i], 1, NULL), POSENC_OK);
+        assert_int_equal(pe_losses_measure(&c->outcomes[i], 1, NULL), POSENC_OK);
     }
-    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
-    assert_int_equal(pe_suite_measure(c->suite, NULL), POSENC_OK);
-    assert_int_equal(pe_extension_measure(c->extension, NULL), POSENC_OK);
+    assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
+    assert_int_equal(pe_rates_measure(c->suite, NULL), POSENC_OK);
+    assert_int_equal(pe_losses_measure_extension(c->extension, NULL), POSENC_OK);
 }
 
 /* The default preset, with all that the checks speak of, its results made up. */
@@ -435,10 +448,13 @@ static const struct lie {
 
 static pe_cell *cell_of(pe_compare *c, const char *task, const char *encoding)
 {
-    pe_cell *cell = (pe_cell *)pe_suite_find(c->suite, task, encoding);
-    if (!cell)
-        fail_msg("%s on %s is not among the cells", encoding, task);
-    return cell;
+    const pe_suite *s = c->suite;
+    for (int i = 0; i < s->task_count * s->label_count; i++)
+        if (s->cells[i].is_plain && !strcmp(s->cells[i].task->name, task) &&
+            !strcmp(s->cells[i].label, encoding))
+            return &s->cells[i];
+    fail_msg("%s on %s is not among the cells", encoding, task);
+    return NULL;
 }
 
 static pe_outcome *outcome_named(pe_compare *c, const char *label)
@@ -457,7 +473,7 @@ static void falsify(pe_compare *c, const struct falsehood *f)
         loss[f->length] = f->value;
         fill_losses(outcome_named(c, f->encoding), loss);
     } else if (f->length < 0)
-        cell_of(c, f->task, f->encoding)->runs[0].lowest_loss = f->value;
+        cell_of(c, f->task, f->encoding)->runs[0].result.lowest_loss = f->value;
     else
         set_rate(cell_of(c, f->task, f->encoding), 0, f->length, f->value);
     measure(c);
@@ -487,7 +503,8 @@ static void tell(pe_compare *c, const struct lie *lie, int is_true)
         fill_family(&x->plans[f], &x->outcomes[f]);
         for (int k = 0; k < x->plans[f].way_count && !is_true; k++)
             if (x->plans[f].ways[k] == pe_way_find(lie->encoding, lie->way))
-                fill_reading(&x->plans[f], x->outcomes[f].runs[0].sequel, k, lie->tuning, lie->value);
+                fill_reading(&x->plans[f], x->outcomes[f].runs[0].result.followup, k, lie->tuning,
+                             lie->value);
     }
     measure(c);
 }
@@ -496,7 +513,7 @@ static void tell(pe_compare *c, const struct lie *lie, int is_true)
 static const pe_check_result *judged(const pe_compare *c, int *count)
 {
     static pe_check_result all[PE_MOST_CHECKS];
-    *count = pe_checks_judge(all, c);
+    *count = pe_claims_check(all, c);
     assert_true(*count <= PE_MOST_CHECKS);
     return all;
 }
@@ -526,7 +543,7 @@ static void every_check_passes_on_what_it_claims_and_fails_on_what_it_denies(voi
     const pe_check_result *r = judged(c, &count);
     for (int i = 0; i < count; i++)
         if (r[i].verdict != PE_PASSED)
-            fail_msg("%d, %s: %s, found %s", r[i].number, r[i].claim, pe_verdict_name(r[i].verdict),
+            fail_msg("%d, %s: %s, found %s", r[i].number, r[i].claim, pe_claims_verdict_name(r[i].verdict),
                      r[i].found);
     for (size_t i = 0; i < sizeof falsehoods / sizeof *falsehoods; i++) {
         falsify(c, &falsehoods[i]);
@@ -620,7 +637,7 @@ static void one_that_is_missing_is_not_judged_with_the_others(void **state)
     int         count;
     (void)state;
     set_rate(cell_of(c, "order", "fire"), 0, PE_TASK_L, 0);
-    atomic_store(&cell_of(c, "order", "fire")->ended[0], 0);
+    atomic_store(&cell_of(c, "order", "fire")->runs[0].ended, 0);
     measure(c);
     const pe_check_result *r = judged(c, &count);
     for (int i = 0; i < count; i++) {

@@ -4,8 +4,8 @@
  * one, and cells of a grid. Gradients are held against difference quotients for every encoding, as in
  * test_model.c, and what makes these models different is left out or changed once to see that it matters.
  */
-#include "train/model.h"
-#include "train/run.h"
+#include "train/model/model.h"
+#include "train/run/run.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * The tasks are what docs/experiments.md says: every answer is worked out again from the sequence, by another
  * way than the generator's, exactly the places are asked that should be, and what is drawn is drawn evenly.
  */
-#include "train/task.h"
+#include "train/tasks/task.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -259,27 +259,27 @@ static void assert_rows(const pe_task *task, int64_t n)
 static void every_training_sequence_is_as_its_definition_says(void **state)
 {
     (void)state;
-    for (int t = 0; pe_task_at(t); t++)
-        for (int64_t n = pe_task_at(t)->least; n <= pe_task_at(t)->L; n++) {
-            pe_task_batch(pe_task_at(t), 7, 3, n, ROWS, symbols, targets);
-            assert_rows(pe_task_at(t), n);
+    for (int t = 0; t < PE_TASKS; t++)
+        for (int64_t n = pe_tasks[t].least; n <= pe_tasks[t].L; n++) {
+            pe_task_batch(&pe_tasks[t], 7, 3, n, ROWS, symbols, targets);
+            assert_rows(&pe_tasks[t], n);
         }
 }
 
 static void every_test_sequence_is_as_its_definition_says_at_every_length(void **state)
 {
     (void)state;
-    for (int t = 0; pe_task_at(t); t++)
+    for (int t = 0; t < PE_TASKS; t++)
         for (int length = 0; length < PE_TASK_LENGTHS; length++) {
-            const int64_t n = pe_task_size(pe_task_at(t), length);
+            const int64_t n = pe_task_size(&pe_tasks[t], length);
             if (n == 0)
                 continue;
-            pe_task_test(pe_task_at(t), length, 0, ROWS, symbols, targets);
-            assert_rows(pe_task_at(t), n);
+            pe_task_test(&pe_tasks[t], length, 0, ROWS, symbols, targets);
+            assert_rows(&pe_tasks[t], n);
             int64_t asked = 0;
-            for (int64_t i = 0; i < ROWS * pe_task_tokens(pe_task_at(t), n); i++)
+            for (int64_t i = 0; i < ROWS * pe_task_tokens(&pe_tasks[t], n); i++)
                 asked += targets[i] != NONE;
-            assert_int_equal(asked, ROWS * pe_task_asked(pe_task_at(t), length));
+            assert_int_equal(asked, ROWS * pe_task_asked(&pe_tasks[t], length));
         }
 }
 
@@ -288,8 +288,8 @@ static void every_test_sequence_is_as_its_definition_says_at_every_length(void *
 static void a_judge_notices_a_wrong_answer_a_missing_one_and_one_too_many(void **state)
 {
     (void)state;
-    for (int t = 0; pe_task_at(t); t++) {
-        const pe_task *task = pe_task_at(t);
+    for (int t = 0; t < PE_TASKS; t++) {
+        const pe_task *task = &pe_tasks[t];
         const int64_t  n = task->L, length = pe_task_tokens(task, n);
         for (int64_t i = 0; i < length; i++) {
             pe_task_batch(task, 7, 3, n, 1, symbols, targets);
@@ -317,7 +317,7 @@ static void sizes_are_multiples_of_the_trained_length(void **state)
         const pe_task *task = pe_task_find(rows[i].task);
         for (int l = 0; l < PE_TASK_LENGTHS; l++)
             assert_int_equal(pe_task_size(task, l), rows[i].n[l]);
-        assert_int_equal(pe_task_trained_tokens(task), rows[i].trained);
+        assert_int_equal(pe_task_tokens(task, task->L), rows[i].trained);
         assert_int_equal(pe_task_tested_tokens(task, PE_TASK_4), rows[i].longest);
     }
     assert_null(pe_task_find("no such task"));
@@ -328,8 +328,8 @@ static void sizes_are_multiples_of_the_trained_length(void **state)
 static void batches_have_the_sizes_that_they_should(void **state)
 {
     (void)state;
-    for (int t = 0; pe_task_at(t); t++) {
-        const pe_task *task      = pe_task_at(t);
+    for (int t = 0; t < PE_TASKS; t++) {
+        const pe_task *task      = &pe_tasks[t];
         int            seen[256] = {0};
         const int64_t  kinds     = task->L - task->least + 1;
         for (int64_t step = 0; step < MANY; step++) {
@@ -351,8 +351,8 @@ static void numbers_depend_on_seed_task_step_and_row_alone(void **state)
     unsigned char again[ROWS * MOST], tests[ROWS * MOST];
     int16_t       same[ROWS * MOST];
     (void)state;
-    for (int t = 0; pe_task_at(t); t++) {
-        const pe_task *task = pe_task_at(t);
+    for (int t = 0; t < PE_TASKS; t++) {
+        const pe_task *task = &pe_tasks[t];
         const int64_t  n = task->L, length = pe_task_tokens(task, n);
         const size_t   bytes = (size_t)(ROWS * length);
         pe_task_batch(task, 7, 3, n, ROWS, symbols, targets);
@@ -382,8 +382,8 @@ static void assert_even(const int *seen, int kinds, int draws)
 static void the_commonest_answer_is_right_as_often_as_chance_says(void **state)
 {
     (void)state;
-    for (int t = 0; pe_task_at(t); t++) {
-        const pe_task *task      = pe_task_at(t);
+    for (int t = 0; t < PE_TASKS; t++) {
+        const pe_task *task      = &pe_tasks[t];
         const int      length    = pe_task_size(task, PE_TASK_2) ? PE_TASK_2 : PE_TASK_L;
         const int64_t  tokens    = pe_task_tokens(task, pe_task_size(task, length));
         int            seen[256] = {0}, asked = 0, most = 0, answers = 0;

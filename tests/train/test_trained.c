@@ -3,8 +3,8 @@
  * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on
  * numbers that are made up.
  */
-#include "train/report.h"
-#include "train/trained.h"
+#include "train/report/report.h"
+#include "train/run/trained.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -36,10 +36,10 @@ static void the_distance_that_holds_a_share_is_the_first_that_reaches_it(void **
 {
     const double mass[5] = {0.5, 0.25, 0.125, 0.0625, 0.0625};
     (void)state;
-    assert_int_equal(pe_mass_distance(mass, 5, 0.5), 0);
-    assert_int_equal(pe_mass_distance(mass, 5, 0.51), 1);
-    assert_int_equal(pe_mass_distance(mass, 5, 0.9), 3);
-    assert_int_equal(pe_mass_distance(mass, 3, 0.9), -1);
+    assert_int_equal(pe_trained_distance(mass, 5, 0.5), 0);
+    assert_int_equal(pe_trained_distance(mass, 5, 0.51), 1);
+    assert_int_equal(pe_trained_distance(mass, 5, 0.9), 3);
+    assert_int_equal(pe_trained_distance(mass, 3, 0.9), -1);
 }
 
 /* ---------------------------------------------------------------- tiny runs ----------------- */
@@ -53,7 +53,7 @@ static void only_what_sees_positions_notices_where_they_begin(void **state)
     (void)state;
     for (int i = 0; i < c->count; i++) {
         const pe_outcome *o     = &c->outcomes[i];
-        const double      shift = pe_outcome_largest_shift(o);
+        const double      shift = pe_losses_largest_shift(o);
         assert_true(shift >= 0);
         if (posenc_encoding_find(o->label)->by_distance) {
             if (!(shift <= 1e-5))
@@ -100,7 +100,7 @@ static void the_gain_is_the_truncated_loss_less_the_whole(void **state)
     (void)state;
     for (int i = 0; i < c->count; i++) {
         const pe_outcome *o    = &c->outcomes[i];
-        const double      want = pe_mean(o->truncated, c->windows) - o->loss[PE_AT_8L];
+        const double      want = pe_stats_mean(o->truncated, c->windows) - o->loss[PE_AT_8L];
         assert_true(fabs(o->gain.value - want) < 1e-12);
         assert_true(o->gain.low <= o->gain.value && o->gain.value <= o->gain.high);
     }
@@ -121,22 +121,22 @@ static void every_claim_about_an_encoding_by_itself_can_hold_and_not(void **stat
     int         row = 0, tried = 0; /* of claims.def */
     (void)state;
     assert_non_null(c->properties);
-    for (int k = 0; k < pe_claim_count(); k++) {
+    for (int k = 0; k < pe_claims_count(); k++) {
         const char *tutorials;
         int         count;
-        assert_true(strlen(pe_claim_said(k, &tutorials, &count)) > 10 && count > 0);
+        assert_true(strlen(pe_claims_said(k, &tutorials, &count)) > 10 && count > 0);
         row++;
         for (int i = 0; i < count; i++, row++) {
-            const pe_evidence e = pe_claim_evidence(c, k, i);
+            const pe_evidence e = pe_claims_evidence(c, k, i);
             if (e.holds == PE_UNMEASURED)
                 continue; /* of models, which are not the presets' here */
             assert_true(fabs(c->properties[row]) >= 0);
             const double was = c->properties[row], aside = fabs(e.limit) + 1;
             c->properties[row] = e.limit + (e.at_least ? aside : -aside);
-            assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS);
+            assert_int_equal(pe_claims_evidence(c, k, i).holds, PE_HOLDS);
             c->properties[row] = e.limit - (e.at_least ? aside : -aside);
-            assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS_NOT);
-            assert_int_not_equal(pe_claim_judge(c, k), PE_HOLDS);
+            assert_int_equal(pe_claims_evidence(c, k, i).holds, PE_HOLDS_NOT);
+            assert_int_not_equal(pe_claims_judge(c, k), PE_HOLDS);
             c->properties[row] = was;
             tried++;
         }
@@ -148,12 +148,10 @@ static void every_claim_about_an_encoding_by_itself_can_hold_and_not(void **stat
 static void claims_are_not_judged_where_nobody_asked(void **state)
 {
     const pe_compare_config config = tiny_compare("nope");
-    pe_compare             *c      = tiny_trained(&config, NULL);
     (void)state;
-    json_t *none = pe_json_claims(c);
-    assert_int_equal(json_array_size(none), 0);
-    json_decref(none);
-    pe_compare_free(c);
+    json_t *numbers = tiny_numbers(&config);
+    assert_int_equal(json_array_size(json_object_get(numbers, "claims")), 0);
+    json_decref(numbers);
 }
 
 int main(void)

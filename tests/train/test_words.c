@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "train/report.h"
+#include "train/report/report.h"
 
 static void assert_written(const char *english, const char *expected, pe_language language)
 {
@@ -68,14 +68,14 @@ static void a_part_of_the_page_has_its_values_and_is_translated(void **state)
     for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
         pe_page page = {.to = open_memstream(&text, &n)};
         pe_words_speak((pe_language)language);
-        pe_page_set(&page, "family", "%s", "rope");
-        pe_page_set(&page, "factor", "%d", 2);
-        pe_page_set(&page, "open", "%s", " open");
-        pe_page_part(&page, "factor");
-        pe_page_set(&page, "first", "%s", "");
-        pe_page_set(&page, "first", "%s", "<rope>");
-        pe_page_set(&page, "two_seeds", "%s", "");
-        pe_page_part(&page, "ranks");
+        pe_html_set(&page, "family", "%s", "rope");
+        pe_html_set(&page, "factor", "%d", 2);
+        pe_html_set(&page, "open", "%s", " open");
+        pe_html_part(&page, "factor");
+        pe_html_set(&page, "first", "%s", "");
+        pe_html_set(&page, "first", "%s", "<rope>");
+        pe_html_set(&page, "two_seeds", "%s", "");
+        pe_html_part(&page, "ranks");
         pe_html_element(page.to, "b translate=\"no\"", "%s", "Results");
         pe_words_speak(PE_ENGLISH);
         fclose(page.to);
@@ -97,11 +97,11 @@ static void languages_are_read_and_others_refused(void **state)
     pe_language  language;
     posenc_error err;
     (void)state;
-    assert_int_equal(pe_language_read(&language, "zh", &err), POSENC_OK);
+    assert_int_equal(pe_preset_read_language(&language, "zh", &err), POSENC_OK);
     assert_int_equal(language, PE_CHINESE);
-    assert_int_equal(pe_language_read(&language, "en", &err), POSENC_OK);
+    assert_int_equal(pe_preset_read_language(&language, "en", &err), POSENC_OK);
     assert_int_equal(language, PE_ENGLISH);
-    assert_int_equal(pe_language_read(&language, "fr", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(pe_preset_read_language(&language, "fr", &err), POSENC_ERROR_ARGUMENT);
     assert_string_equal(err.message, "lang: \"fr\" is not known; it must be en or zh");
 }
 

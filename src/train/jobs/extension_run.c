@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extension_run.c: a trained model, read further in one way after the other
+ *
+ * A unit is one way at one factor f. It makes a model like the trained one except for its positions, gives it
+ * the trained weights, reads the held-out windows of 16 L, and, if it is to be tuned, trains it at f L for
+ * some steps and reads them again. The trained model itself stays as it is, so units depend on nothing else,
+ * and a run that was killed resumes with the unit that it was in.
+ *
+ * Windows    One causal pass over 16 L holds the loss at every shorter length. Not where frequencies follow
+ *            the length of the input (dynamic): there a pass over 16 L would read position 0 with the
+ *            frequencies of 16 L, so each bucket is read in inputs that end where it does.
+ * Tuning     Batches have as many bytes as in training, in fewer and longer windows, from the steps that
+ *            would follow the last one. The optimiser starts anew; the rate rises over a tenth of the steps
+ *            to a quarter of training's peak and falls along a half cosine. All weights are trained, the
+ *            extended table too.
+ * Same       A way that is untuned the same for every f is read once and copied.
+ */
+#include "train/jobs/extension.h"
+
+#include "train/model/optimiser.h"
+#include "base/status.h"
+#include "train/model/model.h"
+#include "train/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Is it tuned at that factor? */
+static int is_tuned(const pe_extension_plan *plan, int factor)
+{
+    return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor == 0);
+}
+
+int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket)
+{
+    return (((int64_t)(way * PE_FACTORS + factor) * PE_TUNINGS + tuning) * PE_FAR_BUCKETS + bucket) *
+           plan->windows;
+}
+
+/* Is it as it was at the first factor, as long as nothing is tuned? */
+static int is_copy(const pe_extension_plan *plan, int64_t unit)
+{
+    return unit % PE_FACTORS && pe_ways[plan->ways[unit / PE_FACTORS]].every_factor;
+}
+
+/* ---------------------------------------------------------------- one unit ------------------ */
+
+typedef struct unit {
+    const pe_extension_plan *plan;
+    const pe_run_config     *config;
+    const pe_model          *trained;
+    const pe_way            *way;
+    int                      number, factor; /* of the way in its plan; of pe_way_factor */
+    pe_run_progress         *progress;
+    float                   *numbers;
+    int                     *cancelled;
+
+    pe_model             *model;
+    const unsigned char **windows;
+    double               *losses;
+} unit;
+
+/* Windows of a batch at f L: as many bytes as in training. */
+static int64_t batch_of(const pe_extension_plan *p, int factor)
+{
+    const int64_t batch = p->batch / pe_way_factor(factor);
+    return batch > 1 ? batch : 1;
+}
+
+static int64_t passes_of(const pe_extension_plan *p, int factor, const pe_way *way)
+{
+    const int64_t fit      = batch_of(p, factor) * pe_way_factor(factor) / PE_FURTHEST,
+                  per_pass = fit > 1 ? fit : 1, once = (p->windows + per_pass - 1) / per_pass;
+    return way->every_length ? PE_FAR_BUCKETS * once : once;
+}
+
+static int64_t work_of(const void *self, int64_t number)
+{
+    const pe_extension_plan *p      = self;
+    const int                factor = (int)(number % PE_FACTORS);
+    const int64_t            passes = passes_of(p, factor, &pe_ways[p->ways[number / PE_FACTORS]]),
+                  tunes             = is_tuned(p, factor);
+    return (is_copy(p, number) ? 0 : passes) + (tunes ? p->steps + passes : 0);
+}
+
+static posenc_status count_unit(unit *u, posenc_error *err)
+{
+    return pe_run_advance(u->progress) ? pe_run_cancelled(u->cancelled, err) : POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- the model ----------------- */
+
+static posenc_status model_create(unit *u, posenc_error *err)
+{
+    char                spec[PE_LONGEST_SPEC];
+    const int64_t       f = pe_way_factor(u->factor), L = u->config->L;
+    pe_model_config     config = pe_run_model_config(u->config);
+    const posenc_dims   dims   = pe_model_dims(&config, 1, f * L);
+    const posenc_status status = pe_way_spec(spec, u->way, f, &dims, err);
+    config.spec                = spec;
+    config.L                   = f * L;
+    config.longest             = PE_FURTHEST * L;
+    config.batch               = batch_of(u->plan, u->factor);
+    return status ? status : pe_model_create(&u->model, &config, err);
+}
+
+/* The rows of a table that another table takes over: as the way makes them, or the first L as they are. */
+static posenc_status copy_rows(unit *u, float *to, const float *from, posenc_error *err)
+{
+    const int64_t L = u->config->L, width = u->trained->row_width, f = pe_way_factor(u->factor);
+    const int64_t count = u->way->every_factor ? PE_FURTHEST * L : f * L;
+    if (u->way->encoding)
+        return pe_way_rows(to, count, u->way, f, from, L, width, err);
+    memcpy(to, from, (size_t)(L * width) * sizeof *to);
+    return POSENC_OK;
+}
+
+/* Tensors have the same names in both models; the one that has another size is the table. */
+static posenc_status copy_weights(unit *u, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < u->model->weight_count && !status; i++) {
+        const pe_weight *to = &u->model->weights[i], *from = &u->trained->weights[i];
+        float           *there = (float *)u->model->theta + to->offset;
+        const float     *here  = (const float *)u->trained->theta + from->offset;
+        if (to->count == from->count)
+            memcpy(there, here, (size_t)to->count * sizeof *there);
+        else
+            status = copy_rows(u, there, here, err);
+    }
+    return status;
+}
+
+static posenc_status unit_create(unit *u, posenc_error *err)
+{
+    posenc_status status = model_create(u, err);
+    if (!status)
+        status = copy_weights(u, err);
+    if (status)
+        return status;
+    u->windows = malloc((size_t)pe_model_rows(u->model) * sizeof *u->windows);
+    u->losses  = malloc((size_t)pe_model_tokens(u->model) * sizeof *u->losses);
+    return u->windows && u->losses
+               ? POSENC_OK
+               : pe_fail(err, POSENC_ERROR_MEMORY, "extension: no memory for %s", u->way->name);
+}
+
+/* ---------------------------------------------------------------- reading ------------------- */
+
+static float *losses_at(const unit *u, int tuning, int bucket)
+{
+    return u->numbers + pe_extension_offset(u->plan, u->number, u->factor, tuning, bucket);
+}
+
+/* to[w] = mean loss of one window over a bucket; losses: of `count` windows of so many bytes, the first
+   number `first`. */
+static void write_bucket(const unit *u, int tuning, int bucket, int64_t first, const pe_batch *batch)
+{
+    const int64_t from = pe_stats_bucket_edge(u->config->L, bucket),
+                  end  = pe_stats_bucket_edge(u->config->L, bucket + 1);
+    for (int64_t b = 0; b < batch->B; b++) {
+        double sum = 0;
+        for (int64_t p = from; p < end; p++)
+            sum += u->losses[b * batch->length + p];
+        losses_at(u, tuning, bucket)[first + b] = (float)(sum / (double)(end - from));
+    }
+}
+
+/* Reads `length` bytes of every window, for the buckets first .. end - 1. */
+static posenc_status read_length(unit *u, int tuning, int64_t length, int first, int end, posenc_error *err)
+{
+    const int64_t per_pass = u->model->long_batch, all = u->plan->windows;
+    posenc_status status = POSENC_OK;
+    for (int64_t w = 0; w < all && !status; w += per_pass) {
+        const pe_batch batch = {.windows = u->windows,
+                                .B       = all - w < per_pass ? all - w : per_pass,
+                                .length  = length};
+        for (int64_t b = 0; b < batch.B; b++) /* windows of 16 L are those of 8 times 2 L */
+            u->windows[b] = pe_text_window(u->config->text, 2 * u->config->L, all, w + b);
+        status = pe_model_losses(u->model, u->losses, &batch, err);
+        for (int k = first; k < end && !status; k++)
+            write_bucket(u, tuning, k, w, &batch);
+        if (!status)
+            status = count_unit(u, err);
+    }
+    return status;
+}
+
+static posenc_status read_all(unit *u, int tuning, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    if (!(u->way->every_length))
+        return read_length(u, tuning, PE_FURTHEST * u->config->L, 0, PE_FAR_BUCKETS, err);
+    for (int k = 0; k < PE_FAR_BUCKETS && !status; k++)
+        status = read_length(u, tuning, pe_stats_bucket_edge(u->config->L, k + 1), k, k + 1, err);
+    return status;
+}
+
+/* ---------------------------------------------------------------- tuning -------------------- */
+
+static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, int *finite, posenc_error *err)
+{
+    double               loss;
+    const pe_run_config *c      = u->config;
+    const int64_t        length = pe_way_factor(u->factor) * c->L, rows = u->model->config.batch;
+    const pe_descent     descent = {u->plan->steps, u->plan->warmup, u->plan->learning_rate, c->weight_decay,
+                                    c->clip};
+    const pe_batch       batch   = {.windows = u->windows, .B = rows, .length = length};
+    /* draws that training did not use: number (step * rows + r) from c->steps * c->batch on */
+    pe_text_batch(u->windows, c->text, length, rows, c->seed, (c->steps * c->batch + rows - 1) / rows + step);
+    return pe_optimiser_descend(u->model, optimiser, &batch, &descent, step, &loss, finite, err);
+}
+
+/* *finite = 0 if it diverged. */
+static posenc_status tune_model(unit *u, int *finite, posenc_error *err)
+{
+    pe_optimiser *optimiser;
+    *finite              = 1;
+    posenc_status status = pe_optimiser_create(&optimiser, u->model->size, err);
+    for (int64_t step = 0; step < u->plan->steps && !status && *finite; step++) {
+        status = tune_step(u, optimiser, step, finite, err);
+        if (!status)
+            status = count_unit(u, err);
+    }
+    pe_optimiser_free(optimiser);
+    return status;
+}
+
+static posenc_status run_unit(const void *self, const pe_run_config *config, const pe_model *trained,
+                              int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
+                              posenc_error *err)
+{
+    const pe_extension_plan *p     = self;
+    unit                     u     = {.plan      = p,
+                                      .config    = config,
+                                      .trained   = trained,
+                                      .way       = &pe_ways[p->ways[number / PE_FACTORS]],
+                                      .number    = (int)(number / PE_FACTORS),
+                                      .factor    = (int)(number % PE_FACTORS),
+                                      .progress  = progress,
+                                      .numbers   = numbers,
+                                      .cancelled = cancelled};
+    const int                tunes = is_tuned(p, u.factor), copies = is_copy(p, number);
+    int                      finite = 1;
+    posenc_status            status = POSENC_OK;
+    if (copies)
+        memcpy(losses_at(&u, PE_UNTUNED, 0), numbers + pe_extension_offset(p, u.number, 0, PE_UNTUNED, 0),
+               (size_t)(PE_FAR_BUCKETS * p->windows) * sizeof *numbers);
+    if (!copies || tunes)
+        status = unit_create(&u, err);
+    if (!status && !copies)
+        status = read_all(&u, PE_UNTUNED, err);
+    if (!status && tunes)
+        status = tune_model(&u, &finite, err);
+    if (!status && tunes && finite) /* a loss that is not leaves its numbers NaN: a finding, not an error */
+        status = read_all(&u, PE_TUNED, err);
+    pe_model_free(u.model);
+    free(u.windows);
+    free(u.losses);
+    return status;
+}
+
+pe_run_followup pe_extension_followup(pe_extension_plan *plan)
+{
+    snprintf(plan->name, sizeof plan->name, "extension %s, %lld windows, %lld steps of %g after %lld",
+             pe_preset_extent_name(plan->extend), (long long)plan->windows, (long long)plan->steps,
+             plan->learning_rate, (long long)plan->warmup);
+    return (pe_run_followup){.name  = plan->name,
+                             .self  = plan,
+                             .units = plan->way_count * PE_FACTORS,
+                             .count = pe_extension_offset(plan, plan->way_count, 0, 0, 0),
+                             .work  = work_of,
+                             .unit  = run_unit};
+}

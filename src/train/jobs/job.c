@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* job.c: the runs of a comparison by number. Contract: job.h. */
+#include "train/jobs/job.h"
+
+#include "train/jobs/extension.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t text_jobs(const pe_compare *c)
+{
+    return c->count * c->config.preset.seeds;
+}
+
+int64_t pe_job_count(const pe_compare *c)
+{
+    return text_jobs(c) + pe_extension_runs(c->extension) + pe_suite_runs(c->suite);
+}
+
+pe_job pe_job_at(const pe_compare *c, int64_t job)
+{
+    const int64_t seeds = c->config.preset.seeds, own = text_jobs(c),
+                  on_text = own + pe_extension_runs(c->extension);
+    pe_job j              = {.seed = job % seeds};
+    if (job < on_text)
+        j.outcome = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
+    else
+        j.cell = pe_suite_run(c->suite, job - on_text, &j.seed);
+    pe_run_slot *run = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
+    j.label          = j.cell ? j.cell->label : j.outcome->label;
+    j.config         = j.cell ? j.cell->config : j.outcome->config;
+    j.result         = &run->result;
+    j.progress       = &run->progress;
+    j.ended          = &run->ended;
+    j.config.seed    = (uint64_t)j.seed + 1;
+    return j;
+}
+
+/* ---------------------------------------------------------------- saved and sent ------------ */
+
+posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
+{
+    *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
+    if (!k->identity)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to save a run");
+    pe_run_list(k, &job->config, job->result);
+    return POSENC_OK;
+}
+
+/* Arrays for a result that is not there yet. */
+static posenc_status prepare_result(pe_run_file *k, const pe_job *job, posenc_error *err)
+{
+    *k                         = (pe_run_file){0};
+    const posenc_status status = pe_run_result_create(job->result, &job->config, err);
+    return status ? status : pe_job_list(k, job, err);
+}
+
+/* More answers that are right than were asked for? */
+static posenc_status check_right(const pe_job *job, posenc_error *err)
+{
+    const pe_run_config *c = &job->config;
+    for (int64_t i = 0; c->task && i < PE_TASK_LENGTHS * c->sequences; i++) {
+        const int     length = (int)(i / c->sequences);
+        const int64_t count  = job->result->right[i];
+        if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
+            return pe_fail(err, POSENC_ERROR_FORMAT, "its right answers are not there");
+    }
+    return POSENC_OK;
+}
+
+/* A result that was filled in has ended; half of one goes. */
+static posenc_status finish_result(pe_run_file *k, const pe_job *job, posenc_status status, posenc_error *err)
+{
+    free(k->identity);
+    if (!status)
+        status = check_right(job, err);
+    if (status)
+        pe_run_result_free(job->result);
+    else
+        atomic_store(job->ended, 1 + POSENC_OK);
+    return status;
+}
+
+posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
+                          posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = prepare_result(&k, job, err);
+    if (!status)
+        status = pe_run_file_take(&k, set, prefix, path, err);
+    return finish_result(&k, job, status, err);
+}
+
+static size_t packed_size(const pe_run_file *k)
+{
+    size_t n = strlen(k->identity) + 1;
+    for (int i = 0; i < k->count; i++)
+        n += pe_run_file_bytes(&k->arrays[i]);
+    return n;
+}
+
+char *pe_job_pack(const pe_job *job, size_t *n)
+{
+    pe_run_file k;
+    if (pe_job_list(&k, job, NULL))
+        return NULL;
+    char *bytes = malloc(*n = packed_size(&k)), *at = bytes;
+    if (bytes)
+        at = stpcpy(bytes, k.identity) + 1;
+    for (int i = 0; i < k.count && bytes; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(at, k.arrays[i].tensor.data, pe_run_file_bytes(&k.arrays[i]));
+    free(k.identity);
+    return bytes;
+}
+
+posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = prepare_result(&k, job, err);
+    const char   *at     = bytes;
+    if (!status && (n != packed_size(&k) || memcmp(bytes, k.identity, strlen(k.identity) + 1)))
+        status = pe_fail(err, POSENC_ERROR_FORMAT,
+                         "compare: another process sent a run that it was not asked for; do all processes "
+                         "run the same program?");
+    if (!status)
+        at += strlen(k.identity) + 1;
+    for (int i = 0; i < k.count && !status; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(k.arrays[i].tensor.data, at, pe_run_file_bytes(&k.arrays[i]));
+    return finish_result(&k, job, status, err);
+}

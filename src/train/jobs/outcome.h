@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outcome.h: what a comparison holds, shared by those who train, judge and write it
+ *
+ * An outcome is one encoding with all its runs (one per seed) and what follows from them. Numbers that were
+ * not measured are NaN.
+ */
+#ifndef PE_TRAIN_OUTCOME_H
+#define PE_TRAIN_OUTCOME_H
+
+#include "train/jobs/preset.h"
+#include "train/run/run.h"
+#include "train/run/stats.h"
+#include "train/jobs/suite.h"
+#include "train/run/trained.h"
+
+enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+
+typedef struct pe_outcome {
+    char             label[PE_LONGEST_SPEC]; /* as it was asked for */
+    posenc_encoding *e;
+    int              is_plain; /* a name of the registry and nothing else: what the checks speak of */
+    int              is_bare;  /* no setting of the encoding is the caller's (but perhaps how rows enter) */
+    int              untrained_beyond; /* a learned row per position: beyond L none was ever trained */
+    pe_run_config    config;           /* except the seed, of every run */
+    pe_run_slot     *runs;             /* [seeds] */
+
+    /* From here on: set by pe_losses_measure once all runs have finished. */
+    int         is_complete, diverged;
+    double     *numbers;                  /* owned: all arrays below */
+    double     *window_means[PE_BUCKETS]; /* [seeds, windows] */
+    double      loss[PE_BUCKETS];         /* nats per byte, mean over windows and seeds */
+    double      ratio[PE_BUCKETS];        /* loss / loss at [L/2, L) */
+    double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
+    double     *training;           /* [steps] smoothed loss of the training batches */
+    int64_t     break_position;
+    const char *verdict;                     /* "extrapolates", "degrades", "breaks", "diverged" */
+    double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
+    double      seconds;                     /* training and evaluation, mean over seeds */
+    double
+        shift[PE_SHIFTS]; /* loss there - loss at position 0, of the seed where it is furthest from 0; NaN */
+    double     *near, *far;      /* [L], [8 L] attention weight by distance, mean over seeds (trained.h) */
+    int64_t     near_90, far_90; /* distance that holds 90 % of it; -1: not measured */
+    double     *truncated;       /* [seeds, windows] loss of the last bucket with a context of L */
+    pe_interval gain;            /* truncated - loss in that bucket; set by the comparison */
+    /* max |f(Px) - P f(x)| of the encoding by itself: pe_claims_measure */
+    double permuted, permuted_causal;
+    /* Set by the comparison of all outcomes. */
+    pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
+    int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
+} pe_outcome;
+
+/* An encoding that was asked for among others, and has no meaning in these models. */
+typedef struct pe_absent {
+    char label[PE_LONGEST_SPEC];
+    char reason[sizeof(((posenc_error *)0)->message)];
+} pe_absent;
+
+struct pe_compare {
+    pe_compare_config config;
+    pe_text           text;
+    uint64_t          fingerprint; /* of its bytes */
+    int               ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
+    pe_outcome       *outcomes;
+    int               count;
+    pe_absent        *absent; /* [absent_count] */
+    int               absent_count;
+    pe_suite         *suite; /* the tasks; NULL until they are known */
+    int *order[PE_BUCKETS];  /* [order_count] complete outcomes, best in that bucket first, then those that
+                                diverged: pe_losses_rank */
+    int                  order_count;
+    struct pe_extension *extension; /* models read further than they were trained; NULL until it is known */
+    int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
+    int64_t windows;
+    int64_t workers;
+    pe_bootstrap *bootstrap;
+    double       *properties; /* by row of claims.c; NULL: claims are not judged */
+    double        wall_seconds;
+
+    struct pe_store *store; /* DIR.partial; NULL without a directory */
+    char            *notes; /* lines about what was taken over from there; NULL: none */
+    char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+};
+
+/* Sizes of one window of 8 L, and the configuration of a run except its seed. */
+posenc_dims   pe_outcome_dims(const pe_preset *p);
+pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry);
+
+/* "predicts the next byte ..." and its short name, for whatever is written. */
+const char *pe_outcome_objective(int bidirectional);
+const char *pe_outcome_objective_text(int bidirectional);
+/* What bucket b is called, and the first position that belongs to it: every length starts at 0 where it is
+   read by itself, as it is where the model is bidirectional. */
+const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first);
+
+/* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
+enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
+
+/* Fills outcomes and absent from the list of SPECs. */
+posenc_status pe_outcome_list_create(pe_compare *c, posenc_error *err);
+void          pe_outcome_free(pe_outcome *o, int64_t seeds);
+
+/* The sentence of an error without who says it and without what to do, which speak to a programmer: "plan:
+   WHY; do this". */
+void pe_outcome_reason(char *reason, size_t n, const posenc_error *why);
+/* Its settings in full: the library's SPEC, and how rows enter where that is not the default. */
+void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o);
+/* Are its rows combined with the vectors of tokens, as those of an input encoding are unless they take their
+   place? */
+int pe_outcome_adds_rows(const pe_outcome *o);
+/* The outcome that differs from number i in adding what i concatenates, or -1. */
+int pe_outcome_added(const pe_compare *c, int i);
+
+#endif

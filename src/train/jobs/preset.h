@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preset.h: what is asked of a comparison: a preset, and what the caller changes or adds
+ */
+#ifndef PE_TRAIN_PRESET_H
+#define PE_TRAIN_PRESET_H
+
+#include "train/tasks/task.h"
+
+#include <posenc/posenc.h>
+#include <stdint.h>
+
+enum { PE_MOST_TASKS = 16 };
+
+/* Of the report; results.json and all else are in English. */
+typedef enum pe_language { PE_ENGLISH, PE_CHINESE } pe_language;
+
+/* How much is read further than it was trained (extension.h): PE_EXTENT_BRIEF tunes at f = 2 only. ORDER
+   extents (preset.c) */
+typedef enum pe_preset_extent { PE_EXTENT_NONE, PE_EXTENT_BRIEF, PE_EXTENT_FULL } pe_preset_extent;
+
+/* A task (task.h) that a preset trains on, and how long. */
+typedef struct pe_preset_task {
+    const char *name;
+    int64_t     steps, seeds;
+} pe_preset_task;
+
+typedef struct pe_preset {
+    const char *name, *summary;
+    const char *encodings;      /* SPECs, separated by commas */
+    const char *grid_encodings; /* further ones, only for tasks on a grid; NULL: none */
+    int64_t     steps, seeds, L, d_model, layers, heads, batch, warmup, windows;
+    double      learning_rate, weight_decay, clip;
+    /* Tasks: those of a run without another word, and what all of them have in common. */
+    pe_preset_task tasks[PE_MOST_TASKS];               /* ends with {0} */
+    int64_t        task_layers, task_batch, sequences; /* sequences: tested, of each length */
+    int            longest;                            /* tested length: PE_TASK_4 ... */
+    const char    *extension;  /* how much is extended: "none", "brief", "full"; NULL: "none" */
+    int64_t        tune_steps; /* of a tuning there */
+    int            claims;     /* 1: what introductions say is measured too */
+} pe_preset;
+
+enum { PE_PRESETS = 4 };
+extern const pe_preset pe_presets[PE_PRESETS];
+
+/* That of a name, or NULL. */
+const pe_preset *pe_preset_find(const char *name);
+
+typedef struct pe_compare_config {
+    pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
+    const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
+    int64_t              text_size;
+    const char          *text_name; /* for the report */
+    const char          *directory; /* NULL: nothing will be written */
+    int64_t              workers;   /* 0: one per processor, or one where several processes share the runs */
+    int                  resume;    /* 1: go on with what an earlier start has saved */
+    double               checkpoint_seconds; /* between two checkpoints of a run */
+    const char          *call;               /* the command that repeats it; NULL where there is none */
+    int                  bidirectional;      /* 1: hidden bytes from both sides instead of the next byte */
+    const char          *combine; /* for SPECs that do not say: "add", "concat", "add,concat"; NULL: "add" */
+    const char          *tasks;   /* "NAME,..." or "none"; NULL: the preset's */
+    int64_t              task_steps; /* of every task; 0: the preset's, or the task's own */
+    int64_t              task_seeds; /* of every task; 0: the preset's */
+    const char          *extension;  /* "none", "brief", "full"; NULL: the preset's */
+    int64_t              tune_steps; /* of every tuning there; 0: the preset's */
+    pe_language          language;   /* of report.html */
+} pe_compare_config;
+
+typedef struct pe_compare pe_compare;
+
+/* The words of a configuration, "en" and "brief"; ARGUMENT with those that there are for any other. */
+posenc_status pe_preset_read_language(pe_language *language, const char *word, posenc_error *err);
+const char   *pe_preset_language_code(pe_language language);
+posenc_status pe_preset_read_extent(pe_preset_extent *extent, const char *word, posenc_error *err);
+const char   *pe_preset_extent_name(pe_preset_extent extent);
+/* tasks [PE_MOST_TASKS] of a list, each at most once. */
+posenc_status pe_preset_read_tasks(const pe_task **tasks, int *count, const char *list, posenc_error *err);
+/* The tasks of a comparison: those of its list, or the preset's. */
+posenc_status pe_preset_choose_tasks(const pe_task **tasks, int *count, const pe_compare_config *config,
+                                     posenc_error *err);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * losses.c: from runs to losses per bucket, curves, ratios and ranks
+ *
+ * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the
+ * matrix [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
+ * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run
+ * that diverged has no such matrix: its numbers stay NaN and it has no rank.
+ *
+ * A bidirectional model has read each window at five lengths instead; its matrix holds, for every length, the
+ * same number in all columns from the length before, so that all this holds for it too. Nothing is smoothed
+ * then.
+ *
+ * Buckets differ in difficulty (text further on in a window is another text), so encodings are compared
+ * within a bucket only; a ratio compares two buckets and is compared with the ratio of an encoding that is
+ * known to carry on.
+ */
+#include "train/judge/judge.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BREAK_NATS 0.1
+#define SHARE      0.9 /* of the attention's weight */
+enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
+
+/* Classes by E_8. */
+static const struct {
+    double      most;
+    const char *name;
+} classes[] = {{1.1, "extrapolates"}, {1.4, "degrades"}, {INFINITY, "breaks"}};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One block for all arrays: NaN, except weights, which are added up. Begins with space for two curves of
+   steps or positions. */
+static int allocate_numbers(pe_outcome *o, int64_t seeds)
+{
+    const pe_run_config *c     = &o->config;
+    const int64_t        means = seeds * c->windows, far = PE_REACH * c->L, space = 2 * larger(far, c->steps);
+    const int64_t        count = space + (PE_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
+    free(o->numbers); /* measured again: tests do that */
+    double *at = o->numbers = malloc((size_t)count * sizeof *at);
+    for (int64_t i = 0; at && i < count; i++)
+        at[i] = NAN;
+    if (!at)
+        return 0;
+    o->truncated = at + space;
+    for (int b = 0; b < PE_BUCKETS; b++)
+        o->window_means[b] = o->truncated + (b + 1) * means;
+    o->curve    = o->truncated + (PE_BUCKETS + 1) * means;
+    o->low      = seeds > 1 ? o->curve + far : NULL;
+    o->high     = seeds > 1 ? o->curve + 2 * far : NULL;
+    o->far      = o->curve + 3 * far;
+    o->near     = o->far + far;
+    o->training = o->near + c->L;
+    for (int64_t t = 0; t < far + c->L; t++)
+        o->far[t] = 0;
+    return 1;
+}
+
+static void measure_buckets(pe_outcome *o, int64_t seeds)
+{
+    const int64_t windows = o->config.windows;
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        for (int64_t s = 0; s < seeds; s++)
+            pe_stats_bucket_means(o->window_means[b] + s * windows, o->runs[s].result.window_loss, windows,
+                                  o->config.L, b);
+        o->loss[b] = pe_stats_mean(o->window_means[b], seeds * windows);
+    }
+    for (int b = 0; b < PE_BUCKETS; b++)
+        o->ratio[b] = o->loss[b] / o->loss[PE_AT_L];
+}
+
+/* Mean over the windows of each run, by position, smoothed; over the seeds their mean, least and largest. */
+static void measure_curve(pe_outcome *o, int64_t seeds)
+{
+    const int64_t n = PE_REACH * o->config.L, windows = o->config.windows, part = o->config.L / SMOOTH_PART;
+    double       *raw = o->numbers, *smooth = raw + n;
+    for (int64_t s = 0; s < seeds; s++) {
+        for (int64_t p = 0; p < n; p++) {
+            double sum = 0;
+            for (int64_t w = 0; w < windows; w++)
+                sum += (double)o->runs[s].result.window_loss[w * n + p];
+            raw[p] = sum / (double)windows;
+        }
+        pe_stats_smooth(smooth, raw, n, o->config.bidirectional ? 1 : larger(1, part));
+        for (int64_t p = 0; p < n; p++) {
+            o->curve[p] = (s ? o->curve[p] : 0) + smooth[p] / (double)seeds;
+            if (seeds > 1) {
+                o->low[p]  = fmin(smooth[p], o->low[p]); /* fmin ignores the NaN that was there */
+                o->high[p] = fmax(smooth[p], o->high[p]);
+            }
+        }
+    }
+}
+
+static void measure_training(pe_outcome *o, int64_t seeds)
+{
+    const int64_t n    = o->config.steps;
+    double       *mean = o->numbers;
+    for (int64_t i = 0; i < n; i++) {
+        mean[i] = 0;
+        for (int64_t s = 0; s < seeds; s++)
+            mean[i] += (double)o->runs[s].result.train_loss[i] / (double)seeds;
+    }
+    pe_stats_smooth(o->training, mean, n, larger(1, n / TRAINING_PART));
+}
+
+/* What runs measured of their trained models (trained.h). Weights are averaged over seeds. Of the shifts that
+   of the seed stands there which notices it most: a claim of zero must hold for each. Losses with a truncated
+   context stay separate by seed and window, as their differences are paired. */
+static void copy_seed(pe_outcome *o, int64_t s, int64_t seeds)
+{
+    const pe_run_config    *c       = &o->config;
+    const pe_trained_layout at      = pe_trained_lay_out(c);
+    const float            *numbers = o->runs[s].result.trained;
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!(fabs((double)numbers[at.shift + i]) <= fabs(o->shift[i])))
+            o->shift[i] = (double)numbers[at.shift + i];
+    for (int64_t t = 0; t < c->L; t++)
+        o->near[t] += (double)numbers[at.near + t] / (double)seeds;
+    for (int64_t t = 0; t < PE_REACH * c->L; t++)
+        o->far[t] += (double)numbers[at.far + t] / (double)seeds;
+    for (int64_t w = 0; w < c->windows; w++)
+        o->truncated[s * c->windows + w] = (double)numbers[at.truncated + w];
+}
+
+static void copy_trained(pe_outcome *o, int64_t seeds)
+{
+    for (int i = 0; i < PE_SHIFTS; i++)
+        o->shift[i] = 0;
+    for (int64_t s = 0; s < seeds; s++)
+        copy_seed(o, s, seeds);
+    o->near_90 = pe_trained_distance(o->near, o->config.L, SHARE);
+    o->far_90  = pe_trained_distance(o->far, PE_REACH * o->config.L, SHARE);
+}
+
+posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
+{
+    if (!pe_run_all_ended(o->runs, seeds))
+        return POSENC_OK;
+    if (!allocate_numbers(o, seeds))
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the results of %s", o->label);
+    measure_buckets(o, seeds);
+    measure_curve(o, seeds);
+    measure_training(o, seeds);
+    copy_trained(o, seeds);
+    for (int64_t s = 0; s < seeds; s++) {
+        o->diverged |= o->runs[s].result.diverged;
+        o->cosine_before += o->runs[s].result.cosine_before / (double)seeds;
+        o->cosine_after += o->runs[s].result.cosine_after / (double)seeds;
+        o->seconds += (o->runs[s].result.train_seconds + o->runs[s].result.eval_seconds) / (double)seeds;
+    }
+    o->break_position =
+        pe_stats_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
+    int class = 0;
+    while (o->ratio[PE_AT_8L] > classes[class].most)
+        class ++;
+    o->verdict     = o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[class].name;
+    o->is_complete = 1;
+    return POSENC_OK;
+}
+
+double pe_losses_largest_shift(const pe_outcome *o)
+{
+    double largest = NAN;
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!isnan(o->shift[i]))
+            largest = isnan(largest) ? fabs(o->shift[i]) : fmax(largest, fabs(o->shift[i]));
+    return largest;
+}
+
+/* ---------------------------------------------------------------- among encodings ----------- */
+
+pe_interval pe_losses_difference(const pe_compare *c, int a, int b, int bucket)
+{
+    return pe_stats_bootstrap_difference(c->bootstrap, c->outcomes[a].window_means[bucket],
+                                         c->outcomes[b].window_means[bucket]);
+}
+
+/* Loss in a bucket, NaN for what has no rank. */
+static double ranked_loss(const pe_outcome *o, int bucket)
+{
+    return o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
+}
+
+static void fill_means(double *means, const pe_compare *c, int bucket)
+{
+    for (int i = 0; i < c->count; i++)
+        means[i] = ranked_loss(&c->outcomes[i], bucket);
+}
+
+/* c->order, and from it the reference. */
+static void order_outcomes(pe_compare *c, double *means)
+{
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        c->order_count = 0;
+        c->order[b]    = c->order[0] + b * c->count;
+        for (int i = 0; i < c->count; i++)
+            if (c->outcomes[i].is_complete)
+                c->order[b][c->order_count++] = i;
+        fill_means(means, c, b);
+        pe_stats_sort(c->order[b], means, c->order_count);
+    }
+    const int best = c->order_count ? c->order[PE_AT_L][0] : -1;
+    c->reference   = best >= 0 && !isnan(ranked_loss(&c->outcomes[best], PE_AT_L)) ? best : -1;
+}
+
+typedef struct bucket_ranking {
+    const pe_compare *c;
+    int               bucket;
+} bucket_ranking;
+
+/* Is the interval of the difference clear of zero? */
+static int differs(void *self, int better, int worse)
+{
+    const bucket_ranking *j = self;
+    const pe_interval     d = pe_losses_difference(j->c, worse, better, j->bucket);
+    return d.low > 0;
+}
+
+static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
+{
+    bucket_ranking j = {c, bucket};
+    fill_means(means, c, bucket);
+    pe_stats_rank(ranks, means, c->count, differs, &j);
+    for (int i = 0; i < c->count; i++) {
+        pe_outcome *o   = &c->outcomes[i];
+        o->rank[bucket] = ranks[i];
+        if (bucket == PE_AT_8L)
+            o->gain = o->truncated
+                          ? pe_stats_bootstrap_difference(c->bootstrap, o->truncated, o->window_means[bucket])
+                          : (pe_interval){NAN, NAN, NAN};
+        o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
+        if (c->reference >= 0 && !isnan(means[i]))
+            o->difference[bucket] = pe_losses_difference(c, i, c->reference, bucket);
+    }
+}
+
+posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
+{
+    double *means = malloc((size_t)c->count * sizeof *means);
+    int    *ranks = malloc((size_t)c->count * sizeof *ranks);
+    free(c->order[0]);
+    c->order[0]      = malloc((size_t)c->count * PE_BUCKETS * sizeof *c->order[0]);
+    const int enough = means && ranks && c->order[0];
+    if (enough)
+        order_outcomes(c, means);
+    for (int b = 0; enough && b < PE_BUCKETS; b++)
+        rank_bucket(c, b, means, ranks);
+    free(means);
+    free(ranks);
+    return enough ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the ranks");
+}
+
+/* ---------------------------------------------------------------- models read further ------- */
+
+/* Every way reads the same windows, and its model starts from the same seed's trained one, so differences are
+   taken window by window and seed by seed, as between encodings. */
+
+/* Of way, factor and tuning in a bucket: [seeds, windows]. */
+static double *means_at(const pe_extension *x, pe_losses_reading r, int bucket)
+{
+    const int64_t at =
+        ((int64_t)(r.way * PE_FACTORS + r.factor) * PE_TUNINGS + r.tuning) * PE_FAR_BUCKETS + bucket;
+    return x->means + at * x->seeds * x->windows;
+}
+
+/* What one run says about the way that is number k of its family. */
+static void copy_way(pe_extension *x, const pe_extension_plan *p, int k, const float *numbers, int64_t seed)
+{
+    for (int f = 0; f < PE_FACTORS; f++)
+        for (int t = 0; t < PE_TUNINGS; t++)
+            for (int b = 0; b < PE_FAR_BUCKETS; b++) {
+                const float *from = numbers + pe_extension_offset(p, k, f, t, b);
+                double      *to   = means_at(x, (pe_losses_reading){p->ways[k], f, t}, b) + seed * x->windows;
+                for (int64_t w = 0; w < x->windows; w++)
+                    to[w] = (double)from[w];
+            }
+}
+
+posenc_status pe_losses_measure_extension(pe_extension *x, posenc_error *err)
+{
+    const int64_t n = PE_WAYS * PE_FACTORS * PE_TUNINGS * PE_FAR_BUCKETS * x->seeds * x->windows;
+    if (x->count == 0)
+        return POSENC_OK;
+    free(x->means);
+    x->means = malloc((size_t)n * sizeof *x->means);
+    if (!x->means)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the losses of extended models");
+    for (int64_t i = 0; i < n; i++)
+        x->means[i] = NAN;
+    for (int f = 0; f < x->count; f++)
+        for (int64_t s = 0; pe_run_all_ended(x->outcomes[f].runs, x->seeds) && s < x->seeds; s++)
+            for (int k = 0; k < x->plans[f].way_count; k++)
+                copy_way(x, &x->plans[f], k, x->outcomes[f].runs[s].result.followup, s);
+    return POSENC_OK;
+}
+
+double pe_losses_extended(const pe_extension *x, pe_losses_reading r, int bucket)
+{
+    return x->means ? pe_stats_mean(means_at(x, r, bucket), x->seeds * x->windows) : NAN;
+}
+
+int pe_losses_has_extended(const pe_extension *x, pe_losses_reading r)
+{
+    return isfinite(pe_losses_extended(x, r, PE_AT_L));
+}
+
+pe_interval pe_losses_extended_difference(const pe_extension *x, pe_losses_reading a, pe_losses_reading b,
+                                          int bucket)
+{
+    return pe_stats_bootstrap_difference(x->bootstrap, means_at(x, a, bucket), means_at(x, b, bucket));
+}
+
+pe_losses_reading pe_losses_nothing_done(int way)
+{
+    return (pe_losses_reading){pe_way_first(way), 0, PE_UNTUNED};
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report.c: the comparison as one self-contained page
+ *
+ * Order of a reader's questions: the answer, what was run, the table, the pictures, whether to believe it
+ * (checks), the encodings one by one, what papers found, how to read it, how to repeat it. Everything is in
+ * the file: style, drawings, text. Whoever has JavaScript gets coordinates and curves that can be switched
+ * off; whoever has not, or prints, loses nothing else. Prose and style stand in report.html.
+ *
+ * Colours are those of Okabe and Ito (src/plot/colours.c) or one hue from light to dark, and never the only
+ * sign: curves differ in dashes too, cells have numbers, verdicts words. On paper everything is black on
+ * white and what was folded up is open; on a phone wide tables scroll by themselves and the page does not.
+ */
+#include "train/report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- sections ------------------ */
+
+/* The drawing of that name between two parts of the template, "NAME" and "NAME caption"; nothing where it was
+   not measured. */
+static void write_drawing(pe_page *page, const pe_gallery *g, const char *name)
+{
+    const pe_exhibit *x = pe_gallery_find(g, name);
+    char              caption[64];
+    if (!x)
+        return;
+    pe_html_part(page, name);
+    pe_gallery_draw(page->to, x);
+    snprintf(caption, sizeof caption, "%s caption", name);
+    pe_html_part(page, caption);
+}
+
+/* A value that only says yes, where it is not empty. */
+static void set_flag(pe_page *page, const char *name, int is)
+{
+    pe_html_set(page, name, "%s", is ? "yes" : "");
+}
+
+/* What parts of the template speak of. */
+static void set_values(pe_page *page, const pe_compare *c)
+{
+    const pe_preset *p = &c->config.preset;
+    char             text[48];
+    const struct {
+        const char *name;
+        int64_t     n;
+    } numbers[] = {{"steps", p->steps},
+                   {"encodings", c->count},
+                   {"layers", p->layers},
+                   {"width", p->d_model},
+                   {"heads", p->heads},
+                   {"batch", p->batch},
+                   {"L", p->L},
+                   {"smooth", p->L / 8},
+                   {"windows", c->windows},
+                   {"reach", PE_REACH * p->L},
+                   {"bytes", c->text.size},
+                   {"thousand",
+                    c->reference >= 0 ? c->outcomes[c->reference].runs[0].result.parameters / 1000 : 0}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        pe_html_set(page, numbers[i].name, "%lld", (long long)numbers[i].n);
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"lang", pe_preset_language_code(c->config.language)},
+                 {"text", c->config.text_name},
+                 {"answer", c->answer},
+                 {"warning", c->warning},
+                 {"objective", pe_outcome_objective_text(c->config.bidirectional)},
+                 {"call", c->config.call ? c->config.call : ""},
+                 {"version", posenc_version()},
+                 {"machine", c->machine},
+                 {"isa", posenc_isa()}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        pe_html_set(page, texts[i].name, "%s", texts[i].text);
+    if (p->seeds > 1)
+        pe_html_set(page, "seeds", "%lld", (long long)p->seeds);
+    else
+        set_flag(page, "seeds", 0);
+    pe_html_set(page, "trained", "%s", pe_html_count(text, p->seeds, "seed"));
+    pe_html_set(page, "workers", "%s", pe_html_count(text, c->workers, "worker"));
+    pe_html_set(page, "seconds", "%.0f", c->wall_seconds);
+    pe_html_set(page, "cosine", "%.3f", pe_stats_random_cosine(p->d_model));
+    pe_html_set(page, "cosine_512", "%.3f", pe_stats_random_cosine(512));
+    set_flag(page, "bidirectional", c->config.bidirectional);
+    set_flag(page, "tasks", c->suite->task_count > 0);
+    set_flag(page, "extension", c->extension && c->extension->count && c->extension->means);
+    set_flag(page, "claims", c->properties != NULL);
+}
+
+static void write_meanings(FILE *to, const pe_table *t)
+{
+    fputs("<dl>\n", to);
+    for (int k = 0; k < t->column_count; k++) {
+        pe_html_element(to, "dt", "%s", t->columns[k].head);
+        pe_html_element(to, "dd", "%s", t->columns[k].meaning);
+    }
+    fputs("</dl></details>\n", to);
+}
+
+static void write_results(pe_page *page, const pe_compare *c)
+{
+    pe_table t;
+    pe_html_part(page, "results");
+    if (pe_summary_table(c, &t, NULL))
+        return;
+    pe_html_table(page->to, &t, "", 0);
+    pe_html_notes(page->to, t.notes);
+    pe_html_part(page, "more");
+    pe_html_table(page->to, &t, "", 1);
+    write_meanings(page->to, &t);
+    pe_table_free(&t);
+}
+
+/* Adding against concatenating, with the argument that adding is defended by. */
+static void write_entries(pe_page *page, const pe_compare *c)
+{
+    pe_table t;
+    int      is_plain;
+    if (pe_summary_entries(c, &t, &is_plain, NULL))
+        return;
+    if (t.row_count > 0) {
+        set_flag(page, "plain", is_plain);
+        pe_html_part(page, "entries");
+        pe_html_table(page->to, &t, "", 1);
+        pe_html_part(page, "sum");
+        write_meanings(page->to, &t);
+    }
+    pe_table_free(&t);
+}
+
+/* ---------------------------------------------------------------- trained models ------------ */
+
+#define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
+
+enum { RATIOS = 1, CLASS = 4, BREAK, GAIN, NEAR, FAR, SHIFTS, COLUMNS = SHIFTS + PE_SHIFTS };
+
+/* A dash where it was not measured. */
+static void put_distance(pe_table *t, int row, int column, int64_t distance)
+{
+    pe_table_number(t, row, column, "%.0f", distance < 0 ? NAN : (double)distance);
+}
+
+/* Round-off of sums in float is no finding. */
+static void put_shift(pe_table *t, int row, int column, double x)
+{
+    if (fabs(x) > 0 && fabs(x) < LEAST_SHIFT)
+        pe_table_set(t, row, column, "<%g", LEAST_SHIFT);
+    else
+        pe_table_number(t, row, column, fabs(x) > 0 ? "%+.4f" : "%.0f", isfinite(x) ? x : NAN);
+}
+
+static void put_trained(pe_table *t, int row, const pe_outcome *o)
+{
+    pe_table_text(t, row, 0, o->label);
+    for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
+        pe_table_number(t, row, RATIOS + b - PE_AT_2L, "%.2f", isfinite(o->ratio[b]) ? o->ratio[b] : NAN);
+    pe_table_text(t, row, CLASS, o->verdict);
+    put_distance(t, row, BREAK, o->break_position + 1);
+    if (isfinite(o->gain.value))
+        pe_table_set(t, row, GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
+    else
+        pe_table_text(t, row, GAIN, "-");
+    put_distance(t, row, NEAR, o->near_90);
+    put_distance(t, row, FAR, o->far_90);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        put_shift(t, row, SHIFTS + i, o->shift[i]);
+}
+
+/* One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more
+   context (gain), how far back it looks (attention), and whether it notices where a text begins (shift). */
+static void write_trained(pe_page *page, const pe_compare *c, const pe_gallery *g)
+{
+    static const pe_column_group groups[]       = {{RATIOS, 4, "loss beyond L / at L"},
+                                                   {NEAR, 2, "90 % of the weight within"},
+                                                   {SHIFTS, PE_SHIFTS, "change of loss from position"}};
+    pe_column                    heads[COLUMNS] = {{"encoding", NULL, 1, 0},
+                                                   {"E_2", NULL, 0, 0},
+                                                   {"E_4", NULL, 0, 0},
+                                                   {"E_8", NULL, 0, 0},
+                                                   {"class", NULL, 1, 0},
+                                                   {"breaks at", NULL, 0, 0},
+                                                   {"gain of 8 L over L", NULL, 0, 0},
+                                                   {"at L", NULL, 0, 0},
+                                                   {"at 8 L", NULL, 0, 0}};
+    char                         from[PE_SHIFTS][24];
+    pe_table                     t;
+    const int                    n = c->config.bidirectional ? 0 : c->order_count;
+    for (int i = 0; i < PE_SHIFTS; i++) {
+        snprintf(from[i], sizeof from[i], "%lld", (long long)pe_trained_shift_at(c->config.preset.L, i));
+        heads[SHIFTS + i] = (pe_column){.head = from[i]};
+    }
+    if (n > 0 && !pe_table_open(&t, heads, COLUMNS, n, NULL)) {
+        t.groups      = groups;
+        t.group_count = sizeof groups / sizeof *groups;
+        for (int i = 0; i < n; i++)
+            put_trained(&t, i, &c->outcomes[c->order[PE_AT_L][i]]);
+        pe_html_part(page, "trained");
+        pe_html_table(page->to, &t, "", 1);
+        pe_html_part(page, "trained columns");
+        write_drawing(page, g, "attention");
+        pe_table_free(&t);
+    }
+}
+
+/* ---------------------------------------------------------------- the page ------------------ */
+
+static void write_checks(pe_page *page, const pe_compare *c)
+{
+    static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
+    pe_table                 t;
+    if (pe_summary_checks(c, &t, 1, NULL))
+        return;
+    for (pe_verdict v = PE_PASSED; v <= PE_NOT_APPLICABLE; v++) {
+        int count = 0;
+        for (int row = 0; row < t.row_count; row++)
+            count += pe_table_at(&t, row, 2)->kind == pe_claims_verdict_name(v);
+        pe_html_set(page, counted[v], "%lld", (long long)count);
+    }
+    pe_html_part(page, "checks");
+    pe_html_table(page->to, &t, "stack", 1);
+    pe_table_free(&t);
+}
+
+void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    pe_page page = {.to = to};
+    pe_words_speak(c->config.language);
+    set_values(&page, c);
+    pe_html_part(&page, "head");
+    pe_gallery_script(to, g);
+    pe_html_part(&page, "answer");
+    pe_html_part(&page, "run");
+    write_results(&page, c);
+    write_entries(&page, c);
+    write_drawing(&page, g, "length");
+    write_drawing(&page, g, "loss");
+    write_drawing(&page, g, "training");
+    write_trained(&page, c, g);
+    pe_report_tasks(&page, c->suite);
+    pe_report_extension(&page, c);
+    write_checks(&page, c);
+    pe_report_cards(&page, c, g);
+    pe_report_papers(&page, c);
+    pe_report_claims(&page, c);
+    pe_html_part(&page, "reading");
+    pe_words_speak(PE_ENGLISH);
+}

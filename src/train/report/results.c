@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * results.c: the directory of a comparison: numbers as JSON and CSV, pictures, the report
+ *
+ * results.json holds everything that was measured, with the settings that reproduce it; what was not measured
+ * is null. Times, machine and the words of the call are kept apart under "time", because they are all that
+ * two runs may differ in that ask for the same, whatever their threads, interruptions and directories.
+ * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one
+ * row per task, encoding, seed and length. The report comes last, and the directory is renamed into place
+ * when all is there.
+ */
+#include "train/jobs/directory.h"
+#include "base/status.h"
+#include "train/jobs/job.h"
+#include "train/report/report.h"
+#include "train/jobs/store.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <posenc/files.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 9, FIXED_FILES = 6 };
+
+static json_t *number_json(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *interval_json(pe_interval d)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", number_json(d.value), "low", number_json(d.low), "high",
+                     number_json(d.high));
+}
+
+static json_t *numbers(const double *x, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; x && i < n; i++)
+        json_array_append_new(array, number_json(x[i]));
+    return array;
+}
+
+static json_t *settings_json(const pe_compare *c)
+{
+    const pe_preset *p = &c->config.preset;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                     "objective", pe_outcome_objective(c->config.bidirectional), "steps",
+                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model",
+                     (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads,
+                     "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate",
+                     p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
+}
+
+static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array = json_array();
+    const int64_t L     = c->config.preset.L;
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        int64_t     first;
+        const char *name = pe_outcome_bucket(o, b, &first);
+        json_array_append_new(array,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
+                                        (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1),
+                                        "loss", number_json(o->loss[b]), "ratio", number_json(o->ratio[b]),
+                                        "to_reference", interval_json(o->difference[b]), "rank", o->rank[b],
+                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+    }
+    return array;
+}
+
+static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array   = json_array();
+    const int64_t windows = o->config.windows;
+    for (int64_t s = 0; s < c->config.preset.seeds; s++) {
+        json_t *loss = json_array();
+        for (int b = 0; b < PE_BUCKETS; b++)
+            json_array_append_new(loss,
+                                  number_json(pe_stats_mean(o->window_means[b] + s * windows, windows)));
+        json_array_append_new(
+            array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
+                             o->runs[s].result.diverged, "loss", loss, "time", "train_seconds",
+                             o->runs[s].result.train_seconds, "eval_seconds", o->runs[s].result.eval_seconds,
+                             "bytes_per_second", o->runs[s].result.tokens_per_second));
+    }
+    return array;
+}
+
+/* How rows enter, and the angle of the vectors that are combined; null where no rows are combined with them.
+ */
+static json_t *entry_json(const pe_outcome *o)
+{
+    if (!pe_outcome_adds_rows(o))
+        return json_null();
+    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine",
+                     pe_spec_combine_name(o->config.entry.combine), "inject",
+                     pe_spec_inject_name(o->config.entry.inject), "token_position_cosine", "random",
+                     number_json(pe_stats_random_cosine(o->config.d_model)), "before",
+                     number_json(o->cosine_before), "after", number_json(o->cosine_after));
+}
+
+/* Concatenated against added, in each bucket; null where the sum was not trained too. */
+static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
+{
+    const int i = (int)(o - c->outcomes), sum = pe_outcome_added(c, i);
+    if (sum < 0 || o->diverged || c->outcomes[sum].diverged)
+        return json_null();
+    json_t *array = json_array();
+    for (int b = 0; b < PE_BUCKETS; b++)
+        json_array_append_new(array, interval_json(pe_losses_difference(c, i, sum, b)));
+    return array;
+}
+
+/* A number that was not measured is null. */
+static json_t *shifts_json(const pe_outcome *o)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < PE_SHIFTS; i++)
+        json_array_append_new(array, json_pack("{s:I, s:o}", "first_position",
+                                               (json_int_t)pe_trained_shift_at(o->config.L, i), "loss_change",
+                                               number_json(o->shift[i])));
+    return array;
+}
+
+static json_t *distance_json(int64_t distance)
+{
+    return distance < 0 ? json_null() : json_integer(distance);
+}
+
+static json_t *trained_json(const pe_outcome *o)
+{
+    const int64_t L = o->config.L;
+    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
+                     "gain_over_truncated_context", interval_json(o->gain), "attention_weight",
+                     "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
+                     distance_json(o->far_90), "weight_by_distance_at_L", numbers(o->near, L),
+                     "weight_by_distance_at_8L", numbers(o->far, PE_REACH * L));
+}
+
+static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
+                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
+                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "class",
+                  o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_object_set_new(json, "entry", entry_json(o));
+    json_object_set_new(json, "to_sum", to_sum_json(c, o));
+    json_object_set_new(json, "buckets", buckets_json(c, o));
+    json_object_set_new(json, "runs", runs_json(c, o));
+    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : trained_json(o));
+    json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
+    json_object_set_new(json, "training", numbers(o->training, o->config.steps));
+    return json;
+}
+
+/* ---------------------------------------------------------------- tasks --------------------- */
+
+/* A task says what was asked and at which sizes; below it stands every encoding, with rates, their intervals
+   and the loss at each length, or with the reason why it does not take part. Seeds are listed one by one, so
+   that their spread is seen. */
+static json_t *length_json(const pe_cell *cell, int length)
+{
+    json_t *seeds = json_array();
+    for (int64_t s = 0; s < cell->seeds; s++)
+        json_array_append_new(seeds, number_json(pe_rates_accuracy(cell, s, length)));
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "length", pe_task_length_name(length), "n",
+                     (json_int_t)pe_task_size(cell->task, length), "accuracy",
+                     interval_json(cell->accuracy[length]), "exact_match", interval_json(cell->exact[length]),
+                     "loss", number_json(cell->loss[length]), "accuracy_by_seed", seeds);
+}
+
+/* Why it does not take part; or what came out; or nothing, where it did not finish. */
+static json_t *cell_json(const pe_cell *cell)
+{
+    if (cell->reason[0])
+        return json_pack("{s:s, s:s}", "encoding", cell->label, "does_not_apply", cell->reason);
+    if (!cell->is_complete)
+        return NULL;
+    json_t *lengths = json_array();
+    for (int i = 0; i <= cell->config.longest; i++)
+        if (pe_task_size(cell->task, i))
+            json_array_append_new(lengths, length_json(cell, i));
+    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:i, s:o, s:{s:f}}", "encoding", cell->label,
+                     "spec", cell->spec, "diverged", cell->diverged, "parameters",
+                     (json_int_t)cell->runs[0].result.parameters, "encoding_parameters",
+                     (json_int_t)cell->runs[0].result.encoding_parameters, "lowest_training_loss",
+                     number_json(cell->lowest_loss), "beyond_L", number_json(cell->beyond), "rank",
+                     cell->rank, "lengths", lengths, "time", "seconds", cell->seconds);
+}
+
+static json_t *task_json(const pe_suite *suite, int index)
+{
+    const pe_task       *task  = suite->tasks[index];
+    const pe_run_config *c     = &pe_suite_cell(suite, index, 0)->config;
+    json_t              *cells = json_array();
+    for (int l = 0; l < suite->label_count; l++) {
+        json_t *cell = cell_json(pe_suite_cell(suite, index, suite->order[l]));
+        if (cell)
+            json_array_append_new(cells, cell);
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "task", task->name,
+                     "title", task->title, "attention", task->full ? "full" : "causal", "L",
+                     (json_int_t)task->L, "least_n", (json_int_t)task->least, "tokens_at_L",
+                     (json_int_t)pe_task_tokens(task, task->L), "steps", (json_int_t)c->steps, "batch",
+                     (json_int_t)c->batch, "layers", (json_int_t)c->layers, "sequences",
+                     (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
+}
+
+/* ---------------------------------------------------------------- extension, claims --------- */
+
+static json_t *extended_bucket_json(const pe_extension *x, pe_losses_reading s, int bucket)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(bucket), "first",
+                     (json_int_t)pe_stats_bucket_edge(x->L, bucket), "end",
+                     (json_int_t)pe_stats_bucket_edge(x->L, bucket + 1), "loss",
+                     number_json(pe_losses_extended(x, s, bucket)), "to_nothing_done",
+                     interval_json(
+                         pe_losses_extended_difference(x, s, pe_losses_nothing_done(s.way), bucket)));
+}
+
+/* null where it was not read, as what was not tuned. */
+static json_t *extended_json(const pe_extension *x, pe_losses_reading s)
+{
+    if (!pe_losses_has_extended(x, s))
+        return json_null();
+    json_t *array = json_array();
+    for (int b = 0; b < PE_FAR_BUCKETS; b++)
+        json_array_append_new(array, extended_bucket_json(x, s, b));
+    return array;
+}
+
+static json_t *factors_json(const pe_extension *x, int way)
+{
+    json_t *array = json_array();
+    for (int f = 0; f < PE_FACTORS; f++)
+        json_array_append_new(array,
+                              json_pack("{s:I, s:o, s:o}", "factor", (json_int_t)pe_way_factor(f), "untuned",
+                                        extended_json(x, (pe_losses_reading){way, f, PE_UNTUNED}), "tuned",
+                                        extended_json(x, (pe_losses_reading){way, f, PE_TUNED})));
+    return array;
+}
+
+static json_t *extension_json(const pe_extension *x)
+{
+    json_t *ways = json_array();
+    if (!x || !x->count)
+        return json_pack("{s:s, s:o}", "reason", x && x->reason[0] ? x->reason : "not asked for", "schedules",
+                         ways);
+    for (int i = 0; i < PE_WAYS; i++) {
+        const pe_way *w = &pe_ways[i];
+        json_array_append_new(ways, json_pack("{s:s, s:s, s:s, s:o}", "family", w->family, "schedule",
+                                              w->name, "what", w->what, "factors", factors_json(x, i)));
+    }
+    const pe_extension_plan *p = &x->plans[0];
+    return json_pack("{s:s, s:I, s:{s:I, s:I, s:f}, s:o}", "extent", pe_preset_extent_name(p->extend),
+                     "windows", (json_int_t)x->windows, "tuning", "steps", (json_int_t)p->steps, "warmup",
+                     (json_int_t)p->warmup, "learning_rate", p->learning_rate, "schedules", ways);
+}
+
+static json_t *claims_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int k = 0; c->properties && k < pe_claims_count(); k++) {
+        const char *tutorials, *said;
+        int         count;
+        json_t     *list = json_array();
+        said             = pe_claims_said(k, &tutorials, &count);
+        for (int i = 0; i < count; i++) {
+            const pe_evidence e = pe_claims_evidence(c, k, i);
+            json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
+                                                  "of", e.of, "value", number_json(e.value), "low",
+                                                  number_json(e.low), "high", number_json(e.high), "must_be",
+                                                  e.at_least ? "at least" : "at most", "limit", e.limit,
+                                                  "verdict", pe_claims_holds_name(e.holds)));
+        }
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
+                                               "verdict", pe_claims_holds_name(pe_claims_judge(c, k)),
+                                               "evidence", list));
+    }
+    return array;
+}
+
+/* ---------------------------------------------------------------- the file ------------------ */
+
+static json_t *checks_json(const pe_compare *c)
+{
+    pe_check_result all[PE_MOST_CHECKS];
+    json_t         *array = json_array();
+    const int       count = pe_claims_check(all, c);
+    for (const pe_check_result *r = all; r < all + count; r++)
+        json_array_append_new(array,
+                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r->number, "applicable",
+                                        r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
+                                        "expected", r->claim, "found", r->found));
+    return array;
+}
+
+/* The files of the directory: what a later call may replace. */
+static json_t *files_json(const pe_gallery *g)
+{
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+                                                   "tasks.csv",     PE_RUNS_NAME,  "report.html"};
+    json_t                  *files              = json_array();
+    for (int i = 0; i < FIXED_FILES; i++)
+        json_array_append_new(files, json_string(fixed[i]));
+    for (int i = 0; g && i < g->count; i++) {
+        json_array_append_new(files, json_sprintf("%s.svg", g->items[i].name));
+        json_array_append_new(files, json_sprintf("%s.png", g->items[i].name));
+    }
+    return files;
+}
+
+static json_t *encodings_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < c->order_count; i++)
+        json_array_append_new(array, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
+    return array;
+}
+
+static json_t *results_json(const pe_compare *c, const pe_gallery *g)
+{
+    json_t *absent = json_array(), *tasks = json_array();
+    for (int i = 0; i < c->absent_count; i++)
+        json_array_append_new(absent, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
+                                                c->absent[i].reason));
+    for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
+        json_array_append_new(tasks, task_json(c->suite, t));
+    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", c->answer);
+    json_object_set_new(json, "text",
+                        json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
+                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
+                                  "windows", (json_int_t)c->windows));
+    json_object_set_new(json, "settings", settings_json(c));
+    json_object_set_new(json, "reference",
+                        c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    json_object_set_new(json, "encodings", encodings_json(c));
+    json_object_set_new(json, "does_not_apply", absent);
+    json_object_set_new(json, "tasks", tasks);
+    json_object_set_new(json, "extension", extension_json(c->extension));
+    json_object_set_new(json, "claims", claims_json(c));
+    json_object_set_new(json, "checks", checks_json(c));
+    json_object_set_new(json, "time",
+                        json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
+                                  "processor", c->machine, "instructions", posenc_isa(), "threads",
+                                  (json_int_t)c->workers, "seconds", c->wall_seconds));
+    json_object_set_new(json, "files", files_json(g));
+    return json;
+}
+
+static posenc_status results_text(const pe_compare *c, const pe_gallery *g, char **text, posenc_error *err)
+{
+    json_t *json = results_json(c, g);
+    *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    json_decref(json);
+    return *text ? POSENC_OK
+                 : pe_fail(err, POSENC_ERROR_MEMORY,
+                           "compare: the results cannot be written as JSON; is a name not UTF-8?");
+}
+
+posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_error *err)
+{
+    return results_text(compare, NULL, json, err);
+}
+
+/* ---------------------------------------------------------------- tables -------------------- */
+
+/* Between quotes. */
+static void csv_field(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}
+
+/* After a comma; nothing for what is no number. */
+static void csv_value(FILE *to, double x)
+{
+    if (isfinite(x))
+        fprintf(to, ",%.9g", x);
+    else
+        fputc(',', to);
+}
+
+/* For each run of each finished encoding. */
+static void for_runs(FILE *to, const pe_compare *c,
+                     void (*write)(FILE *to, const pe_outcome *o, int64_t seed))
+{
+    for (int i = 0; i < c->count; i++)
+        for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
+            write(to, &c->outcomes[i], s);
+}
+
+static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
+{
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        int64_t     first;
+        const char *name = pe_outcome_bucket(o, b, &first);
+        csv_field(to, o->label);
+        fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
+                (long long)pe_stats_bucket_edge(o->config.L, b + 1));
+        csv_value(to, pe_stats_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
+        fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
+    }
+}
+
+static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
+{
+    const int64_t length = PE_REACH * o->config.L;
+    for (int64_t p = 0; p < length; p++) {
+        double sum = 0;
+        for (int64_t w = 0; w < o->config.windows; w++)
+            sum += (double)o->runs[s].result.window_loss[w * length + p];
+        csv_field(to, o->label);
+        fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
+        csv_value(to, sum / (double)o->config.windows);
+        fputc('\n', to);
+    }
+}
+
+static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
+{
+    for (int i = 0; i <= cell->config.longest; i++) {
+        if (!pe_task_size(cell->task, i))
+            continue;
+        csv_field(to, cell->task->name);
+        fputc(',', to);
+        csv_field(to, cell->label);
+        fprintf(to, ",%lld,%s,%lld", (long long)s + 1, pe_task_length_name(i),
+                (long long)pe_task_size(cell->task, i));
+        csv_value(to, pe_rates_accuracy(cell, s, i));
+        csv_value(to, pe_rates_exact(cell, s, i));
+        csv_value(to, cell->runs[s].result.loss[i]);
+        fputc('\n', to);
+    }
+}
+
+static void write_bucket_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    fputs("encoding,seed,bucket,first,end,loss,untrained_rows\n", to);
+    for_runs(to, c, write_buckets);
+}
+
+static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    fputs("encoding,seed,position,loss\n", to);
+    for_runs(to, c, write_curve);
+}
+
+static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    const pe_suite *suite = c->suite;
+    fputs("task,encoding,seed,length,n,accuracy,exact_match,loss\n", to);
+    for (int i = 0; i < suite->task_count * suite->label_count; i++)
+        for (int64_t s = 0; suite->cells[i].is_complete && s < suite->cells[i].seeds; s++)
+            write_task_run(to, &suite->cells[i], s);
+}
+
+/* ---------------------------------------------------------------- the directory ------------- */
+
+/* Files that are written into a directory until one fails. */
+typedef struct output {
+    const pe_directory *d;
+    const pe_compare   *c;
+    const pe_gallery   *g;
+    posenc_status       status;
+    posenc_error       *err;
+} output;
+
+/* DIR/NAMEENDING, malloc'd; NULL where something has failed. */
+static char *path_in(output *o, const char *name, const char *ending)
+{
+    const size_t size = strlen(o->d->temporary) + strlen(name) + strlen(ending) + 2;
+    char        *path = o->status ? NULL : malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s%s", o->d->temporary, name, ending);
+    else if (!o->status)
+        o->status = pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: no memory to write %s%s", name, ending);
+    return path;
+}
+
+/* A text, or what `write` writes where there is none. */
+static void put_file(output *o, const char *name, const char *ending, const char *text,
+                     void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g))
+{
+    posenc_whole_file file;
+    char             *path = path_in(o, name, ending);
+    if (path)
+        o->status = posenc_whole_file_open(&file, path, o->err);
+    free(path);
+    if (o->status)
+        return;
+    if (text)
+        fputs(text, file.stream);
+    else
+        write(file.stream, o->c, o->g);
+    o->status = posenc_whole_file_commit(&file, o->err);
+}
+
+static posenc_status write_files(const pe_directory *d, const pe_compare *c, const pe_gallery *g,
+                                 posenc_error *err)
+{
+    output o    = {d, c, g, POSENC_OK, err};
+    char  *text = NULL;
+    o.status    = results_text(c, g, &text, err);
+    put_file(&o, PE_RESULTS_NAME, "", text, NULL);
+    free(text);
+    put_file(&o, "results.csv", "", NULL, write_bucket_table);
+    put_file(&o, "curves.csv", "", NULL, write_curve_table);
+    put_file(&o, "tasks.csv", "", NULL, write_task_table);
+    char *path = path_in(&o, PE_RUNS_NAME, "");
+    if (path)
+        o.status = pe_store_write(path, c, err);
+    for (int i = 0; i < g->count; i++) { /* the SVG is there already; the PNG is drawn */
+        put_file(&o, g->items[i].name, ".svg", g->items[i].svg, NULL);
+        free(path);
+        path = path_in(&o, g->items[i].name, ".png");
+        if (path)
+            o.status = pe_gnuplot_file(g->items[i].figure, path, err);
+    }
+    free(path);
+    put_file(&o, "report.html", "", NULL, pe_report_write);
+    return o.status;
+}
+
+/* A result that cannot be written loses nothing: the runs are in DIR.partial. */
+static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status, posenc_error *err)
+{
+    if (status != POSENC_ERROR_FILE || !c->store || !err)
+        return status;
+    const size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used,
+             "; fix that and start again with --resume: every finished run is saved");
+    return status;
+}
+
+posenc_status pe_results_write(const pe_compare *compare, posenc_error *err)
+{
+    pe_directory  d;
+    pe_gallery    g;
+    posenc_status status = pe_gallery_create(&g, compare, err);
+    if (status)
+        return status;
+    status = pe_directory_open(&d, compare->config.directory, err);
+    if (!status) {
+        status = write_files(&d, compare, &g, err);
+        if (status)
+            pe_directory_discard(&d);
+        else
+            status = pe_directory_commit(&d, err);
+    }
+    pe_gallery_free(&g);
+    int is_whole = !status && compare->store; /* and every run has ended well */
+    for (int64_t job = 0; is_whole && job < pe_job_count(compare); job++)
+        is_whole = atomic_load(pe_job_at(compare, job).ended) == 1 + POSENC_OK;
+    if (is_whole)
+        pe_store_remove(compare->store);
+    return say_what_is_kept(compare, status, err);
+}

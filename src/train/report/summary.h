@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary.h: what is shown of a comparison: tables, JSON, the directory of results
+ */
+#ifndef PE_TRAIN_SUMMARY_H
+#define PE_TRAIN_SUMMARY_H
+
+#include "train/jobs/preset.h"
+#include "train/report/table.h"
+
+/* Free every table with pe_table_free. What would be, or was, trained: one row per encoding. */
+posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* The results, one row per encoding, in the order of their ranks. */
+posenc_status pe_summary_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* The encodings at the input: how their rows enter, and what concatenating them changes against adding them;
+   no rows where there is none. *is_plain = 1 if all of them are added at the input, which is the default. */
+posenc_status pe_summary_entries(const pe_compare *compare, pe_table *table, int *is_plain,
+                                 posenc_error *err);
+/* Claims that must hold on an ordinary text: one row per claim, whole or cut to what fits a terminal. */
+posenc_status pe_summary_checks(const pe_compare *compare, pe_table *table, int whole, posenc_error *err);
+/* In one or two sentences, into compare->answer. */
+void pe_summary_write_answer(pe_compare *compare);
+
+/* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
+posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* What they are, and how long they would be, or were, trained: a row per task. */
+posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* Models read further than they were trained: a row per way of doing it, untuned and tuned; no rows where
+   none was. */
+posenc_status pe_report_extension_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+
+/* results.json as text; malloc'd. */
+posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_error *err);
+/* Writes the directory: it appears whole, and an older result is replaced whole. DIR.partial is removed if
+   all runs are finished. */
+posenc_status pe_results_write(const pe_compare *compare, posenc_error *err);
+
+#endif

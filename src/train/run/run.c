@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c: one training run, from checks to numbers
+ *
+ * Check, train `steps` batches of L, read held-out windows of 8 L (run_evaluate.c), measure the trained model
+ * (trained.c), do with it what else is wanted (the follow-up). The order stands at the end. Each stage goes
+ * on from where the marks of the state say that an earlier start has come, and returns OK at once if there is
+ * nothing more to do.
+ *
+ * Nothing here depends on the clock, on other runs or on the number of workers: the library is told to use
+ * only the calling thread, random numbers are named and not drawn in order, and sums have a fixed order. The
+ * clock is only read, for the throughput, which is taken from step 100 on: the first steps warm caches and
+ * clocks.
+ *
+ * A loss or a gradient that is not finite is written down and ends the run with `diverged` and status OK:
+ * that is a finding about the encoding, not an error of the caller.
+ *
+ * Checkpoints: run_state.c.
+ */
+#include "base/status.h"
+#include "train/run/run_state.h"
+#include "train/run/trained.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM_STEPS = 100 };
+
+/* ---------------------------------------------------------------- checks -------------------- */
+
+static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
+{
+    const struct {
+        const char *name;
+        double      value, low, high;
+    } rows[] = {{"L", (double)c->L, 1, 1e6},
+                {"steps", (double)c->steps, 1, 1e9},
+                {"warmup", (double)c->warmup, 0, 1e9},
+                {"windows", (double)c->windows, 1, 1e9},
+                {"bidirectional", (double)c->bidirectional, 0, 1},
+                {"learning_rate", c->learning_rate, 0, 1e3},
+                {"weight_decay", c->weight_decay, 0, 1e3},
+                {"clip", c->clip, 0, 1e9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!(rows[i].value >= rows[i].low && rows[i].value <= rows[i].high))
+            return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: %s is %g; it must be %g to %g", rows[i].name,
+                           rows[i].value, rows[i].low, rows[i].high);
+    return POSENC_OK;
+}
+
+static posenc_status check_text(const pe_run_config *c, posenc_error *err)
+{
+    const pe_text *t = c->text;
+    if (!t || !t->bytes || t->train_size < 0 || t->train_size > t->size)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: text has no bytes, or its training part exceeds it");
+    if (t->train_size <= c->L)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "run: the training part of the text has %lld bytes; training at length %lld needs at "
+                       "least %lld: give a longer text",
+                       (long long)t->train_size, (long long)c->L, (long long)c->L + 1);
+    const int64_t windows = pe_text_windows(t, c->L);
+    if (windows < c->windows)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "run: the held-out part of the text has %lld bytes; %lld window(s) of %lld "
+                       "predictions need %lld: give a longer text",
+                       (long long)(t->size - t->train_size), (long long)c->windows,
+                       (long long)(PE_REACH * c->L), (long long)(c->windows * PE_REACH * c->L + 1));
+    return POSENC_OK;
+}
+
+/* Numbers within bounds, and a text that is long enough on both of its sides: one window of L to train on,
+   and all windows of 8 L that are held out. What a model can be made of is model.c's to refuse. */
+static posenc_status check_config(const pe_run_config *c, posenc_error *err)
+{
+    if (c->task)
+        return pe_run_task_check(c, err);
+    const posenc_status status = check_numbers(c, err);
+    return status ? status : check_text(c, err);
+}
+
+int64_t pe_run_work(const pe_run_config *config)
+{
+    const int64_t units = config->followup ? config->followup->units : 0;
+    if (config->task)
+        return config->steps + pe_run_task_calls(config);
+    return config->steps + pe_run_evaluate_calls(config) + pe_run_followup_work(config, units);
+}
+
+/* ---------------------------------------------------------------- training ------------------ */
+
+static pe_batch next_batch(pe_run_state *w, int64_t step)
+{
+    const pe_run_config *c = w->config;
+    if (c->task)
+        return pe_run_task_batch(w, step);
+    pe_text_batch(w->windows, c->text, c->L, c->batch, c->seed, step);
+    for (int64_t r = 0; w->hidden && r < c->batch; r++)
+        pe_text_hide(w->hidden + r * c->L, c->L, c->seed, "hidden", (step * c->batch + r) * c->L);
+    return (pe_batch){.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
+}
+
+/* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
+static posenc_status train_step(pe_run_state *w, int64_t step, int *finite, posenc_error *err)
+{
+    const pe_run_config *c       = w->config;
+    pe_run_result       *r       = w->result;
+    const pe_descent     descent = {c->steps, c->warmup, c->learning_rate, c->weight_decay, c->clip};
+    const pe_batch       batch   = next_batch(w, step);
+    const posenc_status  status =
+        pe_optimiser_descend(w->model, w->optimiser, &batch, &descent, step, &r->last_loss, finite, err);
+    if (status)
+        return status;
+    r->train_loss[step] = isnan(r->last_loss) ? NAN : (float)r->last_loss; /* NaN has no sign in files */
+    r->lowest_loss      = fmin(r->lowest_loss, r->last_loss);
+    return POSENC_OK;
+}
+
+/* Until the last step, or until it diverges. */
+static posenc_status train_steps(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_config *c     = w->config;
+    const int64_t        begin = w->marks[PE_RUN_STEP];
+    double               warm  = pe_run_clock();
+    int64_t              first = begin;
+    w->stage_start             = warm - w->measures[PE_RUN_TRAIN_SECONDS];
+    for (int64_t step = begin; step < c->steps && !w->result->diverged; step++) {
+        int           finite = 1;
+        posenc_status status = train_step(w, step, &finite, err);
+        if (status)
+            return status;
+        w->result->diverged       = !finite;
+        w->marks[PE_RUN_DIVERGED] = !finite;
+        if (step + 1 == begin + WARM_STEPS && step + 1 < c->steps) {
+            warm  = pe_run_clock();
+            first = step + 1;
+        }
+        if (step + 1 == c->steps && finite)
+            w->measures[PE_RUN_RATE] =
+                (double)((c->steps - first) * c->batch * c->L) / fmax(pe_run_clock() - warm, 1e-9);
+        status = pe_run_unit_done(w, PE_RUN_STEP, err);
+        if (status)
+            return status;
+    }
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- the trained model --------- */
+
+static posenc_status measure_trained(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_config *c      = w->config;
+    const double         since  = pe_run_clock();
+    const posenc_status  status = c->measures && !c->bidirectional
+                                      ? pe_trained_measure(w->result->trained, w->model, c, err)
+                                      : POSENC_OK;
+    w->measures[PE_RUN_EVAL_SECONDS] += pe_run_clock() - since;
+    return status;
+}
+
+/* One unit of the follow-up, whose units are long, so that it counts its own progress; a run that is told to
+   stop writes a checkpoint first, from which it does that unit again. */
+static posenc_status do_followup_unit(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_followup *followup  = w->config->followup;
+    int                   *cancelled = &w->result->cancelled;
+    const posenc_status    status =
+        followup->unit(followup->self, w->config, w->model, w->marks[PE_RUN_FOLLOWUP], w->progress,
+                       w->result->followup, cancelled, err);
+    w->measures[PE_RUN_EVAL_SECONDS] = pe_run_clock() - w->stage_start;
+    if (status && !*cancelled)
+        return status;
+    w->marks[PE_RUN_FOLLOWUP] += !status;
+    const posenc_status saved = pe_run_save(w, status != POSENC_OK, err);
+    return saved ? saved : status ? pe_run_cancelled(cancelled, err) : POSENC_OK;
+}
+
+static posenc_status do_followup(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_followup *followup = w->config->followup;
+    posenc_status          status   = POSENC_OK;
+    w->stage_start                  = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
+    while (followup && w->marks[PE_RUN_FOLLOWUP] < followup->units && !status)
+        status = do_followup_unit(w, err);
+    return status;
+}
+
+/* ---------------------------------------------------------------- tokens and positions ------ */
+
+static posenc_status measure_cosine(double *cosine, const pe_run_state *w, posenc_error *err)
+{
+    const pe_text *text             = w->config->text;
+    int64_t        counts[PE_BYTES] = {0};
+    double         weight[PE_BYTES];
+    for (int64_t i = 0; i < text->train_size; i++)
+        counts[text->bytes[i]]++;
+    for (int i = 0; i < PE_BYTES; i++)
+        weight[i] = (double)counts[i] / (double)text->train_size;
+    return pe_model_cosine(w->model, cosine, weight, err);
+}
+
+/* Before the first step; a run that resumes has it from its checkpoint. */
+static posenc_status measure_first(pe_run_state *w, posenc_error *err)
+{
+    return w->marks[PE_RUN_STEP] ? POSENC_OK : measure_cosine(&w->measures[PE_RUN_COSINE], w, err);
+}
+
+static posenc_status measure_last(pe_run_state *w, posenc_error *err)
+{
+    return measure_cosine(&w->result->cosine_after, w, err);
+}
+
+/* ---------------------------------------------------------------- the order ----------------- */
+
+typedef posenc_status stage(pe_run_state *w, posenc_error *err);
+
+static stage *const on_text[] = {pe_run_resume,   measure_first,   train_steps, measure_last,
+                                 pe_run_evaluate, measure_trained, do_followup, NULL};
+static stage *const on_task[] = {train_steps, pe_run_task_evaluate, NULL};
+
+static void copy_measures(pe_run_result *result, const pe_run_state *w)
+{
+    result->parameters          = pe_model_parameters(w->model);
+    result->encoding_parameters = pe_model_encoding_parameters(w->model);
+    result->cosine_before       = w->measures[PE_RUN_COSINE];
+    result->train_seconds       = w->measures[PE_RUN_TRAIN_SECONDS];
+    result->eval_seconds        = w->measures[PE_RUN_EVAL_SECONDS];
+    result->tokens_per_second   = w->measures[PE_RUN_RATE];
+    snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
+    for (int i = 0; i < result->param_count; i++)
+        memcpy(result->params[i].data, w->model->params[i].data,
+               (size_t)pe_run_file_elements(&result->params[i]) * sizeof(float));
+}
+
+posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
+                     posenc_error *err)
+{
+    pe_run_progress nobody = {0};
+    pe_run_state    w      = {.config                  = config,
+                              .progress                = progress ? progress : &nobody,
+                              .result                  = result,
+                              .measures[PE_RUN_COSINE] = NAN};
+    *result                = (pe_run_result){0};
+    posenc_status status   = check_config(config, err);
+    if (!status)
+        status = pe_run_state_create(&w, config, err);
+    if (!status)
+        status = pe_run_result_create(result, config, err);
+    for (stage *const *next = config->task ? on_task : on_text; *next && !status && !result->diverged; next++)
+        status = (*next)(&w, err);
+    if (!status)
+        copy_measures(result, &w);
+    pe_run_state_free(&w);
+    return status;
+}
+
+posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
+{
+    pe_run_result result;
+    pe_run_config c            = *config;
+    c.steps                    = 1;
+    c.batch                    = 1;
+    c.windows                  = !c.task;
+    c.sequences                = c.task != NULL;
+    c.seed                     = 1;
+    c.measures                 = 0;
+    const posenc_status status = pe_run(&c, NULL, &result, err);
+    pe_run_result_free(&result);
+    return status;
+}

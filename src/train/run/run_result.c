@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_result.c: the arrays of a result
+ *
+ * They begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a
+ * number.
+ */
+#include "base/status.h"
+#include "train/run/run_state.h"
+#include "train/run/trained.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The tensors of all layers, without data. */
+static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
+{
+    const pe_model_config config = pe_run_model_config(c);
+    const posenc_dims     dims   = pe_model_dims(&config, c->batch, c->L);
+    posenc_encoding      *e      = NULL;
+    posenc_status         status = posenc_encoding_create(&e, c->spec, NULL, err);
+    const int             n      = status ? 0 : posenc_param_count(e);
+    result->params               = calloc((size_t)(c->layers * n) + 1, sizeof *result->params);
+    result->param_count          = (int)c->layers * n;
+    for (int i = 0; i < result->param_count && result->params && !status; i++) {
+        int64_t shape[POSENC_MAX_DIMS];
+        int32_t ndim;
+        status = posenc_param_shape(e, &dims, i % n, &ndim, shape, err);
+        if (!status)
+            result->params[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
+    }
+    posenc_encoding_free(e);
+    return status;
+}
+
+posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
+{
+    *result =
+        (pe_run_result){.cosine_before = NAN, .cosine_after = NAN, .lowest_loss = INFINITY, .last_loss = NAN};
+    for (int i = 0; i < PE_TASK_LENGTHS; i++)
+        result->loss[i] = NAN;
+    const int64_t windows = c->windows * PE_REACH * c->L, trained = c->task ? 0 : pe_trained_count(c);
+    const int64_t followup = c->followup ? c->followup->count : 0;
+    posenc_status status   = c->task ? POSENC_OK : params_create(result, c, err);
+    int64_t       n        = c->steps + windows + trained + followup;
+    for (int i = 0; result->params && i < result->param_count; i++)
+        n += pe_run_file_elements(&result->params[i]);
+    if (status)
+        return status;
+    float *at = result->memory = malloc((size_t)n * sizeof *at);
+    if (c->task)
+        result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
+    if (!at || (c->task ? !result->right : !result->params))
+        return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses of %lld windows",
+                       (long long)(c->task ? c->sequences : c->windows));
+    for (int64_t i = 0; i < n; i++)
+        at[i] = NAN;
+    result->train_loss  = at;
+    result->window_loss = result->train_loss + c->steps;
+    result->trained     = result->window_loss + windows;
+    result->followup    = c->followup ? result->trained + trained : NULL;
+    at                  = result->trained + trained + followup;
+    for (int i = 0; i < result->param_count; at += pe_run_file_elements(&result->params[i++]))
+        result->params[i].data = at;
+    return POSENC_OK;
+}
+
+/* What only a run on the text has. */
+static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
+{
+    int64_t per_layer = 0;
+    for (int i = 0; i < r->param_count / (int)c->layers; i++)
+        per_layer += pe_run_file_elements(&r->params[i]);
+    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "trained", r->trained, POSENC_DTYPE_F32, pe_trained_count(c), 0);
+    pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_DTYPE_F64, 1, 0);
+    if (per_layer)
+        pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, c->layers, per_layer);
+    if (c->followup)
+        pe_run_file_list(k, "sequel", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
+}
+
+static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
+{
+    pe_run_file_list(k, "right", r->right, POSENC_DTYPE_I64, PE_TASK_LENGTHS, c->sequences);
+    pe_run_file_list(k, "loss", r->loss, POSENC_DTYPE_F64, PE_TASK_LENGTHS, 0);
+    pe_run_file_list(k, "lowest_loss", &r->lowest_loss, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "last_loss", &r->last_loss, POSENC_DTYPE_F64, 1, 0);
+}
+
+void pe_run_list(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
+{
+    pe_run_file_list(k, "diverged", &r->diverged, POSENC_DTYPE_U8, 1, 0);
+    pe_run_file_list(k, "train_loss", r->train_loss, POSENC_DTYPE_F32, c->steps, 0);
+    pe_run_file_list(k, "parameters", &r->parameters, POSENC_DTYPE_I64, 1, 0);
+    pe_run_file_list(k, "encoding_parameters", &r->encoding_parameters, POSENC_DTYPE_I64, 1, 0);
+    pe_run_file_list(k, "time.train_seconds", &r->train_seconds, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "time.eval_seconds", &r->eval_seconds, POSENC_DTYPE_F64, 1, 0);
+    pe_run_file_list(k, "time.instructions", r->instructions, POSENC_DTYPE_U8, PE_ISA, 0);
+    (c->task ? list_task : list_text)(k, c, r);
+}
+
+void pe_run_result_free(pe_run_result *result)
+{
+    free(result->params);
+    free(result->memory);
+    free(result->right);
+    *result = (pe_run_result){0};
+}
+
+int pe_run_all_ended(const pe_run_slot *runs, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (atomic_load(&runs[i].ended) != 1 + POSENC_OK)
+            return 0;
+    return 1;
+}
+
+void pe_run_slots_free(pe_run_slot *runs, int64_t count)
+{
+    for (int64_t i = 0; runs && i < count; i++)
+        pe_run_result_free(&runs[i].result);
+    free(runs);
+}

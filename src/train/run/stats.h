@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats.h: from losses by position to what may be claimed
+ *
+ * Buckets of positions, the paired bootstrap, extrapolation ratios, ranks that are shared where the data
+ * cannot tell. Nothing here knows an encoding or a file. Definitions: docs/experiments.md.
+ */
+#ifndef PE_TRAIN_STATS_H
+#define PE_TRAIN_STATS_H
+
+#include <posenc/registry.h>
+#include <stdint.h>
+
+/* Positions of a window of 8 L: [0,L/2), [L/2,L), [L,2L), [2L,4L), [4L,8L). */
+enum { PE_BUCKETS = 5, PE_AT_HALF = 0, PE_AT_L, PE_AT_2L, PE_AT_4L, PE_AT_8L };
+enum { PE_REACH = 8 }; /* a held-out window is PE_REACH * L long */
+
+/* First position of bucket b, 0 <= b <= PE_BUCKETS: bucket b is [edge(b), edge(b+1)). */
+int64_t pe_stats_bucket_edge(int64_t L, int bucket);
+/* "L/2..L", "x2" ...: short, for a table's head. */
+const char *pe_stats_bucket_name(int bucket);
+/* The same numbered as lengths: bucket b ends where a window of pe_stats_bucket_edge(L, b + 1) bytes does.
+   "L/2", "x2" ... */
+const char *pe_stats_length_name(int bucket);
+
+/* means[w] = mean over the bucket of window w. losses [windows, 8 L]. */
+void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket);
+
+/* E |cos| of the angle between two random directions in d dimensions: Gamma(d/2) / (sqrt(pi) Gamma((d +
+   1)/2)), which is near sqrt(2 / (pi d)): 0.100 at d = 64, 0.035 at d = 512. (One component of a uniform unit
+   vector has density proportional to (1 - x^2)^((d - 3)/2); that is the integral of |x| under it.) */
+double pe_stats_random_cosine(int64_t d);
+
+double pe_stats_mean(const double *x, int64_t n);
+
+/* smooth[i] = mean of x over the window of `width` numbers centred at i, cut at the ends. smooth != x. */
+void pe_stats_smooth(double *smooth, const double *x, int64_t n, int64_t width);
+
+typedef struct pe_interval {
+    double value, low, high; /* the estimate and its 95 % interval */
+} pe_interval;
+
+/* The 95 % interval of a rate that was seen in n trials (Wilson 1927): with z = 1.96 and p the rate seen,
+   (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n). Within 0 and 1 also where p is one of them. */
+pe_interval pe_stats_wilson(double rate, int64_t n);
+
+/* Which rows a resample takes: the same for every pair, so that all differences of a comparison are about the
+   same resampled texts. */
+typedef struct pe_bootstrap pe_bootstrap;
+
+/* seeds >= 1, windows >= 1. Windows are resampled, the same for all seeds, and what seeds disagree about adds
+   to that: stats.c. */
+posenc_status pe_stats_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows,
+                                        int64_t resamples, uint64_t seed, posenc_error *err);
+void          pe_stats_bootstrap_free(pe_bootstrap *bootstrap); /* NULL is fine */
+
+/* mean(a - b) with its percentile interval; a, b [seeds, windows], paired. */
+pe_interval pe_stats_bootstrap_difference(pe_bootstrap *bootstrap, const double *a, const double *b);
+
+/* Sorts `count` indices of keys, the lowest key first and NaN last; equals stay in order. */
+void pe_stats_sort(int order[], const double *keys, int count);
+
+/* Ranks from 1; NaN gets 0. Taken in the order of their means, an item shares the rank of the leader of the
+   group before it unless differs(self, leader, item) says that the two can be told apart; then it leads the
+   next group, and its rank is 1 + the number of items before it. */
+void pe_stats_rank(int *ranks, const double *means, int count,
+                   int (*differs)(void *self, int better, int worse), void *self);
+
+/* The largest position p with smooth(p) <= limit, or -1. */
+int64_t pe_stats_break_position(const double *smooth, int64_t n, double limit);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trained.c: what a trained model does with positions. Contract: trained.h.
+ *
+ * Shift      Relativity as it arrives at the loss. Windows of 4 L, so that a table of 8 L rows has them at 4
+ *            L too; the first 16 of them are enough, since a difference is either rounding or plain to see.
+ *            An encoding that refuses such positions (a grid's) has no number there.
+ * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of
+ *            a window are asked, which have (nearly) all distances before them, so that one mean over them
+ *            adds up to 1.
+ * Truncated  Bytes [4 L, 8 L) once more, a quarter of L at a time, each quarter read at the end of a window
+ *            of L that starts at position 0: what training looked like. The loss of the same bytes in one
+ *            pass over 8 L is the other term of the gain. Who is better there uses what lies further back;
+ *            who only tolerates it is not.
+ *
+ * Source     Press et al. 2022, arXiv:2108.12409, appendix B (why a gain at long inputs need not be a longer
+ *            memory); Chi et al. 2022, arXiv:2205.09921, section 5.5 (the control with a truncated context).
+ */
+#include "train/run/trained.h"
+
+#include "base/status.h"
+#include "train/run/stats.h"
+#include "train/run/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHIFT_WINDOWS = 16, SHIFT_REACH = 4, MASS_WINDOWS = 2, ALIGNMENT = 64 };
+
+int64_t pe_trained_shift_at(int64_t L, int i)
+{
+    const int64_t at[PE_SHIFTS] = {1, 16, L / 2, L, SHIFT_REACH * L};
+    return at[i];
+}
+
+pe_trained_layout pe_trained_lay_out(const pe_run_config *config)
+{
+    pe_trained_layout at = {.near = PE_SHIFTS};
+    at.far               = at.near + config->L;
+    at.truncated         = at.far + PE_REACH * config->L;
+    at.count             = at.truncated + config->windows;
+    return at;
+}
+
+int64_t pe_trained_count(const pe_run_config *config)
+{
+    return pe_trained_lay_out(config).count;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the measures need in addition to the model. */
+typedef struct buffers {
+    const pe_run_config  *config;
+    const unsigned char **windows; /* [most] */
+    double               *losses;  /* [most tokens of one pass] */
+    float                *scores;  /* [H, L, 8 L] */
+    void                 *workspace;
+} buffers;
+
+static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
+{
+    const size_t scores = (size_t)(c->heads * c->L * PE_REACH * c->L) * sizeof(float);
+    *r                  = (buffers){.config = c};
+    r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
+    r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
+    r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    r->workspace =
+        aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_RUN_SCORES) + ALIGNMENT);
+    if (r->windows && r->losses && r->scores && r->workspace)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory to measure a trained model");
+}
+
+static const unsigned char *window_of(const pe_run_config *c, int64_t w)
+{
+    return pe_text_window(c->text, c->L, c->windows, w);
+}
+
+/* ---------------------------------------------------------------- shift --------------------- */
+
+/* Mean loss of the first windows, 4 L bytes each, the first of which stands at `first`. */
+static posenc_status loss_at(double *mean, buffers *r, pe_model *m, int64_t first, posenc_error *err)
+{
+    const int64_t length = SHIFT_REACH * r->config->L, all = smaller(SHIFT_WINDOWS, r->config->windows);
+    double        sum = 0;
+    m->first          = first;
+    for (int64_t w = 0; w < all; w += m->long_batch) {
+        const pe_batch batch = {.windows = r->windows,
+                                .B       = smaller(m->long_batch, all - w),
+                                .length  = length};
+        for (int64_t b = 0; b < batch.B; b++)
+            r->windows[b] = window_of(r->config, w + b);
+        const posenc_status status = pe_model_losses(m, r->losses, &batch, err);
+        if (status)
+            return status;
+        for (int64_t i = 0; i < batch.B * length; i++)
+            sum += r->losses[i];
+    }
+    *mean = sum / (double)(all * length);
+    return POSENC_OK;
+}
+
+/* A refusal of positions is a finding about the encoding, anything else an error. */
+static posenc_status measure_shift(float *shift, buffers *r, pe_model *m, posenc_error *err)
+{
+    double        here, there;
+    posenc_status status = loss_at(&here, r, m, 0, err);
+    for (int i = 0; i < PE_SHIFTS && !status; i++) {
+        status   = loss_at(&there, r, m, pe_trained_shift_at(r->config->L, i), err);
+        shift[i] = status ? NAN : (float)(there - here);
+        if (status == POSENC_ERROR_RANGE || status == POSENC_ERROR_UNSUPPORTED)
+            status = POSENC_OK;
+    }
+    m->first = 0;
+    return status;
+}
+
+/* ---------------------------------------------------------------- attention ----------------- */
+
+/* q (0) or k (1) of window 0 in layer l, rows `first` to before `end`: a view of [B,L,3,H,D] as
+   [1,H,rows,D]. */
+static posenc_tensor part_of(const pe_model *m, int64_t l, int which, int64_t first, int64_t end)
+{
+    const int64_t d = m->config.d_model, H = m->config.heads, D = d / H;
+    float        *data = (float *)m->layers[l].qkv + (first * 3 + which) * d;
+    posenc_tensor t =
+        posenc_tensor_contiguous(data, POSENC_DTYPE_F32, 4, (const int64_t[]){1, H, end - first, D});
+    t.stride[0] = 3 * (end - first) * d;
+    t.stride[1] = D;
+    t.stride[2] = 3 * d;
+    return t;
+}
+
+/* mass[t] += weight / parts of key q - t, for one query's scores of the keys 0 .. q. */
+static void add_weights(double *mass, const float *scores, int64_t q, double parts)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t k = 0; k <= q; k++)
+        most = fmax(most, (double)scores[k]);
+    for (int64_t k = 0; k <= q; k++)
+        sum += exp((double)scores[k] - most);
+    for (int64_t k = 0; k <= q; k++)
+        mass[q - k] += exp((double)scores[k] - most) / (sum * parts);
+}
+
+/* Adds layer l's share of the queries first .. end - 1 of the pass that the model has just made. */
+static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l, int64_t first, int64_t end,
+                               double parts, posenc_error *err)
+{
+    const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
+    posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
+    const posenc_attend_in in     = {.q      = part_of(m, l, 0, first, end),
+                                     .k      = part_of(m, l, 1, 0, end),
+                                     .q_pos  = posenc_positions_range((double)first, 1),
+                                     .params = m->params + l * m->param_count};
+    const posenc_status    status = posenc_scores(m->long_plan, &in, &S, r->workspace, err);
+    for (int64_t i = 0; i < H * (end - first) && !status; i++)
+        add_weights(mass, r->scores + i * end, first + i % (end - first), parts);
+    return status;
+}
+
+/* mass [end]: mean weight by distance, over windows, layers, heads and the queries first .. end - 1. */
+static posenc_status measure_mass(float *mass, buffers *r, pe_model *m, int64_t first, int64_t end,
+                                  posenc_error *err)
+{
+    const int64_t all = smaller(MASS_WINDOWS, r->config->windows), layers = m->config.layers;
+    const double  parts = (double)(all * layers * m->config.heads * (end - first));
+    double       *sums  = calloc((size_t)end, sizeof *sums);
+    posenc_status status =
+        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the weights");
+    for (int64_t w = 0; w < all && !status; w++) {
+        const pe_batch batch = {.windows = r->windows, .B = 1, .length = end};
+        r->windows[0]        = window_of(r->config, w);
+        status               = pe_model_losses(m, r->losses, &batch, err);
+        for (int64_t l = 0; l < layers && !status; l++)
+            status = add_layer(sums, r, m, l, first, end, parts, err);
+    }
+    for (int64_t t = 0; t < end && !status; t++)
+        mass[t] = (float)sums[t];
+    free(sums);
+    return status;
+}
+
+int64_t pe_trained_distance(const double *mass, int64_t n, double share)
+{
+    double sum = 0;
+    for (int64_t t = 0; t < n; t++) {
+        sum += mass[t];
+        if (sum >= share)
+            return t;
+    }
+    return -1;
+}
+
+/* ---------------------------------------------------------------- truncated context --------- */
+
+/* A quarter of L, or half of it where that is no whole number: pieces end where a window does. */
+static int64_t stride_of(const pe_run_config *c)
+{
+    return c->L % 4 ? c->L / 2 : c->L / 4;
+}
+
+/* Pieces first .. first + count - 1 of all windows: piece i of a window ends i + 1 strides after 4 L. */
+static posenc_status read_pieces(double *sums, buffers *r, pe_model *m, int64_t per_window, int64_t first,
+                                 int64_t count, posenc_error *err)
+{
+    const int64_t  L = r->config->L, stride = stride_of(r->config);
+    const pe_batch batch = {.windows = r->windows, .B = count, .length = L};
+    for (int64_t b = 0; b < count; b++)
+        r->windows[b] = window_of(r->config, (first + b) / per_window) + PE_REACH / 2 * L +
+                        ((first + b) % per_window + 1) * stride - L;
+    const posenc_status status = pe_model_losses(m, r->losses, &batch, err);
+    for (int64_t b = 0; b < count && !status; b++)
+        for (int64_t p = L - stride; p < L; p++)
+            sums[(first + b) / per_window] += r->losses[b * L + p];
+    return status;
+}
+
+static posenc_status measure_truncated(float *truncated, buffers *r, pe_model *m, posenc_error *err)
+{
+    const pe_run_config *c      = r->config;
+    const int64_t        stride = stride_of(c), per_window = PE_REACH / 2 * c->L / stride,
+                  all  = c->windows * per_window;
+    double       *sums = calloc((size_t)c->windows, sizeof *sums);
+    posenc_status status =
+        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses");
+    for (int64_t first = 0; first < all && !status; first += c->batch)
+        status = read_pieces(sums, r, m, per_window, first, smaller(c->batch, all - first), err);
+    for (int64_t w = 0; w < c->windows && !status; w++)
+        truncated[w] = (float)(sums[w] / (double)(per_window * stride));
+    free(sums);
+    return status;
+}
+
+posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
+                                 posenc_error *err)
+{
+    const pe_trained_layout at = pe_trained_lay_out(config);
+    const int64_t           L  = config->L;
+    buffers                 r;
+    posenc_status           status = buffers_create(&r, model, config, err);
+    if (!status)
+        status = measure_shift(numbers + at.shift, &r, model, err);
+    if (!status)
+        status = measure_mass(numbers + at.near, &r, model, L / 2, L, err);
+    if (!status)
+        status = measure_mass(numbers + at.far, &r, model, (PE_REACH - 1) * L, PE_REACH * L, err);
+    if (!status)
+        status = measure_truncated(numbers + at.truncated, &r, model, err);
+    free(r.windows);
+    free(r.losses);
+    free(r.scores);
+    free(r.workspace);
+    return status;
+}
