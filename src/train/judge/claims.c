@@ -157,11 +157,12 @@ static const pe_survey survey = {.sizes  = {.length = 512, .width = 64, .heads =
 /* All rows about one SPEC, which is surveyed once: from row `first` on. */
 static posenc_status measure_spec(double *values, int first, posenc_error *err)
 {
-    const char      *spec   = rows[first].of;
-    pe_findings     *f      = calloc(1, sizeof *f);
-    posenc_encoding *e      = NULL;
-    posenc_status    status = f ? pe_survey_encoding(&e, spec, NULL, err)
-                                : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+    const char      *spec = rows[first].of;
+    pe_findings     *f    = calloc(1, sizeof *f);
+    posenc_encoding *e    = NULL;
+    if (!f)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+    posenc_status status = pe_survey_encoding(&e, spec, NULL, err);
     if (!status)
         status = pe_survey_run(e, &survey, f, err);
     for (int i = first; i < ROWS && !status; i++)
