@@ -254,8 +254,13 @@ static void rotate_by_table(void *context)
 static float *make_table(pe_workload *w, const pe_bench_shape *s, posenc_error *err)
 {
     float *table = pe_workload_random(&w->all, s->Lq * s->D, POSENC_DTYPE_F32, err);
-    for (int64_t i = 0; table && i < s->Lq * s->D; i++)
-        table[i] = i % s->D < s->D / 2 ? 0.6f : 0.8f;
+    for (int64_t i = 0; table && i < s->Lq; i++)
+        for (int64_t m = 0; m < s->D / 2; m++) {
+            float *const c = table + i * s->D + m, *const n = c + s->D / 2;
+            const float length = hypotf(*c, *n) + 1e-20f;
+            *c /= length;
+            *n /= length;
+        }
     return table;
 }
 
@@ -268,6 +273,7 @@ posenc_status pe_metric_in_flight(const pe_bench_case *c, const pe_bench_effort 
     pe_workload_ready(&w, c, 1, err);
     const pe_kernels *kernels = pe_kernels_named(c->isa ? c->isa : posenc_isa());
     const float      *table   = err->status ? NULL : make_table(&w, s, err);
+    const int64_t     far     = pe_kernels_prefetch_distance(sizeof *table, w.bytes);
     if (table) {
         table_run      t      = {.rotate   = kernels->rotate[PE_STORED_F32][strstr(s->spec, "half") != NULL],
                                  .rotation = {.to           = w.x,
@@ -282,7 +288,7 @@ posenc_status pe_metric_in_flight(const pe_bench_case *c, const pe_bench_effort 
                                               .heads        = s->H,
                                               .M            = s->D / 2,
                                               .sign         = 1,
-                                              .far          = pe_kernels_prefetch_distance(sizeof *table, w.bytes),
+                                              .far          = far,
                                               .far_table    = 1}};
         const pe_timed flight = {pe_workload_run, &w, 2.0 * (double)w.bytes, 1},
                        tables = {rotate_by_table, &t, 2.0 * (double)w.bytes, 1};

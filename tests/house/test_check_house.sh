@@ -65,7 +65,9 @@ small_house() {
     mkdir -p src/train/report
     printf '%s\n' '<p>this stands on the page</p><p>and so does this</p>' >src/train/report/report.html
     printf '%s\n' 'msgid "this stands on the page"' 'msgstr "..."' 'msgid "loss at %d"' 'msgstr "%1 ..."' >src/train/report/zh.po
-    file cli/main.c '#include "plot/plot.h"'
+    file cli/main.c '#include "cli/frame/cli.h"'
+    file cli/frame/cli.h
+    file cli/commands/cmd_plot.c '#include "plot/plot.h"'
     file examples/attend.c '#include <posenc/posenc.h>'
     file tests/base/test_status.c '#include "base/status.h"'
 }
