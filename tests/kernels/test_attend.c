@@ -308,6 +308,51 @@ static void the_terms_of_a_score_are_added_before_its_weight(void **state)
     }
 }
 
+/* Every set of terms has code of its own where a row is whole fours of vectors. */
+static void any_set_of_terms_is_added_as_scores_finish_adds_them(void **state)
+{
+    enum { WIDE = 4 * PE_LANES, SETS = 64 };
+    float streams[2 * WIDE], start[ROWS * WIDE];
+    (void)state;
+    fill_random(streams, 2 * WIDE, 1, 2 * WIDE, "streams", 1);
+    fill_random(start, WIDE, ROWS, WIDE, "scores", 4);
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int set = 0; set < SETS; set++) {
+            const pe_kernels   *k     = pe_kernels_at(isa);
+            const pe_tile_terms terms = {.row         = set & 1 ? streams + 5 : NULL,
+                                         .skewed      = set & 2 ? streams + ROWS : NULL,
+                                         .skewed_step = -1,
+                                         .bias        = set & 4 ? streams : NULL,
+                                         .bias_step   = 1,
+                                         .extra       = set & 8 ? streams + 9 : NULL,
+                                         .extra_step  = 3,
+                                         .key         = set & 16 ? streams + 17 : NULL};
+            const pe_tile_terms none  = {0};
+            float               s[ROWS * WIDE], want[ROWS * WIDE];
+            float               shifts[2][ROWS], sums[2][ROWS * PE_LANES] = {{0}};
+            for (int r = 0; r < 2 * ROWS; r++)
+                shifts[r / ROWS][r % ROWS] = -FLT_MAX;
+            memcpy(s, start, sizeof s);
+            memcpy(want, start, sizeof want);
+            pe_tile_terms gated = terms, gate = none;
+            gated.gate = gate.gate = set & 32 ? streams + 7 : NULL;
+            gated.gate_step = gate.gate_step = 1;
+            const pe_softmax to              = {shifts[0], sums[0], NULL, 0, 0},
+                             to_want         = {shifts[1], sums[1], NULL, 0, 0};
+            k->softmax(s, WIDE, &gated, &to, ROWS, WIDE);
+            k->scores_finish(want, WIDE, &terms, ROWS, WIDE);
+            k->softmax(want, WIDE, &gate, &to_want, ROWS, WIDE);
+            for (int i = 0; i < ROWS * WIDE; i++)
+                if (fabsf(s[i] - want[i]) > 1e-5f * fabsf(want[i]) + 0x1p-125f)
+                    fail_msg("%s: terms %d: weight [%d,%d] is %.9g, not %.9g", k->isa, set, i / WIDE,
+                             i % WIDE, (double)s[i], (double)want[i]);
+            for (int r = 0; r < ROWS; r++)
+                assert_true(shifts[0][r] == shifts[1][r]);
+            for (int i = 0; i < ROWS * PE_LANES; i++)
+                assert_true(fabsf(sums[0][i] - sums[1][i]) <= 1e-5f * sums[1][i]);
+        }
+}
+
 /* ---- the backward pass ---- */
 
 static void weights_come_back_from_scores_and_log_sum_exp(void **state)
@@ -551,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_step_of_the_online_softmax_is_its_formula),
         cmocka_unit_test(scores_that_are_no_numbers_are_seen_in_the_sums),
         cmocka_unit_test(the_terms_of_a_score_are_added_before_its_weight),
+        cmocka_unit_test(any_set_of_terms_is_added_as_scores_finish_adds_them),
         cmocka_unit_test(weights_come_back_from_scores_and_log_sum_exp),
         cmocka_unit_test(the_cotangent_of_a_score_is_w_times_dw_minus_delta),
         cmocka_unit_test(rows_are_scaled_and_a_factor_of_one_leaves_them_alone),
