@@ -81,12 +81,13 @@ double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena)
 
 void pe_hook_cache_sum(const pe_backward *w, const pe_scratch *z, const float *dS)
 {
+    const int64_t     R = z->R, C = z->C;
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     step = pe_hook_cache_stride(p);
     double           *to   = w->hook_sums + pe_hook_cache_first(p, z->h, z->i0, z->j0);
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             to[r * step + c] += (double)dS[r * T->Bcp + c];
 }
 

@@ -154,9 +154,10 @@ static void key_band_back(const pe_backward *w, pe_scratch *z, const float *dS)
 /* dS without the pairs that have no bias, in z->extra, which is done with. */
 static const float *without_special(const pe_tiles *T, pe_scratch *z, const float *dS)
 {
-    memcpy(z->extra, dS, (size_t)(z->R * T->Bcp) * sizeof(float));
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    memcpy(z->extra, dS, (size_t)(R * T->Bcp) * sizeof(float));
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (pe_pair_is_special(T, z, r, c))
                 z->extra[r * T->Bcp + c] = 0;
     return z->extra;
@@ -199,9 +200,10 @@ static void element_back(const pe_backward *w, pe_scratch *z, int64_t r, int64_t
 /* The same where distances were looked up one by one (z holds the tile's positions still). */
 static void looked_up_back(const pe_backward *w, pe_scratch *z, const float *dS)
 {
+    const int64_t   R = z->R, C = z->C;
     const pe_tiles *T = &w->T;
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (dS[r * T->Bcp + c] != 0) /* masked ones may have no row */
                 element_back(w, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0,
                              dS[r * T->Bcp + c]);
@@ -223,6 +225,7 @@ static void seen_band(const pe_tiles *T, const pe_scratch *z, const float *dO, c
 /* dW = dO V^T becomes the cotangent of the gated weights: plus dO . r[t]. */
 static void add_value_vectors(const pe_backward *w, pe_scratch *z, const float *W, float *dW, const float *dO)
 {
+    const int64_t     R = z->R, C = z->C;
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
     const int64_t     Dv = T->a->sizes.Dv, x0 = z->x0;
@@ -230,11 +233,11 @@ static void add_value_vectors(const pe_backward *w, pe_scratch *z, const float *
         return;
     if (T->skewed) {
         seen_band(T, z, dO, pe_columns_by(T, PE_R, z->h, x0));
-        k->add_skewed(dW, T->Bcp, z->band.shift + z->R - 1, T->band_width - 1, z->R, z->C);
+        k->add_skewed(dW, T->Bcp, z->band.shift + R - 1, T->band_width - 1, R, C);
         return;
     }
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++) {
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
             const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
             for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
                 dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * pe_rows_by(&w->T, PE_R, z->h, row)[d];
@@ -244,6 +247,7 @@ static void add_value_vectors(const pe_backward *w, pe_scratch *z, const float *
 /* dr[t] += the gated weights along the distance times dO. */
 static void value_vectors_back(const pe_backward *w, pe_scratch *z, const float *gated, const float *dO)
 {
+    const int64_t   R = z->R, C = z->C;
     const pe_tiles *T  = &w->T;
     const int64_t   Dv = T->a->sizes.Dv;
     if (!w->wants[PE_R])
@@ -253,8 +257,8 @@ static void value_vectors_back(const pe_backward *w, pe_scratch *z, const float 
         product_to_band(T, z, vector_sums(w, z, PE_R, z->x0), dO, Dv);
         return;
     }
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (gated[r * T->Bcp + c] != 0)
                 pe_add_floats(vector_sums(w, z, PE_R, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0),
                               gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
@@ -263,15 +267,16 @@ static void value_vectors_back(const pe_backward *w, pe_scratch *z, const float 
 /* dc[t] += sum of W * dW along the distance, dW being that of the gated weight. */
 static void gate_back(const pe_backward *w, pe_scratch *z, const float *W, const float *dW)
 {
+    const int64_t   R = z->R, C = z->C;
     const pe_tiles *T = &w->T;
     if (!w->wants[PE_GATE])
         return;
-    memcpy(z->back.gated, W, (size_t)(z->R * T->Bcp) * sizeof(float));
-    T->a->kernels->gate(z->back.gated, T->Bcp, dW, T->Bcp, z->R, z->C);
+    memcpy(z->back.gated, W, (size_t)(R * T->Bcp) * sizeof(float));
+    T->a->kernels->gate(z->back.gated, T->Bcp, dW, T->Bcp, R, C);
     if (T->skewed)
         sum_diagonals(w, z, PE_GATE, z->back.gated);
-    for (int64_t r = 0; !T->skewed && r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    for (int64_t r = 0; !T->skewed && r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (W[r * T->Bcp + c] != 0)
                 *scalar_sums(w, z, PE_GATE, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0) +=
                     (double)z->back.gated[r * T->Bcp + c];
@@ -372,17 +377,18 @@ static void segment_sum_back(const pe_backward *w, const pe_scratch *z, int g, d
 /* Row sums of dS by segment times G and the queries. */
 static void segments_back(const pe_backward *w, const pe_scratch *z, const float *dS)
 {
+    const int64_t       R = z->R, C = z->C;
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, sums = z->h * w->chunks + z->back.chunk;
     const int           segments = pe_has_segments(a) ? 2 : 1;
     double              total[2] = {0, 0};
-    for (int64_t r = 0; r < z->R; r++) {
+    for (int64_t r = 0; r < R; r++) {
         const float *q      = w->Qu + (z->h * a->sizes.Lq + z->i0 + r) * T->Dp;
         double       sum[2] = {0, 0};
         if (segments == 1)
-            sum[0] = row_sum(dS + r * T->Bcp, z->C);
-        for (int64_t c = 0; segments == 2 && c < z->C; c++)
+            sum[0] = row_sum(dS + r * T->Bcp, C);
+        for (int64_t c = 0; segments == 2 && c < C; c++)
             sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
         for (int g = 0; g < segments; g++) {
             segment_row_back(sum[g], pe_segment_vector(a, z->h, g), q, z->back.dQ + r * T->Dp,
@@ -398,24 +404,25 @@ static void segments_back(const pe_backward *w, const pe_scratch *z, const float
    cotangent of those. */
 static void hook_back(const pe_backward *w, pe_scratch *z, float *dS)
 {
+    const int64_t       R = z->R, C = z->C;
     const pe_tiles     *T       = &w->T;
     const pe_attention *a       = T->a;
     const pe_tile       tile    = pe_tile_scores_hook_tile(T, z);
     const int           content = a->terms->hook.content;
-    const int64_t       D = a->sizes.D, n = z->R * z->C;
+    const int64_t       D = a->sizes.D, n = R * C;
     const double        inverse = 1 / a->terms->scale; /* dQ takes the scale at the end */
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
-            z->hook.x[r * z->C + c] = (double)dS[r * T->Bcp + c];
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->hook.x[r * C + c] = (double)dS[r * T->Bcp + c];
     if (content) {
         memset(z->hook.ds, 0, (size_t)n * sizeof(double));
-        memset(z->hook.dq, 0, (size_t)(z->R * D) * sizeof(double));
+        memset(z->hook.dq, 0, (size_t)(R * D) * sizeof(double));
     }
     a->terms->hook.visit_back(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->hook.x,
                               w->hook_pointers + (z->back.g * w->chunks + z->back.chunk) * PE_HOOK_PARAMS);
-    for (int64_t r = 0; content && r < z->R; r++) {
-        for (int64_t c = 0; c < z->C; c++)
-            dS[r * T->Bcp + c] += (float)z->hook.ds[r * z->C + c];
+    for (int64_t r = 0; content && r < R; r++) {
+        for (int64_t c = 0; c < C; c++)
+            dS[r * T->Bcp + c] += (float)z->hook.ds[r * C + c];
         for (int64_t d = 0; d < D; d++)
             z->back.dQ[r * T->Dp + d] += (float)(z->hook.dq[r * D + d] * inverse);
     }
@@ -424,10 +431,11 @@ static void hook_back(const pe_backward *w, pe_scratch *z, float *dS)
 /* db of each pair. */
 static void pairs_back(const pe_backward *w, const pe_scratch *z, const float *dS)
 {
-    for (int64_t r = 0; r < z->R; r++) {
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    for (int64_t r = 0; r < R; r++) {
+        for (int64_t c = 0; c < C; c++)
             z->pair_row[c] = (double)dS[r * w->T.Bcp + c];
-        pe_pairs_add(w->T.a, z->h, z->i0 + r, z->j0, z->C, z->pair_row);
+        pe_pairs_add(w->T.a, z->h, z->i0 + r, z->j0, C, z->pair_row);
     }
 }
 
@@ -436,8 +444,9 @@ static void pairs_back(const pe_backward *w, const pe_scratch *z, const float *d
    would remain is noise. */
 static void settle_certain(const pe_scratch *z, const float *W, float *dS, int64_t stride)
 {
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (W[r * stride + c] == 1)
                 dS[r * stride + c] = 0;
 }
@@ -498,12 +507,13 @@ static void grown_back(const pe_backward *w, pe_scratch *z, const float *dS, con
    first's. */
 static void forms_back(const pe_backward *w, pe_scratch *z, float *dS)
 {
+    const int64_t     R = z->R, C = z->C;
     const pe_tiles   *T = &w->T;
     const pe_problem *p = &T->a->sizes;
     const pe_kernels *k = T->a->kernels;
     const int64_t     n = T->Br * T->Bcp;
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++) {
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
             const int64_t at = r * T->Bcp + c;
             z->forms.S2[at]  = dS[at] * z->forms.share[n + at];
             dS[at] *= z->forms.share[at];
@@ -513,9 +523,9 @@ static void forms_back(const pe_backward *w, pe_scratch *z, float *dS)
                    z->back.dQ + w->chunks * p->H * p->Lq * T->Dp, NULL);
         return;
     }
-    k->product(z->back.dK, T->Dp, z->forms.S2, 1, T->Bcp, z->forms.Q2, T->Dp, z->C, p->D, z->R, 1);
+    k->product(z->back.dK, T->Dp, z->forms.S2, 1, T->Bcp, z->forms.Q2, T->Dp, C, p->D, R, 1);
     k->product(z->back.dQ + w->chunks * p->H * p->Lq * T->Dp, T->Dp, z->forms.S2, T->Bcp, 1, z->back.K, T->Dp,
-               z->R, p->D, z->C, 1);
+               R, p->D, C, 1);
 }
 
 void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)

@@ -164,10 +164,11 @@ static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw,
 /* Terms by distance looked up one by one, where distances do not follow the diagonals. */
 static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const float *Kt)
 {
+    const int64_t       R = z->R, C = z->C;
     const pe_attention *a   = T->a;
     const double        low = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++) {
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
             const double  t   = z->q_pos[r] - z->k_pos[c];
             const int     out = t < low || t > high;
             const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
@@ -181,8 +182,9 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
 
 static void mask_explicitly(const pe_tiles *T, pe_scratch *z)
 {
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (!pe_pairs_allowed(T->a, z->b, z->h, z->i0 + r, z->j0 + c))
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
@@ -209,10 +211,11 @@ static void multiply_segment(const pe_tiles *T, float *to, int64_t step, int64_t
 /* Where there are two segments: extra += what the query makes of the key's. */
 static void add_segments(const pe_tiles *T, pe_scratch *z, const float *Qu)
 {
+    const int64_t R = z->R, C = z->C;
     for (int g = 0; g < 2; g++)
-        multiply_segment(T, z->segments + g, 2, z->h, g, z->R, Qu);
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+        multiply_segment(T, z->segments + g, 2, z->h, g, R, Qu);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             z->extra[r * T->Bcp + c] += z->segments[2 * r + (z->q_seg[r] != z->k_seg[c])];
 }
 
@@ -228,25 +231,27 @@ static const float *add_own_segment(const pe_tiles *T, pe_scratch *z, const floa
 /* Packed sequences: other segments are not seen. */
 static void mask_segments(const pe_tiles *T, pe_scratch *z)
 {
-    for (int64_t r = 0; r < z->R; r++)
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
             if (z->q_seg[r] != z->k_seg[c])
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
 void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z)
 {
+    const int64_t       R = z->R, C = z->C;
     const pe_attention *a = T->a;
     if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
         return;
     const int shared = pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) == 1 && !pe_has_segments(a);
     z->placed[0]     = shared ? z->i0 : -1;
     z->placed[1]     = z->j0;
-    for (int64_t r = 0; r < z->R; r++) {
+    for (int64_t r = 0; r < R; r++) {
         z->q_pos[r] = pe_positions_at(&a->q_pos, z->b, z->i0 + r);
         z->q_seg[r] = pe_pairs_segment(&a->q_segments, z->b, z->i0 + r);
     }
-    for (int64_t c = 0; c < z->C; c++) {
+    for (int64_t c = 0; c < C; c++) {
         z->k_pos[c] = pe_positions_at(&a->k_pos, z->b, z->j0 + c);
         z->k_seg[c] = pe_pairs_segment(&a->k_segments, z->b, z->j0 + c);
     }
@@ -275,9 +280,10 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, const float *Qu, const 
 /* Numbers of pairs join what is added, where they could not be added in their place. */
 static void take_pairs(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
 {
-    for (int64_t r = 0; r < z->R; r++) {
-        pe_pairs_load(T->a, z->h, z->i0 + r, z->j0, z->C, z->pair_row);
-        for (int64_t c = 0; c < z->C; c++)
+    const int64_t R = z->R, C = z->C;
+    for (int64_t r = 0; r < R; r++) {
+        pe_pairs_load(T->a, z->h, z->i0 + r, z->j0, C, z->pair_row);
+        for (int64_t c = 0; c < C; c++)
             z->extra[r * T->Bcp + c] = (float)z->pair_row[c] + (terms->extra ? z->extra[r * T->Bcp + c] : 0);
     }
     terms->extra      = z->extra;
@@ -309,8 +315,8 @@ pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z)
    tell. */
 static void widen_content(const pe_tiles *T, const pe_scratch *z, const float *s, const float *Qu)
 {
-    const pe_attention *a       = T->a;
-    const int64_t       D       = a->sizes.D;
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D, C = z->C;
     const double        inverse = 1 / a->terms->scale;
     const int           ask     = pe_asks_pairs(T);
     for (int64_t r = 0; r < z->R; r++) {
@@ -319,14 +325,14 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, const float *s
         for (int64_t d = 0; d < D; d++)
             z->hook.q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
         for (int64_t c = 0; c < low; c++)
-            z->hook.s[r * z->C + c] = -INFINITY;
+            z->hook.s[r * C + c] = -INFINITY;
         for (int64_t c = low; c < high; c++)
-            z->hook.s[r * z->C + c] = (double)s[r * T->Bcp + c];
-        for (int64_t c = high; c < z->C; c++)
-            z->hook.s[r * z->C + c] = -INFINITY;
-        for (int64_t c = 0; ask && c < z->C; c++)
+            z->hook.s[r * C + c] = (double)s[r * T->Bcp + c];
+        for (int64_t c = high; c < C; c++)
+            z->hook.s[r * C + c] = -INFINITY;
+        for (int64_t c = 0; ask && c < C; c++)
             if (!pe_pairs_allowed(a, z->b, z->h, z->i0 + r, z->j0 + c))
-                z->hook.s[r * z->C + c] = -INFINITY;
+                z->hook.s[r * C + c] = -INFINITY;
     }
 }
 
@@ -366,9 +372,10 @@ static const double *product64_row(const pe_scratch *z, int64_t r)
 /* The tile's products in double, each with its share of X (rows `step` apart), into s. */
 static void round_products64(const pe_tiles *T, const pe_scratch *z, float *s, const double *X, int64_t step)
 {
+    const int64_t C = z->C;
     for (int64_t r = 0; r < z->R; r++) {
         const double *product = product64_row(z, r), *x = X + r * step;
-        for (int64_t c = 0; c < z->C; c++)
+        for (int64_t c = 0; c < C; c++)
             s[r * T->Bcp + c] = (float)(product[c] - z->products64.top[r] + x[c]);
     }
 }
@@ -376,11 +383,12 @@ static void round_products64(const pe_tiles *T, const pe_scratch *z, float *s, c
 /* The tile's share of the products that are there in double, into s. */
 static void take_products64(const pe_tiles *T, const pe_scratch *z, float *s)
 {
+    const int64_t C = z->C;
     for (int64_t r = 0; r < z->R; r++) {
         const double *product = product64_row(z, r);
-        for (int64_t c = 0; c < z->C; c++)
+        for (int64_t c = 0; c < C; c++)
             s[r * T->Bcp + c] = (float)(product[c] - z->products64.top[r]);
-        for (int64_t c = z->C; c < T->Bcp; c++)
+        for (int64_t c = C; c < T->Bcp; c++)
             s[r * T->Bcp + c] = 0;
     }
 }
@@ -388,21 +396,22 @@ static void take_products64(const pe_tiles *T, const pe_scratch *z, float *s)
 /* X goes to z->extra; products in double take it in double before they are rounded. */
 static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s)
 {
+    const int64_t       C    = z->C;
     const pe_attention *a    = T->a;
     const pe_tile       tile = pe_tile_scores_hook_tile(T, z);
-    const int           wide = pe_products64_serve(T), keys = any_is_special(T, z->k_pos, z->C),
+    const int           wide = pe_products64_serve(T), keys = any_is_special(T, z->k_pos, C),
               queries = any_is_special(T, z->q_pos, z->R);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->hook.x);
     for (int64_t r = 0; r < z->R; r++) {
         const double  taken = pe_is_shifted(T, z) && z->back.lse[r] != -INFINITY ? (double)z->back.lse[r] : 0;
         const int     query = queries && pe_attention_is_special(T->a, z->q_pos[r]);
         float        *extra = z->extra + r * T->Bcp, *to = s + r * T->Bcp;
-        const double *x = z->hook.x + r * z->C, *product = wide ? product64_row(z, r) : NULL;
-        for (int64_t c = 0; !queries && !keys && wide && c < z->C; c++)
+        const double *x = z->hook.x + r * C, *product = wide ? product64_row(z, r) : NULL;
+        for (int64_t c = 0; !queries && !keys && wide && c < C; c++)
             to[c] = (float)(product[c] - z->products64.top[r] + (x[c] - taken));
-        for (int64_t c = 0; !queries && !keys && !wide && c < z->C; c++)
+        for (int64_t c = 0; !queries && !keys && !wide && c < C; c++)
             extra[c] += (float)(x[c] - taken);
-        for (int64_t c = 0; (queries || keys) && c < z->C; c++) {
+        for (int64_t c = 0; (queries || keys) && c < C; c++) {
             const int    special = query || (keys && pe_attention_is_special(T->a, z->k_pos[c]));
             const double bias    = special ? bias_of(T, z, r, c) : 0;
             const double more    = x[c] - taken - bias;
@@ -418,6 +427,7 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s)
    products in double take it in double before they are rounded. */
 static void add_cached(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_terms *terms)
 {
+    const int64_t R = z->R, C = z->C;
     const int64_t step  = pe_hook_cache_stride(&T->a->sizes),
                   first = pe_hook_cache_first(&T->a->sizes, z->h, z->i0, z->j0);
     if (pe_products64_serve(T))
@@ -426,8 +436,8 @@ static void add_cached(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_terms
         terms->extra      = T->hook_floats + first;
         terms->extra_step = step;
     } else
-        for (int64_t r = 0; r < z->R; r++)
-            for (int64_t c = 0; c < z->C; c++)
+        for (int64_t r = 0; r < R; r++)
+            for (int64_t c = 0; c < C; c++)
                 z->extra[r * T->Bcp + c] += T->hook_floats[first + r * step + c];
 }
 

@@ -131,6 +131,7 @@ static pe_ahead tile_ahead(const pe_tiles *T, const pe_packed *x, int64_t J, int
    there is none, is asked for. */
 static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int64_t next)
 {
+    const int64_t       R = z->R, C = z->C;
     const pe_attention *a      = T->a;
     const pe_problem   *p      = &a->sizes;
     const int           joined = T->by[PE_R].rows && T->skewed;
@@ -139,11 +140,11 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
     int64_t             stride = x->v_stride;
     if (flat) { /* all keys are joined by one vector */
         a->kernels->join_rows(z->rows, T->Dvp, V, stride,
-                              pe_rows_by(T, PE_R, z->h, pe_flat_row(&T->by[PE_R], z->x0)), z->C, T->Dvp);
+                              pe_rows_by(T, PE_R, z->h, pe_flat_row(&T->by[PE_R], z->x0)), C, T->Dvp);
         V      = z->rows;
         stride = T->Dvp;
     }
-    for (int64_t r = 0; r < z->R;) {
+    for (int64_t r = 0; r < R;) {
         const pe_visible y     = pe_visible_keys(z, r);
         float           *O     = z->softmax.O + r * T->Dvp;
         const pe_ahead   ahead = tile_ahead(T, x, next < 0 ? z->J : next, r);
@@ -158,8 +159,8 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
         pe_tile_scores_band_product(T, z, z->softmax.O, pe_rows_by(T, PE_R, z->h, z->x0), p->Dv);
         return;
     }
-    for (int64_t i = 0; i < z->R; i++)
-        for (int64_t c = 0; c < z->C; c++) {
+    for (int64_t i = 0; i < R; i++)
+        for (int64_t c = 0; c < C; c++) {
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
