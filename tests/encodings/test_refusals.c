@@ -50,7 +50,7 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         {"deberta[biases=query]", D, POSENC_ERROR_SETTING, "projected=no"},
         {"deberta[max_relative_positions=5:position_buckets=8]", D, POSENC_ERROR_SETTING,
          "max_relative_positions=5 leaves nothing for the logarithm of 8 buckets; it must exceed 5"},
-        {"floater[positions=1048576:states=1048576:dim=16]", D, POSENC_ERROR_SETTING,
+        {"floater[positions=1048576:states=65536:dim=32]", D, POSENC_ERROR_SETTING,
          "it must stay below 2^40"},
         {"learned_resize[grid_in=4:grid_out=2x2]", D, POSENC_ERROR_SETTING,
          "grid_in has 1 axes and grid_out 2"},
@@ -65,7 +65,8 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         {"t5[max_distance=8]", D, POSENC_ERROR_SETTING, "max_distance=8 must exceed the 8 distances"},
         {"timestep[downscale_freq_shift=9:dim=16]", D, POSENC_ERROR_SETTING, "it must be 0 to 8"},
         {"transformer_xl[d_model=3]", D, POSENC_ERROR_SETTING, "d_model=3 must be even"},
-        {"tupe[relative=yes:num_buckets=5]", D, POSENC_ERROR_SETTING, "num_buckets=5 must be even"},
+        {"tupe[relative=yes:num_buckets=8:max_distance=2]", D, POSENC_ERROR_SETTING,
+         "num_buckets=8 must be even and max_distance=2 above a quarter of it"},
         {"xpos[dim=3]", D, POSENC_ERROR_SETTING, "dim=3 must be even and at most the head width 8"},
         {"xpos[dim=10]", D, POSENC_ERROR_SETTING, "dim=10 must be even and at most the head width 8"},
     };
