@@ -36,7 +36,7 @@ static const cli_option options[] = {
      offsetof(bench_job, goals)},
     {0, "long", NULL, "also measure G17: sequences of a million tokens, which takes minutes", CLI_FLAG,
      offsetof(bench_job, is_long)},
-    {0, "repeats", "N", "largest number of repeats of a kernel and its limit (31)", CLI_WHOLE,
+    {0, "repeats", "N", "most repeats of a kernel and its limit (31)", CLI_WHOLE,
      offsetof(bench_job, repeats), 1, MOST_REPEATS},
     {0, "seconds", "S", "time for each row, after its first seven repeats (1)", CLI_REAL,
      offsetof(bench_job, seconds), 0, 3600},
