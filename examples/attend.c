@@ -5,9 +5,9 @@
  *     cc attend.c $(pkg-config --cflags --libs posenc) -lm -o attend && ./attend
  *
  * Both lines that it prints can be checked by hand. A rotation keeps lengths, so they change only by
- * rounding. And where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights fall
- * by exp(-1/2) per token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1) tokens
- * back.
+ * rounding. And where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights
+ * fall by exp(-1/2) per token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1)
+ * tokens back.
  */
 #include <math.h>
 #include <posenc/posenc.h>
