@@ -4,10 +4,10 @@
  *
  *     cc attend.c $(pkg-config --cflags --libs posenc) -lm -o attend && ./attend
  *
- * Both lines that it prints can be checked by hand. A rotation keeps lengths, so they change by rounding
- * alone. And where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights fall
- * by exp(-1/2) per token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1) tokens
- * back.
+ * Both lines that it prints can be checked by hand. A rotation keeps lengths, so they change only by
+ * rounding. And where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights
+ * fall by exp(-1/2) per token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1)
+ * tokens back.
  */
 #include <math.h>
 #include <posenc/posenc.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum { H = 8, L = 64, D = 32, N = H * L * D };
-static float q[N], k[N], v[N], o[N], turned[N], slopes[H];
+static float q[N], k[N], v[N], o[N], rotated[N], slopes[H];
 
 int main(void)
 {
@@ -27,7 +27,7 @@ int main(void)
     posenc_encoding  *e;
     posenc_plan      *plan;
     posenc_error      err;
-    K.data = k, V.data = v, O.data = o, T.data = turned, options.mask = POSENC_MASK_CAUSAL;
+    K.data = k, V.data = v, O.data = o, T.data = rotated, options.mask = POSENC_MASK_CAUSAL;
     for (int i = 0; i < N; i++)
         q[i] = sinf((float)i), v[i] = (float)(i / D % L); /* a value is its position, in every channel */
 
@@ -37,17 +37,17 @@ int main(void)
         return fprintf(stderr, "%s\n", err.message), 1;
     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
 
-    /* Run: allocates nothing. posenc_attend turns q and k itself; posenc_rotate is for a kernel of your
+    /* Run: allocates nothing. posenc_attend rotates q and k itself; posenc_rotate is for a kernel of your
        own. */
-    const posenc_rotate_io  turn = {.q = Q, .to_q = T, .direction = 1};
+    const posenc_rotate_io  rows = {.q = Q, .to_q = T, .direction = 1};
     const posenc_attend_in  in   = {.q = Q, .k = K, .v = V, .params = &S};
     const posenc_attend_out out  = {.o = O};
-    if (posenc_rotate(plan, &turn, work, &err) || posenc_attend(plan, &in, &out, work, &err))
+    if (posenc_rotate(plan, &rows, work, &err) || posenc_attend(plan, &in, &out, work, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
 
     double before = 0, after = 0;
     for (int i = 0; i < N; i++)
-        before += (double)q[i] * q[i], after += (double)turned[i] * turned[i];
+        before += (double)q[i] * q[i], after += (double)rotated[i] * rotated[i];
     printf("RoPE changed the length of q by a factor of %.6f\n", sqrt(after / before));
     printf("ALiBi's head 0 looks %.4f tokens back; 1 / (sqrt(e) - 1) = %.4f\n", L - 1 - o[(L - 1) * D],
            1 / (sqrt(exp(1)) - 1));

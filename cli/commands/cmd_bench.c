@@ -34,11 +34,11 @@ typedef struct bench_job {
 static const cli_option options[] = {
     {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT,
      offsetof(bench_job, goals)},
-    {0, "long", NULL, "measure G17 too: sequences of a million tokens, for minutes", CLI_FLAG,
+    {0, "long", NULL, "also measure G17: sequences of a million tokens, which takes minutes", CLI_FLAG,
      offsetof(bench_job, is_long)},
-    {0, "repeats", "N", "repeats of a kernel and its limit, at most (31)", CLI_WHOLE,
+    {0, "repeats", "N", "most repeats of a kernel and its limit (31)", CLI_WHOLE,
      offsetof(bench_job, repeats), 1, MOST_REPEATS},
-    {0, "seconds", "S", "time for each row, beyond its first seven repeats (1)", CLI_REAL,
+    {0, "seconds", "S", "time for each row, after its first seven repeats (1)", CLI_REAL,
      offsetof(bench_job, seconds), 0, 3600},
     {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE,
      offsetof(bench_job, threads), 1, MOST_THREADS},
@@ -233,14 +233,13 @@ const cli_command cli_bench = {
                 "--csv]",
     .details =
         "Each kernel runs alternately with the limit that it works against: a pass over the same memory in "
-        "place, a copy, a store, a read, or a loop of multiply-adds; on random numbers. VALUE is the share "
-        "of "
-        "the limit that the kernel reaches (or its time over that of another run, where at most so much is "
-        "wanted): the median of all repeats, with their quartiles. LIMIT is what the limit itself reached. "
-        "The limits are measured and checked first (goal limits).\n\n"
-        "What this machine cannot do has a row that says why. docs/performance.md explains the method and "
-        "says what was reached. POSENC_ISA selects another instruction set. The whole table takes three to "
-        "eight minutes; a goal that is not met is no failure (status 0).",
+        "place, a copy, a store, a read, or a loop of multiply-adds, all on random numbers. VALUE is the "
+        "share of the limit that the kernel reaches, or, where smaller is better, its time divided by that "
+        "of another run: the median of all repeats, with their quartiles. LIMIT is what the limit itself "
+        "reached. The limits are measured and checked first (goal limits).\n\n"
+        "A row that this machine cannot measure says why. docs/performance.md explains the method and says "
+        "what was reached. POSENC_ISA selects another instruction set. The whole table takes three to eight "
+        "minutes. The exit status is 0 whether or not the goals are met.",
     .options = options,
     .run     = run,
 };

@@ -38,8 +38,8 @@ static const cli_option options[] = {
      "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
      offsetof(pe_compare_config, combine)},
     {0, "extension", "HOW",
-     "read models at up to 16 times their training length: none, brief (tuned at twice), full; instead of "
-     "the preset's",
+     "read models at up to 16 times their training length: none, brief (tuned at twice that length) or "
+     "full, instead of the preset's",
      CLI_TEXT, offsetof(pe_compare_config, extension)},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
      offsetof(pe_compare_config, directory)},
@@ -49,7 +49,7 @@ static const cli_option options[] = {
      offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
     {0, "steps", "N", "training steps on the text and on every task, instead of the preset's", CLI_WHOLE,
      offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
-    {0, "task-steps", "N", "training steps on every task, whatever the number on the text", CLI_WHOLE,
+    {0, "task-steps", "N", "training steps on every task, independent of those on the text", CLI_WHOLE,
      offsetof(pe_compare_config, task_steps), 1, MOST_STEPS},
     {0, "tune-steps", "N", "training steps of each tuning of --extension (100)", CLI_WHOLE,
      offsetof(pe_compare_config, tune_steps), 1, MOST_STEPS},
@@ -414,9 +414,9 @@ const cli_command cli_compare = {
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
         "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
-        "up to eight times the trained length. Prints a table and writes a directory "
-        "with report.html, results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, "
-        "empty, or an older result, which is replaced.\n\n"
+        "up to eight times the trained length. Prints a table and writes a directory with report.html, "
+        "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
+        "result, which is replaced.\n\n"
         "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), order "
         "(which is first?), shift (an exact distance back), needle (one thing far away), copy, reverse, "
         "sort, count, parity, grid (rows and columns), addition, summation, lego. A model of two layers is "
@@ -428,13 +428,13 @@ const cli_command cli_compare = {
         "ntk, dynamic, yarn, another base), more rows (random, interpolated, hierarchical); brief tunes "
         "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
         "full and huge do full; with -e none is done unless asked for.\n\n"
-        "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
-        "them, and those are what they predict: what an encoder does. The windows are then read in pieces "
-        "of several lengths. An encoding that has no meaning in such a model (or in a causal one) is "
-        "listed with the reason.\n\n"
-        "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
+        "With --bidirectional the models see both sides of every byte; 15 % of the bytes are hidden, and the "
+        "models predict those, as encoders are trained. The windows are then read in pieces of several "
+        "lengths. An encoding that has no meaning in such a model (or in a causal one) is listed with the "
+        "reason.\n\n"
+        "report.html is in English, or with --lang zh in Chinese; everything else is in "
         "English.\n\n"
-        "Each finished run is saved at once in DIR.partial, as an .npz file, and each run under way in a "
+        "Each finished run is saved at once in DIR.partial, as an .npz file; each run in progress writes a "
         "checkpoint every S seconds. Ctrl-C prints and writes what is finished. However the call ends, the "
         "same call with --resume continues and ends with the same numbers, to the bit; without --resume it "
         "refuses a DIR.partial that is not empty. With --resume, a call for more seeds or encodings reuses "
@@ -446,11 +446,10 @@ const cli_command cli_compare = {
         "table, however many threads it has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
         "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which is "
-        "initialised to give the sum, and inject=blocks for rows that are added before every block, a "
-        "separate one for "
-        "each block where a row is wide enough: sinusoidal[combine=concat]. --combine says how for the other "
-        "SPECs; --combine add,concat trains each of them both ways. The table compares the two, with "
-        "the mean |cos| between token and position vectors.",
+        "initialised to give the sum (sinusoidal[combine=concat]), and inject=blocks for rows that are added "
+        "before every block, a separate one for each block if a row is wide enough. --combine applies to the "
+        "SPECs that do not say; --combine add,concat trains each of them both ways. The table compares the "
+        "two, with the mean |cos| between token and position vectors.",
     .options = options,
     .run     = run,
 };

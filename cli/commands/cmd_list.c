@@ -349,9 +349,8 @@ const cli_command cli_list = {
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details  = "Without NAME, prints a table: where each encoding acts, what it learns, its paper, models "
                 "that use it. With NAME, prints its settings with types, defaults and ranges, its parameters "
-                "with shapes in the letters of the "
-                "library (H heads, D head width, d_model model width), and worked examples from its "
-                "paper.\n\n"
+                "with shapes in the letters of the library (H heads, D head width, d_model model width), "
+                "and worked examples from its paper.\n\n"
                 "With --explain, prints every formula of a model's rotation, as papers write it and with the "
                 "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
                 "what follows from them within its context.",

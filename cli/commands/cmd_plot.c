@@ -70,8 +70,7 @@ static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
     {0, "table", "F:NAME",
      "draw a table of positions instead of a SPEC: array NAME of a .safetensors, .npz or .npy (heatmap, "
-     "curves, "
-     "similarity, similarity2d)"},
+     "curves, similarity, similarity2d)"},
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
@@ -89,7 +88,7 @@ static const cli_option options[] = {
      "curves, similarity, similarity2d)",
      CLI_WHOLE, offsetof(plot_request, prefix), 0, INT32_MAX},
     {0, "points", "LIST",
-     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d: three on the diagonal)", CLI_POINTS,
      offsetof(plot_request, chosen), 0, LONGEST_ROW},
     {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
@@ -474,18 +473,17 @@ const cli_command cli_plot = {
     .details =
         "For an input encoding, KIND is: heatmap, the vector of each position, with the wavelengths of its "
         "channels; curves, single channels; similarity, the cosine of every pair of positions and its "
-        "profile "
-        "by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of "
-        "a grid.\n\n"
-        "For a rotary encoding: decay, the score of two vectors against their distance, for ones, U[0,1] and "
-        "N(0,1), mean and the middle 80 % of the draws, with the encoding's frequencies and with a single "
-        "one; similarity, that of ones only; mass, the share of the attention that goes to the nearest keys; "
-        "pair, a vector being rotated; wavelengths, those of the pairs compared with the context, before and "
-        "after scaling, coloured by how often they rotate within the context of the first training.\n\n"
-        "For an encoding in the scores: bias, what is added per head against the distance (t5, alibi ...) or "
-        "as a "
-        "map (swin, tupe); mass, the share of the attention that goes to the nearest keys by the bias only; "
-        "buckets, which distances share a class (t5, deberta). posenc list NAME says which pictures an "
+        "profile by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen "
+        "points of a grid.\n\n"
+        "For a rotary encoding: decay, the score of two vectors by their distance, for vectors of ones, "
+        "U[0,1] and N(0,1) (mean and the middle 80 % of the draws), with the encoding's frequencies and with "
+        "a single one; similarity, the same for vectors of ones only; mass, the share of the attention that "
+        "goes to the nearest keys; pair, a vector being rotated; wavelengths, those of the pairs compared "
+        "with the context, before and after scaling, coloured by how often they rotate within the context "
+        "of the first training.\n\n"
+        "For an encoding in the scores: bias, what each head adds at each distance (t5, alibi ...) or a map "
+        "of it (swin, tupe); mass, the share of the attention that the bias gives to the nearest keys; "
+        "buckets, which distances share a bucket (t5, deberta). posenc list NAME says which pictures an "
         "encoding has; for a combination, the first part that has the picture is drawn.\n\n"
         "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
         "tokens), which are skipped; if there are more, --prefix-rows must say how many.\n\n"

@@ -319,7 +319,7 @@ const cli_command cli_rotate = {
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
         "both or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them "
         "tokens are numbered from --offset on. Frequencies and factors that the settings ask for (posenc "
-        "list rope) are arrays of their names. Names of reference cases work too: in_q, in_k, "
+        "list rope) are read from arrays of the same names. Names of reference cases work too: in_q, in_k, "
         "in_pos, par_inv_freq; if there are none, out_q and out_k of an earlier call are read. The array of "
         "an .npy is q, unless the file is named k.npy.\n\n"
         "The output holds out_q and out_k in the same shapes and types; bfloat16, for which NumPy has no "

@@ -140,8 +140,8 @@ static const char introduction[] =
     "cases, draws them, and trains the same small model with each to compare them on your own text.";
 
 static const char conventions[] =
-    "Data goes to standard output or to the file of -o; messages go to standard error. `-` as a file is "
-    "standard input or output, `--` ends the options. An output file is written whole or not at all.";
+    "Data goes to standard output or to the file given by -o; messages go to standard error. `-` as a file "
+    "is standard input or output, `--` ends the options. An output file is written whole or not at all.";
 
 void cli_print_help(const cli_command *command)
 {
@@ -225,10 +225,10 @@ static const struct {
     const char *name, *text;
 } man_tail[] = {
     {"EXIT STATUS",
-     "0 done; 1 it failed, or verify found a difference; 2 the arguments or the input are unusable; "
+     "0 success; 1 failure, or verify found a difference; 2 the arguments or the input are unusable; "
      "130 interrupted, and what was finished is saved and printed."},
     {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
-                    "avx512, avx512bf16, neon) forces an instruction set, for tests; one that the processor "
+                    "avx512, avx512bf16, neon) selects an instruction set, for tests; one that the processor "
                     "lacks is refused. OMP_NUM_THREADS limits the threads of one run."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},

@@ -135,8 +135,8 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     return status;
 }
 
-/* Positions of several coordinates have no order: tokens are counted instead, which says nothing to an
-   encoding by distance. */
+/* Positions of several coordinates have no order: tokens are counted instead, which has no meaning for
+   an encoding by distance. */
 static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
     const int N = posenc_rotary_coordinates(plan);

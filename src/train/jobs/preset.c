@@ -33,7 +33,7 @@ const pe_preset pe_presets[PE_PRESETS] = {
     {.name = "quick", .summary = "seven encodings, one seed, 500 steps: about a minute on two cores",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 500, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 200, 1}}, SMALL_MODEL},
-    {.name = "default", .summary = "ten encodings, one seed, 500 steps: some two minutes on two cores",
+    {.name = "default", .summary = "ten encodings, one seed, 500 steps: about two minutes on two cores",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw",
      .steps = 500, .seeds = 1,
      .tasks = {{"posid", 400, 1}, {"order", 600, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
@@ -45,7 +45,7 @@ const pe_preset pe_presets[PE_PRESETS] = {
                {"copy", 1500, 3}, {"reverse", 1500, 3}, {"sort", 1500, 3}, {"count", 1500, 3},
                {"parity", 1500, 3}, {"grid", 1500, 3}},
      .extension = "full", SMALL_MODEL},
-    {.name = "huge", .summary = "the same with a larger model at L = 256, 4000 steps and three tasks more: "
+    {.name = "huge", .summary = "the same with a larger model at L = 256, 4000 steps and three more tasks: "
                 "a night on many machines",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 4000, .seeds = 3, .L = 256,
      .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 100, .learning_rate = 1e-3,
