@@ -466,7 +466,7 @@ static void compare_number(const member *x, array *numbers, const array *gradien
         char where[64];
         output_text(x, output, where);
         if (!(fabs(slope - got) <= TOLERANCE * fmax(1, fabs(slope))))
-            fail_msg("%s: head %lld, %s: gradient of %s at %s: %s says %.9g, finite differences of %s say %.9g",
+            fail_msg("%s: head %lld, %s: gradient of %s at %s: %s says %.9g, differences of %s say %.9g",
                      info->name, (long long)x->h, where, param_name(x, local),
                      array_place(numbers, n, param_axes(x, local)), x->backward, got, x->forward, slope);
     }
