@@ -38,7 +38,7 @@ typedef struct posenc_param_info {
 } posenc_param_info;
 
 /* What an encoding is, as constant text; arrays end at the counts given. `title`: a few words, in lower case.
-   `paper`: "arXiv:2108.12409" or a short address, at most 25 characters: `posenc list` is 100 columns wide.
+   `paper`: "arXiv:2108.12409" or a short address, at most 24 characters: `posenc list` is 100 columns wide.
    `models`: who uses it, "research" or "" if no known model does. `pictures`: those that `posenc plot` makes
    of it, by the names of its place in src/plot/picture.c, as in "bias,mass"; "": none. */
 typedef struct posenc_encoding_info {
