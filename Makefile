@@ -54,7 +54,8 @@ test-quick: ## the tests that take seconds, for the edit loop
 	@$(call built,tests,$(quietly))
 	@$(call tested,default) -LE '^(slow|long)$$'
 
-# An encoding has its own tests and those that ask every encoding (tests/CMakeLists.txt), and transcripts that name it.
+# An encoding has its own tests and those that ask every encoding (tests/CMakeLists.txt), and transcripts that name it or
+# ask every encoding (EVERY of tests/cli/run.py).
 test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests whose name contains %
 	@$(call built,tests,$(quietly))
 	@if grep -q '[ ,]$*)$$' src/encodings/encodings.def; then \

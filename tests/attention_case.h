@@ -307,8 +307,20 @@ static inline double array_error(const array *got, const array *want, const arra
     return array_error_at(got, want, disturbed, tolerance, rest, &at);
 }
 
+/* "causal+window": the masks of a plan in words. */
+static inline const char *mask_text(int mask)
+{
+    static const char *const names[] = {"causal", "window", "key_padding", "explicit", "segments"};
+    static char              text[64];
+    size_t                   n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (mask >> i & 1)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "+" : "", names[i]);
+    return n ? text : "none";
+}
+
 /* Number i of an array in words, "head 1, query 5": the names of its axes stand between commas, H for head.
- */
+   "number 0" of an array without axes. */
 static inline const char *array_place(const array *a, int64_t i, const char *axes)
 {
     static char text[200];
@@ -316,7 +328,7 @@ static inline const char *array_place(const array *a, int64_t i, const char *axe
     size_t      n                      = 0;
     for (int32_t d = a->ndim - 1; d >= 0; i /= a->shape[d--])
         index[d] = i % a->shape[d];
-    *text = '\0';
+    strcpy(text, "number 0");
     for (int32_t d = 0; d < a->ndim && n < sizeof text; d++) {
         const size_t length = strcspn(axes, ",");
         const int    is_H   = *axes == 'H' && (length == 1 || axes[1] == ' ');

@@ -331,8 +331,10 @@ def main():
         print(f"{path}:{number}: {sentence}", file=sys.stderr)
     if faults:
         sys.exit(f"check_house: {len(faults)} faults")
-    if missing_translations():
-        print(f"check_house: {CATALOGUE} lacks {len(missing_translations())} sentences, which stay in English")
+    missing = len(missing_translations())
+    if missing:
+        print(f"check_house: {CATALOGUE} lacks {missing} sentence" + ("s, which stay" if missing > 1 else ", which stays"),
+              "in English")
     print(f"check_house: {len(sources('include', 'src', 'cli', 'examples', 'tests', 'bench'))} sources in order")
 
 

@@ -2,9 +2,8 @@
 /*
  * registry.h: which encodings there are, and what is known about each
  *
- * Places, settings, parameters, worked numbers of the papers, settings for a small model: constant text, from
- * which `posenc list`, the tests and the report are made. Pointers live as long as the program. Below them,
- * the random numbers that parameters are drawn from.
+ * Places, settings, parameters, numbers of the papers, settings for a small model: constant text, from which
+ * `posenc list`, the tests and the report are made; and random numbers. Pointers live as long as the program.
  */
 #ifndef POSENC_REGISTRY_H
 #define POSENC_REGISTRY_H
@@ -38,7 +37,10 @@ typedef struct posenc_param_info {
     int         trainable;
 } posenc_param_info;
 
-/* What an encoding is, as constant text; arrays end at the counts given. */
+/* What an encoding is, as constant text; arrays end at the counts given. `title`: a few words, in lower case.
+   `paper`: "arXiv:2108.12409" or a short address, at most 24 characters: `posenc list` is 100 columns wide.
+   `models`: who uses it, "research" or "" if no known model does. `pictures`: those that `posenc plot` makes
+   of it, by the names of its place in src/plot/picture.c, as in "bias,mass"; "": none. */
 typedef struct posenc_encoding_info {
     const char                *name, *title, *paper, *models, *pictures;
     posenc_place               place;
@@ -53,10 +55,8 @@ typedef struct posenc_encoding_info {
     const char *at_length; /* settings that suit Lk positions where the default ones do not; NULL: they do */
     const char *scale;     /* score: the default of the setting scale; NULL: 1/sqrt(D) */
     const char *sees;      /* what scores see, where positions do not matter; NULL: distances or positions */
-    int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id,
-                    P) */
-    /* What it computes with default settings, in the glossary's letters: lines in UTF-8 with frac{a}{b},
-       sqrt{a}, x_{h,i}^2. */
+    int by_word; /* input: a row belongs to a word too and replaces its vector; positions are (id, P) */
+    /* With default settings, in the glossary's letters: UTF-8 lines with frac{a}{b}, sqrt{a}, x_{h,i}^2. */
     const char *formula;
 } posenc_encoding_info;
 
@@ -87,8 +87,8 @@ POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims 
 
 /* Worked numbers from the paper, stated by each encoding: the value at (a,b,c) under `settings`.
    input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.
-   Parameters that training changes hold 0, 1, 2, ... in memory order, the others what posenc_param_init
-   gives. */
+   Each parameter that training changes holds 0, 1, 2, ... in memory order, and so 0 if it is a single number;
+   the others hold what posenc_param_init gives. */
 typedef struct posenc_example {
     const char *settings; /* settings and sizes, e.g. "H=8 form=distance" */
     int64_t     a, b, c;

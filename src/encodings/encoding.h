@@ -64,8 +64,7 @@ typedef struct pe_rotary_run {
 typedef struct pe_input_members {
     /* Expressions over settings and sizes: numbers per row. */
     const char *width;
-    /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may
-       go on. */
+    /* How many tokens the rows of a grid are, class tokens included. NULL: no limit, a range may go on. */
     const char *tokens;
     /* Where token number s = 0, 1, ... of a range stands: at[coordinates], NAN for a token without a place
        (the zero row of a class token). NULL: a range is the position; of several coordinates it is
@@ -145,9 +144,10 @@ typedef struct pe_encoding {
 
     /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
        forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
-       of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What the engine does
-       with these numbers is counted by posenc_plan_operations. An expression over settings (a word is its
-       number, a flag 0 or 1) and sizes, or a count; NULL: none, numbers are looked up. */
+       of parameters. Each + - * / and max counts one, and so does a function (sin, exp, sqrt); a minus sign,
+       an absolute value and the little that a head or a run needs once count nothing. posenc_plan_operations
+       adds what the engine does with these numbers. An expression over settings (a word is its number, a flag
+       0 or 1) and sizes, or a count; NULL: none, numbers are looked up. */
     const char *operations;
     double (*count)(const pe_problem *p);
 

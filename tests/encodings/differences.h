@@ -50,11 +50,10 @@ static inline void compare_tensor(attention_case *c, array *x, const array *dx, 
             continue;
         const double slope = slope_at(c, x, i);
         if (!(fabs(slope - dx->wide[i]) <= TOLERANCE * scale))
-            fail_msg("%s, mask %d, backward of the reference against finite differences of its forward: "
-                     "gradient of "
-                     "%s at %s: %.12g against %.12g",
-                     posenc_encoding_spec(c->e), c->options.mask, name, array_place(dx, i, axes), dx->wide[i],
-                     slope);
+            fail_msg("%s, mask %s: gradient of %s at %s: backward of the reference says %.12g, finite "
+                     "differences of its forward say %.12g",
+                     posenc_encoding_spec(c->e), mask_text(c->options.mask), name, array_place(dx, i, axes),
+                     dx->wide[i], slope);
     }
 }
 

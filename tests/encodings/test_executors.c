@@ -161,7 +161,7 @@ static void compare(const attention_case *c, const attention_result *want,
         const double e  = array_error_at(made, right, disturbed, all[i].tolerance, rest, &at);
         if (!(e <= 1))
             fail_msg(
-                "%s, %s: %s%s, tiled executor against reference: %s: %.9g against %.9g, %.3g times what is "
+                "%s, %s: %s%s at %s: the tiled executor says %.9g, the reference %.9g: %.3g times what is "
                 "allowed",
                 posenc_encoding_spec(c->e), how, i < 5 ? "" : "gradient of ", all[i].name,
                 array_place(right, at, all[i].axes), (double)made->narrow[at], right->wide[at], e);
@@ -202,7 +202,7 @@ static void compare_tiles(attention_case *c, int s, const char *positions)
         c->options.tile_q  = tiles[t][0];
         c->options.tile_k  = tiles[t][1];
         c->options.threads = t == 3 ? 3 : 1; /* teams cost more than these problems where cores are few */
-        snprintf(how, sizeof how, "shape %d, mask %d, tile %lldx%lld, %s", s, c->options.mask,
+        snprintf(how, sizeof how, "shape %d, mask %s, tile %lldx%lld, %s", s, mask_text(c->options.mask),
                  (long long)tiles[t][0], (long long)tiles[t][1], positions);
         compare(c, &want, near, how);
     }

@@ -196,7 +196,7 @@ static void worked_examples_come_out(void **state)
                      posenc_place_name(info->place));
         const double got = value_at[info->place](&b, x);
         if (!(fabs(got - x->value) <= 1e-14 * (x->value == 0 ? 1 : fabs(x->value))))
-            fail_msg("%s, %s: its %s against its example: %s: %.17g against %.17g (%s)", info->name,
+            fail_msg("%s, %s: its %s against its example: %s: computed %.17g, stated %.17g (%s)", info->name,
                      x->settings, made_by[info->place], example_place(x, where), got, x->value, x->source);
         bench_free(&b);
     }
@@ -466,9 +466,9 @@ static void compare_number(const member *x, array *numbers, const array *gradien
         char where[64];
         output_text(x, output, where);
         if (!(fabs(slope - got) <= TOLERANCE * fmax(1, fabs(slope))))
-            fail_msg("%s: %s against finite differences of %s: head %lld, %s, %s at %s: %.9g against %.9g",
-                     info->name, x->backward, x->forward, (long long)x->h, where, param_name(x, local),
-                     array_place(numbers, n, param_axes(x, local)), got, slope);
+            fail_msg("%s: head %lld, %s: gradient of %s at %s: %s says %.9g, differences of %s say %.9g",
+                     info->name, (long long)x->h, where, param_name(x, local),
+                     array_place(numbers, n, param_axes(x, local)), x->backward, got, x->forward, slope);
     }
 }
 
@@ -654,10 +654,9 @@ static void compare_slopes(const compared *c, array *numbers, const array *gradi
     for (int64_t i = 0; i < gradient->count; i++) {
         const double slope = rows_slope(c, &numbers->wide[i]);
         if (!(fabs(slope - gradient->wide[i]) <= TOLERANCE))
-            fail_msg(
-                "%s: rows_back against finite differences of rows: gradient of %s at %s: %.12g against %.12g",
-                posenc_encoding_spec(c->x->e), name, array_place(gradient, i, axes), gradient->wide[i],
-                slope);
+            fail_msg("%s: gradient of %s at %s: rows_back says %.12g, finite differences of rows say %.12g",
+                     posenc_encoding_spec(c->x->e), name, array_place(gradient, i, axes), gradient->wide[i],
+                     slope);
     }
 }
 
