@@ -24,7 +24,7 @@ int cli_calc_status(pe_calc *p)
     if (!pe_calc_failed(p))
         return CLI_DONE;
     if (p->sentence[0])
-        (is_system ? cli_failed : cli_usage)("%s: %s", p->path, p->sentence);
+        cli_say(is_system ? CLI_FAILED : CLI_USAGE, "%s: %s", p->path, p->sentence);
     else if (p->err.message[0])
         cli_error(&p->err);
     p->sentence[0] = p->err.message[0] = '\0';

@@ -52,11 +52,6 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- rows as text and CSV -------- */
 
-static double wanted_of(const pe_bench_case *c)
-{
-    return c->sense == PE_STATED ? (double)NAN : c->wanted;
-}
-
 static const char *wanted_text(char text[TEXT], const pe_bench_case *c)
 {
     switch (c->sense) {
@@ -75,6 +70,10 @@ static const char *number_text(char text[TEXT], double x)
     snprintf(text, TEXT, fabs(x) < 10 ? "%.3f" : fabs(x) < 1000 ? "%.1f" : "%.0f", x);
     return text;
 }
+
+static const pe_column columns[] = {{"GOAL", "", 1, 0},      {"WHAT", "", 1, 0},   {"VALUE", "", 0, 0},
+                                    {"QUARTILES", "", 1, 0}, {"WANTED", "", 1, 0}, {"MET", "", 1, 0},
+                                    {"LIMIT", "", 1, 0}};
 
 static int set_row(pe_table *table, int i, const void *rows)
 {
@@ -99,14 +98,6 @@ static int set_row(pe_table *table, int i, const void *rows)
     return made;
 }
 
-static int print_table(const pe_bench_row *rows, int count)
-{
-    static const pe_column columns[] = {{"GOAL", "", 1, 0},      {"WHAT", "", 1, 0},   {"VALUE", "", 0, 0},
-                                        {"QUARTILES", "", 1, 0}, {"WANTED", "", 1, 0}, {"MET", "", 1, 0},
-                                        {"LIMIT", "", 1, 0}};
-    return cli_print_rows("bench", columns, 7, count, set_row, rows);
-}
-
 static void print_quoted(const char *text)
 {
     putchar('"');
@@ -129,7 +120,8 @@ static int print_csv(const pe_bench_row *rows, int count)
     for (int i = 0; i < count; i++) {
         const pe_bench_case   *c         = rows[i].what;
         const pe_bench_figure *f         = &rows[i].figure;
-        const double           numbers[] = {f->value, f->q1, f->q3, f->limit, wanted_of(c)};
+        const double           wanted    = c->sense == PE_STATED ? (double)NAN : c->wanted;
+        const double           numbers[] = {f->value, f->q1, f->q3, f->limit, wanted};
         print_quoted(machine);
         printf(",%s,%s,%s,", date, c->isa ? c->isa : posenc_isa(), c->goal);
         print_quoted(c->name);
@@ -202,7 +194,7 @@ static int choose(const bench_job *j, const pe_bench_case *cases, int count)
     measure_all(j, rows, chosen);
     const int status = j->is_json  ? cli_print_json(cli_json_bench(rows, chosen), 6)
                        : j->is_csv ? print_csv(rows, chosen)
-                                   : print_table(rows, chosen);
+                                   : cli_print_rows("bench", columns, 7, chosen, set_row, rows);
     free(rows);
     return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
 }

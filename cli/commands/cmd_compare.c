@@ -158,16 +158,14 @@ static int check_list(const char *list)
     pe_entry         entry;
     posenc_status    status = POSENC_OK;
     posenc_encoding *e;
-    while (list && !status) {
+    while (list) {
         list = pe_spec_next(spec, sizeof spec, list, &status, &err);
-        if (!status)
-            status = pe_spec_split(plain, sizeof plain, &entry, spec, &err);
-        if (!status)
-            status = posenc_encoding_create(&e, plain, NULL, &err);
-        if (!status)
-            posenc_encoding_free(e);
+        if (status || pe_spec_split(plain, sizeof plain, &entry, spec, &err) ||
+            posenc_encoding_create(&e, plain, NULL, &err))
+            return cli_error(&err);
+        posenc_encoding_free(e);
     }
-    return status ? cli_error(&err) : CLI_DONE;
+    return CLI_DONE;
 }
 
 static int read_config(const cli_args *args, pe_compare_config *config)

@@ -17,6 +17,7 @@
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "cli/commands/config.h"
+#include "cli/print/print.h"
 #include "files/arrays/text.h"
 #include "measure/measure.h"
 
@@ -32,19 +33,16 @@ enum { WIDTH = 100, NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
 
 /* ---------------------------------------------------------------- values -------------------- */
 
-/* These return how many characters they have printed. */
-
-static int put_text(const char *text)
+/* Takes the value over; NULL prints null. */
+static void put_value(json_t *value)
 {
-    json_t   *value  = text ? json_string(text) : NULL;
-    char     *quoted = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
-    const int n      = printf("%s", quoted ? quoted : "null");
-    free(quoted);
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+    fputs(text ? text : "null", stdout);
+    free(text);
     json_decref(value);
-    return n;
 }
 
-/* A real keeps a mark that it is one: 10000.0. */
+/* What follows returns how many characters it has printed. A real keeps a mark that it is one: 10000.0. */
 static int put_real(double x)
 {
     char text[PE_TEXT_REAL];
@@ -62,17 +60,6 @@ static int put_list(const posenc_fact *f)
     return n;
 }
 
-static void put_words(const char *words)
-{
-    const char *between = "";
-    while (*words) {
-        const size_t n = strcspn(words, " ");
-        printf("%s\"%.*s\"", between, (int)n, words);
-        words += n + (words[n] == ' ');
-        between = ", ";
-    }
-}
-
 static void put_json(const posenc_fact *f)
 {
     switch (f->kind) {
@@ -80,14 +67,12 @@ static void put_json(const posenc_fact *f)
     case POSENC_FACT_FLAG: printf(f->integer ? "true" : "false"); return;
     case POSENC_FACT_INTEGER: printf("%lld", (long long)f->integer); return;
     case POSENC_FACT_REAL: put_real(f->real); return;
-    case POSENC_FACT_WORD: put_text(f->text); return;
+    case POSENC_FACT_WORD: put_value(json_string(f->text)); return;
+    case POSENC_FACT_WORDS: put_value(cli_json_words(f->text, " ")); return;
     default: break;
     }
     putchar('[');
-    if (f->kind == POSENC_FACT_WORDS)
-        put_words(f->text);
-    else
-        put_list(f);
+    put_list(f);
     putchar(']');
 }
 
@@ -131,7 +116,7 @@ static void put_object(const posenc_model_group *g)
     const char *where = g->is_input ? "input" : g->is_all ? "all" : NULL;
     fputs("    {\"layers\": ", stdout);
     if (where)
-        put_text(where);
+        put_value(json_string(where));
     for (int64_t i = 0; !where && i < g->layer_count; i++)
         printf("%s%lld", i ? ", " : "[", (long long)g->layers[i]);
     printf("%s,\n      \"encoding\": \"%s\"", where ? "" : g->layer_count ? "]" : "[]", g->encoding);
@@ -149,7 +134,7 @@ static void print_json(const posenc_model *model, int group)
     const posenc_model_info *info    = posenc_model_describe(model);
     const char              *between = "", *last = "";
     fputs("{\n  \"model_type\": ", stdout);
-    put_text(info->type);
+    put_value(json_string(info->type));
     printf(",\n  \"encoding\": \"%s\",\n  \"groups\": [", info->encoding);
     for (int i = 0; i < info->group_count; i++)
         if (group < 0 || i == group) {
@@ -376,8 +361,7 @@ static int run(const cli_args *args)
                          "input); %d are given",
                          args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
-        return err.status == POSENC_ERROR_MEMORY ? cli_failed("%s", err.message)
-                                                 : cli_usage("%s", err.message);
+        return cli_say(err.status == POSENC_ERROR_MEMORY ? CLI_FAILED : CLI_USAGE, "%s", err.message);
     int status = choose(args, model, &group);
     if (status == CLI_DONE)
         (cli_value(args, "json") ? print_json : print_words)(model, group);

@@ -10,7 +10,6 @@
 #include "cli/print/print.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
@@ -305,7 +304,7 @@ static int explain(const cli_args *args)
         status = cli_explain(&config);
     if (!status)
         cli_config_warn(&config);
-    cli_config_free(&config);
+    posenc_model_free(config.model);
     return status;
 }
 

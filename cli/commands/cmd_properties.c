@@ -262,6 +262,7 @@ typedef struct sweep_point {
 /* One --sweep. */
 typedef struct sweep {
     char        name[VALUE];
+    int64_t     width; /* channels of a vector */
     sweep_point points[MOST_VALUES];
     int         count;
 } sweep;
@@ -284,29 +285,24 @@ static int read_sweep(sweep *to, const char *text)
     return CLI_DONE;
 }
 
-static posenc_status measure_table(sweep_point *p, const double *table, int64_t N, int64_t d,
-                                   posenc_error *err)
-{
-    p->nearest           = pe_uniqueness_nearest_pair(table, N, d);
-    p->idle              = pe_relativity_idle_channels(table, N, d);
-    posenc_status status = pe_relativity_offset_share(&p->tau, table, N, d, err);
-    for (int k = 0; !status && k < SHIFTS; k++)
-        status = pe_relativity_shift_residual(&p->r[k], table, N, d, shifts[k], err);
-    return status;
-}
-
 static int measure_encoding(sweep_point *p, const posenc_encoding *e, const pe_subject_sizes *sizes)
 {
-    posenc_error err;
-    pe_subject  *s;
-    double      *table = malloc((size_t)(sizes->length * sizes->width) * sizeof *table);
+    const int64_t N = sizes->length, d = sizes->width;
+    posenc_error  err;
+    pe_subject   *s;
+    double       *table = malloc((size_t)(N * d) * sizeof *table);
     if (!table)
         return cli_failed("properties: there is no memory for a table");
     posenc_status status = pe_subject_create(&s, e, sizes, &err);
     if (!status)
         status = pe_subject_rows(s, NULL, table, &err);
-    if (!status)
-        status = measure_table(p, table, sizes->length, sizes->width, &err);
+    if (!status) {
+        p->nearest = pe_uniqueness_nearest_pair(table, N, d);
+        p->idle    = pe_relativity_idle_channels(table, N, d);
+        status     = pe_relativity_offset_share(&p->tau, table, N, d, &err);
+    }
+    for (int k = 0; !status && k < SHIFTS; k++)
+        status = pe_relativity_shift_residual(&p->r[k], table, N, d, shifts[k], &err);
     pe_subject_free(s);
     free(table);
     return status ? cli_error(&err) : CLI_DONE;
@@ -339,38 +335,22 @@ static void share_text(char text[VALUE], double x)
     snprintf(text, VALUE, isnan(x) ? "-" : x < 1e-20 ? "<1e-20" : "%.4g", x);
 }
 
-/* A sweep at sizes, as the rows of a table. */
-typedef struct sweep_rows {
-    const sweep            *s;
-    const pe_subject_sizes *sizes;
-} sweep_rows;
-
 static int set_point(pe_table *table, int row, const void *from)
 {
-    const sweep_rows  *rows = from;
-    const sweep_point *p    = &rows->s->points[row];
+    const sweep       *s = from;
+    const sweep_point *p = &s->points[row];
     char               shares[SHIFTS + 1][VALUE];
     for (int k = 0; k < SHIFTS; k++)
         share_text(shares[k], p->r[k]);
     share_text(shares[SHIFTS], p->tau);
-    int made = pe_table_set(table, row, 0, "%s=%s", rows->s->name, p->value) &&
+    int made = pe_table_set(table, row, 0, "%s=%s", s->name, p->value) &&
                pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
                pe_table_set(table, row, 2, "%s", pe_findings_word(PE_NEAREST, p->nearest.distance)) &&
                pe_table_set(table, row, 7, "%s", pe_findings_word(PE_SHIFT, p->r[0])) &&
-               pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)rows->sizes->width);
+               pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)s->width);
     for (int k = 0; made && k <= SHIFTS; k++)
         made = pe_table_set(table, row, k + 3, "%s", shares[k]);
     return made;
-}
-
-static int print_sweep(const sweep *s, const pe_subject_sizes *sizes)
-{
-    static const pe_column columns[] = {{"SETTING", "", 1, 0}, {"NEAREST PAIR", "", 0, 0},
-                                        {"", "", 1, 0},        {"r(1)", "", 0, 0},
-                                        {"r(7)", "", 0, 0},    {"r(64)", "", 0, 0},
-                                        {"tau", "", 0, 0},     {"STEP k=1", "", 1, 0},
-                                        {"IDLE", "", 0, 0}};
-    return cli_print_rows("properties", columns, 9, s->count, set_point, &(sweep_rows){s, sizes});
 }
 
 static void add_sweep(json_t *list, const sweep *s)
@@ -387,12 +367,19 @@ static void add_sweep(json_t *list, const sweep *s)
     }
 }
 
-static int show_sweeps(const cli_args *args, const sweep *list, int count, const pe_subject_sizes *sizes)
+static int show_sweeps(const cli_args *args, const sweep *list, int count)
 {
-    int status = CLI_DONE;
+    static const pe_column columns[] = {{"SETTING", "", 1, 0}, {"NEAREST PAIR", "", 0, 0},
+                                        {"", "", 1, 0},        {"r(1)", "", 0, 0},
+                                        {"r(7)", "", 0, 0},    {"r(64)", "", 0, 0},
+                                        {"tau", "", 0, 0},     {"STEP k=1", "", 1, 0},
+                                        {"IDLE", "", 0, 0}};
+    int                    status    = CLI_DONE;
     if (!cli_value(args, "json")) {
-        for (int i = 0; !status && i < count; i++)
-            status = (i && putchar('\n') == EOF) ? CLI_FAILED : print_sweep(&list[i], sizes);
+        for (int i = 0; !status && i < count; i++) {
+            fputs(i ? "\n" : "", stdout);
+            status = cli_print_rows("properties", columns, 9, list[i].count, set_point, &list[i]);
+        }
         return status;
     }
     json_t *all = json_array();
@@ -411,12 +398,13 @@ static int sweep_all(const cli_args *args, const char *settings, const pe_subjec
     if (!list)
         return cli_failed("properties: there is no memory for %d sweeps", count);
     for (int i = 0; !status && i < count; i++) {
-        status = read_sweep(&list[i], cli_value_at(args, "sweep", i));
+        list[i].width = sizes->width;
+        status        = read_sweep(&list[i], cli_value_at(args, "sweep", i));
         for (int k = 0; !status && k < list[i].count; k++)
             status = measure_point(cli_at(args, 0), settings, list[i].name, &list[i].points[k], sizes);
     }
     if (!status)
-        status = show_sweeps(args, list, count, sizes);
+        status = show_sweeps(args, list, count);
     free(list);
     return status;
 }

@@ -304,7 +304,7 @@ static int run(const cli_args *args)
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     const int status = cli_calc_end(&j.p);
-    cli_config_free(&j.config);
+    posenc_model_free(j.config.model);
     return status;
 }
 

@@ -122,11 +122,6 @@ void cli_config_warn(const cli_config *c)
         cli_warn("%s: %s", c->path, posenc_model_warning_at(c->model, i)->sentence);
 }
 
-void cli_config_free(cli_config *c)
-{
-    posenc_model_free(c->model);
-}
-
 /* ---------------------------------------------------------------- parameters ---------------- */
 
 void cli_config_params(const cli_config *c, pe_calc *p)

@@ -26,9 +26,8 @@ typedef struct cli_config {
 } cli_config;
 
 /* Reads --config and chooses by --layer; nothing to do without them. An exit status after printing what is
-   wrong. Free in either case. */
-int  cli_config_read(cli_config *c, const cli_args *args);
-void cli_config_free(cli_config *c);
+   wrong. The model is the caller's to free in either case. */
+int cli_config_read(cli_config *c, const cli_args *args);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 

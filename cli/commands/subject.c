@@ -3,7 +3,6 @@
 #include "cli/commands/subject.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- an encoding --------------- */
@@ -141,5 +140,5 @@ int cli_subject_table(cli_subject *s, const char *source)
 void cli_subject_free(cli_subject *s)
 {
     cli_calc_end(&s->p);
-    cli_config_free(&s->config);
+    posenc_model_free(s->config.model);
 }

@@ -15,47 +15,25 @@
 #include <unistd.h>
 
 /* Red for errors, yellow for warnings; the words must do without it, colour only helps the eye. */
-static void say(const char *kind, const char *format, va_list values)
+int cli_say(int status, const char *format, ...)
 {
-    const int shines = cli_colour(STDERR_FILENO);
+    const char *kind = status ? "error" : "warning", *colour = status ? "\033[31m" : "\033[33m";
+    const int   shines = cli_colour(STDERR_FILENO);
+    va_list     values;
     fflush(stdout);
-    const char *colour = !strcmp(kind, "error") ? "\033[31m" : "\033[33m";
     fprintf(stderr, "posenc: %s%s:%s ", shines ? colour : "", kind, shines ? "\033[0m" : "");
+    va_start(values, format);
     vfprintf(stderr, format, values);
+    va_end(values);
     fputc('\n', stderr);
-}
-
-int cli_usage(const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    say("error", format, values);
-    va_end(values);
-    return CLI_USAGE;
-}
-
-int cli_failed(const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    say("error", format, values);
-    va_end(values);
-    return CLI_FAILED;
-}
-
-void cli_warn(const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    say("warning", format, values);
-    va_end(values);
+    return status;
 }
 
 /* FILE and MEMORY come from the system; everything else the caller can mend. */
 int cli_error(const posenc_error *err)
 {
     const int is_system = err->status == POSENC_ERROR_FILE || err->status == POSENC_ERROR_MEMORY;
-    return is_system ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
+    return cli_say(is_system ? CLI_FAILED : CLI_USAGE, "%s", err->message);
 }
 
 int cli_is_terminal(int fd)

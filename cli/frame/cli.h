@@ -76,15 +76,15 @@ const char *cli_at(const cli_args *args, int index);
 const char *cli_call(void);
 void        cli_print_word(FILE *to, const char *word); /* as a shell reads it back */
 
-/* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return
-   cli_usage(...)`. */
-int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for what failed though the arguments were good; returns CLI_FAILED. */
-int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints one line to standard error, "posenc: error: ..." (for CLI_DONE "posenc: warning: ..."), and returns
+   the status: `return cli_usage(...)` where the arguments are unusable, `return cli_failed(...)` where they
+   are good and it failed all the same. */
+int cli_say(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define cli_usage(...)  cli_say(CLI_USAGE, __VA_ARGS__)
+#define cli_failed(...) cli_say(CLI_FAILED, __VA_ARGS__)
+#define cli_warn(...)   cli_say(CLI_DONE, __VA_ARGS__)
 /* Prints err->message; returns the exit status that fits err->status (FILE on writing: 1; else 2). */
 int cli_error(const posenc_error *err);
-/* "posenc: warning: ..." */
-void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reads every option of the table that is given and has a type into the command's struct. CLI_DONE, or
    CLI_USAGE after printing an error. */

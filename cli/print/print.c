@@ -96,26 +96,22 @@ json_t *cli_json_words(const char *text, const char *separators)
     return list;
 }
 
-static json_t *bench_row(const pe_bench_row *row)
-{
-    const pe_bench_case   *c      = row->what;
-    const pe_bench_figure *f      = &row->figure;
-    const int              met    = pe_bench_met(row);
-    const double           wanted = c->sense == PE_STATED ? (double)NAN : c->wanted;
-    json_t                *value =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "goal", c->goal, "name", c->name, "value",
-                  cli_json_real(f->value), "q1", cli_json_real(f->q1), "q3", cli_json_real(f->q3), "limit",
-                  cli_json_real(f->limit), "unit", c->unit, "wanted", cli_json_real(wanted), "met",
-                  met < 0 ? json_null() : json_boolean(met));
-    if (value && *row->reason)
-        json_object_set_new(value, "reason", json_string(row->reason));
-    return value;
-}
-
 json_t *cli_json_bench(const pe_bench_row *rows, int count)
 {
     json_t *all = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(all, bench_row(&rows[i]));
+    for (const pe_bench_row *row = rows; row < rows + count; row++) {
+        const pe_bench_case   *c      = row->what;
+        const pe_bench_figure *f      = &row->figure;
+        const int              met    = pe_bench_met(row);
+        const double           wanted = c->sense == PE_STATED ? (double)NAN : c->wanted;
+        json_t                *value =
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "goal", c->goal, "name", c->name,
+                      "value", cli_json_real(f->value), "q1", cli_json_real(f->q1), "q3",
+                      cli_json_real(f->q3), "limit", cli_json_real(f->limit), "unit", c->unit, "wanted",
+                      cli_json_real(wanted), "met", met < 0 ? json_null() : json_boolean(met));
+        if (*row->reason)
+            json_object_set_new(value, "reason", json_string(row->reason));
+        json_array_append_new(all, value);
+    }
     return all;
 }

@@ -185,28 +185,30 @@ static double resolution(const double *scores, int64_t N)
     return above / (below * below);
 }
 
-/* The same encoding at `factor` times the length; NULL where it cannot be (a table that ends). */
-static pe_subject *longer(const pe_subject *s, int64_t factor)
+/* What is found of the same encoding at `factor` times the length; nothing where it cannot be (a table that
+   ends). */
+static posenc_status find_longer(const pe_subject *s, int64_t factor, pe_property *find, pe_findings *to,
+                                 posenc_error *err)
 {
-    pe_subject      *other;
+    pe_subject      *far;
     pe_subject_sizes sizes = s->sizes;
     sizes.length *= factor;
-    return pe_subject_create(&other, s->e, &sizes, NULL) ? NULL : other;
+    if (pe_subject_create(&far, s->e, &sizes, NULL))
+        return POSENC_OK;
+    const posenc_status status = find(far, to, err);
+    pe_subject_free(far);
+    return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
 }
 
-static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_error *err)
+static posenc_status find_mass(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    pe_subject *far = longer(s, LONGER);
-    if (!far)
-        return POSENC_OK;
-    const int64_t N = far->sizes.length, H = far->dims.H;
-    double       *bias   = pe_subject_take(far, H * N, sizeof *bias);
-    posenc_status status = bias ? pe_subject_bias(far, bias, NULL) : pe_subject_no_memory(err, "biases");
+    const int64_t N = s->sizes.length, H = s->dims.H;
+    double       *bias   = pe_subject_take(s, H * N, sizeof *bias);
+    posenc_status status = bias ? pe_subject_bias(s, bias, NULL) : pe_subject_no_memory(err, "biases");
     for (int64_t h = 0; !status && h < H && h < 8; h++)
         pe_findings_add(to, PE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld",
                         (long long)h, (long long)N);
-    pe_subject_free(far);
-    return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
+    return status;
 }
 
 /* mean [N] over draws and heads; c [H,N] is scratch memory. */
@@ -225,19 +227,14 @@ static posenc_status mean_scores(pe_subject *s, double *mean, double *c, posenc_
     return POSENC_OK;
 }
 
-static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_findings *to, posenc_error *err)
+static posenc_status find_resolution(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    pe_subject *far = longer(s, factor);
-    if (!far)
-        return POSENC_OK;
-    const int64_t N = far->sizes.length, H = far->dims.H;
-    double       *mean = pe_subject_take(far, (H + 1) * N, sizeof *mean);
-    posenc_status status =
-        mean ? mean_scores(far, mean, mean + N, NULL) : pe_subject_no_memory(err, "scores");
+    const int64_t N = s->sizes.length, H = s->dims.H;
+    double       *mean   = pe_subject_take(s, (H + 1) * N, sizeof *mean);
+    posenc_status status = mean ? mean_scores(s, mean, mean + N, NULL) : pe_subject_no_memory(err, "scores");
     if (!status)
         pe_findings_add(to, PE_RESOLUTION, resolution(mean, N), NAN, "length %lld", (long long)N);
-    pe_subject_free(far);
-    return status == POSENC_ERROR_MEMORY ? status : POSENC_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- the property -------------- */
@@ -264,22 +261,41 @@ static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error 
     return status;
 }
 
+/* Do scores c [H,N] of a drawn content change along the keys by more than the bias [H,N] does? */
+static int content_moves(const double *c, const double *bias, int64_t H, int64_t N)
+{
+    double size = 0, change = 0;
+    for (int64_t h = 0; h < H; h++)
+        for (int64_t t = 0; t < N; t++) {
+            const double here  = c[h * N + t] - bias[h * N + N - 1 - t],
+                         first = c[h * N] - bias[h * N + N - 1];
+            size               = fmax(size, fabs(c[h * N + t]) + fabs(bias[h * N + N - 1 - t]));
+            change             = fmax(change, fabs(here - first));
+        }
+    return change > 1e-12 * size;
+}
+
 static posenc_status find_scores(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    const int64_t n    = s->dims.H * s->sizes.length;
-    double       *bias = pe_subject_take(s, 2 * n, sizeof *bias), *c = bias + n;
-    int           is_biased, moves;
+    const int64_t N = s->sizes.length, H = s->dims.H;
+    double       *bias = pe_subject_take(s, 2 * H * N, sizeof *bias), *c = bias + H * N;
+    int           is_biased = 0;
     if (!bias)
         return pe_subject_no_memory(err, "biases");
-    posenc_status status = pe_subject_score_kinds(s, bias, c, &is_biased, &moves, err);
+    posenc_status status = pe_subject_bias(s, bias, err);
+    if (!status)
+        status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
+    for (int64_t i = 0; !status && i < H * N; i++)
+        is_biased |= bias[i] != 0;
+    const int moves = !status && content_moves(c, bias, H, N);
     for (int content = 0; !status && moves && content < PE_CONTENTS; content++)
         status = find_content(s, (pe_content)content, c, to, err);
     if (!status && is_biased) {
         find_bias(s, bias, c, to);
-        status = find_mass(s, to, err);
+        status = find_longer(s, LONGER, find_mass, to, err);
     }
     for (int64_t factor = 1; !status && (moves || is_biased) && factor <= 2; factor++)
-        status = find_resolution(s, factor, to, err);
+        status = find_longer(s, factor, find_resolution, to, err);
     return status;
 }
 

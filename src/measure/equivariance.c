@@ -15,7 +15,6 @@
 #include "measure/subject.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct layer_arrays {
     double  *x, *moved, *y, *W, *q, *k, *v, *o, *o_moved;

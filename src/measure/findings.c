@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { STEPS = 4 };
 

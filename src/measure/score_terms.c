@@ -17,7 +17,6 @@
 #include "measure/subject.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { TERMS = 4 };
 

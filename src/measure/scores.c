@@ -105,6 +105,7 @@ static posenc_status draw_scores(pe_subject *s, score_draw *r, int64_t index, po
 /* What the draws add up to. */
 typedef struct score_sums {
     double within, total, odd, even;
+    double squares; /* of the scores themselves */
 } score_sums;
 
 /* A total that is only round-off of the scores counts as none. */
@@ -113,8 +114,7 @@ static double share(double part, double whole, double squares)
     return whole > 1e-24 * squares ? part / whole : NAN;
 }
 
-static posenc_status add_draw(pe_subject *s, score_draw *r, int64_t index, score_sums *all, double *squares,
-                              posenc_error *err)
+static posenc_status add_draw(pe_subject *s, score_draw *r, int64_t index, score_sums *all, posenc_error *err)
 {
     const int64_t       N      = s->sizes.length;
     const posenc_status status = draw_scores(s, r, index, err);
@@ -123,7 +123,7 @@ static posenc_status add_draw(pe_subject *s, score_draw *r, int64_t index, score
         split(r->profile, N, &all->odd, &all->even);
     }
     for (int64_t i = 0; !status && i < s->dims.H * N * N; i++)
-        *squares += r->S[i] * r->S[i];
+        all->squares += r->S[i] * r->S[i];
     return status;
 }
 
@@ -134,20 +134,19 @@ posenc_status pe_scores_measure(pe_subject *s, pe_findings *to, posenc_error *er
     score_draw    r;
     double      **parts[] = {&r.x, &r.y, &r.Wq, &r.Wk, &r.q, &r.k, &r.S, &r.profile};
     score_sums    all     = {0};
-    double        squares = 0;
     if (s->coordinates > 1)
         return POSENC_OK;
     if (!pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes))
         return pe_subject_no_memory(err, "scores");
     posenc_status status = POSENC_OK;
     for (int64_t i = 0; !status && i < s->sizes.draws; i++)
-        status = add_draw(s, &r, i, &all, &squares, err);
+        status = add_draw(s, &r, i, &all, err);
     if (status)
         return status;
-    pe_findings_add(to, PE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
+    pe_findings_add(to, PE_SCORES, share(all.within, all.total, all.squares), NAN, "%lld draws",
                     (long long)s->sizes.draws);
     if (!s->causal_only)
-        pe_findings_add(to, PE_DIRECTION, share(all.odd, all.odd + all.even, squares), NAN, "%lld draws",
+        pe_findings_add(to, PE_DIRECTION, share(all.odd, all.odd + all.even, all.squares), NAN, "%lld draws",
                         (long long)s->sizes.draws);
     return POSENC_OK;
 }

@@ -169,10 +169,10 @@ void pe_subject_free(pe_subject *s)
     free(s);
 }
 
-static int is_all_zero(const double *x, int64_t n)
+static int are_all(const double *x, int64_t n, double value)
 {
     for (int64_t i = 0; i < n; i++)
-        if (x[i] != 0)
+        if (x[i] != value)
             return 0;
     return 1;
 }
@@ -191,29 +191,21 @@ posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *
     const int           count  = posenc_param_count(s->e);
     s->randomised              = !status && count > 0;
     for (int i = 0; s->randomised && i < count; i++)
-        s->randomised = is_all_zero(s->params[i].data, elements(&s->params[i]));
+        s->randomised = are_all(s->params[i].data, elements(&s->params[i]), 0);
     for (int i = 0; s->randomised && i < count; i++)
         add_normal(s, i, seed);
     return status;
 }
 
-/* Is parameter i trained, of several numbers, and are they all equal? */
-static int is_constant(const pe_subject *s, int i)
-{
-    const double *x = s->params[i].data;
-    const int64_t n = elements(&s->params[i]);
-    for (int64_t k = 1; k < n; k++)
-        if (x[k] != x[0])
-            return 0;
-    return n > 1 && posenc_param_trainable(s->e, i);
-}
-
 posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_error *err)
 {
     const posenc_status status = pe_subject_initialise(s, seed, err);
-    for (int i = 0; !status && i < posenc_param_count(s->e); i++)
-        if (is_constant(s, i))
+    for (int i = 0; !status && i < posenc_param_count(s->e); i++) {
+        const double *x = s->params[i].data;
+        const int64_t n = elements(&s->params[i]);
+        if (posenc_param_trainable(s->e, i) && n > 1 && are_all(x, n, x[0]))
             add_normal(s, i, seed);
+    }
     return status;
 }
 
@@ -403,31 +395,5 @@ posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t dra
             c[h * N + t]         = c[h * N + N - 1 - t];
             c[h * N + N - 1 - t] = other;
         }
-    return status;
-}
-
-/* Do scores c [H,N] of a drawn content change along the keys by more than the bias [H,N] does? */
-static int content_moves(const double *c, const double *bias, int64_t H, int64_t N)
-{
-    double size = 0, change = 0;
-    for (int64_t h = 0; h < H; h++)
-        for (int64_t t = 0; t < N; t++) {
-            const double here  = c[h * N + t] - bias[h * N + N - 1 - t],
-                         first = c[h * N] - bias[h * N + N - 1];
-            size               = fmax(size, fabs(c[h * N + t]) + fabs(bias[h * N + N - 1 - t]));
-            change             = fmax(change, fabs(here - first));
-        }
-    return change > 1e-12 * size;
-}
-
-posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
-                                     posenc_error *err)
-{
-    const int64_t N = s->sizes.length, H = s->dims.H;
-    posenc_status status = pe_subject_bias(s, bias, err);
-    if (!status)
-        status = pe_subject_profiles(s, PE_CONTENT_NORMAL, 0, c, err);
-    *is_biased = !status && !is_all_zero(bias, H * N);
-    *moves     = !status && content_moves(c, bias, H, N);
     return status;
 }

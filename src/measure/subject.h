@@ -52,10 +52,6 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
    positions. */
 posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
                                   posenc_error *err);
-/* Is there a bias that does not depend on the content, and do scores change with distance beyond it? bias, c
-   [H,N] receive the last query's bias by key, and its scores for a drawn content by distance. */
-posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
-                                     posenc_error *err);
 
 /* `count` elements of `size` bytes, until pe_subject_give_back or the end of the subject; NULL without
  * memory.

@@ -14,9 +14,9 @@
 enum { LONGEST_SPEC = 64, LONGEST_LINE = 70 };
 
 struct pe_picture {
-    pe_figure figure;
-    pe_mark   mark;
-    void     *store;
+    pe_figure     figure;
+    pe_mark       mark;
+    posenc_arrays store;
 };
 
 static const struct picture_kind {
@@ -161,6 +161,6 @@ void pe_picture_free(pe_picture *picture)
 {
     if (!picture)
         return;
-    pe_sketch_free_store(picture->store);
+    posenc_arrays_free(&picture->store);
     free(picture);
 }

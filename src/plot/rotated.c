@@ -241,10 +241,10 @@ static int content_count(int wanted)
 /* What the bands are, for the title; no band without a random content. */
 static void name_bands(pe_sketch *s, const char *what)
 {
-    const int64_t draws = draw_count(s);
-    s->what             = what;
+    s->what = what;
     if (wanted_contents(s) & ~PE_VECTORS_ONES)
-        s->what = pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
+        s->what =
+            pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draw_count(s));
 }
 
 /* One panel: every content, rotated by e, or by one theta where e is NULL. */

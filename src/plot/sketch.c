@@ -2,24 +2,17 @@
 /*
  * sketch.c: what the makers of pictures share: memory, plans, rows of positions, settings, figures
  *
- * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks
+ * Everything is computed in double, by the reference executor, on one thread. The store is a set of arrays
  * that the picture frees: a maker never frees anything, whatever fails.
  */
 #include "plot/sketch.h"
 
 #include <math.h>
 #include <posenc/positions.h>
-#include <stdalign.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LONGEST_TEXT = 200, ALIGNMENT = 64 };
-
-typedef struct sketch_block {
-    struct sketch_block *next;
-    alignas(max_align_t) char bytes[];
-} sketch_block;
 
 /* ---------------------------------------------------------------- the store ----------------- */
 
@@ -42,24 +35,12 @@ void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ..
 
 void *pe_sketch_take(pe_sketch *s, int64_t count, size_t size)
 {
-    const int     is_countable = count >= 0 && (uint64_t)count <= (SIZE_MAX - sizeof(sketch_block)) / size;
-    sketch_block *made =
-        s->status || !is_countable ? NULL : calloc(1, sizeof(sketch_block) + (size_t)count * size);
+    const int64_t        shape[2] = {count, (int64_t)size};
+    const posenc_tensor *made =
+        s->status ? NULL : posenc_arrays_add(&s->store, "", POSENC_DTYPE_U8, 2, shape);
     if (!made && !s->status)
         s->status = pe_sketch_no_memory(s->err);
-    if (!made)
-        return NULL;
-    made->next = s->store;
-    s->store   = made;
-    return made->bytes;
-}
-
-void pe_sketch_free_store(void *store)
-{
-    for (sketch_block *at = store, *next; at; at = next) {
-        next = at->next;
-        free(at);
-    }
+    return made ? made->data : NULL;
 }
 
 double *pe_sketch_numbers(pe_sketch *s, int64_t count)

@@ -18,6 +18,8 @@
 
 #include "plot/draw.h"
 
+#include <posenc/files.h>
+
 #define PE_TWO_PI 6.283185307179586
 
 typedef struct pe_sketch {
@@ -29,7 +31,7 @@ typedef struct pe_sketch {
     int            unlearned; /* set by a maker: what is shown depends on no parameters */
     const pe_mark *marks;     /* data->mark, for panels; picture.c gives it to any other figure */
     int            mark_count;
-    void          *store; /* a chain of all that pe_sketch_take gave */
+    posenc_arrays  store; /* all that pe_sketch_take gave, without names */
     int            axes;  /* what pe_picture_axes says */
     posenc_plan   *plan;
     void          *work;
@@ -55,7 +57,6 @@ double *pe_sketch_range(pe_sketch *s, double start, double step, int64_t n);
 /* A text from the store, never NULL. */
 const char *pe_sketch_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void          pe_sketch_free_store(void *store);
 posenc_status pe_sketch_no_memory(posenc_error *err);
 
 /* Makes a plan of `e` for these sizes, and a workspace for its runs, in s->plan and s->work; the ones before

@@ -50,24 +50,18 @@ static int is_scaled(const char *schedule)
     return 1;
 }
 
-/* The settings that undo any scaling of the frequencies; "" where they are not scaled, or have no base. */
-static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
-{
-    char schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
-    pe_sketch_setting(s, "schedule", schedule);
-    pe_sketch_setting(s, "freq_factors", divided);
-    settings[0] = 0;
-    if (is_scaled(schedule))
-        snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
-    if (!strcmp(divided, "yes"))
-        snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
-}
-
+/* By the settings that undo any scaling of the frequencies, where they are scaled. */
 static wavelengths read_unscaled(pe_sketch *s)
 {
-    char settings[2 * PE_SETTING_LENGTH];
-    unscaling(s, settings);
-    if (!settings[0])
+    char        schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
+    const char *settings = "";
+    pe_sketch_setting(s, "schedule", schedule);
+    pe_sketch_setting(s, "freq_factors", divided);
+    if (is_scaled(schedule))
+        settings = pe_sketch_text(s, "%s.schedule=default ", s->part->name);
+    if (!strcmp(divided, "yes"))
+        settings = pe_sketch_text(s, "%s%s.freq_factors=no", settings, s->part->name);
+    if (!*settings)
         return read_waves(s, s->e);
     posenc_encoding  *plain = pe_sketch_alter(s, settings);
     const wavelengths made  = read_waves(s, plain);

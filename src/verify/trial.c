@@ -37,9 +37,7 @@ posenc_tensor pe_trial_numbers(pe_trial *t, const char *name)
 
 posenc_positions pe_trial_positions(pe_trial *t, const char *name)
 {
-    const posenc_tensor *array = pe_trial_find(t, name);
-    return posenc_positions_array(pe_calc_convert(
-        &t->p, array->dtype == POSENC_DTYPE_I64 ? POSENC_DTYPE_I64 : POSENC_DTYPE_F64, array));
+    return posenc_positions_array(pe_calc_find_positions(&t->p, (const char *const[]){name, NULL}));
 }
 
 posenc_tensor pe_trial_join(pe_trial *t, const char *const parts[2])

@@ -8,16 +8,17 @@
 
 int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array)
 {
-    if ((set->count & (set->count - 1)) == 0) {
-        const size_t  capacity = set->count ? 2 * (size_t)set->count : 1;
-        posenc_array *grown    = realloc(set->items, capacity * sizeof *grown);
-        if (!grown)
-            return 0;
-        set->items = grown;
-    }
-    char *copy = malloc(length + 1);
-    if (!copy)
+    char         *copy     = malloc(length + 1);
+    const int     is_full  = (set->count & (set->count - 1)) == 0;
+    const size_t  capacity = set->count ? 2 * (size_t)set->count : 1;
+    posenc_array *items    = is_full ? realloc(set->items, capacity * sizeof *items) : set->items;
+    if (items)
+        set->items = items;
+    if (!copy || !items) {
+        free(copy);
+        free(array->tensor.data);
         return 0;
+    }
     memcpy(copy, name, length);
     copy[length]                  = '\0';
     set->items[set->count]        = *array;
@@ -53,12 +54,8 @@ posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dt
         return NULL;
     posenc_array array = {.tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape)};
     array.tensor.data  = calloc(1, pe_arrays_bytes(&array.tensor) + 1); /* an empty array has data too */
-    if (!array.tensor.data)
+    if (!array.tensor.data || !pe_arrays_take(set, name, strlen(name), &array))
         return NULL;
-    if (!pe_arrays_take(set, name, strlen(name), &array)) {
-        free(array.tensor.data);
-        return NULL;
-    }
     return &set->items[set->count - 1].tensor;
 }
 

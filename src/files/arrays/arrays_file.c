@@ -28,44 +28,45 @@ static const char *source_reason(void *from)
 
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
-    posenc_arrays read = {0};
-    posenc_array  array;
-    const char   *path = stream->origin.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+    posenc_array array;
+    const char  *path = stream->origin.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
                *dot            = strrchr(name, '.'); /* "a/b/q.npy" holds the array "q" */
     const posenc_status status = pe_npy_read(&array, stream, err);
     if (status)
         return status;
-    if (!pe_arrays_take(&read, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array)) {
-        free(array.tensor.data);
-        posenc_arrays_free(&read);
+    if (!pe_arrays_take(set, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array))
         return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its name");
-    }
-    *set = read;
     return POSENC_OK;
 }
 
 enum { MAGIC = PE_SAFETENSORS_MAGIC };
 
-/* Takes source over. What is no archive is read from front to back. */
+/* Takes source over. What is no archive is read from front to back. On failure *set is as it was. */
 static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
                                  int64_t size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
     const pe_stream stream = {source, source_read, source_reason, size, origin};
     const int       is_npy = !memcmp(magic, "\x93NUMPY", 6), is_st = pe_safetensors_begins(magic);
+    posenc_arrays   read = {0};
     posenc_status   status;
-    if (!memcmp(magic, "PK", 2) && !is_st) /* a header of 0x...4b50 bytes is no archive */
-        return pe_npz_read(set, source, size, path, err);
-    if (!is_npy && !is_st && !pe_text_ends_with(path, ".safetensors"))
+    if (!memcmp(magic, "PK", 2) && !is_st) { /* a header of 0x...4b50 bytes is no archive */
+        status = pe_npz_read(&read, source, size, path, err);
+        source = NULL;
+    } else if (!is_npy && !is_st && !pe_text_ends_with(path, ".safetensors"))
         status = pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                               "it is neither an .npy array, an .npz archive nor a .safetensors file");
     else if (zip_source_open(source))
         status = pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s", source_reason(source));
     else {
-        status = (is_npy ? read_npy : pe_safetensors_read)(set, &stream, err);
+        status = (is_npy ? read_npy : pe_safetensors_read)(&read, &stream, err);
         zip_source_close(source);
     }
     zip_source_free(source);
+    if (status)
+        posenc_arrays_free(&read);
+    else
+        *set = read;
     return status;
 }
 

@@ -36,8 +36,8 @@ void pe_npy_booleans(void *data, int64_t n);
  * sentences. */
 struct zip_source;
 
-/* Reads every member of an archive of `size` bytes. Takes `source` over, whatever the status; on
-   failure *set is as it was. */
+/* Adds every member of an archive of `size` bytes to set, which may have some of them after a failure. Takes
+   `source` over, whatever the status. */
 posenc_status pe_npz_read(posenc_arrays *set, struct zip_source *source, int64_t size, const char *path,
                           posenc_error *err);
 
@@ -55,7 +55,7 @@ enum { PE_SAFETENSORS_MAGIC = 9 };
 int pe_safetensors_begins(const unsigned char first[PE_SAFETENSORS_MAGIC]);
 
 /* Adds every tensor of the stream to set; F64, F32, F16, BF16, I64 and U8 as they are, I32 as I64, BOOL
-   as U8. On failure set is as it was. */
+   as U8. After a failure set may have some of them. */
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err);
 
 /* Refuses what is not such a file: only the header is read, its tensors may have any type and size. */
@@ -67,7 +67,7 @@ posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err);
 size_t pe_arrays_bytes(const posenc_tensor *tensor);
 
 /* Adds an array under the first `length` characters of name, which need not be array->name; its data then
-   belong to the set. 0 without memory. */
+   belong to the set. 0 without memory: they are freed. */
 int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array);
 
 /* posenc_arrays_read on bytes in memory; `path` names them in sentences and an .npy's array. */

@@ -364,17 +364,16 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
     if (!data)
         return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its %lld bytes",
                             (long long)bytes);
-    if ((status = pe_file_read_stream(data, bytes, stream, err)) || (status = read_end(stream, err)))
-        goto failed;
-    if (!convert(&data, &h)) {
+    status = pe_file_read_stream(data, bytes, stream, err);
+    if (!status)
+        status = read_end(stream, err);
+    if (!status && !convert(&data, &h))
         status = pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin,
                               "no memory to convert its %lld elements", (long long)h.count);
-        goto failed;
-    }
-    *array = array_of(data, &h);
-    return POSENC_OK;
-failed:
-    free(data);
+    if (status)
+        free(data);
+    else
+        *array = array_of(data, &h);
     return status;
 }
 

@@ -106,10 +106,8 @@ static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_s
     zip_fclose(member);
     if (status)
         return status;
-    if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &array)) {
-        free(array.tensor.data);
+    if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &array))
         return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for one more array");
-    }
     return POSENC_OK;
 }
 
@@ -140,13 +138,12 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size
                           posenc_error *err)
 {
     const pe_origin whole = {path, NULL};
-    posenc_arrays   read  = {0};
     zip_error_t     trouble;
     zip_error_init(&trouble);
     zip_t        *archive = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &trouble);
     posenc_status status;
     if (archive) {
-        status = read_members(&read, archive, size, path, err);
+        status = read_members(set, archive, size, path, err);
         zip_discard(archive);
     } else {
         const int doubled = zip_error_code_zip(&trouble) == ZIP_ER_EXISTS;
@@ -155,10 +152,6 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size
         zip_source_free(source);
     }
     zip_error_fini(&trouble);
-    if (status)
-        posenc_arrays_free(&read);
-    else
-        *set = read;
     return status;
 }
 
@@ -214,8 +207,6 @@ static posenc_status build(zip_source_t *built, header_bytes *headers, const pos
         status = pe_file_fail(err, POSENC_ERROR_FILE, whole, "the archive cannot be started: %s",
                               zip_error_strerror(&trouble));
         zip_source_free(built);
-        zip_error_fini(&trouble);
-        return status;
     }
     for (int i = 0; i < set->count && !status; i++)
         status = add_member(archive, &headers[i], &set->items[i], path, err);

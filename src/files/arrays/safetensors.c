@@ -336,17 +336,12 @@ int pe_safetensors_begins(const unsigned char first[PE_SAFETENSORS_MAGIC])
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
     tensors_header h      = {.stream = stream, .err = err};
-    posenc_arrays  read   = {0};
     posenc_status  status = read_header(&h);
     for (size_t i = 0; !status && i < h.count; i++) {
         pe_stream s     = *stream;
         s.origin.member = h.entries[i].name;
-        status          = read_tensor(&read, &h.entries[i], &s, err);
+        status          = read_tensor(set, &h.entries[i], &s, err);
     }
     free_header(&h);
-    if (status)
-        posenc_arrays_free(&read);
-    else
-        *set = read;
     return status;
 }

@@ -303,12 +303,12 @@ static void take_tensors(gguf_cursor *c, pe_gguf *g, uint64_t count)
         if (!c->model->status && strncmp(one.name, "blk.", 4) != 0)
             g->tensors[g->tensor_count++] = one;
     }
-    const int64_t data = (c->at + step - 1) / step * step;
-    if (count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
+    const int64_t data  = (c->at + step - 1) / step * step;
+    const int64_t there = c->source->size > data ? c->source->size - data : 0;
+    if (count && need > (uint64_t)there)
         pe_build_refuse(c->model,
                         "its tensors need %llu bytes after the header but %lld are there: it is truncated",
-                        (unsigned long long)need,
-                        (long long)(c->source->size > data ? c->source->size - data : 0));
+                        (unsigned long long)need, (long long)there);
     for (int64_t i = 0; i < g->tensor_count; i++)
         g->tensors[i].at += (uint64_t)data;
     if (!c->model->status)

@@ -6,7 +6,6 @@
 #include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 pe_file_rotation pe_rotation_none(void)
 {
