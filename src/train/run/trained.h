@@ -34,9 +34,8 @@ typedef struct pe_trained_layout {
 } pe_trained_layout;
 
 pe_trained_layout pe_trained_lay_out(const pe_run_config *config);
-int64_t           pe_trained_count(const pe_run_config *config);
 
-/* Fills numbers [pe_trained_count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
+/* Fills numbers [count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
    was afterwards. */
 posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
                                  posenc_error *err);
