@@ -60,12 +60,12 @@ typedef struct pe_absent {
 
 typedef struct pe_cell {
     const pe_task *task;
-    const char    *label;                /* of the encoding, as it was asked for: the suite's */
-    int            is_plain;             /* a name of the registry and nothing else */
+    const char    *label;                   /* of the encoding, as it was asked for: the suite's */
+    int            is_plain;                /* a name of the registry and nothing else */
     char           spec[PE_LONGEST_SPEC];   /* complete */
     char           reason[PE_LONGEST_SPEC]; /* why it does not take part; "" if it does */
-    int            is_unasked;           /* it is here for other tasks: that needs no note */
-    pe_run_config  config;               /* except the seed, of every run */
+    int            is_unasked;              /* it is here for other tasks: that needs no note */
+    pe_run_config  config;                  /* except the seed, of every run */
     int64_t        seeds;
     pe_run_slot   *runs; /* [seeds]; NULL: none */
 

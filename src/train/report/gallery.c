@@ -249,7 +249,7 @@ static int add_lines(pe_gallery *g, const pe_compare *c)
     g->next                 = g->numbers;
     if (positions && g->curves && g->numbers) {
         snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)c->config.preset.L);
-        g->mark = (pe_mark){(double)c->config.preset.L, g->mark_label};
+        g->mark              = (pe_mark){(double)c->config.preset.L, g->mark_label};
         const int64_t points = choose_positions(positions, c->config.preset.L);
         double       *x      = next_numbers(g, points);
         for (int64_t i = 0; i < points; i++)

@@ -106,8 +106,8 @@ posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, p
     const int              rows    = suite->label_count ? suite->task_count : 0;
     const posenc_status    status  = pe_table_open(table, heads, sizeof heads / sizeof *heads, rows, err);
     for (int t = 0; t < rows && !status; t++) {
-        const pe_task *task = suite->tasks[t];
-        const pe_cell *cell = pe_suite_cell(suite, t, 0);
+        const pe_task *task      = suite->tasks[t];
+        const pe_cell *cell      = pe_suite_cell(suite, t, 0);
         char           sizes[64] = ""; /* "8 16 24 32 64" */
         for (int i = 0; i <= cell->config.longest; i++)
             if (pe_task_size(task, i))

@@ -123,14 +123,14 @@ static json_t *trained_json(const pe_outcome *o)
     const int64_t L      = o->config.L;
     json_t       *shifts = json_array();
     for (int i = 0; i < PE_SHIFTS; i++)
-        json_array_append_new(shifts, json_pack("{s:I, s:o}", "first_position",
-                                                (json_int_t)pe_trained_shift_at(L, i), "loss_change",
-                                                number_json(o->shift[i])));
-    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts,
-                     "gain_over_truncated_context", interval_json(o->gain), "attention_weight",
-                     "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
-                     distance_json(o->far_90), "weight_by_distance_at_L", numbers(o->near, L),
-                     "weight_by_distance_at_8L", numbers(o->far, PE_REACH * L));
+        json_array_append_new(shifts,
+                              json_pack("{s:I, s:o}", "first_position", (json_int_t)pe_trained_shift_at(L, i),
+                                        "loss_change", number_json(o->shift[i])));
+    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts, "gain_over_truncated_context",
+                     interval_json(o->gain), "attention_weight", "holds_90_percent_at_L",
+                     distance_json(o->near_90), "holds_90_percent_at_8L", distance_json(o->far_90),
+                     "weight_by_distance_at_L", numbers(o->near, L), "weight_by_distance_at_8L",
+                     numbers(o->far, PE_REACH * L));
 }
 
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
@@ -213,12 +213,12 @@ static json_t *extended_json(const pe_extension *x, pe_losses_reading s)
     const pe_losses_reading nothing = pe_losses_nothing_done(s.way);
     json_t                 *array   = json_array();
     for (int b = 0; b < PE_FAR_BUCKETS; b++)
-        json_array_append_new(
-            array, json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(b), "first",
-                             (json_int_t)pe_stats_bucket_edge(x->L, b), "end",
-                             (json_int_t)pe_stats_bucket_edge(x->L, b + 1), "loss",
-                             number_json(pe_losses_extended(x, s, b)), "to_nothing_done",
-                             interval_json(pe_losses_extended_difference(x, s, nothing, b))));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(b), "first",
+                                        (json_int_t)pe_stats_bucket_edge(x->L, b), "end",
+                                        (json_int_t)pe_stats_bucket_edge(x->L, b + 1), "loss",
+                                        number_json(pe_losses_extended(x, s, b)), "to_nothing_done",
+                                        interval_json(pe_losses_extended_difference(x, s, nothing, b))));
     return array;
 }
 

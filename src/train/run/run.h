@@ -55,13 +55,13 @@ typedef struct pe_run_config {
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    const pe_text *text; /* NULL: it is a run on a task */
-    uint64_t fingerprint; /* of the text (pe_run_fingerprint); 0: whoever needs it works it out */
-    const pe_run_followup *followup; /* NULL: none */
-    int                    measures; /* 1: the trained model is measured too (trained.h), if it is causal */
-    const pe_task *task; /* NULL: on the text; else text, L, windows, followup, measures are 0 */
-    int64_t sequences; /* of each tested length */
-    int     longest;   /* tested: PE_TASK_4 ... */
+    const pe_text *text;              /* NULL: it is a run on a task */
+    uint64_t       fingerprint;       /* of the text (pe_run_fingerprint); 0: whoever needs it works it out */
+    const pe_run_followup *followup;  /* NULL: none */
+    int                    measures;  /* 1: the trained model is measured too (trained.h), if it is causal */
+    const pe_task         *task;      /* NULL: on the text; else text, L, windows, followup, measures are 0 */
+    int64_t                sequences; /* of each tested length */
+    int                    longest;   /* tested: PE_TASK_4 ... */
     /* Not part of what decides the numbers: a file ending in .npz that holds the run while it goes on, or
        NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
