@@ -14,7 +14,7 @@
 
 enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
 
-/* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
+/* A row of a table, as many cells as the table has columns. Those of the last column are prose and wrap. */
 typedef struct list_row {
     const char *cells[COLUMNS];
 } list_row;
@@ -215,9 +215,9 @@ static void print_one(const posenc_encoding_info *info)
         {{"pictures", or_dash(info->pictures)}},
         {{"scores see", what_scores_see(info)}},
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
-        {{"scale", default_scale(info)}},
+        {{"scale", default_scale(info)}}, /* the last: left out where there is none */
     };
-    const int scaled = default_scale(info) != NULL;
+    const int count = (int)(sizeof facts / sizeof *facts) - !default_scale(info);
     printf("%s: %s\n\n", info->name, info->title);
     for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
         const int n = (int)strcspn(line, "\n");
@@ -225,11 +225,11 @@ static void print_one(const posenc_encoding_info *info)
         line += n;
     }
     putchar('\n');
-    print_table(facts, (int)(sizeof facts / sizeof *facts) - !scaled, 2, 2, NARROW);
+    print_table(facts, count, 2, INDENT, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
-    const int count = posenc_common_settings(&common);
+    const int common_count = posenc_common_settings(&common);
     if (info->place != POSENC_PLACE_INPUT) /* they are about scores */
-        print_settings("Settings of every encoding", common, count);
+        print_settings("Settings of every encoding", common, common_count);
     print_params(info->params, info->param_count);
     print_examples(info);
 }

@@ -18,7 +18,7 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
 {
     if (!plan || !pairs)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "frequencies: plan and pairs must not be NULL");
-    const posenc_status status = pe_rotary_start(plan, "frequencies", err);
+    const posenc_status status = pe_rotary_require(plan, "frequencies", err);
     if (status)
         return status;
     if (w && plan->rotary.M > 0 && isnan(plan->rotary.w[0])) /* not known without parameters */
@@ -36,29 +36,28 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
 posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params, double length,
                                   posenc_rotary_pair *pairs, void *workspace, posenc_error *err)
 {
-    pe_arena        arena;
-    pe_numbers      numbers;
-    pe_run_rotation run;
+    pe_rotary_opened        run;
+    const pe_rotary_request request = {plan, "pairs", params, NULL, length};
+    posenc_status           status;
     if (!plan || !pairs)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "pairs: plan and pairs must not be NULL");
-    posenc_status status = pe_rotary_start(plan, "pairs", err);
-    if (!status)
-        status = pe_rotary_open(plan, params, NULL, length, "pairs", &numbers, &run, workspace, &arena, err);
-    if (status)
+    if ((status = pe_rotary_require(plan, "pairs", err)) ||
+        (status = pe_rotary_open(&run, &request, workspace, err)))
         return status;
-    const pe_rotary *turn = run.queries;
-    for (int64_t m = 0; m < turn->M; m++) {
-        pe_rotation_channels(turn, turn->layout, m, pairs[m].from);
-        pe_rotation_channels(turn, turn->layout_out, m, pairs[m].to);
-        pairs[m].coordinate = turn->is_matrix ? -1 : turn->axis[m];
-        pairs[m].w          = turn->is_matrix ? (double)NAN : turn->w[m];
+    const pe_rotary *rotary = run.rotation.queries;
+    for (int64_t m = 0; m < rotary->M; m++) {
+        pe_rotation_channels(rotary, rotary->layout, m, pairs[m].from);
+        pe_rotation_channels(rotary, rotary->layout_out, m, pairs[m].to);
+        pairs[m].coordinate = rotary->is_matrix ? -1 : rotary->axis[m];
+        pairs[m].w          = rotary->is_matrix ? (double)NAN : rotary->w[m];
     }
     return pe_done(err);
 }
 
-/* [B,L,...] of positions: an array's own, and its length where only that is asked. */
-static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos, const posenc_tensor *angle,
-                                  const posenc_tensor *temperature, posenc_error *err)
+/* angle [B,L,heads*M] and temperature [B,L], one of which may have no data; then positions for B and L. */
+static posenc_status check_places(const posenc_plan *plan, const posenc_positions *pos,
+                                  const posenc_tensor *angle, const posenc_tensor *temperature,
+                                  posenc_error *err)
 {
     const int64_t        any[3] = {-1, -1, plan->rotary.heads * plan->rotary.M};
     const posenc_tensor *first  = angle->data ? angle : temperature;
@@ -72,7 +71,8 @@ static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos
         status =
             pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle or temperature must have data, and both be F64");
     return status ? status
-                  : pe_rotary_positions(plan, pos, "angles: pos", first->shape[0], first->shape[1], err);
+                  : pe_positions_check(pos, "angles: pos", first->shape[0], first->shape[1],
+                                       plan->rotary.axes, err);
 }
 
 static double *f64_at(const posenc_tensor *t, int64_t b, int64_t s)
@@ -84,38 +84,33 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
                                    const posenc_tensor *angle, const posenc_tensor *temperature,
                                    void *workspace, posenc_error *err)
 {
-    pe_arena            arena;
-    pe_numbers          numbers;
-    pe_run_rotation     run;
+    pe_rotary_opened    run;
     const posenc_tensor none = {0};
     if (!plan || !in)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and in must not be NULL");
-    posenc_positions pos    = pe_positions_with_defaults(&in->pos);
-    posenc_status    status = pe_rotary_start(plan, "angles", err);
-    angle                   = angle ? angle : &none;
-    temperature             = temperature ? temperature : &none;
-    if (!status)
-        status = check_places(plan, &pos, angle, temperature, err);
-    if (status)
+    const posenc_positions pos    = pe_rotary_read_positions(plan, &in->pos);
+    posenc_status          status = pe_rotary_require(plan, "angles", err);
+    angle                         = angle ? angle : &none;
+    temperature                   = temperature ? temperature : &none;
+    if (status || (status = check_places(plan, &pos, angle, temperature, err)))
         return status;
-    const int64_t B = (angle->data ? angle : temperature)->shape[0],
-                  L = (angle->data ? angle : temperature)->shape[1];
-    status = pe_rotary_open(plan, in->params, NULL, pe_rotary_length(0, &pos, L), "angles", &numbers, &run,
-                            workspace, &arena, err);
-    if (status)
+    const int64_t          *shape = (angle->data ? angle : temperature)->shape, L = shape[1];
+    const pe_rotary_request request = {plan, "angles", in->params, NULL, pe_rotary_length(0, &pos, L)};
+    if ((status = pe_rotary_open(&run, &request, workspace, err)))
         return status;
-    double *row = pe_arena_doubles(&arena, plan->dims.D);
-    for (int64_t e = 0; e < B * L; e++) {
+    const pe_rotary *rotary = run.rotation.queries;
+    double          *row    = pe_rotary_lay_out_rows(plan, &run.arena);
+    for (int64_t e = 0; e < shape[0] * L; e++) {
         double at[PE_MAX_AXES];
-        pe_rotation_place(run.queries, &pos, e / L, e % L, at);
-        for (int64_t h = 0; angle->data && h < run.queries->heads; h++) {
+        pe_rotation_place(rotary, &pos, e / L, e % L, at);
+        for (int64_t h = 0; angle->data && h < rotary->heads; h++) {
             pe_rotary own;
-            pe_rotation_angles(pe_rotation_of_head(&own, run.queries, h), at, row);
-            for (int64_t m = 0; m < run.queries->M; m++)
-                f64_at(angle, e / L, e % L)[(h * run.queries->M + m) * angle->stride[2]] = row[m];
+            pe_rotation_angles(pe_rotation_of_head(&own, rotary, h), at, row);
+            for (int64_t m = 0; m < rotary->M; m++)
+                f64_at(angle, e / L, e % L)[(h * rotary->M + m) * angle->stride[2]] = row[m];
         }
         if (temperature->data)
-            *f64_at(temperature, e / L, e % L) = pe_rotation_temperature(run.queries, at);
+            *f64_at(temperature, e / L, e % L) = pe_rotation_temperature(rotary, at);
     }
     return pe_done(err);
 }

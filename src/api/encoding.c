@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* encoding.c: an encoding and sizes: its parts, their settings as numbers, its parameters and their first
- * values */
+/* encoding.c: an encoding and sizes: its parts, settings as numbers, parameters and their first values */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -280,16 +279,11 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
 {
     if (!e || !dims || (!params && e->param_count))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
-    const posenc_dims full = pe_encoding_full_dims(dims);
-    for (int i = 0; i < e->param_count; i++) {
-        const posenc_status status = pe_encoding_check_param(e, dims, i, &params[i], "parameters", err);
-        if (status)
-            return status;
-    }
-    for (int i = 0; i < e->param_count; i++) {
-        const posenc_status status = init_one(e, &full, i, &params[i], seed, err);
-        if (status)
-            return status;
-    }
-    return pe_done(err);
+    const posenc_dims full   = pe_encoding_full_dims(dims);
+    posenc_status     status = POSENC_OK;
+    for (int i = 0; !status && i < e->param_count; i++)
+        status = pe_encoding_check_param(e, dims, i, &params[i], "parameters", err);
+    for (int i = 0; !status && i < e->param_count; i++)
+        status = init_one(e, &full, i, &params[i], seed, err);
+    return status ? status : pe_done(err);
 }

@@ -53,14 +53,14 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACE_COUNT];
     pe_terms               terms;
-    pe_rotary              rotary, rotary_keys; /* M = 0: none */
-    void                  *turn_memory;         /* of both */
-    pe_ladder *rotary_ladder, *waves; /* of turn and rotary_keys, and of the input part; NULL: none */
-    double     waves_blank;           /* position of a zero row, NAN: none */
-    int64_t    sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t    max_distances;
-    int64_t    row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t     bytes[3];                       /* forward, backward, scores */
+    pe_rotary              rotary, rotary_keys;       /* M = 0: none */
+    void                  *rotary_memory;             /* of both */
+    pe_ladder             *rotary_ladder, *waves;     /* of both, and of the input part; NULL: none */
+    double                 waves_blank;               /* position of a zero row, NAN: none */
+    int64_t sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
+    int64_t max_distances;
+    int64_t row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    size_t  bytes[3];                       /* forward, backward, scores */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
@@ -118,24 +118,40 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
 posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
                               posenc_error *err);
 
-/* Positions of L elements of B items for the rotary part, looked at with all coordinates. */
-posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
-                                  int64_t L, posenc_error *err);
+/* The caller's positions as the rotary part reads them, for pe_positions_check with its coordinates. */
+posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given);
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
-/* Has the plan a rotary part? `who` opens the sentence, here and below. */
-posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);
+/* Refuses a plan without a rotary part. `who` opens the sentence, here and below. */
+posenc_status pe_rotary_require(const posenc_plan *plan, const char *who, posenc_error *err);
 
 /* A tensor of rows and, if `to` is not NULL, where they go; their names. */
 posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
                                    const posenc_tensor *to, int64_t heads, const char *const names[2],
                                    posenc_error *err);
 
-/* Parameters, workspace, and the rotation made of them. */
-posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
-                             void *workspace, pe_arena *arena, posenc_error *err);
+/* What a run of only the rotation asks for, and what it then has. */
+typedef struct pe_rotary_request {
+    const posenc_plan   *plan;
+    const char          *who;
+    const posenc_tensor *params;
+    posenc_tensor       *dparams; /* NULL: no gradients */
+    double               length;  /* of the run: pe_rotary_length */
+} pe_rotary_request;
+
+typedef struct pe_rotary_opened {
+    pe_numbers      numbers;
+    pe_run_rotation rotation;
+    pe_arena        arena; /* the workspace behind both */
+} pe_rotary_opened;
+
+/* Checks parameters and workspace, and makes the rotation in it. */
+posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *request, void *workspace,
+                             posenc_error *err);
+
+/* Two rows of doubles for each thread: [threads, 2, D]. */
+double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena);
 
 /* One side of a run: x as it came and the cotangent of that. */
 typedef struct pe_rotated_side {

@@ -207,29 +207,29 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 }
 
 /* Coordinates of a position, and heads with frequencies of their own. */
-static void lay_out_turn(pe_rotary *turn, pe_arena *memory, const pe_resolved *rotary,
-                         const posenc_dims *full)
+static void lay_out_rotary(pe_rotary *to, pe_arena *memory, const pe_resolved *rotary,
+                           const posenc_dims *full)
 {
     const pe_encoding *room = rotary->room;
-    pe_rotation_lay_out(turn, memory, full->D, room->coordinates ? room->coordinates(rotary->set) : 1,
+    pe_rotation_lay_out(to, memory, full->D, room->coordinates ? room->coordinates(rotary->set) : 1,
                         room->rotary.heads ? (int64_t)pe_encoding_number(rotary, full, room->rotary.heads)
                                            : 1);
 }
 
 /* The rotation as far as it is known without a run, and its ladder, if no run changes that. */
-static posenc_status turn_create(posenc_plan *plan, posenc_error *err)
+static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
 {
     const pe_resolved  *rotary = &plan->parts[POSENC_PLACE_ROTARY];
     const pe_rotary_run none   = {NULL, 0};
     pe_arena            arena  = {0}; /* counts, until it has memory */
     if (!rotary->room)
         return POSENC_OK;
-    lay_out_turn(&plan->rotary, &arena, rotary, &plan->dims);
-    plan->turn_memory = calloc(1, arena.used);
-    if (!plan->turn_memory)
+    lay_out_rotary(&plan->rotary, &arena, rotary, &plan->dims);
+    plan->rotary_memory = calloc(1, arena.used);
+    if (!plan->rotary_memory)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    arena = (pe_arena){plan->turn_memory, 0};
-    lay_out_turn(&plan->rotary, &arena, rotary, &plan->dims);
+    arena = (pe_arena){plan->rotary_memory, 0};
+    lay_out_rotary(&plan->rotary, &arena, rotary, &plan->dims);
     rotary->room->rotary.fill(&rotary->problem, &none, &plan->rotary);
     pe_rotation_finish(&plan->rotary);
     plan->rotary_keys = pe_rotation_for_keys(&plan->rotary);
@@ -301,7 +301,7 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
         (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
         (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
         (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))) ||
-        (status = turn_create(plan, err)))
+        (status = rotary_create(plan, err)))
         return status;
     plan->waves = waves_create(plan, &plan->waves_blank);
     count_bytes(plan);
@@ -343,7 +343,7 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
-    free(plan->turn_memory);
+    free(plan->rotary_memory);
     free(plan->rotary_ladder);
     free(plan->waves);
     free(plan);

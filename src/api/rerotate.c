@@ -12,18 +12,17 @@
 #include "base/tensor.h"
 
 typedef struct rerotate {
-    const posenc_plan        *to_plan;
-    const pe_rotary          *from, *to;
     const posenc_rerotate_io *io;
-    posenc_positions          from_pos, to_pos;
-    double                   *rows; /* [threads, 2, D] */
+    posenc_positions          from_pos, to_pos; /* as runs read them */
+    const pe_rotary          *from, *to;        /* once the checks have passed, as are the rows */
+    double                   *rows;             /* [threads, 2, D] */
 } rerotate;
 
 static void rerotate_element(void *context, int64_t index, int thread)
 {
     const rerotate      *w = context;
-    const posenc_tensor *k = &w->io->k, *to = &w->io->to_k;
-    const int64_t        D = w->to_plan->dims.D, b = index / k->shape[2], s = index % k->shape[2];
+    const posenc_tensor *k = &w->io->k, *to_k = &w->io->to_k;
+    const int64_t        D = k->shape[3], b = index / k->shape[2], s = index % k->shape[2];
     double              *row = w->rows + thread * 2 * D, from_at[PE_MAX_AXES], to_at[PE_MAX_AXES];
     pe_rotation_place(w->from, &w->from_pos, b, s, from_at);
     pe_rotation_place(w->to, &w->to_pos, b, s, to_at);
@@ -32,7 +31,7 @@ static void rerotate_element(void *context, int64_t index, int thread)
         pe_tensor_load_double(row, pe_tensor_row(k, b, g, s), k->dtype, 1, D);
         pe_rotation_rerotate(row + D, row, D, pe_rotation_of_head(&own_from, w->from, g), from_at,
                              pe_rotation_of_head(&own_to, w->to, g), to_at);
-        pe_tensor_store_double(pe_tensor_row(to, b, g, s), to->dtype, 1, row + D, D);
+        pe_tensor_store_double(pe_tensor_row(to_k, b, g, s), to_k->dtype, 1, row + D, D);
     }
 }
 
@@ -47,13 +46,14 @@ static int pairs_are_equal(const pe_rotary *a, const pe_rotary *b)
     return 1;
 }
 
-static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *to, rerotate *w,
+static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *to, const rerotate *w,
                                     posenc_error *err)
 {
     static const char *const names[2] = {"rerotate: k", "rerotate: to_k"};
     const posenc_tensor     *k        = &w->io->k;
     posenc_status            status;
-    if ((status = pe_rotary_start(from, "rerotate", err)) || (status = pe_rotary_start(to, "rerotate", err)))
+    if ((status = pe_rotary_require(from, "rerotate", err)) ||
+        (status = pe_rotary_require(to, "rerotate", err)))
         return status;
     if (from->dims.D != to->dims.D || from->dims.G != to->dims.G)
         return pe_fail(
@@ -65,41 +65,36 @@ static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *
             err, POSENC_ERROR_SHAPE,
             "rerotate: the plans pair different channels; dim, offset_dim and layout must be equal");
     if ((status = pe_rotary_check_rows(to, k, &w->io->to_k, to->dims.G, names, err)) ||
-        (status =
-             pe_rotary_positions(from, &w->from_pos, "rerotate: from_pos", k->shape[0], k->shape[2], err)))
+        (status = pe_positions_check(&w->from_pos, "rerotate: from_pos", k->shape[0], k->shape[2],
+                                     from->rotary.axes, err)))
         return status;
-    return pe_rotary_positions(to, &w->to_pos, "rerotate: to_pos", k->shape[0], k->shape[2], err);
+    return pe_positions_check(&w->to_pos, "rerotate: to_pos", k->shape[0], k->shape[2], to->rotary.axes, err);
 }
 
 posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
                                      const posenc_rerotate_io *io, void *workspace, posenc_error *err)
 {
-    pe_arena        old_arena, arena;
-    pe_numbers      numbers;
-    pe_run_rotation old, now;
+    pe_rotary_opened old, now;
     if (!from || !to || !io || !io->k.data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rerotate: from, to and io must not be NULL, and k must have data");
-    rerotate      w      = {.to_plan  = to,
-                            .io       = io,
-                            .from_pos = pe_positions_with_defaults(&io->from_pos),
-                            .to_pos   = pe_positions_with_defaults(&io->to_pos)};
+    rerotate      w      = {.io       = io,
+                            .from_pos = pe_rotary_read_positions(from, &io->from_pos),
+                            .to_pos   = pe_rotary_read_positions(to, &io->to_pos)};
     posenc_status status = check_rerotate(from, to, &w, err);
     if (status)
         return status;
-    const int64_t L = io->k.shape[2];
-    status = pe_rotary_open(from, io->from_params, NULL, pe_rotary_length(0, &w.from_pos, L), "rerotate",
-                            &numbers, &old, workspace, &old_arena, err);
-    if (!status)
-        status =
-            pe_rotary_open(to, io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L), "rerotate", &numbers,
-                           &now, (char *)workspace + posenc_plan_workspace(from, POSENC_RUN_FORWARD), &arena,
-                           err);
-    if (status)
+    const int64_t           L     = io->k.shape[2];
+    const pe_rotary_request was   = {from, "rerotate", io->from_params, NULL,
+                                     pe_rotary_length(0, &w.from_pos, L)};
+    const pe_rotary_request wants = {to, "rerotate", io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L)};
+    const size_t            bytes = posenc_plan_workspace(from, POSENC_RUN_FORWARD);
+    if ((status = pe_rotary_open(&old, &was, workspace, err)) ||
+        (status = pe_rotary_open(&now, &wants, (char *)workspace + bytes, err)))
         return status;
-    w.from = old.keys;
-    w.to   = now.keys;
-    w.rows = pe_arena_doubles(&arena, to->threads * 2 * to->dims.D);
+    w.from = old.rotation.keys;
+    w.to   = now.rotation.keys;
+    w.rows = pe_rotary_lay_out_rows(to, &now.arena);
     pe_parallel_for(io->k.shape[0] * L, to->threads, rerotate_element, &w);
     return pe_done(err);
 }

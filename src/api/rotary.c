@@ -58,14 +58,10 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         who, (long long)m, rotary_of(plan)->room->info.name);
 }
 
-posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
-                                  int64_t L, posenc_error *err)
+posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given)
 {
-    const int N = posenc_rotary_coordinates(plan);
-    if (!pos->array.data)
-        return pe_positions_check(pos, who, B, L, 1, err);
-    *pos = pe_positions_view(pos, N);
-    return pe_positions_check(pos, who, B, L, N, err);
+    return given->array.data ? pe_positions_view(given, posenc_rotary_coordinates(plan))
+                             : pe_positions_with_defaults(given);
 }
 
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
@@ -77,7 +73,7 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
 
 /* ---- how a run opens ---- */
 
-posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
+posenc_status pe_rotary_require(const posenc_plan *plan, const char *who, posenc_error *err)
 {
     if (rotary_of(plan)->room)
         return POSENC_OK;
@@ -103,19 +99,23 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
 
 enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
 
-posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
-                             void *workspace, pe_arena *arena, posenc_error *err)
+posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, void *workspace,
+                             posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
+    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->params, r->dparams, r->who, err);
     if (!status)
-        status = pe_numbers_check_workspace(workspace, who, err);
+        status = pe_numbers_check_workspace(workspace, r->who, err);
     if (status)
         return status;
-    *arena = (pe_arena){workspace, 0};
-    pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
-    pe_rotary_make(turn, plan, numbers, length, arena);
-    return pe_rotary_check(turn, plan, who, err);
+    run->arena = (pe_arena){workspace, 0};
+    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->arena);
+    pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->arena);
+    return pe_rotary_check(&run->rotation, r->plan, r->who, err);
+}
+
+double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena)
+{
+    return pe_arena_doubles(arena, plan->threads * 2 * plan->dims.D);
 }
 
 /* ---- gradients of parameters ---- */
@@ -198,7 +198,7 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         return;
     double *total = pe_arena_doubles(arena, w.count);
     w.sums        = pe_arena_doubles(arena, SUMS * w.count);
-    w.rows        = pe_arena_doubles(arena, plan->threads * 2 * plan->dims.D);
+    w.rows        = pe_rotary_lay_out_rows(plan, arena);
     int wanted    = 0;
     for (int i = 0; i < rotary->room->info.param_count; i++)
         wanted |= n->dpar[POSENC_PLACE_ROTARY][i] != NULL;

@@ -84,20 +84,19 @@ static void make_rows(const job *j, const pe_rotary *turn, float *table, int64_t
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
 {
-    pe_arena        arena = {0};
-    pe_numbers      numbers;
-    pe_run_rotation turn;
-    job             j = {.plan = plan};
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
-    pe_rotary_make(&turn, plan, &numbers, 0, &arena);
+    pe_arena         arena = {0};
+    pe_rotary_opened run;
+    job              j = {.plan = plan};
+    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
+    pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, &arena);
     if (!plan->rotary_ladder)
         pe_ladder_lay_out(2 * plan->rotary.M, &arena);
     if (backward)
-        pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
+        pe_rotary_slopes(plan, &run.numbers, 0, 1, NULL, &arena);
     else
-        pe_arena_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_rerotate */
+        pe_rotary_lay_out_rows(plan, &arena); /* of posenc_rotary_rerotate and _angles */
     return arena.used;
 }
 
@@ -201,20 +200,25 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
 
 /* One of q and k, as a run looks at it. */
 typedef struct side {
-    posenc_side             side;
-    int64_t                 heads;
-    const posenc_tensor    *from, *to, *table; /* table: NULL where there is none */
-    const posenc_tensor    *dto, *dx;          /* backward only */
-    const posenc_positions *given;
-    posenc_positions        pos;   /* the given ones as runs read them, unless a table takes their place */
-    const char *const      *names; /* of from and to, of the positions and the table, of dto and dx */
+    posenc_side          side;
+    int64_t              heads;
+    const posenc_tensor *from, *to, *table; /* to: forward only; table: NULL where there is none */
+    const posenc_tensor *dto, *dx;          /* backward only */
+    posenc_positions     pos;               /* as runs read them, where reads_positions */
+    const char *const   *names; /* of from and to, of the positions and the table, of dto and dx */
 } side;
 
 static const char *const names_of[2][6] = {
     {"rotate: q", "rotate: to_q", "rotate: q_pos", "rotate: q_table", "rotate: dto_q", "rotate: dq"},
     {"rotate: k", "rotate: to_k", "rotate: k_pos", "rotate: k_table", "rotate: dto_k", "rotate: dk"}};
 
-/* The sides that have data; returns how many. `grad` is NULL forward. */
+/* Forward, a table takes the place of positions; gradients of parameters need them all the same. */
+static int reads_positions(const side *s)
+{
+    return !s->table || !s->to;
+}
+
+/* The sides that have data, as the caller gives them; returns how many. `grad` is NULL forward. */
 static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_rotate_grad *grad,
                       side sides[2])
 {
@@ -229,38 +233,38 @@ static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const
             side *s  = &sides[n++];
             s->side  = (posenc_side)i;
             s->from  = from[i];
-            s->to    = to[i];
+            s->to    = grad ? NULL : to[i];
             s->table = table[i]->data ? table[i] : NULL;
             s->dto   = dto[i];
             s->dx    = dx[i];
             s->heads = i == POSENC_SIDE_QUERIES ? plan->dims.H : plan->dims.G;
-            s->given = pos[i];
             s->names = names_of[i];
+            if (reads_positions(s))
+                s->pos = pe_rotary_read_positions(plan, pos[i]);
         }
     return n;
 }
 
-static posenc_status check_side(const posenc_plan *plan, side *s, int has_outputs, posenc_error *err)
+static posenc_status check_side(const posenc_plan *plan, const side *s, posenc_error *err)
 {
-    posenc_status status =
-        pe_rotary_check_rows(plan, s->from, has_outputs ? s->to : NULL, s->heads, s->names, err);
+    posenc_status status = pe_rotary_check_rows(plan, s->from, s->to, s->heads, s->names, err);
     if (!status && s->table)
         status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
-    if (status || (s->table && has_outputs))
+    if (status || !reads_positions(s))
         return status;
-    s->pos = pe_positions_with_defaults(s->given);
-    return pe_rotary_positions(plan, &s->pos, s->names[2], s->from->shape[0], s->from->shape[2], err);
+    return pe_positions_check(&s->pos, s->names[2], s->from->shape[0], s->from->shape[2], plan->rotary.axes,
+                              err);
 }
 
-static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, side sides[], int count,
-                              int has_outputs, posenc_error *err)
+static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
+                              int count, posenc_error *err)
 {
-    posenc_status status = pe_rotary_start(plan, "rotate", err);
+    posenc_status status = pe_rotary_require(plan, "rotate", err);
     if (!status && io->direction != 1 && io->direction != -1)
         status =
             pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
     for (int i = 0; !status && i < count; i++)
-        status = check_side(plan, &sides[i], has_outputs, err);
+        status = check_side(plan, &sides[i], err);
     return status;
 }
 
@@ -268,7 +272,8 @@ static double length_of(const side sides[], int count)
 {
     double length = 0;
     for (int i = 0; i < count; i++)
-        length = pe_rotary_length(length, &sides[i].pos, sides[i].from->shape[2]);
+        if (reads_positions(&sides[i]))
+            length = pe_rotary_length(length, &sides[i].pos, sides[i].from->shape[2]);
     return length;
 }
 
@@ -304,39 +309,42 @@ static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side
 
 /* ---- runs ---- */
 
+static const pe_rotary *rotation_of(const pe_rotary_opened *run, posenc_side of)
+{
+    return of == POSENC_SIDE_KEYS ? run->rotation.keys : run->rotation.queries;
+}
+
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
-static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
-                                   int count, pe_run_rotation *turn, void *workspace, pe_arena *arena,
-                                   posenc_error *err)
+static posenc_status open_rotation(pe_rotary_opened *run, const pe_rotary_request *request,
+                                   const side sides[], int count, void *workspace, posenc_error *err)
 {
-    pe_numbers numbers;
     if (!sides[0].table || !sides[count - 1].table)
-        return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
-                              workspace, arena, err);
-    turn->queries = &plan->rotary;
-    turn->keys    = &plan->rotary_keys;
-    *arena        = (pe_arena){workspace, 0};
+        return pe_rotary_open(run, request, workspace, err);
+    run->rotation.queries = &request->plan->rotary;
+    run->rotation.keys    = &request->plan->rotary_keys;
+    run->arena            = (pe_arena){workspace, 0};
     return pe_numbers_check_workspace(workspace, "rotate", err);
 }
 
 posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                             posenc_error *err)
 {
-    pe_arena        arena;
-    pe_run_rotation turn;
-    side            sides[2];
+    pe_rotary_opened run;
+    side             sides[2];
     if (!plan || !io || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
-    const int     count = find_sides(plan, io, NULL, sides);
-    posenc_status status;
-    if ((status = check_io(plan, io, sides, count, 1, err)) ||
-        (status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err)))
+    const int     count  = find_sides(plan, io, NULL, sides);
+    posenc_status status = check_io(plan, io, sides, count, err);
+    if (status)
+        return status;
+    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count)};
+    if ((status = open_rotation(&run, &request, sides, count, workspace, err)))
         return status;
     for (int i = 0; i < count; i++)
-        turn_side(plan, sides[i].side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys, &sides[i],
-                  sides[i].from, sides[i].to, io->direction, arena);
+        turn_side(plan, rotation_of(&run, sides[i].side), &sides[i], sides[i].from, sides[i].to,
+                  io->direction, run.arena);
     return pe_done(err);
 }
 
@@ -380,24 +388,25 @@ static void make_table(const posenc_plan *plan, const pe_rotary *turn, const pos
 posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,
                                   posenc_tensor *table, void *workspace, posenc_error *err)
 {
-    pe_arena        arena;
-    pe_numbers      numbers;
-    pe_run_rotation run;
+    pe_rotary_opened run;
     if (!plan || !in || !table)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, in and table must not be NULL");
-    const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = pe_positions_with_defaults(&in->pos);
-    posenc_status    status;
-    if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
+    const int64_t          shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
+    const posenc_positions pos      = pe_rotary_read_positions(plan, &in->pos);
+    posenc_status          status;
+    if ((status = pe_rotary_require(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
         (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
         return status;
     if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)
         return pe_fail(err, POSENC_ERROR_DTYPE, "table: table must be F32 with stride 1 on the last axis");
-    if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
-        (status = pe_rotary_open(plan, in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
-                                 &numbers, &run, workspace, &arena, err)))
+    if ((status = pe_positions_check(&pos, "table: pos", table->shape[0], table->shape[1], plan->rotary.axes,
+                                     err)))
         return status;
-    make_table(plan, of == POSENC_SIDE_KEYS ? run.keys : run.queries, &pos, table, arena);
+    const pe_rotary_request request = {plan, "table", in->params, NULL,
+                                       pe_rotary_length(0, &pos, table->shape[1])};
+    if ((status = pe_rotary_open(&run, &request, workspace, err)))
+        return status;
+    make_table(plan, rotation_of(&run, of), &pos, table, run.arena);
     return pe_done(err);
 }
 
@@ -423,33 +432,29 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
                                      const posenc_rotate_grad *grad, void *workspace, posenc_error *err)
 {
-    pe_arena        arena;
-    pe_numbers      numbers;
-    pe_run_rotation turn;
-    side            sides[2];
+    pe_rotary_opened run;
+    side             sides[2];
     if (!plan || !io || !grad || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan, io and grad must not be NULL, and q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
-    posenc_status status = check_io(plan, io, sides, count, 0, err);
-    if (!status)
-        status = check_cotangents(plan, grad->dparams, sides, count, err);
-    const double length = status ? 0 : length_of(sides, count);
-    if (!status)
-        status = pe_rotary_open(plan, io->params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
-                                &arena, err);
-    if (status)
+    posenc_status status = check_io(plan, io, sides, count, err);
+    if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
+        return status;
+    const double            length  = length_of(sides, count);
+    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length};
+    if ((status = pe_rotary_open(&run, &request, workspace, err)))
         return status;
     const posenc_tensor none    = {0};
     pe_rotated_side     back[2] = {{.x = &none}, {.x = &none}};
     for (int i = 0; i < count; i++) {
         const side      *s  = &sides[i];
-        const pe_rotary *by = s->side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys;
+        const pe_rotary *by = rotation_of(&run, s->side);
         back[s->side]       = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
-            turn_side(plan, by, s, s->dto, s->dx, -io->direction, arena);
+            turn_side(plan, by, s, s->dto, s->dx, -io->direction, run.arena);
     }
-    pe_rotary_slopes(plan, &numbers, length, io->direction, back, &arena);
-    pe_numbers_add(&numbers, plan, grad->dparams);
+    pe_rotary_slopes(plan, &run.numbers, length, io->direction, back, &run.arena);
+    pe_numbers_add(&run.numbers, plan, grad->dparams);
     return pe_done(err);
 }

@@ -116,9 +116,7 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
         return status;
     r->B   = main->shape[0];
     r->L   = main->shape[1];
-    r->pos = pe_positions_view(&in->pos, r->N);
-    if (!in->pos.array.data)
-        r->pos = posenc_positions_range(in->pos.start, in->pos.step);
+    r->pos = in->pos.array.data ? pe_positions_view(&in->pos, r->N) : pe_positions_with_defaults(&in->pos);
     if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
         (status = check_extent(plan, r, err)))
         return status;

@@ -213,13 +213,10 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (e->param_count == PE_MAX_PARAMS)
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: more than %d parameters together",
                                PE_MAX_PARAMS);
-            char *name                = e->names[e->param_count];
+            const int joined          = e->part_count > 1;
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
-            if (e->part_count > 1)
-                snprintf(name, PE_MAX_NAME, "%s.%s", part->room->info.name, part->room->info.params[i].name);
-            else
-                snprintf(name, PE_MAX_NAME, "%s", part->room->info.params[i].name);
-            e->param_count++;
+            snprintf(e->names[e->param_count++], PE_MAX_NAME, "%s%s%s", joined ? part->room->info.name : "",
+                     joined ? "." : "", part->room->info.params[i].name);
         }
     }
     return POSENC_OK;
@@ -287,16 +284,14 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
                 snprintf(weight->text[i].text, PE_MAX_TEXT, "%s", value);
         }
         status = name_params(made, err);
+        print_spec(made);
     }
+    if (!status && strlen(made->spec) == PE_MAX_SPEC - 1) /* it may have been cut */
+        status = pe_fail(err, POSENC_ERROR_SETTING,
+                         "encoding: the specification is longer than %d characters", PE_MAX_SPEC - 2);
     if (status) {
         free(made);
         return status;
-    }
-    print_spec(made);
-    if (strlen(made->spec) == PE_MAX_SPEC - 1) { /* it may have been cut */
-        free(made);
-        return pe_fail(err, POSENC_ERROR_SETTING, "encoding: the specification is longer than %d characters",
-                       PE_MAX_SPEC - 2);
     }
     *e = made;
     return pe_done(err);

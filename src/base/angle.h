@@ -8,8 +8,8 @@
  * quarter turns are removed first, zeros of both functions lie at r = 0 and have full relative accuracy.
  *
  * Error  |p| <= 2^31: in double at most 2.3e-16 absolute, and 1e-15 relative plus |p*w| * 2^-104 absolute,
- *        the error of k in two doubles, visible only next to a zero; rounded to float at most 0.501 ulp,
- * zeros included Needs  a correctly rounded fma and no contraction of h - n into one (-ffp-contract=off)
+ *        the error of k in two doubles, visible only next to a zero; in float 0.501 ulp, zeros included
+ * Needs  a correctly rounded fma and no contraction of h - n into one (-ffp-contract=off)
  * Source the method of Cody and Waite with 2/pi in two doubles
  */
 #ifndef PE_BASE_ANGLE_H

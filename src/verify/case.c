@@ -85,7 +85,7 @@ static void run_index_map(pe_trial *t)
     if (!t->c->table)
         pe_calc_refuse(&t->p, "its settings name no `table`");
     else if (!strcmp(t->c->table, "swin"))
-        pe_trial_windows(t);
+        pe_trial_attention_windows(t);
     else if (!strcmp(t->c->table, "buckets"))
         run_buckets(t);
     else
@@ -101,7 +101,7 @@ int pe_case_is_subject(const char *name)
 
 static void (*const by_place[POSENC_PLACE_COUNT])(pe_trial *t) = {
     [POSENC_PLACE_INPUT]  = pe_trial_rows,
-    [POSENC_PLACE_ROTARY] = pe_trial_rotation,
+    [POSENC_PLACE_ROTARY] = pe_trial_attention_rotation,
     [POSENC_PLACE_SCORE]  = pe_trial_attention,
     [POSENC_PLACE_WEIGHT] = pe_trial_attention,
 };

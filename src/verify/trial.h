@@ -3,9 +3,9 @@
  * trial.h: a reference case while it runs, and the words that its steps are written in
  *
  * A trial is a calculation (calc.h) whose results are known: it finds arrays of the case's file, has the
- * library fill others, and measures what came out. As a calculation fails once and then does nothing, so a
- * trial compares nothing after it: a form of case may ask for all it needs and look once. The first reason
- * becomes the problem of the result.
+ * library fill others, and measures what came out. After its first failure it does nothing more, so a form
+ * of case (the functions at the end) may ask for all it needs and look once. The first reason becomes the
+ * problem of the result.
  */
 #ifndef PE_VERIFY_TRIAL_H
 #define PE_VERIFY_TRIAL_H
@@ -26,8 +26,8 @@ typedef enum pe_case_kind {
     PE_CASE_KINDS
 } pe_case_kind;
 
-/* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it rotates is
-   as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */
+/* `angles`, one per row, or where that is NULL `angle` for all rows: how far an angle may be off, in radians.
+   What it rotates is as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */
 typedef struct pe_allowance {
     pe_case_kind  kind;
     int           is_single; /* computed in float32 */
@@ -52,12 +52,12 @@ double pe_trial_largest(const posenc_tensor *t);
 /* ---------------------------------------------------------------- the trial ----------------- */
 
 typedef struct pe_trial {
-    pe_calc                 p;
+    pe_calc                 p; /* the calculation: file, plan, parameters; its failure */
     const posenc_case      *c;
     const pe_case_options  *options;
-    const pe_case_executor *with; /* NULL: none runs (tables) */
+    const pe_case_executor *with; /* the executor of this run; NULL: none runs (tables) */
     pe_case_result         *result;
-    posenc_tensor *exact, *dparams; /* p.params in double, for what is made of them there; gradients */
+    posenc_tensor          *exact, *dparams; /* by pe_trial_prepare: p.params in double; their gradients */
 } pe_trial;
 
 /* The file's array of that name, or NULL; it counts as used from then on. `has` only looks. */
@@ -91,10 +91,10 @@ void pe_trial_compare_param_gradients(pe_trial *t, double angle);
 const char *pe_trial_setting(const posenc_case *c, const char *name);
 
 /* The forms that a case can have, by what the library is asked to do. */
-void pe_trial_rows(pe_trial *t);      /* place input: out_y, or of words out_re and out_im */
-void pe_trial_rotation(pe_trial *t);  /* place rotary: out_q, out_k */
-void pe_trial_attention(pe_trial *t); /* places score and weight, and any case with in_v: out_o */
+void pe_trial_rows(pe_trial *t);               /* place input: out_y, or of words out_re and out_im */
+void pe_trial_attention_rotation(pe_trial *t); /* place rotary: out_q, out_k */
+void pe_trial_attention(pe_trial *t);          /* places score and weight, and any case with in_v: out_o */
 /* index_map, table swin: out_index_RxC and out_coords_RxC of each window in the file. */
-void pe_trial_windows(pe_trial *t);
+void pe_trial_attention_windows(pe_trial *t);
 
 #endif

@@ -162,7 +162,7 @@ static void run_rotation_back(pe_trial *t, const posenc_rotate_io *io, double an
     pe_trial_compare_param_gradients(t, angle);
 }
 
-void pe_trial_rotation(pe_trial *t)
+void pe_trial_attention_rotation(pe_trial *t)
 {
     static const char *const needed[] = {"in_q", "in_k", "in_pos", NULL};
     if (!pe_trial_need(t, needed))
@@ -401,7 +401,7 @@ static void compare_window(pe_trial *t)
         compare_bias_table(t, &index, coords.shape[0]);
 }
 
-void pe_trial_windows(pe_trial *t)
+void pe_trial_attention_windows(pe_trial *t)
 {
     static const int64_t none[2] = {0, 0};
     for (int i = 0; i < t->p.file.count && !pe_calc_failed(&t->p); i++) {

@@ -147,6 +147,30 @@ static void keys_have_rows_of_their_own(void **state)
     close_subject(&s);
 }
 
+/* A length that the schedule follows is then that of the keys, even right after a run of far queries. */
+static void positions_beside_a_table_are_read_alone(void **state)
+{
+    subject       s     = open_subject("rope[schedule=dynamic:factor=2:max_length=8]");
+    const int64_t bytes = B * H * 20 * D * (int64_t)sizeof(float);
+    (void)state;
+    fill(POSENC_DTYPE_F32);
+    posenc_rotate_io keys = {.k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+                             .to_k      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
+                             .direction = 1};
+    rotate(&s, keys);
+    keys.to_k             = tensor(by_table, POSENC_DTYPE_F32, 20, 1);
+    posenc_rotate_io both = keys;
+    both.q_table          = table_of(&s, &both.k_pos, 20, POSENC_SIDE_QUERIES);
+    both.q                = keys.k;
+    both.to_q             = tensor(by_table + bytes, POSENC_DTYPE_F32, 20, 1);
+    posenc_rotate_io far  = {.q = both.q, .to_q = both.to_q, .direction = 1};
+    far.q_pos             = posenc_positions_range(1000, 1);
+    rotate(&s, far);
+    rotate(&s, both);
+    assert_memory_equal(plain, by_table, bytes);
+    close_subject(&s);
+}
+
 /* A hundred rows together and each alone: what is stored is the same to a thousandth of a last place. */
 static void rows_do_not_depend_on_how_many_there_are(void **state)
 {
@@ -215,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_turns_as_its_positions_do),
         cmocka_unit_test(keys_have_rows_of_their_own),
+        cmocka_unit_test(positions_beside_a_table_are_read_alone),
         cmocka_unit_test(rows_do_not_depend_on_how_many_there_are),
         cmocka_unit_test(tables_that_do_not_fit_are_refused),
     };

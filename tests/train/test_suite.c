@@ -647,6 +647,23 @@ static void one_that_is_missing_is_not_judged_with_the_others(void **state)
     pe_compare_free(c);
 }
 
+/* Sums over the seeds begin anew. */
+static void what_is_measured_again_is_the_same(void **state)
+{
+    pe_compare    *c = made_up();
+    pe_outcome    *o = &c->outcomes[0];
+    pe_run_result *r = &o->runs[0].result;
+    (void)state;
+    r->cosine_before = 0.25, r->cosine_after = 0.5, r->train_seconds = 3, r->eval_seconds = 1;
+    for (int again = 0; again < 2; again++) {
+        r->diverged = !again;
+        assert_int_equal(pe_losses_measure(o, 1, NULL), POSENC_OK);
+        assert_int_equal(o->diverged, !again);
+        assert_true(o->cosine_before == 0.25 && o->cosine_after == 0.5 && o->seconds == 4);
+    }
+    pe_compare_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -660,6 +677,7 @@ int main(void)
         cmocka_unit_test(few_steps_leave_theorems_alone),
         cmocka_unit_test(checks_of_tasks_judge_only_what_they_were_made_for),
         cmocka_unit_test(one_that_is_missing_is_not_judged_with_the_others),
+        cmocka_unit_test(what_is_measured_again_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

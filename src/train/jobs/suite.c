@@ -5,7 +5,7 @@
  * A cell is tried out before any work: one step of one sequence, and one sequence of every length. What that
  * refuses is no error here, unlike on the text: encodings are asked for because of the text as a rule, and
  * that one of them cannot do a task (a causal one without a mask, one on a line for a grid) is worth a line
- * in the table, not the whole run. Rates and ranks: rates.c.
+ * in the table, not the whole run. Rates and ranks: judge/rates.c.
  */
 #include "train/jobs/outcome.h"
 
@@ -66,8 +66,7 @@ static posenc_status cell_create(pe_cell *cell, const pe_compare_config *c, pose
     cell->seeds          = first_given(c->task_seeds, row_of(&c->preset, cell->task).seeds, c->preset.seeds);
     if (!status)
         status = pe_run_try(&cell->config, &why);
-    /* what a task refuses about an encoding the text has not refused, or with a reason of its own: that is
-       worth a line in the table */
+    /* the task refuses the encoding: a line in the table; other errors, as of memory, end the comparison */
     if (status == POSENC_ERROR_UNSUPPORTED || status == POSENC_ERROR_SHAPE ||
         status == POSENC_ERROR_SETTING || status == POSENC_ERROR_RANGE || status == POSENC_ERROR_ARGUMENT) {
         pe_outcome_reason(cell->reason, sizeof cell->reason, &why);
@@ -90,7 +89,7 @@ static const char *grids_of(const pe_suite *s, const pe_compare_config *c)
     return NULL;
 }
 
-/* For as many labels as those lists have places. */
+/* Space for the encodings asked for and those of grids. */
 static int allocate(pe_suite *s, const pe_compare_config *c, int asked)
 {
     size_t labels = (size_t)asked + 2;

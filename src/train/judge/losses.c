@@ -4,8 +4,8 @@
  *
  * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the
  * matrix [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
- * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run
- * that diverged has no such matrix: its numbers stay NaN and it has no rank.
+ * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. The
+ * matrix of a run that diverged is NaN: so are its numbers, and it has no rank.
  *
  * A bidirectional model has read each window at five lengths instead; its matrix holds, for every length, the
  * same number in all columns from the length before, so that all this holds for it too. Nothing is smoothed
@@ -38,14 +38,14 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* One block for all arrays: NaN, except weights, which are added up. Begins with space for two curves of
-   steps or positions. */
+/* One block for all arrays: NaN, except weights, which are added up. At o->numbers it begins with space for
+   two curves of steps or positions, before and after smoothing. */
 static int allocate_numbers(pe_outcome *o, int64_t seeds)
 {
     const pe_run_config *c     = &o->config;
     const int64_t        means = seeds * c->windows, far = PE_REACH * c->L, space = 2 * larger(far, c->steps);
     const int64_t        count = space + (PE_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
-    free(o->numbers); /* measured again: tests do that */
+    free(o->numbers);
     double *at = o->numbers = malloc((size_t)count * sizeof *at);
     for (int64_t i = 0; at && i < count; i++)
         at[i] = NAN;
@@ -113,8 +113,8 @@ static void measure_training(pe_outcome *o, int64_t seeds)
     pe_stats_smooth(o->training, mean, n, larger(1, n / TRAINING_PART));
 }
 
-/* What runs measured of their trained models (trained.h). Weights are averaged over seeds. Of the shifts that
-   of the seed stands there which notices it most: a claim of zero must hold for each. Losses with a truncated
+/* What runs measured of their trained models (trained.h). Weights are averaged over seeds. A shift is the one
+   of all seeds that is furthest from 0, as a claim of zero must hold for each. Losses with a truncated
    context stay separate by seed and window, as their differences are paired. */
 static void copy_seed(pe_outcome *o, int64_t s, int64_t seeds)
 {
@@ -122,7 +122,7 @@ static void copy_seed(pe_outcome *o, int64_t s, int64_t seeds)
     const pe_trained_layout at      = pe_trained_lay_out(c);
     const float            *numbers = o->runs[s].result.trained;
     for (int i = 0; i < PE_SHIFTS; i++)
-        if (!(fabs((double)numbers[at.shift + i]) <= fabs(o->shift[i])))
+        if (!(fabs((double)numbers[at.shift + i]) <= fabs(o->shift[i]))) /* further, or NaN */
             o->shift[i] = (double)numbers[at.shift + i];
     for (int64_t t = 0; t < c->L; t++)
         o->near[t] += (double)numbers[at.near + t] / (double)seeds;
@@ -152,6 +152,7 @@ posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
     measure_curve(o, seeds);
     measure_training(o, seeds);
     copy_trained(o, seeds);
+    o->cosine_before = o->cosine_after = o->seconds = o->diverged = 0;
     for (int64_t s = 0; s < seeds; s++) {
         o->diverged |= o->runs[s].result.diverged;
         o->cosine_before += o->runs[s].result.cosine_before / (double)seeds;
@@ -172,8 +173,7 @@ double pe_losses_largest_shift(const pe_outcome *o)
 {
     double largest = NAN;
     for (int i = 0; i < PE_SHIFTS; i++)
-        if (!isnan(o->shift[i]))
-            largest = isnan(largest) ? fabs(o->shift[i]) : fmax(largest, fabs(o->shift[i]));
+        largest = fmax(largest, fabs(o->shift[i])); /* fmax ignores NaN */
     return largest;
 }
 
