@@ -61,8 +61,7 @@ static void read_list(cli_places *p, const char *text, pe_calc *in)
     if (!at)
         pe_calc_refuse(
             in,
-            "--positions is \"%s\"; it must be numbers joined by commas, each position with as many "
-            "coordinates, joined by colons, or a file",
+            "--positions is \"%s\"; it must be a file, or positions joined by commas, each with the same number of coordinates, joined by colons",
             text);
 }
 

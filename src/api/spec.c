@@ -146,7 +146,7 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
         if (!owner)
             return pe_fail(err, POSENC_ERROR_SETTING,
-                           "setting '%.*s' names no encoding of this specification", (int)(equal - text),
+                           "setting '%.*s' belongs to no encoding of this specification", (int)(equal - text),
                            text);
         n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
         const posenc_status status =
@@ -211,7 +211,7 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (part->room->has && !part->room->has(set, i))
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
-                return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: more than %d parameters together",
+                return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: the specification has more than %d parameters; leave out a part",
                                PE_MAX_PARAMS);
             char *name                = e->names[e->param_count];
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};

@@ -423,7 +423,7 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
         {&wrong[1], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
          "has 1 frames, 0 rows, 4 columns and merge 1; each must be"},
         {&wrong[2], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "merge -1; each must be at least 1"},
-        {&wrong[3], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 is of kind 4"},
+        {&wrong[3], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 has kind 4"},
         {&wrong[4], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "has 0 frames"},
         {&wrong[5], 1, 0, &pos, POSENC_ERROR_ARGUMENT,
          "has seconds=nan and rate=0; both must be numbers from 0"},
