@@ -362,7 +362,9 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
         return given < 0 ? CLI_USAGE : CLI_DONE;
     *group = posenc_model_group_of(model, layer);
     if (*group < 0)
-        return cli_usage("inspect: --layer: layer %lld has no attention and so no positions; choose another layer", (long long)layer);
+        return cli_usage(
+            "inspect: --layer: layer %lld has no attention and so no positions; choose another layer",
+            (long long)layer);
     return CLI_DONE;
 }
 
@@ -372,8 +374,9 @@ static int run(const cli_args *args)
     posenc_model *model;
     int           group;
     if (args->count != 1)
-        return cli_usage("inspect: give one file: config.json, .gguf or .safetensors (- for standard input), not %d",
-                         args->count);
+        return cli_usage(
+            "inspect: give one file: config.json, .gguf or .safetensors (- for standard input), not %d",
+            args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
         return err.status == POSENC_ERROR_MEMORY ? cli_failed("%s", err.message)
                                                  : cli_usage("%s", err.message);

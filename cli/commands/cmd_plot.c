@@ -180,8 +180,8 @@ static int check_place(const cli_args *args, plot_request *r)
             return cli_usage("plot: --%s does not apply to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
     if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_biases_is_map(r->subject.p.e))
-        return cli_usage(
-            "plot: --length does not apply to a bias on a grid; set its size, e.g. --set window=7x7 or grid=7x7");
+        return cli_usage("plot: --length does not apply to a bias on a grid; set its size, e.g. --set "
+                         "window=7x7 or grid=7x7");
     return CLI_DONE;
 }
 

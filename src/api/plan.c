@@ -85,10 +85,12 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
     if ((unsigned)o->executor > POSENC_EXECUTOR_TILED)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.executor is %d; it must be one of enum posenc_executor",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.executor is %d; it must be one of enum posenc_executor",
                        (int)o->executor);
     if ((unsigned)o->products > POSENC_PRODUCTS_F32)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.products is %d; it must be one of enum posenc_products",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.products is %d; it must be one of enum posenc_products",
                        (int)o->products);
     return POSENC_OK;
 }
@@ -142,9 +144,10 @@ static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
             continue;
         const int64_t size = part->room->attention.derived(&part->problem);
         if (size > (int64_t)1 << 40)
-            return pe_fail(err, POSENC_ERROR_SETTING,
-                           "plan: %s would compute %lld numbers from its parameters; at most 2^40 are possible",
-                           part->room->info.name, (long long)size);
+            return pe_fail(
+                err, POSENC_ERROR_SETTING,
+                "plan: %s would compute %lld numbers from its parameters; at most 2^40 are possible",
+                part->room->info.name, (long long)size);
         plan->sizes[place][part->room->info.param_count] = size;
     }
     return POSENC_OK;

@@ -54,8 +54,8 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
-        "%s: the frequency of pair %lld of %s is not a finite number up to 2^20; correct its parameters",
-        who, (long long)m, rotary_of(plan)->room->info.name);
+        "%s: the frequency of pair %lld of %s is not a finite number up to 2^20; correct its parameters", who,
+        (long long)m, rotary_of(plan)->room->info.name);
 }
 
 posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
@@ -149,7 +149,8 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "%s: gradients for the parameters of %s are computed from dq and dk; give both", who, name);
+                       "%s: gradients for the parameters of %s are computed from dq and dk; give both", who,
+                       name);
     return POSENC_OK;
 }
 

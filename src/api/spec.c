@@ -211,7 +211,8 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (part->room->has && !part->room->has(set, i))
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
-                return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: the specification has more than %d parameters; leave out a part",
+                return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                               "encoding: the specification has more than %d parameters; leave out a part",
                                PE_MAX_PARAMS);
             char *name                = e->names[e->param_count];
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};

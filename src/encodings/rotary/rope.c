@@ -344,9 +344,9 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
     if (!p->set[PER_HEAD].integer)
         return POSENC_OK;
     if (p->set[AXIS_RULE].integer != PE_MATRIX)
-        return pe_fail(
-            err, POSENC_ERROR_SETTING,
-            "rope: per_head=yes needs axis_rule=matrix; add it, with axes=1 where positions have one coordinate");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: per_head=yes needs axis_rule=matrix; add it, with axes=1 where positions have "
+                       "one coordinate");
     if (p->G != p->H)
         return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key is "
@@ -391,9 +391,9 @@ static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
     if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
         return pe_fail(err, POSENC_ERROR_SETTING, "rope: theta_scale32=yes needs angles=ggml");
     if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
-        return pe_fail(
-            err, POSENC_ERROR_SETTING,
-            "rope: axis_rule=matrix has its own frequencies; leave out schedule, or choose schedule=explicit");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: axis_rule=matrix has its own frequencies; leave out schedule, or choose "
+                       "schedule=explicit");
     return POSENC_OK;
 }
 

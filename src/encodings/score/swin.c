@@ -228,10 +228,10 @@ static posenc_status check_v2(const pe_problem *p, posenc_error *err)
         status = check_pair_of_numbers("swin_v2", "pretrained_window", before, err);
     for (int axis = 0; !status && before->given && axis < 2; axis++)
         if (before->items[axis] == 1 && window->items[axis] > 1)
-            status =
-                pe_fail(err, POSENC_ERROR_SETTING,
-                        "swin_v2: pretrained_window is 1 along an axis where window is %lld; it must be at least 2 there",
-                        (long long)window->items[axis]);
+            status = pe_fail(err, POSENC_ERROR_SETTING,
+                             "swin_v2: pretrained_window is 1 along an axis where window is %lld; it must be "
+                             "at least 2 there",
+                             (long long)window->items[axis]);
     return status;
 }
 

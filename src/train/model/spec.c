@@ -220,8 +220,9 @@ posenc_status pe_spec_split(char *plain, size_t n, pe_entry *entry, const char *
         status = take_part(&t, entry, &p, err);
     while (!status && pe_spec_following(&t, &p));
     if (!status && entry->combine == PE_CONCAT && entry->inject == PE_IN_BLOCKS)
-        return pe_fail(err, POSENC_ERROR_SETTING,
-                       "%.60s: combine=concat works only with inject=input; with inject=blocks rows are added", spec);
+        return pe_fail(
+            err, POSENC_ERROR_SETTING,
+            "%.60s: combine=concat works only with inject=input; with inject=blocks rows are added", spec);
     return status ? status : pe_spec_end(&t, spec, err);
 }
 
@@ -309,7 +310,8 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
                           "a name is missing in the list of encodings; write NAME,NAME,...");
     else if (length >= n)
         *status = pe_fail(err, POSENC_ERROR_ARGUMENT,
-                          "the encoding \"%.40s...\" has %zu characters; it must have fewer than %zu", list, length, n);
+                          "the encoding \"%.40s...\" has %zu characters; it must have fewer than %zu", list,
+                          length, n);
     if (*status)
         return NULL;
     memcpy(spec, list, length);

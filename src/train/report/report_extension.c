@@ -56,7 +56,8 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, po
     }
     if (rows && !status)
         pe_table_note(table, "Read further: nats per byte in the second half of that length, read with that "
-                             "factor. After a number, - or +: the paired 95 %% interval of its difference from the unmodified model is below or above 0; a dash alone: not measured.");
+                             "factor. After a number, - or +: the paired 95 %% interval of its difference "
+                             "from the unmodified model is below or above 0; a dash alone: not measured.");
     return status;
 }
 

@@ -59,8 +59,9 @@ static void add_reasons(const pe_suite *s, int task, pe_table *t)
 
 static void add_notes(const pe_suite *s, pe_table *t)
 {
-    pe_table_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
-                     "tested); 1 is all of them. --dry-run says what each asks, and what guessing gets right.");
+    pe_table_note(t,
+                  "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
+                  "tested); 1 is all of them. --dry-run says what each asks, and what guessing gets right.");
     pe_table_note(t, "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the "
                      "paired 95 %% interval contains 0.");
     int unfinished = 0;

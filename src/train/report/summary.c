@@ -281,7 +281,8 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
         pe_table_note(table, "Nothing is read further than trained: %s.", x->reason);
     if (x->count)
         pe_table_note(table,
-                      "In addition, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld more run%s, %lld windows of %lld bytes, tunings of %lld steps.",
+                      "In addition, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld more "
+                      "run%s, %lld windows of %lld bytes, tunings of %lld steps.",
                       x->plans[0].family, x->plans[1].family, PE_WAYS,
                       pe_preset_extent_name(x->plans[0].extend), (long long)pe_extension_runs(x),
                       pe_extension_runs(x) == 1 ? "" : "s", (long long)x->windows,
