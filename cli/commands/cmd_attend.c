@@ -141,7 +141,7 @@ static posenc_tensor whole(attend_job *j, const char *const *names)
         half[part] = pe_calc_need(p, parts[part]);
     const posenc_tensor both = pe_calc_join(p, half);
     if (!both.data)
-        pe_calc_refuse(p, "%s and %s must have the same shape and type: they are two parts of one array",
+        pe_calc_refuse(p, "%s and %s must have the same shape and type: they are parts of one array",
                        parts[0][0], parts[1][0]);
     j->in_halves++;
     return both;
@@ -184,8 +184,7 @@ static void read_heads(attend_job *j)
     if (pe_calc_failed(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
-        pe_calc_refuse(
-            p, "some of q, k and v are split in two parts and some are whole; split all of them or none");
+        pe_calc_refuse(p, "some of q, k and v are split in two and some are whole; split all or none");
     must_match(j, "the batch of k", k.shape[0], "that of q", q.shape[0]);
     must_match(j, "the width of k", k.shape[3], "that of q", q.shape[3]);
     must_match(j, "the batch of v", v.shape[0], "that of k", k.shape[0]);

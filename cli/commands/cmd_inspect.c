@@ -362,9 +362,7 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
         return given < 0 ? CLI_USAGE : CLI_DONE;
     *group = posenc_model_group_of(model, layer);
     if (*group < 0)
-        return cli_usage(
-            "inspect: --layer: layer %lld has no attention and so no positions; choose another layer",
-            (long long)layer);
+        return cli_usage("inspect: --layer: layer %lld has no attention; choose another", (long long)layer);
     return CLI_DONE;
 }
 

@@ -85,12 +85,10 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
     if ((unsigned)o->executor > POSENC_EXECUTOR_TILED)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.executor is %d; it must be one of enum posenc_executor",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor",
                        (int)o->executor);
     if ((unsigned)o->products > POSENC_PRODUCTS_F32)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.products is %d; it must be one of enum posenc_products",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: options.products is %d; see enum posenc_products",
                        (int)o->products);
     return POSENC_OK;
 }

@@ -149,8 +149,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "%s: gradients for the parameters of %s are computed from dq and dk; give both", who,
-                       name);
+                       "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
     return POSENC_OK;
 }
 

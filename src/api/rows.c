@@ -41,10 +41,9 @@ static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, po
         for (int64_t s = 0; s < r->L; s++) {
             const double id = pe_positions_at(&r->pos, b, s);
             if (!(id >= 0 && id < (double)ids && id == floor(id)))
-                return pe_fail(
-                    err, POSENC_ERROR_RANGE,
-                    "rows: pos[%lld,%lld] is %g; for %s it must be the id of a word, from 0 to %lld",
-                    (long long)b, (long long)s, id, part->room->info.name, (long long)ids - 1);
+                return pe_fail(err, POSENC_ERROR_RANGE,
+                               "rows: pos[%lld,%lld] is %g; for %s it must be a word's id, 0 to %lld",
+                               (long long)b, (long long)s, id, part->room->info.name, (long long)ids - 1);
         }
     return POSENC_OK;
 }

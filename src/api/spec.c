@@ -212,8 +212,7 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                               "encoding: the specification has more than %d parameters; leave out a part",
-                               PE_MAX_PARAMS);
+                               "encoding: more than %d parameters in all; leave a part out", PE_MAX_PARAMS);
             char *name                = e->names[e->param_count];
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
             if (e->part_count > 1)

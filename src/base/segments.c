@@ -65,8 +65,7 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
     const long long n     = index;
     if (!is_text && !is_video && s->kind != POSENC_SEGMENT_IMAGE && s->kind != POSENC_SEGMENT_LINES)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "positions: segment %lld has kind %d; it must be one of enum posenc_segment_kind", n,
-                       (int)s->kind);
+                       "positions: segment %lld has kind %d; see enum posenc_segment_kind", n, (int)s->kind);
     if (is_text)
         return s->tokens >= 1 ? POSENC_OK
                               : pe_fail(err, POSENC_ERROR_ARGUMENT,

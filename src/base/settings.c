@@ -167,9 +167,8 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     char         number[PE_MAX_TEXT];
     pe_value     item = {0};
     if (index < 0 || index >= PE_MAX_ITEMS || n - named - 1 >= sizeof number) {
-        pe_fail(err, POSENC_ERROR_SETTING,
-                "%s: %s=%s is not a map; write name=integer joined by ':', names: %s", who, row->name, text,
-                row->range);
+        pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is not a map; join name=integer by ':', names: %s", who,
+                row->name, text, row->range);
         return 0;
     }
     snprintf(number, sizeof number, "%.*s", (int)(n - named - 1), text + named + 1);

@@ -442,7 +442,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {flatten_q, {"nope"}, "q has the shape [8,3,4]; it must have four axes, [B,H,L,D]"},
         {widen_k, {"nope"}, "the width of k is 20 but that of q is 4; they must be equal"},
         {shorten_v, {"nope"}, "the length of v is 3 but that of k is 5"},
-        {half_halves, {"nope"}, "some of q, k and v are split in two parts and some are whole"},
+        {half_halves, {"nope"}, "some of q, k and v are split in two and some are whole"},
         {odd_halves, {"nope"}, "qr and qi must have the same shape and type"},
         {odd_heads, {"nope"}, "k has 2 heads but q has 3; heads of k must divide heads of q"},
         {whole_q, {"nope"}, "q holds whole numbers; it must be float64"},

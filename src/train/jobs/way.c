@@ -28,7 +28,8 @@ const pe_way pe_ways[PE_WAYS] = {
      .of_factor = "factor",
      .what = "position interpolation: all frequencies / f (Chen et al. 2023, arXiv:2306.15595)"},
     {.family = "rope", .name = "ntk", .encoding = "rope", .settings = "schedule=ntk", .of_factor = "alpha",
-     .what = "NTK-aware: the base times f^(D/(D-2)), which slows the slowest pair by f and leaves the fastest as it is"},
+     .what = "NTK-aware: the base times f^(D/(D-2)), so that the slowest pair slows by f and the "
+             "fastest not"},
     {.family = "rope", .name = "dynamic", .encoding = "rope", .settings = "schedule=dynamic",
      .of_factor = "factor", .of_length = "max_length", .every_length = 1,
      .what = "dynamic NTK: as trained up to L; beyond it the base grows with the length"},

@@ -220,9 +220,8 @@ posenc_status pe_spec_split(char *plain, size_t n, pe_entry *entry, const char *
         status = take_part(&t, entry, &p, err);
     while (!status && pe_spec_following(&t, &p));
     if (!status && entry->combine == PE_CONCAT && entry->inject == PE_IN_BLOCKS)
-        return pe_fail(
-            err, POSENC_ERROR_SETTING,
-            "%.60s: combine=concat works only with inject=input; with inject=blocks rows are added", spec);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "%.60s: combine=concat needs inject=input; with inject=blocks rows are added", spec);
     return status ? status : pe_spec_end(&t, spec, err);
 }
 
