@@ -759,7 +759,7 @@ static void executors_agree_on_positions_of_several_coordinates(void **state)
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
             rotation       r = make(specs[i]);
             attention_case c = attention_of(specs[i], &r.q_at, &r.k_at);
-            if (r.N == 1 || strstr(specs[i], "float32")) { /* its parameter has no gradient to compare */
+            if (r.N == 1 || strstr(specs[i], "float32")) { /* its parameter has no gradient for compare */
                 case_free(&c);
                 drop(&r);
                 continue;

@@ -433,7 +433,7 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
          "sound=3 and chunk=0; both must be at least 1, or both 0"},
         {&wrong[10], 1, 0, &pos, POSENC_ERROR_ARGUMENT, "sound=3 and chunk=-1"},
         {&wrong[11], 1, 0, &pos, POSENC_ERROR_RANGE, "more than 2^40 tokens"},
-        {&lines12, 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 is LINES; pos must be [tokens,4]"},
+        {&lines12, 1, 0, &pos, POSENC_ERROR_ARGUMENT, "segment 0 is LINES; with it pos must be [tokens,4]"},
         {&square, 1, 0, &four, POSENC_ERROR_ARGUMENT, "segment 0 is an IMAGE or VIDEO"},
         {&lines, 1, 4, &four, POSENC_ERROR_ARGUMENT, "rules is 4"},
         {&wrong[8], 1, 0, &pos, POSENC_ERROR_RANGE,

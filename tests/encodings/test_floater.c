@@ -163,7 +163,7 @@ static void exact_has_no_gradient_and_says_so(void **state)
     (void)state;
     array_fill(&dy, 8, "dy", 1);
     assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "floater has no gradient to W1: solver=exact"));
+    assert_non_null(strstr(err.message, "floater has no gradient for W1: solver=exact"));
     assert_true(largest(&dx, NULL) == 0);
     grad.dparams = NULL; /* what x gets does not pass through the solver */
     assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_OK);
