@@ -141,8 +141,8 @@ static posenc_tensor whole(attend_job *j, const char *const *names)
         half[part] = pe_calc_need(p, parts[part]);
     const posenc_tensor both = pe_calc_join(p, half);
     if (!both.data)
-        pe_calc_refuse(p, "%s and %s must have one shape and type: they are parts of one array", parts[0][0],
-                       parts[1][0]);
+        pe_calc_refuse(p, "%s and %s must have the same shape and type: they are parts of one array",
+                       parts[0][0], parts[1][0]);
     j->in_halves++;
     return both;
 }
@@ -184,7 +184,7 @@ static void read_heads(attend_job *j)
     if (pe_calc_failed(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
-        pe_calc_refuse(p, "some of q, k and v are in two parts and some whole; give all of them in one way");
+        pe_calc_refuse(p, "some of q, k and v are split in two and some are whole; split all or none");
     must_match(j, "the batch of k", k.shape[0], "that of q", q.shape[0]);
     must_match(j, "the width of k", k.shape[3], "that of q", q.shape[3]);
     must_match(j, "the batch of v", v.shape[0], "that of k", k.shape[0]);
@@ -223,7 +223,8 @@ static void read_positions(attend_job *j)
     j->run.q_pos = posenc_positions_range((double)j->q_offset, 1);
     j->run.k_pos = posenc_positions_range(0, 1);
     if (q_array.data && cli_value(j->args, "q-offset"))
-        pe_calc_refuse(p, "it has positions of the queries; leave out --q-offset, or the array");
+        pe_calc_refuse(p,
+                       "both the file and --q-offset give positions of the queries; leave out one of them");
     if (q_array.data)
         j->run.q_pos = posenc_positions_array(q_array);
     if (k_array.data)
@@ -336,7 +337,7 @@ static posenc_tensor upstream(attend_job *j, const int64_t o[4])
     }
     const posenc_tensor t = heads(j, names);
     if (t.data && memcmp(t.shape, o, 4 * sizeof *o))
-        pe_calc_refuse(p, "%s is for an output of shape %s, but it has %s (as [B,H,L,D])", names[0],
+        pe_calc_refuse(p, "%s has the shape %s; it must have that of the output, %s (as [B,H,L,D])", names[0],
                        pe_calc_shape_text(p, 4, t.shape), pe_calc_shape_text(p, 4, o));
     return t;
 }

@@ -210,7 +210,7 @@ static int run(const cli_args *args)
     if (cli_read(args, &j))
         return CLI_USAGE;
     if (j.is_json && j.is_csv)
-        return cli_usage("bench: --json and --csv exclude each other; give one of them");
+        return cli_usage("bench: --json and --csv cannot be given together; leave out one of them");
     if (pe_cases_create(&cases, &count, &err))
         return cli_error(&err);
     const int status = choose(&j, cases, count);

@@ -347,7 +347,7 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
         return given < 0 ? CLI_USAGE : CLI_DONE;
     *group = posenc_model_group_of(model, layer);
     if (*group < 0)
-        return cli_usage("inspect: --layer: layer %lld has no attention, so no positions", (long long)layer);
+        return cli_usage("inspect: --layer: layer %lld has no attention; choose another", (long long)layer);
     return CLI_DONE;
 }
 
@@ -357,9 +357,9 @@ static int run(const cli_args *args)
     posenc_model *model;
     int           group;
     if (args->count != 1)
-        return cli_usage("inspect: it takes one file: config.json, .gguf or .safetensors (- is standard "
-                         "input); %d are given",
-                         args->count);
+        return cli_usage(
+            "inspect: give one file: config.json, .gguf or .safetensors (- for standard input), not %d",
+            args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
         return cli_say(err.status == POSENC_ERROR_MEMORY ? CLI_FAILED : CLI_USAGE, "%s", err.message);
     int status = choose(args, model, &group);

@@ -298,8 +298,8 @@ static int explain(const cli_args *args)
         return cli_usage("list: --explain has no JSON form; posenc inspect F --json prints the numbers");
     int status = cli_config_read(&config, args);
     if (!status && name && strcmp(name, config.group->encoding) != 0)
-        status =
-            cli_usage("list: %s has the encoding %s, not \"%s\"", config.path, config.group->encoding, name);
+        status = cli_usage("list: %s has the encoding %s, not \"%s\"; leave out the name", config.path,
+                           config.group->encoding, name);
     if (!status)
         status = cli_explain(&config);
     if (!status)

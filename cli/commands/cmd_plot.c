@@ -156,7 +156,7 @@ static int check_options(const cli_args *args, plot_request *r)
         return cli_usage("plot: --prefix-rows is the number of rows of a --table before its --grid; give "
                          "both of these, or leave it out");
     if (cli_value(args, "grid") && cli_value(args, "beside"))
-        return cli_usage("plot: --beside counts positions on a line; leave out --grid");
+        return cli_usage("plot: --beside binary needs positions on a line; leave out --grid");
     return CLI_DONE;
 }
 
@@ -178,8 +178,8 @@ static int check_place(const cli_args *args, plot_request *r)
             return cli_usage("plot: --%s does not apply to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
     if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_biases_is_map(r->subject.p.e))
-        return cli_usage(
-            "plot: --length does not apply to a bias that is drawn as a map; set its rows and columns");
+        return cli_usage("plot: --length does not apply to a bias on a grid; set its size, e.g. --set "
+                         "window=7x7 or grid=7x7");
     return CLI_DONE;
 }
 
@@ -308,7 +308,7 @@ static int fit_table(const cli_args *args, plot_request *r)
     if (r->rows)
         return fit_table_grid(r);
     if (cli_value(args, "length") && r->length > s->rows)
-        return cli_usage("plot: --length is %lld, but %s has %lld rows", (long long)r->length, s->name,
+        return cli_usage("plot: --length is %lld, but %s has only %lld rows", (long long)r->length, s->name,
                          (long long)s->rows);
     if (!cli_value(args, "length"))
         r->length = s->rows < 1024 ? s->rows : 1024;

@@ -277,7 +277,7 @@ static int read_sweep(sweep *to, const char *text)
     for (const char *at = is + 1; *at;) {
         const size_t length = strcspn(at, ",");
         if (!length || length >= VALUE || to->count == MOST_VALUES)
-            return cli_usage("properties: --sweep %s needs 1 to %d values, each of 1 to %d letters", text,
+            return cli_usage("properties: --sweep %s needs 1 to %d values, each of 1 to %d characters", text,
                              MOST_VALUES, VALUE - 1);
         snprintf(to->points[to->count++].value, VALUE, "%.*s", (int)length, at);
         at += length + (at[length] == ',');
@@ -325,7 +325,7 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     const int result =
         posenc_encoding_part(e, POSENC_PLACE_INPUT)
             ? measure_encoding(p, e, sizes)
-            : cli_usage("properties: --sweep measures vectors at the input, which %s does not have", spec);
+            : cli_usage("properties: --sweep measures encodings at place input; %s has no part there", spec);
     posenc_encoding_free(e);
     return result;
 }

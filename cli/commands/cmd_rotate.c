@@ -228,7 +228,7 @@ static void read_positions(rotate_job *j)
     }
     const rotate_side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     if (arrays && cli_value(j->args, "offset"))
-        pe_calc_refuse(&j->p, "it has positions; leave out --offset, or the array");
+        pe_calc_refuse(&j->p, "both the file and --offset give positions; leave out one of them");
     if (q->array && k->array && j->p.dims.Lq != j->p.dims.Lk && arrays < SIDES)
         pe_calc_refuse(&j->p,
                        "q has %lld tokens and k %lld; give the positions of both, in arrays q_pos and k_pos",

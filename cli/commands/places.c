@@ -59,11 +59,10 @@ static void read_list(cli_places *p, const char *text, pe_calc *in)
                                                                                       : end + (*end != 0);
     }
     if (!at)
-        pe_calc_refuse(
-            in,
-            "--positions is \"%s\"; it must be numbers joined by commas, each position with as many "
-            "coordinates, joined by colons, or a file",
-            text);
+        pe_calc_refuse(in,
+                       "--positions is \"%s\"; it must be a file, or positions joined by commas, each with "
+                       "the same number of coordinates, joined by colons",
+                       text);
 }
 
 static void read_file(cli_places *p, const char *path, pe_calc *in)

@@ -23,7 +23,7 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
         return status;
     if (w && plan->rotary.M > 0 && isnan(plan->rotary.w[0])) /* not known without parameters */
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                       "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
+                       "frequencies: %s takes them from its parameters; call posenc_rotary_pairs with those",
                        plan->e->spec);
     *pairs = plan->rotary.M;
     if (w)
@@ -69,7 +69,7 @@ static posenc_status check_places(const posenc_plan *plan, const posenc_position
     if (!status && (!first->data || (angle->data && angle->dtype != POSENC_DTYPE_F64) ||
                     (temperature->data && temperature->dtype != POSENC_DTYPE_F64)))
         status =
-            pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle or temperature must have data, and both be F64");
+            pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle, temperature or both must have data, as F64");
     return status ? status
                   : pe_positions_check(pos, "angles: pos", first->shape[0], first->shape[1],
                                        plan->rotary.axes, err);

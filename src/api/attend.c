@@ -143,11 +143,10 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     if (N == 1 || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
         return POSENC_OK;
     if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
-        return pe_fail(
-            err, POSENC_ERROR_UNSUPPORTED,
-            "attend: positions with %d coordinates rotate q and k, but %s also has a part that goes by one "
-            "number; give a range, or leave that part out",
-            N, plan->e->spec);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "attend: positions have %d coordinates, but a part of %s needs one number per "
+                       "position; give a range, or leave that part out",
+                       N, plan->e->spec);
     a->q_pos = posenc_positions_range((double)(a->sizes.Lk - a->sizes.Lq), 1);
     a->k_pos = posenc_positions_range(0, 1);
     return POSENC_OK;
@@ -197,12 +196,13 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
         return check_reach(plan, a, err);
     if (!a->distances.whole)
         return pe_fail(err, POSENC_ERROR_RANGE,
-                       "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
+                       "attend: %s depends on whole distances; positions must be whole numbers",
+                       plan->e->spec);
     if (a->distances.count > a->max_distances)
-        return pe_fail(
-            err, POSENC_ERROR_RANGE,
-            "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
-            (long long)a->distances.count, (long long)a->max_distances);
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "attend: the positions span %lld distances but the plan was made for %lld; raise "
+                       "options.max_distances",
+                       (long long)a->distances.count, (long long)a->max_distances);
     return check_reach(plan, a, err);
 }
 
@@ -259,10 +259,9 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_encoding *room = plan->parts[place].room;
         if (room && room->info.causal_only && !(plan->options.mask & POSENC_MASK_CAUSAL))
-            return pe_fail(
-                err, POSENC_ERROR_UNSUPPORTED,
-                "attend: %s has a meaning with a causal mask only (%s); plan with POSENC_MASK_CAUSAL",
-                room->info.name, room->info.why_causal);
+            return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                           "attend: %s works only with a causal mask (%s); plan with POSENC_MASK_CAUSAL",
+                           room->info.name, room->info.why_causal);
     }
     return POSENC_OK;
 }

@@ -25,7 +25,7 @@ static posenc_status t5_check(const pe_value *set, posenc_error *err)
     const int64_t per = set[0].integer / (set[2].integer ? 2 : 1);
     if (per < 2 || set[1].integer <= per / 2)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "t5: needs 2 classes per direction and max_distance above half of them");
+                       "t5: needs at least 2 buckets per direction, and max_distance above half of them");
     return POSENC_OK;
 }
 
@@ -134,9 +134,10 @@ posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t p
         return status;
     if (pretrained_rows < 0 || pretrained_columns < 0 || (pretrained_rows == 1 && rows > 1) ||
         (pretrained_columns == 1 && columns > 1))
-        return pe_fail(err, POSENC_ERROR_RANGE,
-                       "window: pretrained at %lldx%lld; a side must be 0 (the window's own) or 2 and more",
-                       (long long)pretrained_rows, (long long)pretrained_columns);
+        return pe_fail(
+            err, POSENC_ERROR_RANGE,
+            "window: pretrained sides are %lld and %lld; each must be 0 (as the window) or at least 2",
+            (long long)pretrained_rows, (long long)pretrained_columns);
     for (int64_t x = 0; x < (2 * rows - 1) * (2 * columns - 1); x++) {
         const int64_t dy = x / (2 * columns - 1) - (rows - 1), dx = x % (2 * columns - 1) - (columns - 1);
         coordinates[2 * x]     = pe_window_coordinate(dy, rows, pretrained_rows);

@@ -142,9 +142,10 @@ static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
             continue;
         const int64_t size = part->room->attention.derived(&part->problem);
         if (size > (int64_t)1 << 40)
-            return pe_fail(err, POSENC_ERROR_SETTING,
-                           "plan: %s would make %lld numbers of its parameters; at most 2^40 are possible",
-                           part->room->info.name, (long long)size);
+            return pe_fail(
+                err, POSENC_ERROR_SETTING,
+                "plan: %s would compute %lld numbers from its parameters; at most 2^40 are possible",
+                part->room->info.name, (long long)size);
         plan->sizes[place][part->room->info.param_count] = size;
     }
     return POSENC_OK;
@@ -172,7 +173,7 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
         if (pe_member_is_given(members[i].from)) {
             if (pe_member_is_given(members[i].to))
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                               "plan: %s and %s both have %s by distance; only one of them may",
+                               "plan: %s and %s both have %s by distance; leave out one of the two",
                                plan->parts[POSENC_PLACE_SCORE].room->info.name, weight->room->info.name,
                                members[i].what);
             *members[i].to       = *members[i].from;

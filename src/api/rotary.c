@@ -54,8 +54,8 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
-        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; correct its parameters",
-        who, (long long)m, rotary_of(plan)->room->info.name);
+        "%s: the frequency of pair %lld of %s is not a finite number up to 2^20; correct its parameters", who,
+        (long long)m, rotary_of(plan)->room->info.name);
 }
 
 posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given)
@@ -139,17 +139,17 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
     const char *name   = rotary->room->info.name;
     const char *reason = rotary->room->no_gradient ? rotary->room->no_gradient(rotary->set) : NULL;
     if (reason)
-        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who,
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient for its parameters: %s", who,
                        name, reason);
     if (plan->terms.prepare.fill)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                       "%s: together with %s, which prepares rows, %s has no gradient to its parameters; "
+                       "%s: together with %s, which prepares rows, %s has no gradient for its parameters; "
                        "leave them out of "
                        "dparams",
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);
+                       "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
     return POSENC_OK;
 }
 

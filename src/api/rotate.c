@@ -174,8 +174,8 @@ static posenc_status check_heads(const posenc_plan *plan, const char *who, posen
     if (plan->rotary.heads == 1)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                   "%s: each head has frequencies of its own (per_head=yes) and a table has one row for all; "
-                   "rotate without a table",
+                   "%s: a table has one row for all heads, but each head has its own frequencies "
+                   "(per_head=yes); leave the table out",
                    who);
 }
 
@@ -190,9 +190,8 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
         status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
     if (!status && x->dtype == POSENC_DTYPE_F64)
-        status =
-            pe_fail(err, POSENC_ERROR_DTYPE,
-                    "%s is F32, but what it rotates is F64, which is rotated in double; leave it out", who);
+        status = pe_fail(err, POSENC_ERROR_DTYPE,
+                         "%s is an F32 table, but the vectors to rotate are F64; leave the table out", who);
     if (!status)
         status = check_heads(plan, who, err);
     return status;

@@ -26,7 +26,7 @@ static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, p
     const int64_t tokens = plan->row_tokens;
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
         return pe_fail(err, POSENC_ERROR_RANGE,
-                       "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
+                       "rows: pos runs from %g to %g; for %s it must hold whole token numbers from 0 to %lld",
                        e->low, e->high, plan->parts[POSENC_PLACE_INPUT].room->info.name,
                        (long long)tokens - 1);
     return POSENC_OK;
@@ -42,7 +42,7 @@ static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, po
             const double id = pe_positions_at(&r->pos, b, s);
             if (!(id >= 0 && id < (double)ids && id == floor(id)))
                 return pe_fail(err, POSENC_ERROR_RANGE,
-                               "rows: pos[%lld,%lld] has the id %g; the words of %s run from 0 to %lld",
+                               "rows: pos[%lld,%lld] is %g; for %s it must be a word's id, 0 to %lld",
                                (long long)b, (long long)s, id, part->room->info.name, (long long)ids - 1);
         }
     return POSENC_OK;
@@ -130,7 +130,7 @@ static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor
     const char        *reason = part->room->no_gradient ? part->room->no_gradient(part->set) : NULL;
     for (int i = 0; reason && dparams && i < plan->e->param_count; i++)
         if (plan->e->params[i].place == POSENC_PLACE_INPUT && dparams[i].data)
-            return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no gradient to %s: %s",
+            return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no gradient for %s: %s",
                            part->room->info.name, plan->e->names[i], reason);
     return POSENC_OK;
 }

@@ -146,7 +146,7 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
         if (!owner)
             return pe_fail(err, POSENC_ERROR_SETTING,
-                           "setting '%.*s' names no encoding of this specification", (int)(equal - text),
+                           "setting '%.*s' belongs to no encoding of this specification", (int)(equal - text),
                            text);
         n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
         const posenc_status status =
@@ -211,8 +211,8 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (part->room->has && !part->room->has(set, i))
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
-                return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: more than %d parameters together",
-                               PE_MAX_PARAMS);
+                return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                               "encoding: more than %d parameters in all; leave a part out", PE_MAX_PARAMS);
             const int joined          = e->part_count > 1;
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
             snprintf(e->names[e->param_count++], PE_MAX_NAME, "%s%s%s", joined ? part->room->info.name : "",

@@ -65,7 +65,7 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
     const long long n     = index;
     if (!is_text && !is_video && s->kind != POSENC_SEGMENT_IMAGE && s->kind != POSENC_SEGMENT_LINES)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "positions: segment %lld is of kind %d; it must be one of the enum", n, (int)s->kind);
+                       "positions: segment %lld has kind %d; see enum posenc_segment_kind", n, (int)s->kind);
     if (is_text)
         return s->tokens >= 1 ? POSENC_OK
                               : pe_fail(err, POSENC_ERROR_ARGUMENT,
@@ -268,7 +268,7 @@ static posenc_status check_kinds(const posenc_segment *segments, int64_t count, 
                 err, POSENC_ERROR_ARGUMENT,
                 four ? "positions: segment %lld is an IMAGE or VIDEO; where pos is [tokens,4] it must be "
                        "TEXT or LINES"
-                     : "positions: segment %lld is LINES; pos must be [tokens,4] then",
+                     : "positions: segment %lld is LINES; with it pos must be [tokens,4]",
                 (long long)i);
     }
     return POSENC_OK;

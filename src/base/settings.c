@@ -144,7 +144,7 @@ static posenc_status resolve_list(pe_value *value, const posenc_setting_info *ro
         pe_value     item = {0};
         if (value->count == PE_MAX_ITEMS || n >= sizeof piece || (at[n] && !at[n + 1]))
             return pe_fail(err, POSENC_ERROR_SETTING,
-                           "%s: %s=%s is no list; write 1 to %d integers joined by ':' or 'x'", who,
+                           "%s: %s=%s is not a list; write 1 to %d integers joined by ':' or 'x'", who,
                            row->name, text, PE_MAX_ITEMS);
         memcpy(piece, at, n);
         piece[n]                   = '\0';
@@ -167,8 +167,8 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     char         number[PE_MAX_TEXT];
     pe_value     item = {0};
     if (index < 0 || index >= PE_MAX_ITEMS || n - named - 1 >= sizeof number) {
-        pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is no map; write name=integer joined by ':', names: %s",
-                who, row->name, text, row->range);
+        pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is not a map; join name=integer by ':', names: %s", who,
+                row->name, text, row->range);
         return 0;
     }
     snprintf(number, sizeof number, "%.*s", (int)(n - named - 1), text + named + 1);

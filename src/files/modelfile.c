@@ -71,7 +71,7 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(bytes, n))
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                            "a .safetensors is read with the config.json in its folder; give it as a file");
+                            "a .safetensors needs the config.json in its folder; give the path of the file");
     if (n > LONGEST_CONFIG)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "it has %zu bytes; a config.json of more than %d is not accepted", n,

@@ -302,7 +302,7 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
         {"%t[%r=1:2]", NULL, POSENC_ERROR_SETTING,
          "%r=1:2 is not a number"}, /* a piece without '=' goes on with the value */
         {"%t[%i=-2]", NULL, POSENC_ERROR_SETTING, "out of range"},
-        {"%t", "nobody.%r=5", POSENC_ERROR_SETTING, "names no encoding of this specification"},
+        {"%t", "nobody.%r=5", POSENC_ERROR_SETTING, "belongs to no encoding of this specification"},
         {"%t+%s", "wrong=5", POSENC_ERROR_SETTING, "has no setting 'wrong'"},
         {"%t", "%r", POSENC_ERROR_SETTING, "has no value"},
         {"%t[scale=x]", NULL, POSENC_ERROR_SETTING, "scale=x is not a number"},

@@ -265,7 +265,7 @@ static void what_has_no_meaning_by_head_is_refused(void **state)
         const char *spec;
         int64_t     G;
         const char *words;
-    } all[] = {{"rope[per_head=yes]", H, "per_head=yes is for axis_rule=matrix"},
+    } all[] = {{"rope[per_head=yes]", H, "per_head=yes needs axis_rule=matrix"},
                {ITS_OWN, 1, "needs as many key heads as heads, 3, not 1"}};
     (void)state;
     for (int i = 0; i < 2; i++) {

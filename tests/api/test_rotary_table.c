@@ -223,7 +223,7 @@ static void tables_that_do_not_fit_are_refused(void **state)
     assert_refused(&s, io, POSENC_ERROR_DTYPE, "stride 1");
     io.q_table.stride[2] = 1;
     io.q = tensor(from, POSENC_DTYPE_F64, 20, 1), io.to_q = tensor(plain, POSENC_DTYPE_F64, 20, 1);
-    assert_refused(&s, io, POSENC_ERROR_DTYPE, "leave it out");
+    assert_refused(&s, io, POSENC_ERROR_DTYPE, "leave the table out");
     posenc_tensor narrow =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 20, D - 2});
     assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos},

@@ -111,7 +111,7 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
          "attend: q_pos is F32; positions must be I64 or F64"},
         {posenc_positions_array(axes), POSENC_ERROR_SHAPE, "4 axes"},
         {posenc_positions_array(items), POSENC_ERROR_SHAPE,
-         "3 items of 6 positions; it must be for 1 or 2 of 6"},
+         "3 items of 6 positions; it must hold 1 or 2 items of 6"},
         {posenc_positions_array(length), POSENC_ERROR_SHAPE, "2 items of 5 positions"},
         {posenc_positions_array(coordinates), POSENC_ERROR_SHAPE,
          "2 coordinates per position; it must have 1"},

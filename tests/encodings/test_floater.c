@@ -163,7 +163,7 @@ static void exact_has_no_gradient_and_says_so(void **state)
     (void)state;
     array_fill(&dy, 8, "dy", 1);
     assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "floater has no gradient to W1: solver=exact"));
+    assert_non_null(strstr(err.message, "floater has no gradient for W1: solver=exact"));
     assert_true(largest(&dx, NULL) == 0);
     grad.dparams = NULL; /* what x gets does not pass through the solver */
     assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, c.work, &err), POSENC_OK);
@@ -247,8 +247,8 @@ static void positions_off_the_table_are_refused(void **state)
     static const struct {
         double      start, step;
         const char *words;
-    } refused[]    = {{6, 1, "position 8 is outside positions=8; they run from 0 to 7"},
-                      {-1, 1, "position -1 is negative; its path begins at 0"},
+    } refused[]    = {{6, 1, "position 8 is not below positions=8; raise that setting"},
+                      {-1, 1, "position -1 is negative; positions begin at 0"},
                       {0.5, 1, "positions must be whole numbers"}};
     rows_case    c = make("euler", 2, 1, 1, 0.1, 8, 1);
     array        y = array_make(3, (int64_t[]){1, 3, 2});

@@ -477,7 +477,7 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         {"rope[schedule=linear]", "needs factor"},
         {"rope[schedule=linear:factor=0]", "factor=0 is out of range"},
         {"rope[schedule=ntk]", "needs alpha"},
-        {"rope[schedule=ntk:alpha=2:dim=2]", "need 2 pairs in a list at least"},
+        {"rope[schedule=ntk:alpha=2:dim=2]", "need at least 2 pairs in each list"},
         {"rope[schedule=dynamic:factor=2]", "needs max_length"},
         {"rope[schedule=yarn:factor=2]", "needs original_length"},
         {"rope[schedule=longrope:original_length=64]", "needs factor or max_length"},
@@ -492,9 +492,9 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         {"rope[axes=3:axis_rule=interleaved_sections_ggml:sections=2:1:1]", "is for axes=4, not 3"},
         {"rope[axes=3:axis_rule=alternate_sections:sections=2:1:1]", "first two are equal"},
         {"rope[axes=9]", "axes=9 is out of range"},
-        {"rope[inv_freq32=yes]", "inv_freq32=yes is for angles=float32"},
-        {"rope[theta_scale32=yes]", "theta_scale32=yes is for angles=ggml"},
-        {"rope[axis_rule=matrix:schedule=linear:factor=2]", "axis_rule=matrix brings its own frequencies"},
+        {"rope[inv_freq32=yes]", "inv_freq32=yes needs angles=float32"},
+        {"rope[theta_scale32=yes]", "theta_scale32=yes needs angles=ggml"},
+        {"rope[axis_rule=matrix:schedule=linear:factor=2]", "axis_rule=matrix has its own frequencies"},
         {"rope[schedule=cosine]", "schedule=cosine is unknown"},
     };
     const posenc_dims dims = {.B = 1, .H = 1, .Lq = 4, .Lk = 4, .D = 8};

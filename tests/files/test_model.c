@@ -190,7 +190,7 @@ static void what_no_model_could_have_is_refused(void **state)
          " 'rope_scaling': {'type': 'dynamic', 'alpha': 8}}",
          "divides by zero"},
         {"{'model_type': 'vit', 'image_size': 8}", "is smaller than a patch"},
-        {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "not positions"},
+        {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "leave none for positions"},
         {"{'model_type': 'xlnet', 'attn_type': 'both'}", "bi or uni"},
     };
     (void)state;

@@ -205,7 +205,7 @@ static void the_axis_of_two_must_find_room(void **state)
     const bytes b =
         npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1), }", x, sizeof x);
     (void)state;
-    refused(&b, POSENC_ERROR_FORMAT, "it has 6 axes; of complex numbers at most 5 are read");
+    refused(&b, POSENC_ERROR_FORMAT, "it has 6 axes; an array of complex numbers may have at most 5");
 }
 
 /* What is written is what NumPy writes: a number without axes, too. */

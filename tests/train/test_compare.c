@@ -637,7 +637,7 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
     refuse(&config, POSENC_ERROR_ARGUMENT, "once");
     config.preset.encodings = name_at_input(0);
     config.combine          = "add,concat";
-    refuse(&config, POSENC_ERROR_ARGUMENT, "nothing to act on");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "applies to none of the encodings");
     config.combine = "sum";
     refuse(&config, POSENC_ERROR_ARGUMENT, "\"sum\"");
     config.combine = NULL;
@@ -673,7 +673,7 @@ static void a_directory_that_is_not_ours_is_left_alone(void **state)
     config.directory = "theirs/note";
     refuse(&config, POSENC_ERROR_ARGUMENT, "theirs/note");
     config.directory = ".";
-    refuse(&config, POSENC_ERROR_ARGUMENT, "name of its own");
+    refuse(&config, POSENC_ERROR_ARGUMENT, "name a new one with -o");
     assert_int_equal(unlink("theirs/note") | rmdir("theirs"), 0);
 }
 

@@ -130,7 +130,7 @@ static void an_encoding_that_cannot_do_a_task_is_named_with_the_reason(void **st
     const pe_compare c = {.suite = s};
     assert_int_equal(pe_report_tasks_table(&c, &t, NULL), POSENC_OK);
     assert_int_equal(t.row_count, 3);
-    assert_non_null(strstr(t.notes, "xpos cannot do order: xpos has a meaning with a causal mask only"));
+    assert_non_null(strstr(t.notes, "xpos cannot do order: xpos works only with a causal mask"));
     assert_non_null(strstr(t.notes, "nope, xpos cannot do grid: its positions form a line"));
     for (int row = 0; row < 3; row++) {
         const char *label = pe_table_cell(&t, row, 0);

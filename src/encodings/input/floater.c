@@ -91,13 +91,13 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
         return pe_fail(err, POSENC_ERROR_RANGE,
                        "floater: positions must be whole numbers; its solver stops only at those");
     if (low < 0)
-        return pe_fail(err, POSENC_ERROR_RANGE, "floater: position %.0f is negative; its path begins at 0",
+        return pe_fail(err, POSENC_ERROR_RANGE, "floater: position %.0f is negative; positions begin at 0",
                        low);
     if (high >= (double)positions(p))
-        return pe_fail(
-            err, POSENC_ERROR_RANGE,
-            "floater: position %.0f is outside positions=%lld; they run from 0 to %lld (give more)", high,
-            (long long)positions(p), (long long)positions(p) - 1);
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "floater: position %.0f is not below positions=%lld; raise that setting, or use "
+                       "positions 0 to %lld",
+                       high, (long long)positions(p), (long long)positions(p) - 1);
     return POSENC_OK;
 }
 

@@ -45,9 +45,9 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const double alpha = p->set[ALPHA].real;
     if (alpha == 0 || alpha == 0.5 || alpha == 1)
-        return pe_fail(err, POSENC_ERROR_SETTING,
-                       "hierarchical: alpha=%g cannot tell positions apart; take any other than 0, 0.5 and 1",
-                       alpha);
+        return pe_fail(
+            err, POSENC_ERROR_SETTING,
+            "hierarchical: alpha=%g gives different positions equal rows; it must not be 0, 0.5 or 1", alpha);
     return POSENC_OK;
 }
 

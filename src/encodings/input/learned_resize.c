@@ -77,7 +77,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
     if (in->count != out->count)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "learned_resize: grid_in has %d axes and grid_out %d; they must have as many",
+                       "learned_resize: grid_in has %d axes and grid_out %d; the two must be equal",
                        in->count, out->count);
     if (out->real > 0x1p48 || in->real > 0x1p48)
         return pe_fail(err, POSENC_ERROR_SETTING,

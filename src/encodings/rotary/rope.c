@@ -314,7 +314,7 @@ static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].schedule == schedule && !set[needs[i].setting].given)
             return pe_fail(err, POSENC_ERROR_SETTING,
-                           "rope: this schedule needs %s; give %s=..., a number of %s",
+                           "rope: this schedule needs %s; give %s=..., a number in %s",
                            settings[needs[i].setting].name, settings[needs[i].setting].name,
                            settings[needs[i].setting].range);
     if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
@@ -334,7 +334,7 @@ static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_e
         if (pe_axes_width(x, n) == 2)
             return pe_fail(
                 err, POSENC_ERROR_SETTING,
-                "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
+                "rope: schedules ntk and dynamic need at least 2 pairs in each list; dim=%lld gives 1",
                 (long long)p->set[DIM].integer);
     return POSENC_OK;
 }
@@ -344,10 +344,9 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
     if (!p->set[PER_HEAD].integer)
         return POSENC_OK;
     if (p->set[AXIS_RULE].integer != PE_MATRIX)
-        return pe_fail(
-            err, POSENC_ERROR_SETTING,
-            "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
-            "axes=1 for one coordinate");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: per_head=yes needs axis_rule=matrix; add it, with axes=1 where positions have "
+                       "one coordinate");
     if (p->G != p->H)
         return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key is "
@@ -377,7 +376,7 @@ static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_er
         if (pe_axes_width(x, n) != 2 * x->M)
             return pe_fail(
                 err, POSENC_ERROR_SETTING,
-                "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
+                "rope: angles=ggml has this schedule only for one list over all pairs; choose an axis_rule "
                 "of sections, or angles=exact or float32");
     return POSENC_OK;
 }
@@ -388,13 +387,13 @@ static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
     const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
     if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "rope: inv_freq32=yes is for angles=float32 without a matrix");
+                       "rope: inv_freq32=yes needs angles=float32 and an axis_rule other than matrix");
     if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
-        return pe_fail(err, POSENC_ERROR_SETTING, "rope: theta_scale32=yes is for angles=ggml");
+        return pe_fail(err, POSENC_ERROR_SETTING, "rope: theta_scale32=yes needs angles=ggml");
     if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
-        return pe_fail(
-            err, POSENC_ERROR_SETTING,
-            "rope: axis_rule=matrix brings its own frequencies; leave out the schedule, or say explicit");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: axis_rule=matrix has its own frequencies; leave out schedule, or choose "
+                       "schedule=explicit");
     return POSENC_OK;
 }
 

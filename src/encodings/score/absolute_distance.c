@@ -70,8 +70,8 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (span->whole && back < rows && ahead < rows)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_RANGE,
-                   "absolute_distance: positions must be whole and less than %lld rows of %lld apart; they "
-                   "are %lld back and %lld ahead; set grid",
+                   "absolute_distance: positions must be whole numbers less than %lld rows of %lld apart, "
+                   "but keys lie up to %lld rows back and %lld ahead; set grid",
                    (long long)rows, (long long)columns, (long long)back, (long long)ahead);
 }
 

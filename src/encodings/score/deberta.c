@@ -127,13 +127,12 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     const pe_value *buckets = &p->set[BUCKETS];
     if (p->set[PROJECTED].integer && (p->set[BIASES].integer || p->set[NORM].integer))
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "deberta: %s is for a table that is projected here; add projected=no",
+                       "deberta: %s needs a table that is not projected yet; add projected=no",
                        p->set[BIASES].integer ? "biases" : "norm_rel_ebd=yes");
     if (!buckets->given || p->set[MAX_RELATIVE].integer - 1 > buckets->integer / 2)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_SETTING,
-                   "deberta: max_relative_positions=%lld leaves nothing for the logarithm of %lld buckets; "
-                   "it must exceed %lld",
+                   "deberta: max_relative_positions=%lld is too small for %lld buckets; it must exceed %lld",
                    (long long)p->set[MAX_RELATIVE].integer, (long long)buckets->integer,
                    (long long)(buckets->integer / 2 + 1));
 }

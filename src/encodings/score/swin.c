@@ -57,7 +57,7 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
-        "window: positions must be whole and within one of %lldx%lld tokens, 0 to %lld; set window",
+        "window: positions must be tokens of one window of %lldx%lld, whole numbers 0 to %lld; set window",
         (long long)rows, (long long)columns, (long long)(rows * columns - 1));
 }
 
@@ -228,11 +228,10 @@ static posenc_status check_v2(const pe_problem *p, posenc_error *err)
         status = check_pair_of_numbers("swin_v2", "pretrained_window", before, err);
     for (int axis = 0; !status && before->given && axis < 2; axis++)
         if (before->items[axis] == 1 && window->items[axis] > 1)
-            status =
-                pe_fail(err, POSENC_ERROR_SETTING,
-                        "swin_v2: pretrained_window has one token along an axis where window has %lld; it "
-                        "knows no offsets there",
-                        (long long)window->items[axis]);
+            status = pe_fail(err, POSENC_ERROR_SETTING,
+                             "swin_v2: pretrained_window is 1 along an axis where window is %lld; it must be "
+                             "at least 2 there",
+                             (long long)window->items[axis]);
     return status;
 }
 

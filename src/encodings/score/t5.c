@@ -54,11 +54,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     const int64_t per_direction = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);
     if (per_direction < 2)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "t5: num_buckets=%lld leaves fewer than 2 classes per direction; give 4 or more",
+                       "t5: num_buckets=%lld leaves fewer than 2 buckets per direction; give 4 or more",
                        (long long)p->set[NUM_BUCKETS].integer);
     if (p->set[MAX_DISTANCE].integer <= per_direction / 2)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "t5: max_distance=%lld must exceed the %lld distances with a class of their own",
+                       "t5: max_distance=%lld must exceed the %lld distances with a bucket of their own",
                        (long long)p->set[MAX_DISTANCE].integer, (long long)(per_direction / 2));
     return POSENC_OK;
 }

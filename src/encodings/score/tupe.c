@@ -98,7 +98,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
                        (long long)buckets, (long long)p->set[MAX_DISTANCE].integer);
     for (int i = 0; i < p->set[CLS_BUCKETS].count; i++)
         if (p->set[CLS_BUCKETS].items[i] > buckets)
-            return pe_fail(err, POSENC_ERROR_SETTING, "tupe: cls_buckets has bin %lld; the last one is %lld",
+            return pe_fail(err, POSENC_ERROR_SETTING, "tupe: cls_buckets has bucket %lld; the last is %lld",
                            (long long)p->set[CLS_BUCKETS].items[i], (long long)buckets);
     return POSENC_OK;
 }

@@ -221,7 +221,7 @@ static posenc_status count_elements(const npy_cursor *c, npy_header *h)
     h->count        = 1;
     if (is_complex(h->type) && h->ndim == POSENC_MAX_DIMS)
         return pe_file_fail(c->err, POSENC_ERROR_FORMAT, c->origin,
-                            "it has %d axes; of complex numbers at most %d are read", h->ndim,
+                            "it has %d axes; an array of complex numbers may have at most %d", h->ndim,
                             POSENC_MAX_DIMS - 1);
     for (int32_t a = 0; a < h->ndim; a++) {
         const int64_t size = h->shape[a] ? h->shape[a] : 1;

@@ -41,7 +41,7 @@ static void learned_inside(pe_config *c, int64_t context)
     const int64_t offset = 1 + pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
     if (offset >= context)
         pe_build_refuse(
-            c->m, "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are not positions",
+            c->m, "max_position_embeddings is %lld; pad_token_id + 1 = %lld rows leave none for positions",
             (long long)context, (long long)offset);
     add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
               NULL);

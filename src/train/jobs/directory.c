@@ -134,10 +134,9 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
     if (!d->temporary)
         status = pe_fail(err, POSENC_ERROR_MEMORY, "%.100s: there is no memory for its name", path);
     else if (mkdir(d->temporary, 0777))
-        status =
-            errno == ENOENT
-                ? refuse(err, path, "the directory it should be in does not exist; create that first")
-                : pe_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
+        status = errno == ENOENT ? refuse(err, path, "its parent directory does not exist; create that first")
+                                 : pe_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be created: %s", path,
+                                           strerror(errno));
     if (status)
         release(d);
     return status;
@@ -150,7 +149,8 @@ posenc_status pe_directory_check(const char *path, posenc_error *err)
     const char   *slash = strrchr(path, '/');
     posenc_status status;
     if (!*path || is_dot(slash && slash[1] ? slash + 1 : path))
-        return refuse(err, *path ? path : "-o", "the whole directory is replaced; give it a name of its own");
+        return refuse(err, *path ? path : "-o",
+                      "compare replaces the whole directory; name a new one with -o");
     status = lstat(path, &about) ? POSENC_OK : check_existing(path, err);
     if (!status)
         status = pe_directory_open(&d, path, err);

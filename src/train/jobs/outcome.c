@@ -207,8 +207,8 @@ posenc_status pe_outcome_list_create(pe_compare *c, posenc_error *err)
     }
     if (!status && c->config.combine && opened == 0)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "combine: %s has nothing to act on: no encoding acts at the input without saying for "
-                       "itself how it is combined; add one, such as sinusoidal",
+                       "combine: %s applies to none of the encodings: they set combine themselves or do not "
+                       "act at the input; add one at the input, such as sinusoidal",
                        c->config.combine);
     if (!status && c->count == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%.60s cannot be compared %s: %s; give other encodings",

@@ -28,14 +28,14 @@ const pe_way pe_ways[PE_WAYS] = {
      .of_factor = "factor",
      .what = "position interpolation: all frequencies / f (Chen et al. 2023, arXiv:2306.15595)"},
     {.family = "rope", .name = "ntk", .encoding = "rope", .settings = "schedule=ntk", .of_factor = "alpha",
-     .what = "NTK-aware: the base times f^(D/(D-2)), so that the slowest pair is slowed by f and the "
+     .what = "NTK-aware: the base times f^(D/(D-2)), so that the slowest pair slows by f and the "
              "fastest not"},
     {.family = "rope", .name = "dynamic", .encoding = "rope", .settings = "schedule=dynamic",
      .of_factor = "factor", .of_length = "max_length", .every_length = 1,
-     .what = "dynamic NTK: the base grows with the present length, as trained up to L"},
+     .what = "dynamic NTK: as trained up to L; beyond it the base grows with the length"},
     {.family = "rope", .name = "yarn", .encoding = "rope", .settings = "schedule=yarn", .of_factor = "factor",
      .of_length = "original_length",
-     .what = "YaRN: slow pairs / f, fast ones unchanged, and a magnitude (Peng et al. 2023, "
+     .what = "YaRN: slow pairs / f, fast ones unchanged, and scores scaled (Peng et al. 2023, "
              "arXiv:2309.00071)"},
     {.family = "rope", .name = "base", .encoding = "rope", .settings = "", .base_power = 2,
      .what = "another base: 10000 f^2"},

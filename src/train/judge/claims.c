@@ -546,7 +546,7 @@ static void name_whom(char text[MOST_NAMES], const claim_row *r, const char *nam
     if (names[0])
         snprintf(text, MOST_NAMES, "%s", names);
     else if (r->whom == BY_DISTANCE)
-        snprintf(text, MOST_NAMES, "what sees only differences");
+        snprintf(text, MOST_NAMES, "encodings that see only differences");
     else
         snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all except " : "", r->of);
 }

@@ -66,9 +66,8 @@ static posenc_status check_direction(const pe_model *m, posenc_error *err)
     for (int place = 0; m->config.bidirectional && place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
         if (part && part->causal_only)
-            return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                           "model: %s has a meaning with a causal mask only: %s", part->name,
-                           part->why_causal);
+            return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "model: %s works only with a causal mask: %s",
+                           part->name, part->why_causal);
     }
     return POSENC_OK;
 }
@@ -259,8 +258,8 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
     const int64_t most = batch->length <= m->config.L ? m->config.batch : m->long_batch;
     if (batch->length < 1 || batch->length > longest || batch->B < 1 || batch->B > most)
         return pe_fail(err, POSENC_ERROR_RANGE,
-                       "model: %lld windows of %lld bytes are beyond what was planned", (long long)batch->B,
-                       (long long)batch->length);
+                       "model: %lld windows of %lld bytes are more than the model was created for",
+                       (long long)batch->B, (long long)batch->length);
     const int hides = m->config.bidirectional && !m->config.symbols;
     if (!batch->hidden != !hides)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,

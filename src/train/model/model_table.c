@@ -58,7 +58,7 @@ static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight
 posenc_status pe_model_no_memory(posenc_error *err)
 {
     return pe_fail(err, POSENC_ERROR_MEMORY,
-                   "model: no memory for a model of these sizes; make d_model or batch less");
+                   "model: no memory for a model of these sizes; make d_model or batch smaller");
 }
 
 posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)
@@ -203,7 +203,7 @@ static posenc_status check_row_width(const pe_model *m, posenc_error *err)
     if (in_blocks)
         return pe_fail(err, POSENC_ERROR_SHAPE,
                        "model: %.60s has rows of %lld numbers; to be added in every block they must have "
-                       "%lld, or %lld for rows of each block's own",
+                       "%lld, or %lld to give each block its own rows",
                        m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
     return pe_fail(
         err, POSENC_ERROR_SHAPE,
@@ -220,7 +220,7 @@ posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
     m->coordinates        = m->by_word ? 1 : posenc_rows_coordinates(m->encoding);
     m->has_mixer          = entry->combine == PE_CONCAT;
     if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
-        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "model: combine=concat must go with inject=input");
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "model: combine=concat works only with inject=input");
     if (!m->has_rows && !pe_spec_entry_is_default(entry))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "model: %.60s does not act at the input; combine and inject are for encodings that do",

@@ -197,7 +197,7 @@ static posenc_status take_part(pe_spec_text *t, pe_entry *entry, const pe_spec_p
         if (status)
             return status;
         if (ours < 0)
-            return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has one value, not a list", p->name,
+            return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s takes one value, not a list", p->name,
                            settings[i].name);
         taken = 1;
     }
@@ -221,7 +221,7 @@ posenc_status pe_spec_split(char *plain, size_t n, pe_entry *entry, const char *
     while (!status && pe_spec_following(&t, &p));
     if (!status && entry->combine == PE_CONCAT && entry->inject == PE_IN_BLOCKS)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "%.60s: combine=concat is for inject=input; in every block rows are added", spec);
+                       "%.60s: combine=concat needs inject=input; with inject=blocks rows are added", spec);
     return status ? status : pe_spec_end(&t, spec, err);
 }
 
@@ -289,7 +289,7 @@ posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *er
         const int word = word_of(COMBINE, one);
         if (word < 0)
             return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                           "combine: there is no way \"%.*s\"; there are add, concat, and both: add,concat",
+                           "combine: \"%.*s\" is not known; it must be add, concat or add,concat",
                            (int)one.length, one.at);
         *ways |= 1 << word;
     }
@@ -306,10 +306,11 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     *status             = POSENC_OK;
     if (length == 0)
         *status = pe_fail(err, POSENC_ERROR_ARGUMENT,
-                          "the list of encodings has an empty place; write NAME,NAME,...");
+                          "a name is missing in the list of encodings; write NAME,NAME,...");
     else if (length >= n)
         *status = pe_fail(err, POSENC_ERROR_ARGUMENT,
-                          "the encoding \"%.40s...\" has %zu characters; %zu are too many", list, length, n);
+                          "the encoding \"%.40s...\" has %zu characters; it must have fewer than %zu", list,
+                          length, n);
     if (*status)
         return NULL;
     memcpy(spec, list, length);

@@ -36,7 +36,7 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, po
 {
     static const pe_column heads[] = {
         {"trained", "the encoding that was trained at L", 1, 0},
-        {"read by", "what was done to read it further", 1, 0},
+        {"method", "how the model was read beyond L", 1, 0},
         {"", "as it was, or after a short training at that length", 1, 0},
         {"2 L", "loss in [L, 2 L) with factor 2; - and +: clearly below and above the unmodified model", 0,
          0},
@@ -56,8 +56,8 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, po
     }
     if (rows && !status)
         pe_table_note(table, "Read further: nats per byte in the second half of that length, read with that "
-                             "factor. After a number, - or +: the paired 95 %% interval of its difference to "
-                             "the unmodified model is below or above 0; only a dash: not read.");
+                             "factor. After a number, - or +: the paired 95 %% interval of its difference "
+                             "from the unmodified model is below or above 0; a dash alone: not measured.");
     return status;
 }
 
@@ -85,7 +85,7 @@ static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe
 
 static void write_factor(FILE *to, const pe_extension *x, const pe_extension_plan *p, int factor)
 {
-    pe_column heads[2 + PE_FAR_BUCKETS] = {{"read by", NULL, 1, 0}, {"", NULL, 1, 0}};
+    pe_column heads[2 + PE_FAR_BUCKETS] = {{"method", NULL, 1, 0}, {"", NULL, 1, 0}};
     pe_table  t;
     int       rows = 0;
     for (int b = PE_AT_L; b < PE_FAR_BUCKETS; b++)

@@ -56,8 +56,9 @@ static void add_reasons(const pe_suite *s, int task, pe_table *t)
 
 static void add_notes(const pe_suite *s, pe_table *t)
 {
-    pe_table_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
-                     "tested); 1 is all. --dry-run says what each is, and what chance would bring.");
+    pe_table_note(t,
+                  "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
+                  "tested); 1 is all of them. --dry-run says what each asks, and what guessing gets right.");
     pe_table_note(t, "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the "
                      "paired 95 %% interval contains 0.");
     int unfinished = 0;
@@ -73,7 +74,7 @@ posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, 
 {
     const pe_suite *s    = compare->suite;
     const int       rows = s->task_count ? s->label_count : 0, last = 1 + s->task_count;
-    pe_column       heads[PE_MOST_TASKS + 2] = {{"encoding", "as it was asked for", 1, 0}};
+    pe_column       heads[PE_MOST_TASKS + 2] = {{"encoding", "as given on the command line", 1, 0}};
     heads[last] = (pe_column){"1/rank", "mean over tasks of 1 / rank beyond the trained length", 0, 0};
     for (int i = 0; i < s->task_count; i++)
         heads[1 + i] = (pe_column){s->tasks[i]->name, s->tasks[i]->title, 1, 0};

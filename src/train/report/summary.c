@@ -20,7 +20,7 @@
 
 /* clang-format off */
 static const pe_column columns[] = { /* ORDER put_row */
-#define FIRST_COLUMNS {"encoding", "as it was asked for; settings below", 1, 0}
+#define FIRST_COLUMNS {"encoding", "as given on the command line; settings below", 1, 0}
     FIRST_COLUMNS,
     {"0..L/2", "nats per byte where at most half of the training length is known", 0, 1},
     {"L/2..L", "nats per byte in the second half of the training length L", 0, 0},
@@ -34,12 +34,12 @@ static const pe_column columns[] = { /* ORDER put_row */
     {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0}, \
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
     {"minus best at L (95 %)", \
-     "difference at " AT_L " to the encoding that is best there, with its paired interval", 1, 0}, \
-    {"minus it at x8 (95 %)", "difference to the same encoding at x8", 1, 1}, \
+     "difference at " AT_L " from the encoding that is best there, with its paired interval", 1, 0}, \
+    {"minus the same at x8 (95 %)", "difference from that encoding at x8", 1, 1}, \
     {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
     {"at x8", "rank at x8", 0, 0}, \
-    {"params", "numbers that training changes, of the whole model", 0, 0}, \
-    {"own", "numbers that training changes, of the encoding only (and W of combine=concat)", 0, 1}, \
+    {"params", "trained parameters of the whole model", 0, 0}, \
+    {"own", "trained parameters of the encoding only (and W of combine=concat)", 0, 1}, \
     {"|cos|", \
      "mean |cos| between vectors of tokens and of positions, after training; " \
      "for encodings at the input", 0, 0}, \
@@ -183,18 +183,18 @@ posenc_status pe_summary_table(const pe_compare *c, pe_table *table, posenc_erro
    that are combined are, before training, when tokens are random, and after it, when nothing is. */
 /* clang-format off */
 static const pe_column entry_columns[] = { /* ORDER put_row */
-    {"input encoding", "as it was asked for, or as --combine named it", 1, 0},
+    {"input encoding", "as given on the command line, or by --combine", 1, 0},
     {"combine", "add: x = e + p; concat: x = [e; p] W, where W is learned and starts as the sum", 1, 0},
     {"inject", "input: before the first block; blocks: before every block", 1, 0},
     {"at L", "nats per byte at the training length", 0, 0},
     {"x8", "nats per byte at eight times the training length", 0, 0},
-    {"minus added at L (95 %)", "difference to the same encoding, added, with its paired interval", 1, 0},
+    {"minus added at L (95 %)", "difference from the same encoding, added, with its paired interval", 1, 0},
     {"minus added at x8 (95 %)", "the same at eight times the training length", 1, 0},
-    {"params", "numbers that training changes, of the whole model", 0, 0},
-    {"own", "of these the encoding's own, and W", 0, 0},
+    {"params", "trained parameters of the whole model", 0, 0},
+    {"own", "those of the encoding, and of W", 0, 0},
     {"kB/s", "thousand bytes trained on per second, one thread", 0, 0},
     {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0},
-    {"|cos| before", "mean |cos| between what enters of a token and of a position, before training", 0, 0},
+    {"|cos| before", "mean |cos| between the two vectors that are combined, before training", 0, 0},
     {"after", "the same after training", 0, 0},
 };
 /* clang-format on */
@@ -278,8 +278,8 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
         pe_table_note(table, "Nothing is read further than trained: %s.", x->reason);
     if (x->count)
         pe_table_note(table,
-                      "In addition, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s "
-                      "more, %lld windows of %lld bytes, tunings of %lld steps.",
+                      "In addition, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld more "
+                      "run%s, %lld windows of %lld bytes, tunings of %lld steps.",
                       x->plans[0].family, x->plans[1].family, PE_WAYS,
                       pe_preset_extent_name(x->plans[0].extend), (long long)pe_extension_runs(x),
                       pe_extension_runs(x) == 1 ? "" : "s", (long long)x->windows,
@@ -288,7 +288,7 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
 
 posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
-    static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
+    static const pe_column heads[] = {{"encoding", "as given on the command line", 1, 0},
                                       {"place", "where it acts", 1, 0},
                                       {"settings", "those that differ from the encoding's defaults", 1, 0}};
     const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), compare->count, err);
@@ -360,7 +360,7 @@ static void append_margin(pe_compare *c, int bucket, const int order[])
     append_answer(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label,
                   d.low, d.high);
     if (c->config.preset.seeds == 1 && d.value < SEED_NATS)
-        append_answer(c, ", from one seed: another may turn a difference below %.2f", SEED_NATS);
+        append_answer(c, ", from one seed: another may reverse a difference below %.2f", SEED_NATS);
 }
 
 /* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the
@@ -400,7 +400,7 @@ void pe_summary_write_answer(pe_compare *c)
         append_answer(c, "No encoding finished its training, so there is no answer.");
         return;
     }
-    append_answer(c, "At the length it was trained at, %lld bytes, ", (long long)c->config.preset.L);
+    append_answer(c, "At the trained length, %lld bytes, ", (long long)c->config.preset.L);
     append_best(c, PE_AT_L);
     append_answer(c, "; at %d times that length, ", PE_REACH);
     append_best(c, PE_AT_8L);

@@ -119,7 +119,7 @@ posenc_status pe_run_file_take(const pe_run_file *k, const posenc_arrays *set, c
     const int is_run = identity != NULL, is_same = is_run && !strcmp(identity, k->identity);
     free(identity);
     if (!is_run)
-        return pe_fail(err, POSENC_ERROR_FORMAT, "%.150s: it is no checkpoint of compare; remove it", path);
+        return pe_fail(err, POSENC_ERROR_FORMAT, "%.150s: it is not a checkpoint; remove it", path);
     if (!is_same)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%.150s: it is a checkpoint of another run; remove it or name another directory",
