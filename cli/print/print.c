@@ -53,7 +53,7 @@ int cli_print_rows(const char *who, const pe_column *columns, int column_count, 
                    int (*set)(pe_table *t, int row, const void *from), const void *from)
 {
     pe_table table;
-    int      made = pe_table_create(&table, columns, column_count, count);
+    int      made = !pe_table_open(&table, columns, column_count, count, NULL);
     for (int row = 0; made && row < count; row++)
         made = set(&table, row, from);
     if (made) {

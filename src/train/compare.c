@@ -21,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8 };
-#define BOOTSTRAP_SEED 1
+enum { HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8 };
 
 /* ---------------------------------------------------------------- checks -------------------- */
 
@@ -114,8 +113,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status && c->config.directory)
         status = pe_store_look(c, err);
     if (!status)
-        status = pe_stats_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
-                                           BOOTSTRAP_SEED, err);
+        status = pe_stats_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, PE_RESAMPLES,
+                                           PE_BOOTSTRAP_SEED, err);
     const int64_t usual = pe_ranks_count() == 1 ? pe_parallel_processors() : 1;
     if (!status)
         c->workers = smaller(c->config.workers ? c->config.workers : usual, pe_job_count(c));

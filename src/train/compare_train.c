@@ -99,24 +99,19 @@ static double run_loss(const pe_job *j, int bucket)
     return sum / (double)(c->windows * (end - first));
 }
 
-static pe_compare_run row_of(const pe_job *j)
-{
-    const pe_cell *cell = j->cell;
-    return (pe_compare_run){.label          = j->label,
-                            .task           = cell ? cell->task->name : NULL,
-                            .seed           = j->seed + 1,
-                            .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
-                            .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
-                            .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
-                            .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
-                            .seconds        = j->result->train_seconds + j->result->eval_seconds,
-                            .diverged       = j->result->diverged};
-}
-
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
 static void report_finished(training *t, const pe_job *j)
 {
-    const pe_compare_run row = row_of(j);
+    const pe_cell       *cell = j->cell;
+    const pe_compare_run row  = {.label          = j->label,
+                                 .task           = cell ? cell->task->name : NULL,
+                                 .seed           = j->seed + 1,
+                                 .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
+                                 .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
+                                 .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
+                                 .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
+                                 .seconds        = j->result->train_seconds + j->result->eval_seconds,
+                                 .diverged       = j->result->diverged};
     t->finished++;
     const pe_compare_state state = state_of(t);
     if (t->watch && t->watch->finished)

@@ -4,7 +4,6 @@
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
 #include "train/jobs/outcome.h"
-#include "train/run/run_file.h"
 #include "train/jobs/store.h"
 
 #include <dirent.h>

@@ -22,7 +22,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_L = 16, RESAMPLES = 2000, TUNE_WARMUP_PART = 10 };
-#define TUNE_RATE      0.25 /* of the peak of training */
-#define BOOTSTRAP_SEED 1
+enum { LEAST_L = 16, TUNE_WARMUP_PART = 10 };
+#define TUNE_RATE 0.25 /* of the peak of training */
 
 /* Why nothing can be extended here, or NULL. */
 static const char *reason_against(const pe_compare *c)
@@ -87,8 +86,8 @@ static posenc_status make_families(pe_extension *x, const pe_compare *c, pe_pres
         status = make_outcome(x, f, c, err);
     }
     if (!status)
-        status =
-            pe_stats_bootstrap_create(&x->bootstrap, x->seeds, x->windows, RESAMPLES, BOOTSTRAP_SEED, err);
+        status = pe_stats_bootstrap_create(&x->bootstrap, x->seeds, x->windows, PE_RESAMPLES,
+                                           PE_BOOTSTRAP_SEED, err);
     return status;
 }
 

@@ -3,7 +3,7 @@
  * job.h: the runs of a comparison by number: what workers take, files hold and processes send each other
  *
  * Runs on the text come first, then those of models that are extended, then those on tasks, whose order
- * suite.h tells.
+ * outcome.h tells.
  */
 #ifndef PE_TRAIN_JOB_H
 #define PE_TRAIN_JOB_H
@@ -27,7 +27,7 @@ pe_job  pe_job_at(const pe_compare *c, int64_t job);
 
 /* A finished run as arrays; free its identity. MEMORY. */
 posenc_status pe_job_list(pe_run_file *file, const pe_job *job, posenc_error *err);
-/* Its result from a set of arrays (run_file.h), whose identity must be that of the run; it has then ended. */
+/* Its result from a set of arrays (run.h), whose identity must be that of the run; it has then ended. */
 posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
                           posenc_error *err);
 

@@ -142,10 +142,16 @@ static posenc_status add_absent(pe_compare *c, const posenc_error *why, posenc_e
 /* An encoding without a meaning in these models is named in the results: whose refusal is its own, and not
    something that the caller could correct. With the settings of its room whatever its plan or run refuses is;
    with settings of the caller's only what has no meaning at all. */
-static posenc_status add_outcome(pe_compare *c, posenc_error *err)
+static posenc_status add_outcome(pe_compare *c, const char *label, posenc_error *err)
 {
-    posenc_error        why    = {0};
-    pe_outcome         *o      = &c->outcomes[c->count];
+    posenc_error why  = {0};
+    pe_outcome  *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
+    if (!more)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %d encodings", c->count + 1);
+    c->outcomes   = more;
+    pe_outcome *o = &more[c->count];
+    *o            = (pe_outcome){0};
+    snprintf(o->label, sizeof o->label, "%s", label);
     const posenc_status status = outcome_create(c, o, &why);
     const int of_sizes = o->is_bare && (status == POSENC_ERROR_SHAPE || status == POSENC_ERROR_SETTING ||
                                         status == POSENC_ERROR_RANGE);
@@ -157,18 +163,6 @@ static posenc_status add_outcome(pe_compare *c, posenc_error *err)
     return status;
 }
 
-/* An outcome at the end of the array, empty except for its label. */
-static posenc_status begin_outcome(pe_compare *c, const char *label, posenc_error *err)
-{
-    pe_outcome *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
-    if (!more)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %d encodings", c->count + 1);
-    c->outcomes = more;
-    memset(&more[c->count], 0, sizeof *more);
-    snprintf(more[c->count].label, sizeof more[c->count].label, "%s", label);
-    return add_outcome(c, err);
-}
-
 /* Does a part of this SPEC act at the input, and does the SPEC leave open how its rows are combined? */
 static posenc_status is_open(int *open, const char *spec, posenc_error *err)
 {
@@ -178,9 +172,7 @@ static posenc_status is_open(int *open, const char *spec, posenc_error *err)
     posenc_status    status = pe_spec_split(plain, sizeof plain, &entry, spec, err);
     if (!status)
         status = posenc_encoding_create(&e, plain, NULL, err);
-    *open = !status && posenc_encoding_part(e, POSENC_PLACE_INPUT) &&
-            !posenc_encoding_part(e, POSENC_PLACE_INPUT)->by_word && !entry.names_combine &&
-            entry.inject == PE_AT_INPUT;
+    *open = !status && pe_outcome_adds_rows(e) && !entry.names_combine && entry.inject == PE_AT_INPUT;
     posenc_encoding_free(e);
     return status;
 }
@@ -193,11 +185,11 @@ static posenc_status add_spec(pe_compare *c, const char *spec, int *opened, pose
     posenc_status status = is_open(&open, spec, err);
     *opened += open;
     if (!status && (!open || c->ways & 1 << PE_ADD))
-        status = begin_outcome(c, spec, err);
+        status = add_outcome(c, spec, err);
     if (!status && open && c->ways & 1 << PE_CONCAT) {
         status = pe_spec_set_combine(named, sizeof named, spec, PE_CONCAT, err);
         if (!status)
-            status = begin_outcome(c, named, err);
+            status = add_outcome(c, named, err);
     }
     return status;
 }
@@ -269,9 +261,9 @@ void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o)
              entry->inject == PE_AT_INPUT ? "" : pe_spec_inject_name(entry->inject));
 }
 
-int pe_outcome_adds_rows(const pe_outcome *o)
+int pe_outcome_adds_rows(const posenc_encoding *e)
 {
-    const posenc_encoding_info *input = posenc_encoding_part(o->e, POSENC_PLACE_INPUT);
+    const posenc_encoding_info *input = posenc_encoding_part(e, POSENC_PLACE_INPUT);
     return input && !input->by_word;
 }
 

@@ -2,7 +2,7 @@
 /*
  * store.h: what a comparison has done, saved while it goes on and afterwards
  *
- *     DIR.partial/<name>.npz     a run (run_file.h), under way or finished; name: pe_run_name
+ *     DIR.partial/<name>.npz     a run (run.h), under way or finished; name: pe_run_name
  *     DIR.partial/lock           held by the process that works there
  *     DIR/runs.npz               all finished runs of a result
  *

@@ -7,10 +7,9 @@
  * that one of them cannot do a task (a causal one without a mask, one on a line for a grid) is worth a line
  * in the table, not the whole run. Rates and ranks: judge/rates.c.
  */
-#include "train/jobs/suite.h"
+#include "train/jobs/outcome.h"
 
 #include "base/status.h"
-#include "train/jobs/outcome.h"
 
 #include <stdlib.h>
 #include <string.h>

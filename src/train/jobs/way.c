@@ -6,7 +6,7 @@
  * f L rows of the L that were trained; so the arithmetic of stretching and of digits stands in their rooms
  * only.
  */
-#include "train/jobs/way.h"
+#include "train/jobs/extension.h"
 
 #include "base/status.h"
 
@@ -60,14 +60,6 @@ int pe_way_find(const char *family, const char *name)
         if (!strcmp(pe_ways[i].family, family) && !strcmp(pe_ways[i].name, name))
             return i;
     return -1;
-}
-
-int pe_way_first(int way)
-{
-    int first = 0;
-    while (strcmp(pe_ways[first].family, pe_ways[way].family) != 0)
-        first++;
-    return first;
 }
 
 const char *pe_way_tuning_name(int tuning)

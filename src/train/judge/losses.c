@@ -322,5 +322,8 @@ pe_interval pe_losses_extended_difference(const pe_extension *x, pe_losses_readi
 
 pe_losses_reading pe_losses_nothing_done(int way)
 {
-    return (pe_losses_reading){pe_way_first(way), 0, PE_UNTUNED};
+    int first = 0;
+    while (strcmp(pe_ways[first].family, pe_ways[way].family) != 0)
+        first++;
+    return (pe_losses_reading){first, 0, PE_UNTUNED};
 }

@@ -18,9 +18,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RESAMPLES = 2000 };
-#define BOOTSTRAP_SEED 1
-
 static posenc_status no_memory(posenc_error *err)
 {
     return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the rates of the tasks");
@@ -127,7 +124,8 @@ static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
 
 static posenc_status bootstrap_for(pe_bootstrap **b, const pe_cell *cell, posenc_error *err)
 {
-    return pe_stats_bootstrap_create(b, cell->seeds, cell->config.sequences, RESAMPLES, BOOTSTRAP_SEED, err);
+    return pe_stats_bootstrap_create(b, cell->seeds, cell->config.sequences, PE_RESAMPLES, PE_BOOTSTRAP_SEED,
+                                     err);
 }
 
 /* 1 for each sequence with an exact match. */

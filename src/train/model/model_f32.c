@@ -19,17 +19,8 @@
 #define KEEP(term)       ((float)(m->drop_gradient != (term)))
 #define LAYER(name, ...) m->kernels->name(__VA_ARGS__)
 
-static void multiply(const pe_model *m, float *c, const float *a, const float *w, int64_t n, int64_t k,
-                     int64_t columns, int add)
-{
-    pe_products_multiply(m->kernels, c, a, w, n, k, columns, add);
-}
-
-static void multiply_fold(const pe_model *m, float *dw, const float *a, const float *dc, int64_t n, int64_t k,
-                          int64_t columns)
-{
-    pe_products_fold(m->kernels, dw, a, dc, n, k, columns);
-}
+#define multiply(m, ...)      pe_products_multiply(m->kernels, __VA_ARGS__)
+#define multiply_fold(m, ...) pe_products_fold(m->kernels, __VA_ARGS__)
 
 /* to[columns,rows] = w[rows,columns]^T. The kernel writes whole vectors. */
 static void transpose(const pe_model *m, float *to, const float *w, int64_t rows, int64_t columns)

@@ -89,14 +89,6 @@ static double *thin(pe_gallery *g, const double *curve, const int64_t *positions
     return y;
 }
 
-static double *position_axis(pe_gallery *g, const int64_t *positions, int64_t n)
-{
-    double *x = next_numbers(g, n);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (double)(positions[i] + 1);
-    return x;
-}
-
 /* A band may be many times as wide as the range of all losses, and would press them together: half as much as
    they span shows beyond them, and no loss below 0. */
 static void bound_bands(pe_figure *f)
@@ -120,12 +112,11 @@ static void bound_bands(pe_figure *f)
     f->high = fmin(high, most + beyond);
 }
 
-static void add_positions(pe_gallery *g, const pe_compare *c, int64_t *positions)
+static void add_positions(pe_gallery *g, const pe_compare *c, const int64_t *positions, const double *x,
+                          int64_t n)
 {
     const pe_preset *p      = &c->config.preset;
-    const int64_t    n      = choose_positions(positions, p->L);
     const int        masked = c->config.bidirectional;
-    const double    *x      = position_axis(g, positions, n);
     pe_curve        *curves;
     pe_figure       *f = add_figure(g, &curves, "loss", c->order_count);
     snprintf(g->title, sizeof g->title, "Loss by %s, trained at L = %lld%s", masked ? "length" : "position",
@@ -149,22 +140,7 @@ static void add_positions(pe_gallery *g, const pe_compare *c, int64_t *positions
 
 /* ---------------------------------------------------------------- by length ----------------- */
 
-/* One encoding's means and the bounds of its differences around them. */
-static void fill_lengths(pe_gallery *g, pe_curve *curve, const pe_outcome *o)
-{
-    double *y = next_numbers(g, PE_BUCKETS), *low = next_numbers(g, PE_BUCKETS),
-           *high = next_numbers(g, PE_BUCKETS);
-    for (int b = 0; b < PE_BUCKETS; b++) {
-        const pe_interval d = o->difference[b];
-        y[b]                = o->loss[b];
-        low[b]              = isfinite(d.value) ? y[b] - (d.value - d.low) : y[b];
-        high[b]             = isfinite(d.value) ? y[b] + (d.high - d.value) : y[b];
-    }
-    curve->y    = y;
-    curve->low  = low;
-    curve->high = high;
-}
-
+/* Each encoding's means and the bounds of its differences around them. */
 static void add_lengths(pe_gallery *g, const pe_compare *c)
 {
     double    *x = next_numbers(g, PE_BUCKETS);
@@ -177,8 +153,15 @@ static void add_lengths(pe_gallery *g, const pe_compare *c)
         x[b] = (double)pe_stats_bucket_edge(c->config.preset.L, b + 1);
     for (int i = 0; i < c->order_count; i++) {
         const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][i]];
-        curves[i]           = (pe_curve){.name = o->label, .x = x, .n = PE_BUCKETS};
-        fill_lengths(g, &curves[i], o);
+        double           *y = next_numbers(g, PE_BUCKETS), *low = next_numbers(g, PE_BUCKETS),
+               *high = next_numbers(g, PE_BUCKETS);
+        for (int b = 0; b < PE_BUCKETS; b++) {
+            const pe_interval d = o->difference[b];
+            y[b]                = o->loss[b];
+            low[b]              = isfinite(d.value) ? y[b] - (d.value - d.low) : y[b];
+            high[b]             = isfinite(d.value) ? y[b] + (d.high - d.value) : y[b];
+        }
+        curves[i] = (pe_curve){.name = o->label, .x = x, .y = y, .low = low, .high = high, .n = PE_BUCKETS};
     }
     bound_bands(f);
 }
@@ -231,21 +214,20 @@ static int is_measured(const pe_outcome *o)
     return o->far && o->far_90 >= 0;
 }
 
-static void add_attention(pe_gallery *g, const pe_compare *c, int64_t *positions)
+static void add_attention(pe_gallery *g, const pe_compare *c, const int64_t *positions, const double *x,
+                          int64_t n)
 {
     int measured = 0;
     for (int i = 0; i < c->order_count; i++)
         measured += is_measured(&c->outcomes[c->order[PE_AT_L][i]]);
     if (!measured)
         return;
-    const int64_t n = choose_positions(positions, c->config.preset.L);
-    const double *x = position_axis(g, positions, n);
-    pe_curve     *curves;
-    pe_figure    *f = add_figure(g, &curves, "attention", c->order_count);
-    f->title        = "Attention: share of the weight within a distance";
-    f->x_label      = "distance + 1 (bytes, log scale)";
-    f->y_label      = "share of the weight";
-    f->curve_count  = 0;
+    pe_curve  *curves;
+    pe_figure *f   = add_figure(g, &curves, "attention", c->order_count);
+    f->title       = "Attention: share of the weight within a distance";
+    f->x_label     = "distance + 1 (bytes, log scale)";
+    f->y_label     = "share of the weight";
+    f->curve_count = 0;
     set_mark(g, f);
     for (int i = 0; i < c->order_count; i++) {
         const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][i]];
@@ -259,19 +241,23 @@ static void add_attention(pe_gallery *g, const pe_compare *c, int64_t *positions
 static int add_lines(pe_gallery *g, const pe_compare *c)
 {
     const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
-    /* by position x, then y, low and high of each; by length the same; then x and y twice */
-    const int64_t numbers   = (1 + 3 * n) * (far + PE_BUCKETS) + (1 + n) * (MOST_STEPS + far);
+    /* by position x, then y, low and high of each; by length the same; training x and y; attention y */
+    const int64_t numbers   = (1 + 3 * n) * (far + PE_BUCKETS) + (1 + n) * MOST_STEPS + n * far;
     int64_t      *positions = malloc((size_t)far * sizeof *positions);
     g->curves               = calloc((size_t)(PE_GENERAL * n), sizeof *g->curves);
     g->numbers              = malloc((size_t)numbers * sizeof *g->numbers);
     g->next                 = g->numbers;
     if (positions && g->curves && g->numbers) {
         snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)c->config.preset.L);
-        g->mark = (pe_mark){(double)c->config.preset.L, g->mark_label};
-        add_positions(g, c, positions);
+        g->mark              = (pe_mark){(double)c->config.preset.L, g->mark_label};
+        const int64_t points = choose_positions(positions, c->config.preset.L);
+        double       *x      = next_numbers(g, points);
+        for (int64_t i = 0; i < points; i++)
+            x[i] = (double)(positions[i] + 1);
+        add_positions(g, c, positions, x, points);
         add_lengths(g, c);
         add_training(g, c);
-        add_attention(g, c, positions);
+        add_attention(g, c, positions, x, points);
     }
     free(positions);
     return g->count > 0;
@@ -418,14 +404,6 @@ void pe_gallery_draw(FILE *to, const pe_exhibit *x)
     }
     const char *rest = script ? script_end : title_end;
     write_range(to, rest, rest + strlen(rest));
-}
-
-void pe_gallery_figure(FILE *to, const pe_exhibit *x, const char *caption)
-{
-    fputs("<figure>\n", to);
-    pe_gallery_draw(to, x);
-    pe_html_element(to, "figcaption", "%s", caption);
-    fputs("</figure>\n", to);
 }
 
 /* Out of its CDATA. */

@@ -14,7 +14,6 @@
 #include "train/report/report.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------- sections ------------------ */
 

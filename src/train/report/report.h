@@ -48,9 +48,8 @@ void          pe_gallery_free(pe_gallery *g);
 /* "loss" by position, "length", "training", "attention"; NULL where it was not measured. */
 const pe_exhibit *pe_gallery_find(const pe_gallery *g, const char *name);
 /* The drawing as a part of a page: without XML's first line and the script that all of them share, with the
-   figure's title for those who cannot see it; by itself, and as a figure with a caption. */
+   figure's title for those who cannot see it. */
 void pe_gallery_draw(FILE *to, const pe_exhibit *x);
-void pe_gallery_figure(FILE *to, const pe_exhibit *x, const char *caption);
 /* gnuplot's script, once for all drawings and before them. */
 void pe_gallery_script(FILE *to, const pe_gallery *g);
 

@@ -87,10 +87,13 @@ static int write_pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, in
     int count = 0;
     for (int i = 0; i < g->count; i++)
         if (g->items[i].outcome == index) {
-            pe_gallery_figure(to, &g->items[i],
-                              o->untrained_beyond
-                                  ? "Beyond the line at L are rows that no training step ever reached."
-                                  : "");
+            fputs("<figure>\n", to);
+            pe_gallery_draw(to, &g->items[i]);
+            pe_html_element(to, "figcaption", "%s",
+                            o->untrained_beyond
+                                ? "Beyond the line at L are rows that no training step ever reached."
+                                : "");
+            fputs("</figure>\n", to);
             count++;
         }
     return count;

@@ -10,7 +10,6 @@
 #include "train/report/report.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { LENGTHS = 5 };
 

@@ -12,10 +12,7 @@
  */
 #include "train/report/report.h"
 
-#include "base/status.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NOTE = 512, LINE = 256, NAMES = 1024 };
@@ -95,17 +92,6 @@ posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, 
 
 /* ---------------------------------------------------------------- plan ---------------------- */
 
-/* "8 16 24 32 64" */
-static void list_sizes(char *text, size_t n, const pe_run_config *c)
-{
-    size_t used = 0;
-    text[0]     = 0;
-    for (int i = 0; i <= c->longest && used < n; i++)
-        if (pe_task_size(c->task, i))
-            used += (size_t)snprintf(text + used, n - used, "%s%lld", used ? " " : "",
-                                     (long long)pe_task_size(c->task, i));
-}
-
 posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     const pe_suite        *suite   = compare->suite;
@@ -120,10 +106,13 @@ posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, p
     const int              rows    = suite->label_count ? suite->task_count : 0;
     const posenc_status    status  = pe_table_open(table, heads, sizeof heads / sizeof *heads, rows, err);
     for (int t = 0; t < rows && !status; t++) {
-        const pe_task *task = suite->tasks[t];
-        const pe_cell *cell = pe_suite_cell(suite, t, 0);
-        char           sizes[64];
-        list_sizes(sizes, sizeof sizes, &cell->config);
+        const pe_task *task      = suite->tasks[t];
+        const pe_cell *cell      = pe_suite_cell(suite, t, 0);
+        char           sizes[64] = ""; /* "8 16 24 32 64" */
+        for (int i = 0; i <= cell->config.longest; i++)
+            if (pe_task_size(task, i))
+                snprintf(sizes + strlen(sizes), sizeof sizes - strlen(sizes), "%s%lld", *sizes ? " " : "",
+                         (long long)pe_task_size(task, i));
         pe_table_set(table, t, 0, "%s", task->name);
         pe_table_set(table, t, 1, "%s", task->title);
         pe_table_set(table, t, 2, "%s", task->full ? "none" : "causal");

@@ -92,7 +92,7 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
  */
 static json_t *entry_json(const pe_outcome *o)
 {
-    if (!pe_outcome_adds_rows(o))
+    if (!pe_outcome_adds_rows(o->e))
         return json_null();
     return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine",
                      pe_spec_combine_name(o->config.entry.combine), "inject",
@@ -113,17 +113,6 @@ static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
     return array;
 }
 
-/* A number that was not measured is null. */
-static json_t *shifts_json(const pe_outcome *o)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < PE_SHIFTS; i++)
-        json_array_append_new(array, json_pack("{s:I, s:o}", "first_position",
-                                               (json_int_t)pe_trained_shift_at(o->config.L, i), "loss_change",
-                                               number_json(o->shift[i])));
-    return array;
-}
-
 static json_t *distance_json(int64_t distance)
 {
     return distance < 0 ? json_null() : json_integer(distance);
@@ -131,12 +120,17 @@ static json_t *distance_json(int64_t distance)
 
 static json_t *trained_json(const pe_outcome *o)
 {
-    const int64_t L = o->config.L;
-    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
-                     "gain_over_truncated_context", interval_json(o->gain), "attention_weight",
-                     "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
-                     distance_json(o->far_90), "weight_by_distance_at_L", numbers(o->near, L),
-                     "weight_by_distance_at_8L", numbers(o->far, PE_REACH * L));
+    const int64_t L      = o->config.L;
+    json_t       *shifts = json_array();
+    for (int i = 0; i < PE_SHIFTS; i++)
+        json_array_append_new(shifts,
+                              json_pack("{s:I, s:o}", "first_position", (json_int_t)pe_trained_shift_at(L, i),
+                                        "loss_change", number_json(o->shift[i])));
+    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts, "gain_over_truncated_context",
+                     interval_json(o->gain), "attention_weight", "holds_90_percent_at_L",
+                     distance_json(o->near_90), "holds_90_percent_at_8L", distance_json(o->far_90),
+                     "weight_by_distance_at_L", numbers(o->near, L), "weight_by_distance_at_8L",
+                     numbers(o->far, PE_REACH * L));
 }
 
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
@@ -211,24 +205,20 @@ static json_t *task_json(const pe_suite *suite, int index)
 
 /* ---------------------------------------------------------------- extension, claims --------- */
 
-static json_t *extended_bucket_json(const pe_extension *x, pe_losses_reading s, int bucket)
-{
-    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(bucket), "first",
-                     (json_int_t)pe_stats_bucket_edge(x->L, bucket), "end",
-                     (json_int_t)pe_stats_bucket_edge(x->L, bucket + 1), "loss",
-                     number_json(pe_losses_extended(x, s, bucket)), "to_nothing_done",
-                     interval_json(
-                         pe_losses_extended_difference(x, s, pe_losses_nothing_done(s.way), bucket)));
-}
-
 /* null where it was not read, as what was not tuned. */
 static json_t *extended_json(const pe_extension *x, pe_losses_reading s)
 {
     if (!pe_losses_has_extended(x, s))
         return json_null();
-    json_t *array = json_array();
+    const pe_losses_reading nothing = pe_losses_nothing_done(s.way);
+    json_t                 *array   = json_array();
     for (int b = 0; b < PE_FAR_BUCKETS; b++)
-        json_array_append_new(array, extended_bucket_json(x, s, b));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(b), "first",
+                                        (json_int_t)pe_stats_bucket_edge(x->L, b), "end",
+                                        (json_int_t)pe_stats_bucket_edge(x->L, b + 1), "loss",
+                                        number_json(pe_losses_extended(x, s, b)), "to_nothing_done",
+                                        interval_json(pe_losses_extended_difference(x, s, nothing, b))));
     return array;
 }
 
@@ -313,17 +303,11 @@ static json_t *files_json(const pe_gallery *g)
     return files;
 }
 
-static json_t *encodings_json(const pe_compare *c)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < c->order_count; i++)
-        json_array_append_new(array, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
-    return array;
-}
-
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
-    json_t *absent = json_array(), *tasks = json_array();
+    json_t *encodings = json_array(), *absent = json_array(), *tasks = json_array();
+    for (int i = 0; i < c->order_count; i++)
+        json_array_append_new(encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
     for (int i = 0; i < c->absent_count; i++)
         json_array_append_new(absent, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
                                                 c->absent[i].reason));
@@ -338,7 +322,7 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "settings", settings_json(c));
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
-    json_object_set_new(json, "encodings", encodings_json(c));
+    json_object_set_new(json, "encodings", encodings);
     json_object_set_new(json, "does_not_apply", absent);
     json_object_set_new(json, "tasks", tasks);
     json_object_set_new(json, "extension", extension_json(c->extension));
@@ -390,15 +374,6 @@ static void csv_value(FILE *to, double x)
         fputc(',', to);
 }
 
-/* For each run of each finished encoding. */
-static void for_runs(FILE *to, const pe_compare *c,
-                     void (*write)(FILE *to, const pe_outcome *o, int64_t seed))
-{
-    for (int i = 0; i < c->count; i++)
-        for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
-            write(to, &c->outcomes[i], s);
-}
-
 static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
 {
     for (int b = 0; b < PE_BUCKETS; b++) {
@@ -446,13 +421,17 @@ static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
 static void write_bucket_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     fputs("encoding,seed,bucket,first,end,loss,untrained_rows\n", to);
-    for_runs(to, c, write_buckets);
+    for (int i = 0; i < c->count; i++)
+        for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
+            write_buckets(to, &c->outcomes[i], s);
 }
 
 static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     fputs("encoding,seed,position,loss\n", to);
-    for_runs(to, c, write_curve);
+    for (int i = 0; i < c->count; i++)
+        for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
+            write_curve(to, &c->outcomes[i], s);
 }
 
 static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
@@ -478,11 +457,10 @@ typedef struct output {
 /* DIR/NAMEENDING, malloc'd; NULL where something has failed. */
 static char *path_in(output *o, const char *name, const char *ending)
 {
-    const size_t size = strlen(o->d->temporary) + strlen(name) + strlen(ending) + 2;
-    char        *path = o->status ? NULL : malloc(size);
-    if (path)
-        snprintf(path, size, "%s/%s%s", o->d->temporary, name, ending);
-    else if (!o->status)
+    char whole[PE_GALLERY_NAME + 8];
+    snprintf(whole, sizeof whole, "%s%s", name, ending);
+    char *path = o->status ? NULL : pe_directory_join(o->d->temporary, "/", whole);
+    if (!path && !o->status)
         o->status = pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: no memory to write %s%s", name, ending);
     return path;
 }
@@ -531,17 +509,6 @@ static posenc_status write_files(const pe_directory *d, const pe_compare *c, con
     return o.status;
 }
 
-/* A result that cannot be written loses nothing: the runs are in DIR.partial. */
-static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status, posenc_error *err)
-{
-    if (status != POSENC_ERROR_FILE || !c->store || !err)
-        return status;
-    const size_t used = strlen(err->message);
-    snprintf(err->message + used, sizeof err->message - used,
-             "; fix that and start again with --resume: every finished run is saved");
-    return status;
-}
-
 posenc_status pe_results_write(const pe_compare *compare, posenc_error *err)
 {
     pe_directory  d;
@@ -563,5 +530,10 @@ posenc_status pe_results_write(const pe_compare *compare, posenc_error *err)
         is_whole = atomic_load(pe_job_at(compare, job).ended) == 1 + POSENC_OK;
     if (is_whole)
         pe_store_remove(compare->store);
-    return say_what_is_kept(compare, status, err);
+    /* A result that cannot be written loses nothing: the runs are in DIR.partial. */
+    const size_t used = err ? strlen(err->message) : 0;
+    if (status == POSENC_ERROR_FILE && compare->store && err)
+        snprintf(err->message + used, sizeof err->message - used,
+                 "; fix that and start again with --resume: every finished run is saved");
+    return status;
 }

@@ -9,12 +9,9 @@
  */
 #include "train/report/report.h"
 
-#include "base/status.h"
-
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -237,7 +234,7 @@ posenc_status pe_summary_entries(const pe_compare *c, pe_table *table, int *is_p
     *is_plain        = 1;
     table->row_count = 0;
     for (int i = 0; i < c->order_count && !status; i++)
-        if (pe_outcome_adds_rows(&c->outcomes[c->order[PE_AT_L][i]])) {
+        if (pe_outcome_adds_rows(c->outcomes[c->order[PE_AT_L][i]].e)) {
             put_entry(table, table->row_count++, c, c->order[PE_AT_L][i]);
             *is_plain &= pe_spec_entry_is_default(&c->outcomes[c->order[PE_AT_L][i]].config.entry);
         }
@@ -327,8 +324,7 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
 
 /* ---------------------------------------------------------------- the answer ---------------- */
 
-static void append_answer(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void append_answer(pe_compare *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_answer(pe_compare *c, const char *format, ...)
 {
     const size_t used = strlen(c->answer);
     va_list      values;

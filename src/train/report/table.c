@@ -18,7 +18,8 @@
 
 enum { NOTE = 1024, CELL = 128 };
 
-int pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count)
+posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
+                            posenc_error *err)
 {
     const size_t cells = (size_t)column_count * (size_t)row_count, heads = (size_t)column_count;
     *table = (pe_table){.columns      = malloc(heads * sizeof *columns),
@@ -28,7 +29,10 @@ int pe_table_create(pe_table *table, const pe_column *columns, int column_count,
                         .notes        = strdup("")};
     if (table->columns)
         memcpy(table->columns, columns, heads * sizeof *columns);
-    return table->columns && table->cells && table->notes;
+    if (table->columns && table->cells && table->notes)
+        return POSENC_OK;
+    pe_table_free(table);
+    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
 }
 
 void pe_table_free(pe_table *table)
@@ -41,15 +45,6 @@ void pe_table_free(pe_table *table)
     free(table->cells);
     free(table->notes);
     *table = (pe_table){0};
-}
-
-posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
-                            posenc_error *err)
-{
-    if (pe_table_create(table, columns, column_count, row_count))
-        return POSENC_OK;
-    pe_table_free(table);
-    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
 }
 
 void pe_table_note(pe_table *table, const char *format, ...)

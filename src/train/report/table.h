@@ -6,7 +6,6 @@
 #define PE_TRAIN_TABLE_H
 
 #include <posenc/posenc.h>
-#include <stddef.h>
 
 /* How a page shows a column: text stands left, wide text wraps, ours is set off from the column before it;
    the head of a link leads to the task of that name; names are not translated. */
@@ -42,12 +41,10 @@ typedef struct pe_table {
     int                    group_count;
 } pe_table;
 
-/* Empty cells for so many rows; 0 without memory. Free with pe_table_free in any case. */
-int  pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count);
-void pe_table_free(pe_table *table);
-/* The same for a table of a comparison: freed and with a sentence where there is no memory. */
+/* Empty cells for so many rows; MEMORY, and no table. */
 posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
                             posenc_error *err);
+void          pe_table_free(pe_table *table); /* one without memory is fine */
 /* A line below the table, which stands without it where there is no memory. */
 void pe_table_note(pe_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Replaces a cell's text; 0 without memory. _set cuts it to what fits a terminal. */

@@ -9,13 +9,12 @@
 #ifndef PE_TRAIN_RUN_H
 #define PE_TRAIN_RUN_H
 
-#include <posenc/posenc.h>
+#include <posenc/files.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "train/model/spec.h"
-#include "train/run/run_file.h"
 #include "train/tasks/task.h"
 
 enum { PE_ISA = 16 };
@@ -56,15 +55,13 @@ typedef struct pe_run_config {
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    const pe_text *text; /* NULL: it is a run on a task */
-    uint64_t
-        fingerprint; /* of the bytes of the text (pe_run_fingerprint), or 0: whoever needs it works it out */
-    const pe_run_followup *followup; /* NULL: none */
-    int                    measures; /* 1: the trained model is measured too (trained.h), if it is causal */
-    const pe_task
-           *task;      /* NULL: it is a run on the text; else text, L, windows, followup and measures are 0 */
-    int64_t sequences; /* of each tested length */
-    int     longest;   /* tested: PE_TASK_4 ... */
+    const pe_text *text;              /* NULL: it is a run on a task */
+    uint64_t       fingerprint;       /* of the text (pe_run_fingerprint); 0: whoever needs it works it out */
+    const pe_run_followup *followup;  /* NULL: none */
+    int                    measures;  /* 1: the trained model is measured too (trained.h), if it is causal */
+    const pe_task         *task;      /* NULL: on the text; else text, L, windows, followup, measures are 0 */
+    int64_t                sequences; /* of each tested length */
+    int                    longest;   /* tested: PE_TASK_4 ... */
     /* Not part of what decides the numbers: a file ending in .npz that holds the run while it goes on, or
        NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
@@ -90,7 +87,7 @@ typedef struct pe_run_result {
     double cosine_before, cosine_after;
     double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
     char   instructions[PE_ISA];                           /* posenc_isa() where it was done */
-    float *trained;                                        /* [pe_trained_count] what trained.h measured */
+    float *trained;                                        /* [pe_trained_layout.count]: trained.h */
     float *followup;                                       /* [followup->count]; NULL without one */
     /* On a task: answers of each test sequence that were right [PE_TASK_LENGTHS, sequences], nats per answer,
        NaN where not tested; of the batches of training. */
@@ -169,8 +166,6 @@ void pe_run_slots_free(pe_run_slot *runs, int64_t count);
 /* The arrays of a result, NaN, as many as the configuration says; the encoding must be one
    that the model takes. */
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);
-/* Everything in it as arrays of a file. */
-void pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *result);
 
 /* ---------------------------------------------------------------- tasks (run_task.c) -------- */
 
@@ -179,6 +174,42 @@ void pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *
    encodings that have no meaning in it. */
 posenc_status pe_run_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
                                const pe_run_config *config, posenc_error *err);
+
+/* ---------------------------------------------------------------- a run in a file (run_file.c) */
+
+/* Finished or not: named arrays under the identity of the run. One format for what goes on later (a
+   checkpoint) and for what came out. An archive may hold several runs: then the names of their arrays begin
+   with a prefix, "NAME/". */
+enum { PE_MOST_ARRAYS = 16 };
+
+/* The arrays are views of what is written, or filled. */
+typedef struct pe_run_file {
+    char        *identity; /* pe_run_identity; the owner's to free */
+    int          is_finished;
+    posenc_array arrays[PE_MOST_ARRAYS];
+    int          count;
+} pe_run_file;
+
+/* One array more: [rows, columns], or [rows] where columns is 0. */
+void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype dtype, int64_t rows,
+                      int64_t columns);
+/* Everything in a result. */
+void pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *result);
+/* How many numbers, and bytes. */
+int64_t pe_run_file_elements(const posenc_tensor *t);
+size_t  pe_run_file_bytes(const posenc_array *a);
+
+/* Adds copies to a set; 0 without memory. */
+int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k);
+/* Writes one run, whole or not at all. FILE, with what to do. */
+posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_error *err);
+
+/* Fills the arrays, all or none. FORMAT if one is missing; ARGUMENT if they are of another run. `path` is for
+   the sentence. */
+posenc_status pe_run_file_take(const pe_run_file *k, const posenc_arrays *set, const char *prefix,
+                               const char *path, posenc_error *err);
+/* The identity of the run there, malloc'd; NULL if there is none. */
+char *pe_run_file_identity(const posenc_arrays *set, const char *prefix, int *is_finished);
 
 /* ---------------------------------------------------------------- identity ------------------ */
 

@@ -47,6 +47,7 @@ pe_interval pe_stats_wilson(double rate, int64_t n);
 /* Which rows a resample takes: the same for every pair, so that all differences of a comparison are about the
    same resampled texts. */
 typedef struct pe_bootstrap pe_bootstrap;
+enum { PE_RESAMPLES = 2000, PE_BOOTSTRAP_SEED = 1 }; /* of `compare` */
 
 /* seeds >= 1, windows >= 1. Windows are resampled, the same for all seeds, and what seeds disagree about adds
    to that: stats.c. */

@@ -20,11 +20,9 @@
 
 #include "base/status.h"
 #include "train/run/stats.h"
-#include "train/run/run.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SHIFT_WINDOWS = 16, SHIFT_REACH = 4, MASS_WINDOWS = 2, ALIGNMENT = 64 };
 
@@ -41,11 +39,6 @@ pe_trained_layout pe_trained_lay_out(const pe_run_config *config)
     at.truncated         = at.far + PE_REACH * config->L;
     at.count             = at.truncated + config->windows;
     return at;
-}
-
-int64_t pe_trained_count(const pe_run_config *config)
-{
-    return pe_trained_lay_out(config).count;
 }
 
 static int64_t smaller(int64_t a, int64_t b)

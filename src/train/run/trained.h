@@ -24,19 +24,16 @@ int64_t pe_trained_shift_at(int64_t L, int i);
 
 /* Where each measure begins in the array; `count` is the whole. */
 typedef struct pe_trained_layout {
-    int64_t
-        shift;    /* [PE_SHIFTS] loss there - loss at 0, nats; NaN where the encoding has no such positions */
-    int64_t near; /* [L] mean weight at distance t, of queries [L/2, L) */
-    int64_t far;  /* [8 L] the same of queries [7 L, 8 L) */
-    int64_t
-        truncated; /* [windows] mean loss of bytes [4 L, 8 L), each read with 3 L/4 to L bytes before it */
+    int64_t shift;     /* [PE_SHIFTS] loss there - loss at 0, nats; NaN where it has no such positions */
+    int64_t near;      /* [L] mean weight at distance t, of queries [L/2, L) */
+    int64_t far;       /* [8 L] the same of queries [7 L, 8 L) */
+    int64_t truncated; /* [windows] mean loss of bytes [4 L, 8 L), each with 3 L/4 to L bytes before it */
     int64_t count;
 } pe_trained_layout;
 
 pe_trained_layout pe_trained_lay_out(const pe_run_config *config);
-int64_t           pe_trained_count(const pe_run_config *config);
 
-/* Fills numbers [pe_trained_count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
+/* Fills numbers [count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
    was afterwards. */
 posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
                                  posenc_error *err);

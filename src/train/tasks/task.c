@@ -62,25 +62,26 @@ int64_t pe_task_tested_tokens(const pe_task *task, int longest)
     return pe_task_tokens(task, pe_task_largest(task, longest));
 }
 
-/* ---------------------------------------------------------------- draws --------------------- */
+/* ---------------------------------------------------------------- sequences ----------------- */
 
 int64_t pe_task_draw(pe_task_draws *d, int64_t n)
 {
     return (int64_t)(posenc_random_uniform(d->seed, d->stream, d->next++) * (double)n);
 }
 
-/* ---------------------------------------------------------------- sequences ----------------- */
-
-/* Row `row` of group `step` of a stream. */
-static void make_row(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t row,
-                     int64_t n, unsigned char *symbols, int16_t *targets)
+/* Rows first .. end - 1 of group `step` of a stream. */
+static void make_rows(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t first,
+                      int64_t end, int64_t n, unsigned char *symbols, int16_t *targets)
 {
-    pe_task_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
-    for (int64_t s = 0; s < pe_task_tokens(task, n); s++)
-        targets[s] = PE_NOTHING_ASKED;
-    task->make(&d, n, symbols, targets);
-    for (int64_t s = 0; task->new_only && n > task->L && s < task->L; s++)
-        targets[s] = PE_NOTHING_ASKED;
+    const int64_t length = pe_task_tokens(task, n);
+    for (int64_t row = first; row < end; row++, symbols += length, targets += length) {
+        pe_task_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
+        for (int64_t s = 0; s < length; s++)
+            targets[s] = PE_NOTHING_ASKED;
+        task->make(&d, n, symbols, targets);
+        for (int64_t s = 0; task->new_only && n > task->L && s < task->L; s++)
+            targets[s] = PE_NOTHING_ASKED;
+    }
 }
 
 int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
@@ -94,19 +95,16 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
                    unsigned char *symbols, int16_t *targets)
 {
-    const int64_t length = pe_task_tokens(task, n);
-    for (int64_t r = 0; r < count; r++)
-        make_row(task, seed, task->name, step, r, n, symbols + r * length, targets + r * length);
+    make_rows(task, seed, task->name, step, 0, count, n, symbols, targets);
 }
 
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, unsigned char *symbols,
                   int16_t *targets)
 {
-    const int64_t n = pe_task_size(task, length), tokens = pe_task_tokens(task, n);
-    char          stream[STREAM];
+    char stream[STREAM];
     snprintf(stream, sizeof stream, "test.%s", task->name);
-    for (int64_t r = 0; r < count; r++)
-        make_row(task, TEST_SEED, stream, length, first + r, n, symbols + r * tokens, targets + r * tokens);
+    make_rows(task, TEST_SEED, stream, length, first, first + count, pe_task_size(task, length), symbols,
+              targets);
 }
 
 int64_t pe_task_asked(const pe_task *task, int length)
