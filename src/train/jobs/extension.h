@@ -22,24 +22,24 @@ enum { PE_AT_16L = PE_BUCKETS, PE_FAR_BUCKETS };
 
 typedef struct pe_way {
     const char *family, *name;
-    const char *encoding, *settings; /* the SPEC that is read; NULL, "": rows as they were initialised */
+    const char *encoding, *settings; /* the SPEC that is read; encoding NULL: rows as they were initialised */
     const char *of_factor, *of_length, *of_longer; /* its settings that are f, L and f L; NULL: it has none */
     int         base_power;                        /* its base is 10000 f^base_power; 0: as it is */
-    int         every_factor;                      /* 1: without tuning it is the same for all f */
-    int         every_length; /* 1: frequencies follow the input's length: every length is read by itself */
+    int         ignores_factor;                    /* 1: without tuning one reading serves all f */
+    int         follows_length; /* 1: frequencies follow the input's length: each length is read by itself */
     const char *what;
 } pe_way;
 
 extern const pe_way pe_ways[PE_WAYS];
 
-int64_t pe_way_factor(int i);                              /* 2, 4, 8, 16 */
+int64_t pe_way_factor(int factor_index);                   /* f: 2, 4, 8, 16 */
 int     pe_way_find(const char *family, const char *name); /* -1 */
 /* "untuned", "x2": for whatever is written. */
 const char *pe_way_tuning_name(int tuning);
 const char *pe_way_bucket_name(int bucket);
 
-/* The SPEC of a way with the settings of its room for a small model; dims: of the model, L its training
-   length. */
+/* The SPEC of a way with the settings of its room for a small model; factor: f, here and below; dims: of the
+   model, L its training length. */
 posenc_status pe_way_spec(char spec[PE_LONGEST_SPEC], const pe_way *way, int64_t factor,
                           const posenc_dims *dims, posenc_error *err);
 
@@ -79,7 +79,7 @@ typedef struct pe_extension {
 pe_run_followup pe_extension_followup(pe_extension_plan *plan);
 
 /* Where the losses [windows] of the way that is number `way` of its plan begin, of so many windows each. */
-int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket);
+int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor_index, int tuning, int bucket);
 
 /* Whatever the comparison's configuration asks for, its text and sizes known. ARGUMENT where that was asked
    for by name and has no meaning. */

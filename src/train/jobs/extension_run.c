@@ -27,21 +27,21 @@
 #include <string.h>
 
 /* Is it tuned at that factor? */
-static int is_tuned(const pe_extension_plan *plan, int factor)
+static int is_tuned(const pe_extension_plan *plan, int factor_index)
 {
-    return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor == 0);
+    return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor_index == 0);
 }
 
-int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket)
+int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor_index, int tuning, int bucket)
 {
-    return (((int64_t)(way * PE_FACTORS + factor) * PE_TUNINGS + tuning) * PE_FAR_BUCKETS + bucket) *
+    return (((int64_t)(way * PE_FACTORS + factor_index) * PE_TUNINGS + tuning) * PE_FAR_BUCKETS + bucket) *
            plan->windows;
 }
 
 /* Is it as it was at the first factor, as long as nothing is tuned? */
 static int is_copy(const pe_extension_plan *plan, int64_t unit)
 {
-    return unit % PE_FACTORS && pe_ways[plan->ways[unit / PE_FACTORS]].every_factor;
+    return unit % PE_FACTORS && pe_ways[plan->ways[unit / PE_FACTORS]].ignores_factor;
 }
 
 /* ---------------------------------------------------------------- one unit ------------------ */
@@ -51,7 +51,7 @@ typedef struct unit {
     const pe_run_config     *config;
     const pe_model          *trained;
     const pe_way            *way;
-    int                      number, factor; /* of the way in its plan; of pe_way_factor */
+    int                      number, factor_index; /* of the way in its plan; of pe_way_factor */
     pe_run_progress         *progress;
     float                   *numbers;
     int                     *cancelled;
@@ -62,25 +62,25 @@ typedef struct unit {
 } unit;
 
 /* Windows of a batch at f L: as many bytes as in training. */
-static int64_t batch_of(const pe_extension_plan *p, int factor)
+static int64_t batch_of(const pe_extension_plan *p, int factor_index)
 {
-    const int64_t batch = p->batch / pe_way_factor(factor);
+    const int64_t batch = p->batch / pe_way_factor(factor_index);
     return batch > 1 ? batch : 1;
 }
 
-static int64_t passes_of(const pe_extension_plan *p, int factor, const pe_way *way)
+static int64_t passes_of(const pe_extension_plan *p, int factor_index, const pe_way *way)
 {
-    const int64_t fit      = batch_of(p, factor) * pe_way_factor(factor) / PE_FURTHEST,
+    const int64_t fit      = batch_of(p, factor_index) * pe_way_factor(factor_index) / PE_FURTHEST,
                   per_pass = fit > 1 ? fit : 1, once = (p->windows + per_pass - 1) / per_pass;
-    return way->every_length ? PE_FAR_BUCKETS * once : once;
+    return way->follows_length ? PE_FAR_BUCKETS * once : once;
 }
 
 static int64_t work_of(const void *self, int64_t number)
 {
-    const pe_extension_plan *p      = self;
-    const int                factor = (int)(number % PE_FACTORS);
-    const int64_t            passes = passes_of(p, factor, &pe_ways[p->ways[number / PE_FACTORS]]),
-                  tunes             = is_tuned(p, factor);
+    const pe_extension_plan *p            = self;
+    const int                factor_index = (int)(number % PE_FACTORS);
+    const int64_t            passes = passes_of(p, factor_index, &pe_ways[p->ways[number / PE_FACTORS]]),
+                  tunes             = is_tuned(p, factor_index);
     return (is_copy(p, number) ? 0 : passes) + (tunes ? p->steps + passes : 0);
 }
 
@@ -94,22 +94,22 @@ static posenc_status count_unit(unit *u, posenc_error *err)
 static posenc_status model_create(unit *u, posenc_error *err)
 {
     char                spec[PE_LONGEST_SPEC];
-    const int64_t       f = pe_way_factor(u->factor), L = u->config->L;
+    const int64_t       f = pe_way_factor(u->factor_index), L = u->config->L;
     pe_model_config     config = pe_run_model_config(u->config);
     const posenc_dims   dims   = pe_model_dims(&config, 1, f * L);
     const posenc_status status = pe_way_spec(spec, u->way, f, &dims, err);
     config.spec                = spec;
     config.L                   = f * L;
     config.longest             = PE_FURTHEST * L;
-    config.batch               = batch_of(u->plan, u->factor);
+    config.batch               = batch_of(u->plan, u->factor_index);
     return status ? status : pe_model_create(&u->model, &config, err);
 }
 
 /* The rows of a table that another table takes over: as the way makes them, or the first L as they are. */
 static posenc_status copy_rows(unit *u, float *to, const float *from, posenc_error *err)
 {
-    const int64_t L = u->config->L, width = u->trained->row_width, f = pe_way_factor(u->factor);
-    const int64_t count = u->way->every_factor ? PE_FURTHEST * L : f * L;
+    const int64_t L = u->config->L, width = u->trained->row_width, f = pe_way_factor(u->factor_index);
+    const int64_t count = u->way->ignores_factor ? PE_FURTHEST * L : f * L;
     if (u->way->encoding)
         return pe_way_rows(to, count, u->way, f, from, L, width, err);
     memcpy(to, from, (size_t)(L * width) * sizeof *to);
@@ -150,7 +150,7 @@ static posenc_status unit_create(unit *u, posenc_error *err)
 
 static float *losses_at(const unit *u, int tuning, int bucket)
 {
-    return u->numbers + pe_extension_offset(u->plan, u->number, u->factor, tuning, bucket);
+    return u->numbers + pe_extension_offset(u->plan, u->number, u->factor_index, tuning, bucket);
 }
 
 /* to[w] = mean loss of one window over a bucket; losses: of `count` windows of so many bytes, the first
@@ -190,7 +190,7 @@ static posenc_status read_length(unit *u, int tuning, int64_t length, int first,
 static posenc_status read_all(unit *u, int tuning, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
-    if (!(u->way->every_length))
+    if (!(u->way->follows_length))
         return read_length(u, tuning, PE_FURTHEST * u->config->L, 0, PE_FAR_BUCKETS, err);
     for (int k = 0; k < PE_FAR_BUCKETS && !status; k++)
         status = read_length(u, tuning, pe_stats_bucket_edge(u->config->L, k + 1), k, k + 1, err);
@@ -203,7 +203,7 @@ static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, i
 {
     double               loss;
     const pe_run_config *c      = u->config;
-    const int64_t        length = pe_way_factor(u->factor) * c->L, rows = u->model->config.batch;
+    const int64_t        length = pe_way_factor(u->factor_index) * c->L, rows = u->model->config.batch;
     const pe_descent     descent = {u->plan->steps, u->plan->warmup, u->plan->learning_rate, c->weight_decay,
                                     c->clip};
     const pe_batch       batch   = {.windows = u->windows, .B = rows, .length = length};
@@ -232,16 +232,16 @@ static posenc_status run_unit(const void *self, const pe_run_config *config, con
                               posenc_error *err)
 {
     const pe_extension_plan *p     = self;
-    unit                     u     = {.plan      = p,
-                                      .config    = config,
-                                      .trained   = trained,
-                                      .way       = &pe_ways[p->ways[number / PE_FACTORS]],
-                                      .number    = (int)(number / PE_FACTORS),
-                                      .factor    = (int)(number % PE_FACTORS),
-                                      .progress  = progress,
-                                      .numbers   = numbers,
-                                      .cancelled = cancelled};
-    const int                tunes = is_tuned(p, u.factor), copies = is_copy(p, number);
+    unit                     u     = {.plan         = p,
+                                      .config       = config,
+                                      .trained      = trained,
+                                      .way          = &pe_ways[p->ways[number / PE_FACTORS]],
+                                      .number       = (int)(number / PE_FACTORS),
+                                      .factor_index = (int)(number % PE_FACTORS),
+                                      .progress     = progress,
+                                      .numbers      = numbers,
+                                      .cancelled    = cancelled};
+    const int                tunes = is_tuned(p, u.factor_index), copies = is_copy(p, number);
     int                      finite = 1;
     posenc_status            status = POSENC_OK;
     if (copies)

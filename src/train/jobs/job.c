@@ -26,7 +26,7 @@ pe_job pe_job_at(const pe_compare *c, int64_t job)
     if (job < on_text)
         j.outcome = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
     else
-        j.cell = pe_suite_run(c->suite, job - on_text, &j.seed);
+        j.cell = pe_suite_cell_of_run(c->suite, job - on_text, &j.seed);
     pe_run_slot *run = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
     j.label          = j.cell ? j.cell->label : j.outcome->label;
     j.config         = j.cell ? j.cell->config : j.outcome->config;

@@ -159,6 +159,6 @@ pe_cell *pe_suite_cell(const pe_suite *suite, int task, int label);
 /* Runs are numbered from 0: task by task, encoding by encoding, seed by seed. */
 int64_t pe_suite_runs(const pe_suite *suite);
 /* The cell of a run, and which of its seeds it is, from 0. */
-pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed);
+pe_cell *pe_suite_cell_of_run(const pe_suite *suite, int64_t run, int64_t *seed);
 
 #endif

@@ -174,7 +174,7 @@ int64_t pe_suite_runs(const pe_suite *suite)
     return runs;
 }
 
-pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed)
+pe_cell *pe_suite_cell_of_run(const pe_suite *suite, int64_t run, int64_t *seed)
 {
     pe_cell *cell = suite->cells;
     for (; !cell->runs || run >= cell->seeds; cell++)

@@ -22,7 +22,7 @@ enum { ALIGNMENT = 64 };
    arXiv:2308.12950). */
 // clang-format off
 const pe_way pe_ways[PE_WAYS] = {
-    {.family = "rope", .name = "none", .encoding = "rope", .settings = "", .every_factor = 1,
+    {.family = "rope", .name = "none", .encoding = "rope", .settings = "", .ignores_factor = 1,
      .what = "as it was trained"},
     {.family = "rope", .name = "linear", .encoding = "rope", .settings = "schedule=linear",
      .of_factor = "factor",
@@ -31,27 +31,27 @@ const pe_way pe_ways[PE_WAYS] = {
      .what = "NTK-aware: the base times f^(D/(D-2)), so that the slowest pair slows by f and the "
              "fastest not"},
     {.family = "rope", .name = "dynamic", .encoding = "rope", .settings = "schedule=dynamic",
-     .of_factor = "factor", .of_length = "max_length", .every_length = 1,
-     .what = "dynamic NTK: as trained up to L; beyond it the base grows with the length"},
+     .of_factor = "factor", .of_length = "max_length", .follows_length = 1,
+     .what = "dynamic NTK: the base grows with the present length, as trained up to L"},
     {.family = "rope", .name = "yarn", .encoding = "rope", .settings = "schedule=yarn", .of_factor = "factor",
      .of_length = "original_length",
      .what = "YaRN: slow pairs / f, fast ones unchanged, and scores scaled (Peng et al. 2023, "
              "arXiv:2309.00071)"},
     {.family = "rope", .name = "base", .encoding = "rope", .settings = "", .base_power = 2,
      .what = "another base: 10000 f^2"},
-    {.family = "learned", .name = "random", .every_factor = 1,
+    {.family = "learned", .name = "random", .ignores_factor = 1,
      .what = "rows from L on as they were initialised"},
     {.family = "learned", .name = "interpolation", .encoding = "learned_resize", .settings = "kind=linear",
      .of_length = "grid_in", .of_longer = "grid_out",
      .what = "L rows stretched to f L, as torch's interpolate does"},
     {.family = "learned", .name = "hierarchical", .encoding = "hierarchical", .settings = "alpha=0.4",
-     .of_length = "rows", .every_factor = 1, .what = "two digits to base L, one row each (Su 2020)"},
+     .of_length = "rows", .ignores_factor = 1, .what = "two digits to base L, one row each (Su 2020)"},
 };
 // clang-format on
 
-int64_t pe_way_factor(int i)
+int64_t pe_way_factor(int factor_index)
 {
-    return (int64_t)2 << i;
+    return (int64_t)2 << factor_index;
 }
 
 int pe_way_find(const char *family, const char *name)

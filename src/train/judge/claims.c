@@ -534,9 +534,9 @@ static const char *name_spot(char text[96], const claim_row *r, pe_losses_readin
 {
     const pe_way *way = &pe_ways[spot.way];
     char          factor[24];
-    snprintf(factor, sizeof factor, " %lld", (long long)pe_way_factor(spot.factor));
+    snprintf(factor, sizeof factor, " %lld", (long long)pe_way_factor(spot.factor_index));
     snprintf(text, 96, "%s by %s%s, %s", r->of, way->name,
-             way->every_factor && spot.tuning == PE_UNTUNED ? "" : factor, pe_way_tuning_name(spot.tuning));
+             way->ignores_factor && spot.tuning == PE_UNTUNED ? "" : factor, pe_way_tuning_name(spot.tuning));
     return text;
 }
 

@@ -21,9 +21,9 @@ double pe_losses_largest_shift(const pe_outcome *o);
 /* The difference of two outcomes in a bucket, a - b. */
 pe_interval pe_losses_difference(const pe_compare *c, int a, int b, int bucket);
 
-/* One way, by its number, that of the factor, and untuned or tuned. */
+/* One way, by its number, a factor by its number (pe_way_factor), and untuned or tuned. */
 typedef struct pe_losses_reading {
-    int way, factor, tuning;
+    int way, factor_index, tuning;
 } pe_losses_reading;
 
 /* Means by window of those families whose runs have all ended. */

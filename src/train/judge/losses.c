@@ -265,11 +265,11 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
 /* Every way reads the same windows, and its model starts from the same seed's trained one, so differences are
    taken window by window and seed by seed, as between encodings. */
 
-/* Of way, factor and tuning in a bucket: [seeds, windows]. */
+/* Of a reading in a bucket: [seeds, windows]. */
 static double *means_at(const pe_extension *x, pe_losses_reading r, int bucket)
 {
     const int64_t at =
-        ((int64_t)(r.way * PE_FACTORS + r.factor) * PE_TUNINGS + r.tuning) * PE_FAR_BUCKETS + bucket;
+        ((int64_t)(r.way * PE_FACTORS + r.factor_index) * PE_TUNINGS + r.tuning) * PE_FAR_BUCKETS + bucket;
     return x->means + at * x->seeds * x->windows;
 }
 

@@ -22,7 +22,7 @@ static int is_measured(const pe_extension *x)
 /* Loss and, in brackets, what doing it changed; a dash where it was not read. */
 static void put_loss(pe_table *t, int row, int column, const pe_extension *x, pe_losses_reading s)
 {
-    const int    bucket = PE_AT_2L + s.factor; /* that ends at f L */
+    const int    bucket = PE_AT_2L + s.factor_index; /* that ends at f L */
     const double loss   = pe_losses_extended(x, s, bucket);
     if (!isfinite(loss)) {
         pe_table_set(t, row, column, "-");
@@ -83,7 +83,7 @@ static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe
     pe_table_set(t, row, column, "%.3f\n%+.3f", loss, d.value);
 }
 
-static void write_factor(FILE *to, const pe_extension *x, const pe_extension_plan *p, int factor)
+static void write_factor(FILE *to, const pe_extension *x, const pe_extension_plan *p, int factor_index)
 {
     pe_column heads[2 + PE_FAR_BUCKETS] = {{"method", NULL, 1, 0}, {"", NULL, 1, 0}};
     pe_table  t;
@@ -93,7 +93,7 @@ static void write_factor(FILE *to, const pe_extension *x, const pe_extension_pla
     if (pe_table_open(&t, heads, 2 + PE_FAR_BUCKETS - PE_AT_L, p->way_count * PE_TUNINGS, NULL))
         return;
     for (int k = 0; k < p->way_count * PE_TUNINGS; k++) {
-        const pe_losses_reading s = {p->ways[k / PE_TUNINGS], factor, k % PE_TUNINGS};
+        const pe_losses_reading s = {p->ways[k / PE_TUNINGS], factor_index, k % PE_TUNINGS};
         if (!pe_losses_has_extended(x, s))
             continue;
         pe_table_text(&t, rows, 0, pe_ways[s.way].name);
