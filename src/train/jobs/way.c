@@ -32,7 +32,7 @@ const pe_way pe_ways[PE_WAYS] = {
              "fastest not"},
     {.family = "rope", .name = "dynamic", .encoding = "rope", .settings = "schedule=dynamic",
      .of_factor = "factor", .of_length = "max_length", .follows_length = 1,
-     .what = "dynamic NTK: the base grows with the present length, as trained up to L"},
+     .what = "dynamic NTK: as trained up to L; beyond it the base grows with the length"},
     {.family = "rope", .name = "yarn", .encoding = "rope", .settings = "schedule=yarn", .of_factor = "factor",
      .of_length = "original_length",
      .what = "YaRN: slow pairs / f, fast ones unchanged, and scores scaled (Peng et al. 2023, "
