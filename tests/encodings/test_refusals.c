@@ -49,7 +49,7 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         {"complex_order_attention", 5, POSENC_ERROR_SHAPE, "the head width D is 5; it must be even"},
         {"deberta[biases=query]", D, POSENC_ERROR_SETTING, "projected=no"},
         {"deberta[max_relative_positions=5:position_buckets=8]", D, POSENC_ERROR_SETTING,
-         "max_relative_positions=5 leaves nothing for the logarithm of 8 buckets; it must exceed 5"},
+         "max_relative_positions=5 is too small for 8 buckets; it must exceed 5"},
         {"floater[positions=1048576:states=65536:dim=32]", D, POSENC_ERROR_SETTING,
          "it must stay below 2^40"},
         {"learned_resize[grid_in=4:grid_out=2x2]", D, POSENC_ERROR_SETTING,
@@ -60,7 +60,7 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         {"sinusoidal_nd[shape=16777216x16777216x2]", D, POSENC_ERROR_SETTING, "a grid has at most 2^48"},
         {"swin[window=7]", D, POSENC_ERROR_SETTING, "window has 1 numbers; give rows and columns"},
         {"swin_v2[pretrained_window=7]", D, POSENC_ERROR_SETTING, "pretrained_window has 1 numbers"},
-        {"swin_v2[window=2x2:pretrained_window=1x2]", D, POSENC_ERROR_SETTING, "knows no offsets there"},
+        {"swin_v2[window=2x2:pretrained_window=1x2]", D, POSENC_ERROR_SETTING, "it must be at least 2 there"},
         {"t5[num_buckets=2]", D, POSENC_ERROR_SETTING, "num_buckets=2 leaves fewer than 2"},
         {"t5[max_distance=8]", D, POSENC_ERROR_SETTING, "max_distance=8 must exceed the 8 distances"},
         {"timestep[downscale_freq_shift=9:dim=16]", D, POSENC_ERROR_SETTING, "it must be 0 to 8"},
@@ -122,8 +122,8 @@ static void a_run_beyond_the_tables_is_refused_and_its_neighbour_is_not(void **s
         double      within, beyond; /* positions of the first query */
         const char *words;
     } rows[] = {
-        {"absolute_distance[grid=8x1]", 4, 5, "less than 8 rows of 1 apart; they are 8 back"},
-        {"absolute_distance[grid=4x2]", 4, 5, "less than 4 rows of 2 apart; they are 4 back"},
+        {"absolute_distance[grid=8x1]", 4, 5, "less than 8 rows of 1 apart, but keys lie up to 8 rows back"},
+        {"absolute_distance[grid=4x2]", 4, 5, "less than 4 rows of 2 apart, but keys lie up to 4 rows back"},
         {"huang_m4[max_positions=8]", 4, 5, "max_positions=8 has vectors up to 7; set it higher"},
         {"toeplitz[first=-3:count=11]", 4, 5, "b holds those from -3 to 7; set first or count"},
         {"tupe[rows=9]", 4, 5, "rows=9 is for whole positions 0 to 7; set rows"},

@@ -156,7 +156,7 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
     c.longest = PE_TASK_LENGTHS;
     refuse(c, "nope", POSENC_ERROR_ARGUMENT, "longest is 6");
     refuse(tiny("grid"), "rope", POSENC_ERROR_UNSUPPORTED, "rows and columns");
-    refuse(tiny("posid"), "xpos", POSENC_ERROR_UNSUPPORTED, "causal mask only");
+    refuse(tiny("posid"), "xpos", POSENC_ERROR_UNSUPPORTED, "only with a causal mask");
     refuse(tiny("order"), "no_such_encoding", POSENC_ERROR_SETTING, "no_such_encoding");
 }
 
