@@ -176,6 +176,16 @@ def check_calls():
         yield circle[0], 1, "a circle of calls: " + ", ".join(steps)
 
 
+def check_structs():
+    """No two structs of one name: a reader who looks for one must find it."""
+    homes = {}
+    for path in sources("src", "cli"):
+        for number, line in enumerate(lines(path), 1):
+            match = re.match(r"(?:typedef )?struct (\w+) {", line)
+            if match and homes.setdefault(match[1], path) != path:
+                yield path, number, f"struct {match[1]} is also in {homes[match[1]]}"
+
+
 def check_folders():
     files = [p for top in ("src", "cli", "include") for p in (ROOT / top).rglob("*") if p.is_file()]
     for folder in sorted({p.parent for p in files}):
@@ -324,8 +334,9 @@ def main():
     if sys.argv[1:] == ["--format"]:
         result = clang_format("-i")
         sys.exit(result.returncode if result else 1)
-    faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_folders, check_memory,
-                                  check_rooms, check_words, check_catalogue, check_headers, check_functions, check_format)
+    faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_structs, check_folders,
+                                  check_memory, check_rooms, check_words, check_catalogue, check_headers,
+                                  check_functions, check_format)
               for fault in check()]
     for path, number, sentence in faults:
         print(f"{path}:{number}: {sentence}", file=sys.stderr)

@@ -74,7 +74,7 @@ static void transpose(const pe_problem *p, const double *const par[], double mad
  */
 enum { RUN = 64 };
 
-typedef struct walk {
+typedef struct gate_walk {
     const pe_problem *p;
     const double     *q, *E, *transposed;
     int64_t           D, npos, n;
@@ -82,9 +82,10 @@ typedef struct walk {
     double  gates[RUN], above[RUN];  /* above: how far a count stands from entry[] towards the next one */
     int64_t entry[RUN], first, used; /* entries first .. first+used-1 of z are there */
     double  z[RUN + 2 * PE_LANES64];
-} walk;
+} gate_walk;
 
-static void start(walk *w, const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r)
+static void start(gate_walk *w, const pe_problem *p, const double *const par[], const pe_tile *tile,
+                  int64_t r)
 {
     w->p          = p;
     w->q          = tile->q + r * p->D;
@@ -118,7 +119,7 @@ static double factor_of(const pe_problem *p, const pe_tile *tile)
 
 /* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is nearly 0
    below it. */
-static void place(walk *w, int64_t c)
+static void place(gate_walk *w, int64_t c)
 {
     const double last = (double)(w->npos - 1), p = w->count < 0 ? 0 : w->count < last ? w->count : last;
     w->entry[c] = (int64_t)p;
@@ -126,7 +127,7 @@ static void place(walk *w, int64_t c)
 }
 
 /* Gates and places of keys s[0..n-1]. Forward from the right, upwards; backward from the left, downwards. */
-static void count_run(walk *w, const double *s, int64_t n, int backward)
+static void count_run(gate_walk *w, const double *s, int64_t n, int backward)
 {
     w->n = n;
     w->p->kernels->sigmoids(w->gates, s, n);
@@ -142,7 +143,7 @@ static void count_run(walk *w, const double *s, int64_t n, int backward)
     w->used  = w->entry[0] - w->first + 2;
 }
 
-static void find_entries(walk *w)
+static void find_entries(gate_walk *w)
 {
     memset(w->z, 0, (size_t)pe_padded64(w->used) * sizeof *w->z);
     pe_multiply64(w->p, w->z, pe_padded64(w->used), w->q, w->D, 1, w->transposed + w->first,
@@ -161,7 +162,7 @@ static void spread_ends(double x[], seen at, int64_t cols)
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
     const double factor = factor_of(p, tile);
-    walk         w;
+    gate_walk    w;
     for (int64_t r = 0; r < tile->rows; r++) {
         seen see = seen_of(tile, r);
         see.first -= see.first > 0;
@@ -186,7 +187,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
 
 /* dq += dz E[m], dE[m] += dz q, once for each entry that the run used. What lies beyond the table is its last
    entry. */
-static void entries_back(const walk *w, double dz[], double *dq, double *dE)
+static void entries_back(const gate_walk *w, double dz[], double *dq, double *dE)
 {
     const int64_t there = w->npos - w->first, n = w->used < there ? w->used : there;
     for (int64_t i = there; i < w->used; i++)
@@ -198,7 +199,7 @@ static void entries_back(const walk *w, double dz[], double *dq, double *dE)
 
 /* Of a run, from the left: a gate counts for itself and every key to its left, whose dp are in `prefix` by
    then. dp is 0 where the count is a whole number or beyond the table. */
-static void run_back(const walk *w, const double s[], const double dx[], double factor, double *prefix,
+static void run_back(const gate_walk *w, const double s[], const double dx[], double factor, double *prefix,
                      double ds[], double dz[RUN + 2])
 {
     memset(dz, 0, (size_t)w->used * sizeof *dz);
@@ -215,8 +216,8 @@ static void run_back(const walk *w, const double s[], const double dx[], double 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    walk   w;
-    double dz[RUN + 2];
+    gate_walk w;
+    double    dz[RUN + 2];
     for (int64_t r = 0; r < tile->rows; r++) {
         double    *state = tile->state + r * PE_HOOK_STATE;
         const seen see   = seen_of(tile, r);

@@ -237,21 +237,21 @@ static void project(double *restrict to, const double *restrict w, const double 
 }
 
 /* How one of the two tables is projected. */
-typedef struct side {
+typedef struct table_weights {
     int projection, bias;
-} side;
+} table_weights;
 
-static side side_of(int table)
+static table_weights weights_of(int table)
 {
-    return table == POS_K ? (side){W_KR, B_KR} : (side){W_QR, B_QR};
+    return table == POS_K ? (table_weights){W_KR, B_KR} : (table_weights){W_QR, B_QR};
 }
 
 /* to = row x of the projected table of head h */
 static void load_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                      double to[])
 {
-    const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
-    const side    s = side_of(table);
+    const int64_t       D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    const table_weights s = weights_of(table);
     if (p->set[PROJECTED].integer) {
         memcpy(to, par[table] + (h * 2 * span + x) * D, (size_t)D * sizeof *to);
         return;
@@ -265,9 +265,9 @@ static void load_row(const pe_problem *p, const double *const par[], int table, 
 static void store_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                       const double drow[], double *const dpar[])
 {
-    const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
-    const side    s      = side_of(table);
-    double       *dtable = dpar[table];
+    const int64_t       D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    const table_weights s      = weights_of(table);
+    double             *dtable = dpar[table];
     if (p->set[PROJECTED].integer) {
         for (int64_t d = 0; dtable && d < D; d++)
             dtable[(h * 2 * span + x) * D + d] += drow[d];

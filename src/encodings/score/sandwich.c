@@ -50,15 +50,15 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
  */
 enum { FINE = 64, RUNS = 16, WAVES = 32 };
 
-typedef struct waves {
+typedef struct wave_sums {
     int64_t count;
     double  k[WAVES][2];
     double  cosines[WAVES][FINE], sines[WAVES][FINE]; /* of the steps */
     double  at_cosine[WAVES][RUNS],
         at_sine[WAVES][RUNS]; /* of the starts; sines with the sign of the formula */
-} waves;
+} wave_sums;
 
-static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_steps)
+static void start_waves(const pe_problem *p, wave_sums *w, int64_t first, int with_steps)
 {
     const int64_t rest = p->set[D_BAR].integer / 2 - first + 1;
     double        steps[FINE];
@@ -76,7 +76,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_s
 }
 
 /* b += the waves at `runs` runs of distances from t0 on. */
-static void add_runs(const pe_problem *p, waves *w, int64_t t0, int64_t runs, double b[])
+static void add_runs(const pe_problem *p, wave_sums *w, int64_t t0, int64_t runs, double b[])
 {
     double at[RUNS];
     for (int64_t r = 0; r < runs; r++)
@@ -91,7 +91,7 @@ static void add_runs(const pe_problem *p, waves *w, int64_t t0, int64_t runs, do
 }
 
 /* The same at n single distances, less than a run: exactly. */
-static void add_each(const pe_problem *p, const waves *w, int64_t t0, int64_t n, double b[])
+static void add_each(const pe_problem *p, const wave_sums *w, int64_t t0, int64_t n, double b[])
 {
     double at[FINE], cosine[FINE], sine[FINE];
     for (int64_t i = 0; i < n; i++)
@@ -103,7 +103,7 @@ static void add_each(const pe_problem *p, const waves *w, int64_t t0, int64_t n,
     }
 }
 
-static void add_waves(const pe_problem *p, waves *w, int64_t t0, int64_t n, double b[])
+static void add_waves(const pe_problem *p, wave_sums *w, int64_t t0, int64_t n, double b[])
 {
     int64_t i = 0;
     while (n - i >= FINE) {
@@ -118,7 +118,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 {
     const int64_t count = p->set[D_BAR].integer / 2;
     const double  ratio = 8 * (double)(h + 1) / (double)p->H;
-    waves         w;
+    wave_sums     w;
     for (int64_t i = 0; i < n; i++)
         b[i] = -(double)count;
     for (int64_t first = 1; first <= count; first += w.count) {

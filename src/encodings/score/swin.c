@@ -64,9 +64,9 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
 /* Some keys of a tile: what each takes from where a query reads the table, and the least and the most of it.
    A pair beyond the window is one that no mask allows: its number is ignored, so that any will do. */
 enum { TOGETHER = 64 };
-typedef struct some_keys {
+typedef struct window_keys {
     int64_t first, count, step[TOGETHER], least, most;
-} some_keys;
+} window_keys;
 
 static int64_t steps(const pe_problem *p, double P)
 {
@@ -74,10 +74,10 @@ static int64_t steps(const pe_problem *p, double P)
     return (pe_index_row(P, columns) * (2 * columns - 1) + pe_index_column(P, columns)) * p->H;
 }
 
-static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
+static window_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
 {
     const int64_t rest = tile->cols - first;
-    some_keys     y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
+    window_keys   y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
     y.least = y.most = steps(p, tile->k_pos[first]);
     for (int64_t c = 0; c < y.count; c++) {
         y.step[c] = steps(p, tile->k_pos[first + c]);
@@ -88,7 +88,7 @@ static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t fir
 }
 
 /* Which numbers of the table query r of the tile has with these keys. */
-static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys,
+static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, const window_keys *keys,
                          int64_t at[])
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1],
@@ -113,7 +113,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     const double *table = par[table_of(par)];
     int64_t       at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
-        const some_keys keys = keys_from(p, tile, first);
+        const window_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
@@ -128,7 +128,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     double *dtable = dpar[table_of(par)];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
-        const some_keys keys = keys_from(p, tile, first);
+        const window_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)

@@ -81,16 +81,16 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
    tables in double; those in float are made by the engine, see frequencies(). */
 enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
-typedef struct waves {
+typedef struct wave_rows {
     int64_t      count; /* channels; those beyond are zero */
     int64_t      at;    /* the distance that c and s are of */
     int          known; /* is there anything yet? */
     pe_frequency frequency[CHANNELS];
     double       c[CHANNELS], s[CHANNELS], step_c[CHANNELS], step_s[CHANNELS];
     double       rows[2][DISTANCES][CHANNELS]; /* sines, cosines */
-} waves;
+} wave_rows;
 
-static void start_waves(const pe_problem *p, waves *w, int64_t first)
+static void start_waves(const pe_problem *p, wave_rows *w, int64_t first)
 {
     const int64_t rest = p->set[D_MODEL].integer / 2 - first;
     memset(w, 0, sizeof *w);
@@ -102,7 +102,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
 }
 
 /* One distance on: all channels, whose number the compiler knows. */
-static void step(waves *w)
+static void step(wave_rows *w)
 {
     for (int k = 0; k < CHANNELS; k++) {
         const double c = w->c[k] * w->step_c[k] - w->s[k] * w->step_s[k];
@@ -112,7 +112,7 @@ static void step(waves *w)
     w->at++;
 }
 
-static void follow(waves *w, int64_t t)
+static void follow(wave_rows *w, int64_t t)
 {
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
     if (!w->known || w->at > t || w->at < start) {
@@ -126,7 +126,7 @@ static void follow(waves *w, int64_t t)
 }
 
 /* The next of n distances from t0 + i on; returns how many. XLNet, which has segments, limits both sides. */
-static int64_t next_rows(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
+static int64_t next_rows(const pe_problem *p, const double *const par[], wave_rows *w, int64_t t0, int64_t i,
                          int64_t n)
 {
     const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES, most = most_of(p),
@@ -144,7 +144,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
                  double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    waves         w;
+    wave_rows     w;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
     for (int64_t k = 0; k < half; k += w.count) {
         start_waves(p, &w, k);
@@ -162,7 +162,7 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
                  const double drows[], double *const dpar[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    waves         w;
+    wave_rows     w;
     for (int64_t k = 0; dpar[WR] && k < half; k += w.count) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
