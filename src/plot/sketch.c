@@ -202,7 +202,7 @@ void pe_sketch_setting(const pe_sketch *s, const char *name, char text[PE_SETTIN
     for (int i = 0; i < s->part->setting_count; i++)
         if (!strcmp(s->part->settings[i].name, name))
             snprintf(text, PE_SETTING_LENGTH, "%s", s->part->settings[i].default_value);
-    for (; *at && *at != ']' && *at != '+'; at += 1 + strcspn(at + 1, "[:, ]+"))
+    for (at = *at == '[' ? at : ""; *at && *at != ']'; at += 1 + strcspn(at + 1, ":, ]"))
         if (strchr("[:, ", *at) && !strncmp(at + 1, name, n) && at[n + 1] == '=')
             snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);
 }
