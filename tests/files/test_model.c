@@ -16,6 +16,7 @@
 #define SMALL \
     "'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 6, 'max_position_embeddings': 64"
 #define LLAMA "{'model_type': 'llama', " SMALL
+#define DEBERTA "{'model_type': 'deberta-v2', 'relative_attention': true, 'pos_att_type': "
 
 enum { LONGEST_LINE = 4096 };
 
@@ -192,6 +193,13 @@ static void what_no_model_could_have_is_refused(void **state)
         {"{'model_type': 'vit', 'image_size': 8}", "is smaller than a patch"},
         {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "leave none for positions"},
         {"{'model_type': 'xlnet', 'attn_type': 'both'}", "bi or uni"},
+        {DEBERTA "3}", "pos_att_type is 3; it must be a list, or words joined by |"},
+        {DEBERTA "[3]}", "pos_att_type has 3; it must hold c2p and p2c"},
+        {DEBERTA "['c2p', 'p2q']}", "pos_att_type has p2q; known are c2p, p2c, p2p"},
+        {DEBERTA "'c2p|c2px'}", "pos_att_type has c2px; known are c2p, p2c, p2p"},
+        {DEBERTA "'c2'}", "pos_att_type has c2; known are c2p, p2c, p2p"},
+        {DEBERTA "'c2p|'}", "pos_att_type has an empty word"},
+        {DEBERTA "['', 'c2p']}", "pos_att_type has an empty word"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

@@ -206,10 +206,13 @@ static const char *terms_of(pe_config *c, int *count)
     for (char *at = words; *at; at++)
         if (*at == '|')
             *at = ' ', *count += 1;
-    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strncmp(at, "c2p", strcspn(at, " ")) && strncmp(at, "p2c", strcspn(at, " ")) &&
-            strncmp(at, "p2p", strcspn(at, " ")))
-            pe_build_refuse(c->m, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
+    for (const char *at = *words ? words : NULL; at; at = strchr(at, ' '), at += at != NULL) {
+        const int n = (int)strcspn(at, " ");
+        if (!n)
+            pe_build_refuse(c->m, "pos_att_type has an empty word; leave it out");
+        else if (!pe_text_is_among("c2p p2c p2p", pe_build_text(c->m, "%.*s", n, at)))
+            pe_build_refuse(c->m, "pos_att_type has %.*s; known are c2p, p2c, p2p", n < 20 ? n : 20, at);
+    }
     return words;
 }
 
