@@ -278,7 +278,7 @@ static int64_t alignment_of(gguf_cursor *c, const pe_gguf *g)
 {
     const pe_gguf_value *v = pe_gguf_find(g, "general.alignment");
     const double         x = v && v->kind == PE_GGUF_NUMBER ? v->number : v ? 0 : 32;
-    if (!(x >= 1 && x <= MOST_ALIGNMENT && ((uint32_t)x & ((uint32_t)x - 1)) == 0)) {
+    if (!(x >= 1 && x <= MOST_ALIGNMENT && x == floor(x) && ((uint32_t)x & ((uint32_t)x - 1)) == 0)) {
         pe_build_refuse(c->model, "general.alignment is not a power of two from 1 to %d", MOST_ALIGNMENT);
         return 1;
     }
