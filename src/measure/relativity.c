@@ -31,7 +31,7 @@ static void every_other(double *to, const double *table, int64_t first, int64_t 
 /* sum |b_i - a_i M|^2 / sum |b_i - mean|^2 over n rows, M [d,d]. */
 static double residual(const double *a, const double *b, const double *M, int64_t n, int64_t d)
 {
-    double unexplained = 0, variance = 0;
+    double unexplained = 0, variance = 0, squares = 0;
     for (int64_t c = 0; c < d; c++) {
         double mean = 0;
         for (int64_t i = 0; i < n; i++)
@@ -42,9 +42,10 @@ static double residual(const double *a, const double *b, const double *M, int64_
                 sum -= a[i * d + m] * M[m * d + c];
             unexplained += sum * sum;
             variance += (b[i * d + c] - mean) * (b[i * d + c] - mean);
+            squares += b[i * d + c] * b[i * d + c];
         }
     }
-    return variance > 0 ? unexplained / variance : NAN;
+    return pe_scores_share(unexplained, variance, squares);
 }
 
 posenc_status pe_relativity_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
@@ -73,7 +74,7 @@ posenc_status pe_relativity_offset_share(double *tau, const double *table, int64
                                          posenc_error *err)
 {
     const int64_t n      = N < MOST_PRODUCTS ? N : MOST_PRODUCTS;
-    double        within = 0, total = 0;
+    double        within = 0, total = 0, squares = 0;
     double       *products = malloc((size_t)(n * n) * sizeof *products);
     if (!products)
         return pe_subject_no_memory(err, "dot products");
@@ -83,10 +84,11 @@ posenc_status pe_relativity_offset_share(double *tau, const double *table, int64
             for (int64_t c = 0; c < d; c++)
                 sum += table[i * d + c] * table[j * d + c];
             products[i * n + j] = sum;
+            squares += sum * sum;
         }
     pe_scores_offset_squares(products, n, 1, &within, &total, NULL);
     free(products);
-    *tau = total > 0 ? within / total : NAN;
+    *tau = pe_scores_share(within, total, squares);
     return POSENC_OK;
 }
 

@@ -108,8 +108,7 @@ typedef struct score_sums {
     double squares; /* of the scores themselves */
 } score_sums;
 
-/* A total that is only round-off of the scores counts as none. */
-static double share(double part, double whole, double squares)
+double pe_scores_share(double part, double whole, double squares)
 {
     return whole > 1e-24 * squares ? part / whole : NAN;
 }
@@ -143,10 +142,10 @@ posenc_status pe_scores_measure(pe_subject *s, pe_findings *to, posenc_error *er
         status = add_draw(s, &r, i, &all, err);
     if (status)
         return status;
-    pe_findings_add(to, PE_SCORES, share(all.within, all.total, all.squares), NAN, "%lld draws",
+    pe_findings_add(to, PE_SCORES, pe_scores_share(all.within, all.total, all.squares), NAN, "%lld draws",
                     (long long)s->sizes.draws);
     if (!s->causal_only)
-        pe_findings_add(to, PE_DIRECTION, share(all.odd, all.odd + all.even, all.squares), NAN, "%lld draws",
-                        (long long)s->sizes.draws);
+        pe_findings_add(to, PE_DIRECTION, pe_scores_share(all.odd, all.odd + all.even, all.squares), NAN,
+                        "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

@@ -76,6 +76,10 @@ void   pe_subject_sample_add(pe_sample *m, double x);
 double pe_subject_sample_mean(const pe_sample *m);   /* NaN of none */
 double pe_subject_sample_spread(const pe_sample *m); /* of a sample; NaN of fewer than two */
 
+/* part / whole, sums of squares about means. NaN where the whole is only round-off of the numbers themselves,
+   whose squares sum to `squares`. */
+double pe_scores_share(double part, double whole, double squares);
+
 /* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular
    values below cut * the largest count as 0. Can fail only with MEMORY. */
 posenc_status pe_least_squares_fit(double *X, const double *A, const double *B, int64_t m, int64_t n,
