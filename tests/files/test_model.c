@@ -15,8 +15,14 @@
 
 #define SMALL \
     "'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 6, 'max_position_embeddings': 64"
-#define LLAMA "{'model_type': 'llama', " SMALL
-#define DEBERTA "{'model_type': 'deberta-v2', 'relative_attention': true, 'pos_att_type': "
+#define LLAMA    "{'model_type': 'llama', " SMALL
+#define GEMMA3   "{'model_type': 'gemma3_text', " SMALL
+#define QWEN2_VL "{'model_type': 'qwen2_vl', " SMALL ", 'rope_scaling': {'type': 'mrope', 'mrope_section': "
+#define DEBERTA  "{'model_type': 'deberta-v2', 'relative_attention': true, 'pos_att_type': "
+/* Of a type that is not in the table, and without the sizes that a type would bring. */
+#define NOVEL                                                                                       \
+    "{'model_type': 'novel', 'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 2, " \
+    "'rope_theta': 1e4"
 
 enum { LONGEST_LINE = 4096 };
 
@@ -193,6 +199,60 @@ static void what_no_model_could_have_is_refused(void **state)
         {"{'model_type': 'vit', 'image_size': 8}", "is smaller than a patch"},
         {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "leave none for positions"},
         {"{'model_type': 'xlnet', 'attn_type': 'both'}", "bi or uni"},
+        {"{'model_type': 'llama', 'model_type': 'phi'}", "not valid JSON"},
+        {"{'model_type': 'novel', 'hidden_size': 64, 'num_attention_heads': 4, 'rope_theta': 1e4}",
+         "num_hidden_layers is missing"},
+        {NOVEL ", 'rope_scaling': {'type': 'dynamic', 'factor': 2}}", "the schedule dynamic needs it"},
+        {NOVEL ", 'rope_scaling': {'type': 'yarn', 'factor': 2}}", "the schedule yarn needs one of them"},
+        {LLAMA ", 'rope_scaling': {'rope_type': 3}}", "rope_type is 3; it must be a string"},
+        {LLAMA ", 'rope_scaling': {'type': 'linear', 'factor': '2'}}",
+         "factor is \"2\"; it must be a number"},
+        {LLAMA ", 'rope_scaling': {'type': 'linear', 'factor': 0}}", "factor is 0"},
+        {LLAMA ", 'rope_scaling': {'type': 'yarn', 'factor': 2, 'beta_fast': -1}}", "beta_fast is -1"},
+        {LLAMA ", 'rope_scaling': {'type': 'yarn', 'factor': 2, 'beta_slow': -1}}", "beta_slow is -1"},
+        {LLAMA ", 'rope_scaling': {'type': 'yarn', 'factor': 2, 'truncate': 'no'}}",
+         "truncate is \"no\"; it must be true or false"},
+        {LLAMA ", 'rope_scaling': {'type': 'llama3', 'factor': 8, 'low_freq_factor': 0, "
+               "'high_freq_factor': 4}}",
+         "low_freq_factor is 0 and high_freq_factor 4; both must be above 0"},
+        {LLAMA ", 'rope_scaling': {'type': 'longrope', 'short_factor': 1, 'long_factor': [1]}}",
+         "short_factor is 1; it must be a list"},
+        {LLAMA ", 'rope_parameters': {'full_attention': {'rope_theta': 1e4}}}",
+         "which the type llama does not take"},
+        {NOVEL ", 'rope_parameters': {'full_attention': {'rope_theta': 1e4}}}",
+         "which the type (not in the table) does not take"},
+        {GEMMA3 ", 'rope_parameters': {'full_attention': 3, 'sliding_attention': {}}}",
+         "rope_parameters.full_attention is 3; it must be an object"},
+        {"{'model_type': 'hunyuan_v1_dense', " SMALL ", 'rope_scaling': {'type': 'dynamic', 'alpha': -1}}",
+         "alpha is -1; it must be above 0"},
+        {GEMMA3 ", 'layer_types': 'full_attention'}", "layer_types is \"full_attention\"; it must be a list"},
+        {GEMMA3 ", 'layer_types': ['full_attention']}",
+         "layer_types has 1 entries but the model has 6 layers; there must be one for each"},
+        {GEMMA3 ", 'sliding_window_pattern': 'LGL'}", "it must be a number, or letters like LLLG"},
+        {GEMMA3 ", 'sliding_window_pattern': ''}", "it must be a number, or letters like LLLG"},
+        {GEMMA3 ", 'sliding_window_pattern': 0}", "it must be a whole number from 1"},
+        {GEMMA3 ", 'query_pre_attn_scalar': 0}", "query_pre_attn_scalar is 0; it must be above 0"},
+        {"{'model_type': 'smollm3', " SMALL ", 'no_rope_layers': [1,1,1,'no',1,1]}",
+         "no_rope_layers has \"no\"; it must hold 1 (rotate) and 0"},
+        {"{'model_type': 'deepseek_v4', 'num_hidden_layers': 2, 'compress_ratios': [4, 0.5]}",
+         "compress_ratios has 0.5; it must hold whole numbers"},
+        {"{'model_type': 'deepseek_v4', 'num_hidden_layers': 2, 'compress_ratios': [4]}",
+         "compress_ratios has 1 entries but the model has 2 layers"},
+        {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 0}", "above 0 and at most 1"},
+        {"{'model_type': 'phi', " SMALL ", 'rope_parameters': {'partial_rotary_factor': -0.5}}",
+         "above 0 and at most 1"},
+        {QWEN2_VL "[2, 2]}}", "mrope_section has 2 numbers; it must have 3: time, height, width"},
+        {QWEN2_VL "[4, 4.5, 0]}}", "mrope_section has 4.5; it must hold numbers of pairs"},
+        {QWEN2_VL "[9, -1, 0]}}", "mrope_section has -1; it must hold numbers of pairs"},
+        {QWEN2_VL "8}}", "mrope_section is 8; it must be a list"},
+        {"{'model_type': 'gpt2', 'n_positions': 1073741825}", "a table of at most 1073741824 rows"},
+        {"{'model_type': 'gpt2', 'n_positions': 0}", "n_positions is 0; it must be a whole number from 1"},
+        {"{'model_type': 'vit', 'image_size': [224]}", "it must be a number or two, [height, width]"},
+        {"{'model_type': 'vit', 'image_size': [224, 224, 3]}", "it must be a number or two, [height, width]"},
+        {"{'model_type': 'vit', 'patch_size': [16, 0]}", "it must be a number or two, [height, width]"},
+        {"{'model_type': 'vit', 'image_size': [224, 15]}", "image_size 224x15 is smaller than a patch"},
+        {"{'model_type': 't5', 'relative_attention_num_buckets': 1}", "num_buckets is 1"},
+        {"{'model_type': 'bloom', 'n_head': 0}", "n_head is 0"},
         {DEBERTA "3}", "pos_att_type is 3; it must be a list, or words joined by |"},
         {DEBERTA "[3]}", "pos_att_type has 3; it must hold c2p and p2c"},
         {DEBERTA "['c2p', 'p2q']}", "pos_att_type has p2q; known are c2p, p2c, p2p"},

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Words, lists of words and reals as text. */
+#include "files/arrays/text.h"
+
+#include <math.h>
+#include <posenc/registry.h>
+
+#include "scratch.h"
+
+static void a_word_is_among_words_only_as_a_whole(void **state)
+{
+    static const struct {
+        const char *list, *word;
+        int         wanted;
+    } rows[] = {{"c2p p2c p2p", "c2p", 1},
+                {"c2p p2c p2p", "p2c", 1},
+                {"c2p p2c p2p", "p2p", 1},
+                {"c2p p2c p2p", "p2", 0},
+                {"c2p p2c p2p", "2p", 0},
+                {"c2p p2c p2p", "c2p p2c", 0},
+                {"aa a", "a", 1},
+                {"xa ax a", "a", 1},
+                {"aaa", "a", 0},
+                {"a", "a", 1},
+                {"a", "", 0},
+                {"", "a", 0},
+                {"", "", 0},
+                {NULL, "a", 0},
+                {"a", NULL, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (pe_text_is_among(rows[i].list, rows[i].word) != rows[i].wanted)
+            fail_msg("is \"%s\" among \"%s\"?", rows[i].word, rows[i].list);
+}
+
+static void a_text_is_and_ends_as_it_says(void **state)
+{
+    (void)state;
+    assert_true(pe_text_is("rope", "rope"));
+    assert_false(pe_text_is("rope", "rop"));
+    assert_false(pe_text_is(NULL, "rope"));
+    assert_true(pe_text_ends_with("a.npz", ".npz"));
+    assert_true(pe_text_ends_with(".npz", ".npz"));
+    assert_true(pe_text_ends_with("a", ""));
+    assert_false(pe_text_ends_with("npz", ".npz"));
+    assert_false(pe_text_ends_with("a.npz.part", ".npz"));
+}
+
+static void a_real_is_as_short_as_reads_back(void **state)
+{
+    static const struct {
+        double      x;
+        const char *text;
+    } rows[] = {{0.1, "0.1"},
+                {10000, "10000"},
+                {-0.5, "-0.5"},
+                {1e300, "1e+300"},
+                {0, "0"},
+                {0.1 + 0.2, "0.30000000000000004"},
+                {1.0 / 3, "0.3333333333333333"}};
+    char text[PE_TEXT_REAL];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(pe_text_real(text, rows[i].x), rows[i].text);
+    for (uint64_t i = 0; i < 2000; i++) {
+        const double x = ldexp(posenc_random_uniform(4, "real", i) - 0.5, (int)(i % 2000) - 1000);
+        assert_true(strtod(pe_text_real(text, x), NULL) == x);
+        assert_true(strlen(text) < PE_TEXT_REAL - 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_word_is_among_words_only_as_a_whole),
+        cmocka_unit_test(a_text_is_and_ends_as_it_says),
+        cmocka_unit_test(a_real_is_as_short_as_reads_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
