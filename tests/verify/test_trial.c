@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tolerances of the reference cases, number by number. */
+/* The tolerances of the reference cases, number by number, and what a trial finds and tells. */
 #include "verify/trial.h"
 
 #include <math.h>
@@ -108,6 +108,165 @@ static void a_row_is_the_last_axis_and_one_number_is_a_row(void **state)
     assert_true(near(pe_trial_measure(&one[0], &one[1], &a).worst, 5));
 }
 
+static void an_array_without_elements_has_no_error(void **state)
+{
+    const int64_t       empty[2] = {3, 0};
+    const pe_allowance  a        = {PE_CASE_OUTPUT, 1, 0, NULL, 0};
+    const posenc_tensor t        = posenc_tensor_contiguous((double[]){0}, POSENC_DTYPE_F64, 2, empty);
+    (void)state;
+    assert_true(pe_trial_measure(&t, &t, &a).worst == 0);
+}
+
+static void rows_may_each_have_an_angle(void **state)
+{
+    const double       angles[2] = {0, 1e-9};
+    const pe_allowance a         = {PE_CASE_OUTPUT, 0, 0, angles, 0};
+    double             got[6], ref[6];
+    (void)state;
+    memcpy(got, want, sizeof got);
+    memcpy(ref, want, sizeof ref);
+    const posenc_tensor x = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 2, shape);
+    const posenc_tensor y = posenc_tensor_contiguous(ref, POSENC_DTYPE_F64, 2, shape);
+    got[4] += 1e-9; /* of the second row */
+    assert_true(near(pe_trial_measure(&x, &y, &a).worst, 1));
+    got[4] = want[4];
+    got[2] += 1e-9; /* of the first */
+    assert_true(near(pe_trial_measure(&x, &y, &a).worst, 1000));
+}
+
+/* A gradient that is 0 in truth: the reference holds its own round-off, and other gradients give the scale.
+ */
+static void a_gradient_of_zero_is_measured_by_the_others(void **state)
+{
+    double              got[6] = {2e-6}, ref[6] = {1e-13, -1e-13};
+    const posenc_tensor x = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 2, shape);
+    const posenc_tensor y = posenc_tensor_contiguous(ref, POSENC_DTYPE_F64, 2, shape);
+    (void)state;
+    assert_true(pe_trial_measure(&x, &y, &(pe_allowance){PE_CASE_GRADIENT, 1, 0, NULL, 1}).worst < 0.2);
+    assert_true(pe_trial_measure(&x, &y, &(pe_allowance){PE_CASE_GRADIENT, 1, 0, NULL, 1e-3}).worst > 50);
+    assert_true(pe_trial_measure(&x, &y, &(pe_allowance){PE_CASE_OUTPUT, 1, 0, NULL, 1}).worst > 1e3);
+}
+
+static void the_largest_leaves_out_what_is_not_finite(void **state)
+{
+    double              x[4] = {-3, (double)NAN, (double)INFINITY, 2};
+    const int64_t       n    = 4;
+    const posenc_tensor t    = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 1, &n);
+    (void)state;
+    assert_true(pe_trial_largest(&t) == 3);
+}
+
+/* ---------------------------------------------------------------- the trial ----------------- */
+
+static void a_setting_of_a_case_is_found_by_its_whole_name(void **state)
+{
+    posenc_case c = {.settings = (char *)(uintptr_t) "rebase=7 base=500 form=a:b last=x"};
+    (void)state;
+    assert_int_equal(strncmp(pe_trial_setting(&c, "base"), "500 ", 4), 0);
+    assert_int_equal(strncmp(pe_trial_setting(&c, "form"), "a:b ", 4), 0);
+    assert_string_equal(pe_trial_setting(&c, "last"), "x");
+    assert_null(pe_trial_setting(&c, "bas"));
+    assert_null(pe_trial_setting(&c, "x"));
+    c.settings = (char *)(uintptr_t) "";
+    assert_null(pe_trial_setting(&c, "base"));
+}
+
+/* A trial of a file with these arrays of shape [2,3]. */
+static pe_trial trial_of(posenc_arrays *file, pe_case_result *result, const char *const *names)
+{
+    pe_trial t = {.p = pe_calc_new("case.npz"), .result = result};
+    *result    = (pe_case_result){0};
+    for (; *names; names++)
+        memcpy(posenc_arrays_add(file, *names, POSENC_DTYPE_F64, 2, shape)->data, want, sizeof want);
+    t.p.file = *file; /* the trial frees it */
+    t.p.used = pe_calc_block(&t.p, (size_t)file->count);
+    return t;
+}
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void what_a_case_lacks_is_named(void **state)
+{
+    posenc_arrays  file = {0};
+    pe_case_result r;
+    pe_trial       t = trial_of(&file, &r, NAMES("in_q", "in_k"));
+    (void)state;
+    assert_true(pe_trial_need(&t, NAMES("in_q", "in_k")));
+    assert_true(pe_trial_has(&t, "in_q") && !pe_trial_has(&t, "in_v"));
+    assert_null(pe_trial_find(&t, "in_v"));
+    assert_non_null(pe_trial_find(&t, "in_k"));
+    assert_true(!t.p.used[0] && t.p.used[1]); /* to look is not to use */
+    assert_false(pe_trial_need(&t, NAMES("in_q", "in_v", "in_x")));
+    assert_string_equal(t.p.sentence, "it has no array in_v, which a case of this form needs");
+    pe_calc_free(&t.p);
+}
+
+static void the_worst_of_all_arrays_stays_and_is_told_with_its_element(void **state)
+{
+    posenc_arrays  file = {0};
+    pe_case_result r;
+    pe_trial       t = trial_of(&file, &r, NAMES("out_a", "out_b", "out_c"));
+    double         got[6];
+    (void)state;
+    const int64_t       more[3] = {1, 2, 3};
+    const posenc_tensor x       = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 3, more);
+    memcpy(got, want, sizeof got);
+    pe_trial_compare(&t, PE_CASE_OUTPUT, "out_a", &x, 0);
+    assert_true(r.compared == 1 && r.worst == 0 && !r.problem[0]);
+    got[4] += 5e-12;
+    pe_trial_compare(&t, PE_CASE_OUTPUT, "out_b", &x, 0);
+    assert_true(near(r.worst, 5));
+    assert_string_equal(r.array, "out_b");
+    assert_int_equal(strncmp(r.problem, "out_b[1,1] is 0.002000000005", 28), 0);
+    got[4] = want[4] + 2e-12;
+    pe_trial_compare(&t, PE_CASE_OUTPUT, "out_c", &x, 0); /* wrong too, but less so */
+    pe_trial_compare(&t, PE_CASE_OUTPUT, "out_d", &x, 0); /* the file has none: not compared */
+    assert_int_equal(r.compared, 3);
+    assert_string_equal(r.array, "out_b");
+    assert_false(pe_calc_failed(&t.p));
+    pe_calc_free(&t.p);
+}
+
+static void another_shape_is_a_failure_and_no_comparison(void **state)
+{
+    posenc_arrays       file = {0};
+    pe_case_result      r;
+    pe_trial            t       = trial_of(&file, &r, NAMES("out_a"));
+    double              got[6]  = {0};
+    const int64_t       flip[2] = {3, 2};
+    const posenc_tensor x       = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 2, flip);
+    (void)state;
+    pe_trial_compare(&t, PE_CASE_OUTPUT, "out_a", &x, 0);
+    assert_int_equal(r.compared, 0);
+    assert_string_equal(t.p.sentence, "out_a has the shape [2,3] but the encoding gives [3,2]");
+    pe_calc_free(&t.p);
+}
+
+/* [2,6] against real and imaginary parts [2,3]. */
+static void a_whole_is_compared_with_both_of_its_parts(void **state)
+{
+    static const char *const parts[2] = {"out_re", "out_im"};
+    posenc_arrays            file     = {0};
+    pe_case_result           r;
+    pe_trial                 t = trial_of(&file, &r, NAMES("out_re", "out_im"));
+    double                   got[12];
+    const int64_t            wide[2] = {2, 6};
+    const posenc_tensor      x       = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 2, wide),
+                        narrow       = posenc_tensor_contiguous(got, POSENC_DTYPE_F64, 2, shape);
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        got[i] = want[i / 6 * 3 + i % 3];
+    pe_trial_compare_parts(&t, PE_CASE_OUTPUT, parts, &x, 0);
+    assert_true(r.compared == 2 && r.worst == 0);
+    got[9] += 3e-12; /* row 1, imaginary part of number 0 */
+    pe_trial_compare_parts(&t, PE_CASE_OUTPUT, parts, &x, 0);
+    assert_string_equal(r.array, "out_im");
+    assert_int_equal(strncmp(r.problem, "out_im[1,0] is ", 15), 0);
+    pe_trial_compare_parts(&t, PE_CASE_OUTPUT, parts, &narrow, 0);
+    assert_string_equal(t.p.sentence, "out_re is not half as large as what the encoding gives");
+    pe_calc_free(&t.p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +277,15 @@ int main(void)
         cmocka_unit_test(an_angle_allows_more_where_its_row_is_larger),
         cmocka_unit_test(what_is_no_number_fails),
         cmocka_unit_test(a_row_is_the_last_axis_and_one_number_is_a_row),
+        cmocka_unit_test(an_array_without_elements_has_no_error),
+        cmocka_unit_test(rows_may_each_have_an_angle),
+        cmocka_unit_test(a_gradient_of_zero_is_measured_by_the_others),
+        cmocka_unit_test(the_largest_leaves_out_what_is_not_finite),
+        cmocka_unit_test(a_setting_of_a_case_is_found_by_its_whole_name),
+        cmocka_unit_test(what_a_case_lacks_is_named),
+        cmocka_unit_test(the_worst_of_all_arrays_stays_and_is_told_with_its_element),
+        cmocka_unit_test(another_shape_is_a_failure_and_no_comparison),
+        cmocka_unit_test(a_whole_is_compared_with_both_of_its_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
