@@ -180,11 +180,17 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
-static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+/* Where queries and keys are, and which distances they span; whether the encoding can do with them. */
+static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
+                                    posenc_error *err)
 {
     const pe_problem *p = &a->sizes;
     const int         N = posenc_rotary_coordinates(plan);
     posenc_status     status;
+    a->q_pos         = pe_positions_with_defaults(&in->q_pos);
+    a->k_pos         = pe_positions_with_defaults(&in->k_pos);
+    a->q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
+    a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, p->Lk, N, err)) ||
         (status = count_tokens(plan, a, err)))
@@ -231,16 +237,12 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
     a->q                       = in->q;
     a->k                       = in->k;
     a->v                       = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos                   = pe_positions_with_defaults(&in->q_pos);
-    a->k_pos                   = pe_positions_with_defaults(&in->k_pos);
-    a->q_coordinates           = pe_rotary_read_positions(plan, &in->q_pos);
-    a->k_coordinates           = pe_rotary_read_positions(plan, &in->k_pos);
     a->key_allowed             = in->key_allowed;
     a->allowed                 = in->allowed;
     a->q_segments              = in->q_segments;
     a->k_segments              = in->k_segments;
     const posenc_status status = check_in(plan, in, a, needs_v, err);
-    return status ? status : find_distances(plan, a, err);
+    return status ? status : find_distances(plan, in, a, err);
 }
 
 static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
@@ -445,17 +447,13 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     posenc_status status = open_run(&a, plan, in, bias, "bias", err);
     if (status)
         return status;
-    a.mask          = POSENC_MASK_NONE;
-    a.unmasked      = 1;
-    a.sizes.B       = 1;
-    a.sizes.Lq      = bias->shape[1];
-    a.sizes.Lk      = bias->shape[2];
-    a.q_pos         = pe_positions_with_defaults(&in->q_pos);
-    a.k_pos         = pe_positions_with_defaults(&in->k_pos);
-    a.q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
-    a.k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
-    status          = check_bias(plan, bias, err);
+    a.mask     = POSENC_MASK_NONE;
+    a.unmasked = 1;
+    a.sizes.B  = 1;
+    a.sizes.Lq = bias->shape[1];
+    a.sizes.Lk = bias->shape[2];
+    status     = check_bias(plan, bias, err);
     if (!status)
-        status = find_distances(plan, &a, err);
+        status = find_distances(plan, in, &a, err);
     return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
 }
