@@ -13,6 +13,7 @@
 #include "train/run/run.h"
 
 #include "base/status.h"
+#include "base/tensor.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -33,17 +34,9 @@ void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype
                        .tensor = posenc_tensor_contiguous(data, dtype, columns ? 2 : 1, shape)};
 }
 
-int64_t pe_run_file_elements(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int32_t a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
 size_t pe_run_file_bytes(const posenc_array *a)
 {
-    return (size_t)pe_run_file_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
+    return (size_t)pe_tensor_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
 }
 
 static int add_array(posenc_arrays *set, const char *prefix, const posenc_array *a)
