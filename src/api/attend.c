@@ -305,15 +305,15 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bi
 /* ---- execution ---- */
 
 /* Growth is a matter of pairs, not of rows: rows are rotated without it. */
-static void set_turn(pe_attention *a, const pe_run_rotation *turn)
+static void set_rotation(pe_attention *a, const pe_run_rotation *rotation)
 {
-    a->rotary      = turn->queries;
-    a->rotary_keys = turn->keys;
-    a->grown       = turn->queries && turn->queries->growth ? turn->queries : NULL;
+    a->rotary      = rotation->queries;
+    a->rotary_keys = rotation->keys;
+    a->grown       = rotation->queries && rotation->queries->growth ? rotation->queries : NULL;
     if (!a->grown)
         return;
-    a->plain[0]        = *turn->queries;
-    a->plain[1]        = *turn->keys;
+    a->plain[0]        = *rotation->queries;
+    a->plain[1]        = *rotation->keys;
     a->plain[0].growth = a->plain[1].growth = NULL;
     a->rotary                               = &a->plain[0];
     a->rotary_keys                          = &a->plain[1];
@@ -323,12 +323,12 @@ static void set_turn(pe_attention *a, const pe_run_rotation *turn)
 enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT };
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
-static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *turn, const posenc_plan *plan,
+static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
                  const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
 {
     pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
-    pe_rotary_make(turn, plan, numbers, length, arena);
-    set_turn(a, turn);
+    pe_rotary_make(rotation, plan, numbers, length, arena);
+    set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
     a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
 }
@@ -343,8 +343,8 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         if (plan->options.executor == (reference ? POSENC_EXECUTOR_TILED : POSENC_EXECUTOR_REFERENCE) &&
             run != POSENC_RUN_SCORES)
             continue;
-        pe_run_rotation turn;
-        load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
+        pe_run_rotation rotation;
+        load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
         if (run == POSENC_RUN_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
         pe_attend_lay_out(&a, run, reference, &arena);
@@ -370,15 +370,15 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
     const char     *who   = run == PE_ATTEND_BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
     pe_arena        arena = {workspace, 0};
     pe_numbers      numbers;
-    pe_run_rotation turn;
+    pe_run_rotation rotation;
     posenc_status   status;
     if ((status = pe_numbers_check(plan, PLACES, in->params, dparams, who, err)) ||
         (status = pe_numbers_check_workspace(workspace, who, err)))
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &turn, plan, in->params, dparams, length, &arena);
-    if ((status = pe_rotary_check(&turn, plan, who, err)))
+    load(a, &numbers, &rotation, plan, in->params, dparams, length, &arena);
+    if ((status = pe_rotary_check(&rotation, plan, who, err)))
         return status;
     pe_arena free_memory = arena;
     pe_attend_run(a, run, uses_reference(plan, a), S, &arena);

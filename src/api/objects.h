@@ -157,7 +157,7 @@ double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena);
 typedef struct pe_rotated_side {
     const posenc_tensor    *x, *dx;
     const posenc_positions *pos;
-    const pe_rotary        *turn;
+    const pe_rotary        *rotation;
 } pe_rotated_side;
 
 /* Gradients of the rotary part's parameters from both sides, which were rotated with `sign`, into n->dpar;
