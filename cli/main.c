@@ -70,6 +70,6 @@ int main(int argc, char **argv)
     /* A parent may have told us to ignore it; `posenc list | head -1` shall end quietly all the same. */
     signal(SIGPIPE, SIG_DFL);
     if (cli_remember_call(argc, argv))
-        return cli_failed("there is no memory for the arguments");
+        return cli_failed("not enough memory for the arguments");
     return cli_finish(run(argc, argv));
 }

@@ -175,7 +175,7 @@ static int choose(const bench_job *j, const pe_bench_case *cases, int count)
         return refuse_goal(stranger, length, cases, count);
     pe_bench_row *rows = calloc((size_t)count, sizeof *rows);
     if (!rows)
-        return cli_failed("bench: there is no memory for %d rows", count);
+        return cli_failed("bench: not enough memory for %d rows", count);
     for (int i = 0; i < count; i++)
         if (pe_bench_is_wanted(j->goals, cases[i].goal))
             rows[chosen++].what = &cases[i];

@@ -39,7 +39,7 @@ static const struct plot_kind {
     int64_t     length, longest, dim;
     const char *takes;
 } kinds[] = {
-    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
+    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows binary-counter"},
     {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
     {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
     {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
@@ -62,7 +62,7 @@ typedef struct plot_request {
     int64_t                 length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_places              places;                                              /* --grid */
     cli_numbers             chosen, bases;
-    int                     theta, beside; /* which word */
+    int                     theta; /* which word */
 } plot_request;
 
 static const cli_option options[] = {
@@ -93,8 +93,7 @@ static const cli_option options[] = {
      0, WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
-    {0, "beside", "binary", "draw the binary counter of the same positions next to it (heatmap)", CLI_WORD,
-     offsetof(plot_request, beside), .words = "binary"},
+    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap)"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(plot_request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both",
@@ -155,8 +154,8 @@ static int check_options(const cli_args *args, plot_request *r)
     if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
         return cli_usage("plot: --prefix-rows is the number of rows of a --table before its --grid; give "
                          "both of these, or leave it out");
-    if (cli_value(args, "grid") && cli_value(args, "beside"))
-        return cli_usage("plot: --beside binary needs positions on a line; leave out --grid");
+    if (cli_value(args, "grid") && cli_value(args, "binary-counter"))
+        return cli_usage("plot: --binary-counter needs positions on a line; leave out --grid");
     return CLI_DONE;
 }
 
@@ -235,8 +234,8 @@ static int read_choices(const cli_args *args, plot_request *r)
     static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
                      worth[]  = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
     const char *content = cli_value(args, "content"), *text = content;
-    r->data.beside_binary = cli_value(args, "beside") != NULL;
-    r->data.thetas        = cli_value(args, "theta") ? thetas[r->theta] : 0;
+    r->data.binary_counter = cli_value(args, "binary-counter") != NULL;
+    r->data.thetas         = cli_value(args, "theta") ? thetas[r->theta] : 0;
     while (text && *text) { /* words joined by : or , */
         char      word[16];
         const int n = (int)strcspn(text, ":,");

@@ -105,7 +105,7 @@ int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
     add_rows(&t, cli_common_options);
     args->given = calloc((size_t)argc + 1, sizeof *args->given);
     if (!args->given)
-        return cli_failed("there is no memory for the arguments");
+        return cli_failed("not enough memory for the arguments");
 
     opterr = 0;
     while ((code = getopt_long(argc, argv, t.letters, t.longs, &at)) != -1) {

@@ -37,7 +37,7 @@ void pe_calc_refuse_memory(pe_calc *p, const char *what)
 {
     if (pe_calc_failed(p))
         return;
-    pe_calc_refuse(p, "there is no memory for %s", what);
+    pe_calc_refuse(p, "not enough memory for %s", what);
     p->err.status = POSENC_ERROR_MEMORY;
 }
 

@@ -54,7 +54,7 @@ static inline int pe_calc_failed(const pe_calc *p)
 
 /* Stores one sentence, to which the path is put, unless there is one. */
 void pe_calc_refuse(pe_calc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void pe_calc_refuse_memory(pe_calc *p, const char *what); /* "there is no memory for WHAT" */
+void pe_calc_refuse_memory(pe_calc *p, const char *what); /* "not enough memory for WHAT" */
 
 /* ---------------------------------------------------------------- arrays -------------------- */
 

@@ -161,7 +161,7 @@ static posenc_status measure_spec(double *values, int first, posenc_error *err)
     pe_findings     *f    = calloc(1, sizeof *f);
     posenc_encoding *e    = NULL;
     if (!f)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for properties");
     posenc_status status = pe_survey_encoding(&e, spec, NULL, err);
     if (!status)
         status = pe_survey_run(e, &survey, f, err);
@@ -225,7 +225,7 @@ posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
     free(c->properties);
     c->properties = malloc(ROWS * sizeof *c->properties);
     if (!c->properties)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for properties");
     return measure_properties(c->properties, err);
 }
 

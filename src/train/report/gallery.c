@@ -321,11 +321,12 @@ static posenc_status add_pictures(pe_gallery *g, const pe_compare *c, int index,
 
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err)
 {
-    *g                   = (pe_gallery){0};
-    g->items             = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
-    posenc_status status = g->items && add_lines(g, c)
-                               ? POSENC_OK
-                               : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the pictures");
+    *g       = (pe_gallery){0};
+    g->items = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
+    posenc_status status =
+        g->items && add_lines(g, c)
+            ? POSENC_OK
+            : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the pictures");
     for (int i = 0; i < c->order_count && !status; i++)
         if (!c->outcomes[c->order[PE_AT_L][i]].diverged)
             status = add_pictures(g, c, c->order[PE_AT_L][i], err);

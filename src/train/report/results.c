@@ -450,7 +450,8 @@ static char *path_in(output *o, const char *name, const char *ending)
     snprintf(whole, sizeof whole, "%s%s", name, ending);
     char *path = o->status ? NULL : pe_directory_join(o->d->temporary, "/", whole);
     if (!path && !o->status)
-        o->status = pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: no memory to write %s%s", name, ending);
+        o->status =
+            pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: not enough memory to write %s%s", name, ending);
     return path;
 }
 

@@ -69,7 +69,7 @@ posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_e
     posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_ERROR_MEMORY;
     posenc_arrays_free(&set);
     if (!enough)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "%.120s: no memory to save a run", path);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "%.120s: not enough memory to save a run", path);
     if (status)
         return pe_fail(
             err, status,

@@ -52,7 +52,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     if (c->task)
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     if (!at || (c->task ? !result->right : !result->params))
-        return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses of %lld windows",
+        return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses of %lld windows",
                        (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
         at[i] = NAN;

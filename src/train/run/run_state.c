@@ -92,7 +92,7 @@ posenc_status pe_run_state_create(pe_run_state *w, const pe_run_config *c, posen
     if (status)
         return status;
     if (!allocate(w, c))
-        return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for a batch of %lld windows",
+        return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for a batch of %lld windows",
                        (long long)c->batch);
     return POSENC_OK;
 }
