@@ -11,7 +11,7 @@
  *               are written elsewhere do not.) Hidden bytes are measured at five lengths: a staircase, which
  *               nothing smooths.
  * By length     the means of the table, each at the end of its range. The band is the paired interval of the
- *               difference to the encoding that is best at L: where two bands do not touch in that sense is
+ *               difference from the encoding that is best at L: where two bands do not touch in that sense is
  *               what the ranks say. The interval of a loss by itself is some ten times as wide, as texts
  *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.

@@ -150,7 +150,7 @@ static void add_text(json_t *json, const pe_run_config *c)
                                   (json_int_t)t->train_size, "fingerprint",
                                   json_sprintf("%016" PRIx64, print)));
     if (c->followup)
-        json_object_set_new(json, "sequel", json_string(c->followup->name));
+        json_object_set_new(json, "followup", json_string(c->followup->name));
 }
 
 static void add_task(json_t *json, const pe_run_config *c)

@@ -80,7 +80,7 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     if (per_layer)
         pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, c->layers, per_layer);
     if (c->followup)
-        pe_run_file_list(k, "sequel", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
+        pe_run_file_list(k, "followup", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
 }
 
 static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
