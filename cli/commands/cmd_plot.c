@@ -7,7 +7,7 @@
  * a list of those there are, never ignored. Nothing is trained here: an encoding that learns is shown as it
  * is initialised, and the title says so.
  */
-#include "cli/commands/places.h"
+#include "cli/commands/rows.h"
 #include "cli/commands/subject.h"
 #include "plot/plot.h"
 
@@ -60,7 +60,7 @@ typedef struct plot_request {
     pe_offer                offer;
     pe_picture_data         data;
     int64_t                 length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
-    cli_places              places;                                              /* --grid */
+    cli_rows                wanted;                                              /* --grid */
     cli_numbers             chosen, bases;
     int                     theta; /* which word */
 } plot_request;
@@ -189,25 +189,25 @@ static int read_grid(const cli_args *args, plot_request *r)
 {
     const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
     const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
-    r->places           = (cli_places){.command = "plot"};
+    r->wanted           = (cli_rows){.command = "plot"};
     if (is_flat) {
         const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
         cli_numbers      grid = {0};
         if (cli_read_as(args, &row, &grid) < 0)
             return CLI_USAGE;
-        r->places.axes = grid.count;
-        r->rows = r->places.grid[0] = grid.whole[0];
-        r->cols = r->places.grid[1] = grid.whole[1];
+        r->wanted.axes = grid.count;
+        r->rows = r->wanted.grid[0] = grid.whole[0];
+        r->cols = r->wanted.grid[1] = grid.whole[1];
         return CLI_DONE;
     }
-    if (cli_places_read_grid(&r->places, text))
+    if (cli_rows_read_grid(&r->wanted, text))
         return CLI_USAGE;
     r->rows = 1;
-    for (int a = 0; a < r->places.axes - 1; a++)
-        r->rows *= r->places.grid[a];
-    r->cols       = r->places.grid[r->places.axes - 1];
-    r->data.sizes = r->places.grid;
-    r->data.axes  = r->places.axes;
+    for (int a = 0; a < r->wanted.axes - 1; a++)
+        r->rows *= r->wanted.grid[a];
+    r->cols       = r->wanted.grid[r->wanted.axes - 1];
+    r->data.sizes = r->wanted.grid;
+    r->data.axes  = r->wanted.axes;
     return r->rows * r->cols <= MOST_GRID
                ? CLI_DONE
                : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
@@ -320,9 +320,9 @@ static int set_grid(const cli_args *args, plot_request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
     const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_INPUT);
-    if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
+    if (r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, other))
         return CLI_USAGE;
-    cli_places_lists(&r->places, r->subject.p.e, grid);
+    cli_rows_lists(&r->wanted, r->subject.p.e, grid);
     return part && grid[0] ? cli_subject_encoding(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
@@ -338,7 +338,7 @@ static int fit_grid(const cli_args *args, plot_request *r)
             posenc_encoding_spec(r->subject.p.e));
     r->rows   = GRID_ROWS;
     r->cols   = GRID_COLS;
-    r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
+    r->wanted = (cli_rows){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
     return CLI_DONE;
 }
 

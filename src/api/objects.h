@@ -143,7 +143,7 @@ typedef struct pe_rotary_request {
 typedef struct pe_rotary_opened {
     pe_numbers      numbers;
     pe_run_rotation rotation;
-    pe_arena        arena; /* the workspace behind both */
+    pe_arena        arena; /* the workspace after both */
 } pe_rotary_opened;
 
 /* Checks parameters and workspace, and makes the rotation in it. */

@@ -241,7 +241,7 @@ static posenc_tensor unit_scores(pe_trial *t)
 
 /* out_r_rows_dist_lo_to_hi [H,n,D]: the vector that queries meet at each distance t, from q_offset
    - (Lk-1) upwards. With k = 0 a score is scale * (q . r_t + what depends only on t), so the score
-   of the unit vector e_d less that of 0 is scale * r_t[d]. In double, from parameters in the
+   of the unit vector e_d minus that of 0 is scale * r_t[d]. In double, from parameters in the
    executor's numbers. */
 static void compare_distance_vectors(pe_trial *t)
 {
