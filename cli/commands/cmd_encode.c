@@ -155,7 +155,7 @@ static void add_copy(encode_job *j, const char *prefix, const char *name, const 
     const char         *full = pe_calc_text(&j->p, "%s%s", prefix, name);
     const posenc_tensor to   = pe_calc_result(&j->p, full, from->dtype, from->ndim, from->shape);
     if (to.data)
-        memcpy(to.data, from->data, (size_t)pe_calc_count(from) * posenc_dtype_size(from->dtype));
+        memcpy(to.data, from->data, (size_t)pe_tensor_elements(from) * posenc_dtype_size(from->dtype));
 }
 
 static void write_rows(encode_job *j)

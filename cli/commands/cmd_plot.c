@@ -117,7 +117,7 @@ static const char *join_kinds(char text[200], const char *option)
     size_t used = 0;
     *text       = '\0';
     for (int i = 0; i < KINDS; i++)
-        if (!option || cli_place_of(kinds[i].takes, ' ', option) >= 0)
+        if (!option || cli_options_word(kinds[i].takes, ' ', option) >= 0)
             used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
     return text;
 }
@@ -137,7 +137,7 @@ static int check_options(const cli_args *args, plot_request *r)
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
     char                     known[200];
     for (const cli_option *row = options; row->name; row++)
-        if (cli_value(args, row->name) && cli_place_of(r->kind->takes, ' ', row->name) < 0 &&
+        if (cli_value(args, row->name) && cli_options_word(r->kind->takes, ' ', row->name) < 0 &&
             *join_kinds(known, row->name))
             return cli_usage("plot: %s takes no --%s; it is an option of: %s", r->kind->name, row->name,
                              known);
@@ -240,10 +240,10 @@ static int read_choices(const cli_args *args, plot_request *r)
         char      word[16];
         const int n = (int)strcspn(text, ":,");
         snprintf(word, sizeof word, "%.*s", n, text);
-        const int place = cli_place_of("ones|uniform|normal", '|', word);
-        if (place < 0)
+        const int number = cli_options_word("ones|uniform|normal", '|', word);
+        if (number < 0)
             break;
-        r->data.contents |= worth[place];
+        r->data.contents |= worth[number];
         text += n + (text[n] != 0);
     }
     if (text && (*text || !r->data.contents))

@@ -107,7 +107,7 @@ void cli_rows_read(cli_rows *p, const cli_args *args, pe_calc *in)
         read_file(p, positions, in);
     if (!p->list.data || pe_calc_failed(in))
         return;
-    for (int64_t i = 0; i < pe_calc_count(&p->list); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(&p->list); i++)
         p->last = fmax(p->last, ((const double *)p->list.data)[i]);
     p->length = p->list.shape[0];
 }
