@@ -108,6 +108,16 @@ static void a_row_is_the_last_axis_and_one_number_is_a_row(void **state)
     assert_true(near(pe_trial_measure(&one[0], &one[1], &a).worst, 5));
 }
 
+static void memory_that_is_missing_says_for_what(void **state)
+{
+    pe_calc p = pe_calc_new("attend");
+    (void)state;
+    pe_calc_refuse_memory(&p, "q");
+    assert_int_equal(p.err.status, POSENC_ERROR_MEMORY);
+    assert_string_equal(p.sentence, "not enough memory for q");
+    pe_calc_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +128,7 @@ int main(void)
         cmocka_unit_test(an_angle_allows_more_where_its_row_is_larger),
         cmocka_unit_test(what_is_no_number_fails),
         cmocka_unit_test(a_row_is_the_last_axis_and_one_number_is_a_row),
+        cmocka_unit_test(memory_that_is_missing_says_for_what),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
