@@ -303,7 +303,7 @@ static void make_plan(attend_job *j)
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is split at the end. */
-static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t shape[4])
+static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t *shape)
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
     return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, 4, stored)
