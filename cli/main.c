@@ -19,9 +19,9 @@
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_args args;
-    int      status = cli_parse(&args, command, argc, argv);
+    int      status = cli_options_parse(&args, command, argc, argv);
     if (status == CLI_DONE && args.help)
-        cli_print_help(command);
+        cli_pages_help(command);
     else if (status == CLI_DONE && args.version)
         printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
     else if (status == CLI_DONE)
@@ -59,10 +59,10 @@ static int run(int argc, char **argv)
         return cli_usage("a command is missing; try posenc --help");
     if (argv[1][0] == '-')
         return run_command(&tool, argc, argv);
-    const cli_command *command = cli_find_command(cli_commands, argv[1]);
+    const cli_command *command = cli_pages_find(cli_commands, argv[1]);
     if (!command)
-        command = cli_find_command(cli_page_commands, argv[1]);
-    return command ? run_command(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
+        command = cli_pages_find(cli_page_commands, argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : cli_pages_unknown(argv[1]);
 }
 
 int main(int argc, char **argv)
@@ -70,6 +70,6 @@ int main(int argc, char **argv)
     /* A parent may have told us to ignore it; `posenc list | head -1` shall end quietly all the same. */
     signal(SIGPIPE, SIG_DFL);
     if (cli_remember_call(argc, argv))
-        return cli_failed("there is no memory for the arguments");
+        return cli_failed("not enough memory for the arguments");
     return cli_finish(run(argc, argv));
 }

@@ -158,9 +158,9 @@ static posenc_tensor heads(attend_job *j, const char *const *names)
     if (t.ndim != 4)
         pe_calc_refuse(p, "%s has the shape %s; it must have four axes, %s", names[0], text,
                        j->is_blhd ? "[B,L,H,D]" : "[B,H,L,D] (or [B,L,H,D] with --heads-layout blhd)");
-    else if (pe_calc_count(&t) < 1)
+    else if (pe_tensor_elements(&t) < 1)
         pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", names[0], text);
-    else if (!pe_calc_is_float(t.dtype))
+    else if (!pe_tensor_is_float(t.dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16 or bfloat16",
                        names[0]);
     return pe_calc_failed(p) ? (posenc_tensor){0} : in_layout(j, t);
@@ -207,7 +207,7 @@ static void read_heads(attend_job *j)
 static posenc_tensor whole_numbers(attend_job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
 {
     const posenc_tensor t = pe_calc_find(&j->p, names);
-    if (t.data && pe_calc_is_float(t.dtype))
+    if (t.data && pe_tensor_is_float(t.dtype))
         pe_calc_refuse(&j->p, "%s holds real numbers; it must be whole numbers or booleans", names[0]);
     return pe_calc_with_axes(pe_calc_convert(&j->p, dtype, &t), ndim);
 }
@@ -268,7 +268,7 @@ static void widen_span(double *low, double *high, const posenc_positions *p, int
     const posenc_tensor *a = &p->array;
     *low                   = a->data ? HUGE_VAL : p->start;
     *high                  = a->data ? -HUGE_VAL : p->start + (double)(L - 1);
-    for (int64_t i = 0; a->data && i < pe_calc_count(a); i++) {
+    for (int64_t i = 0; a->data && i < pe_tensor_elements(a); i++) {
         *low  = fmin(*low, pe_calc_element(a, i));
         *high = fmax(*high, pe_calc_element(a, i));
     }
@@ -303,7 +303,7 @@ static void make_plan(attend_job *j)
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is split at the end. */
-static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t shape[4])
+static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t *shape)
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
     return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, 4, stored)
@@ -331,7 +331,7 @@ static posenc_tensor upstream(attend_job *j, const int64_t o[4])
     pe_calc *p = &j->p;
     if (!pe_calc_find(p, names).data && !pe_calc_find(p, parts).data) {
         posenc_tensor ones = pe_calc_make(p, j->dtype, 4, o);
-        for (int64_t i = 0; ones.data && i < pe_calc_count(&ones); i++)
+        for (int64_t i = 0; ones.data && i < pe_tensor_elements(&ones); i++)
             pe_calc_put(&ones, i, 1);
         return ones;
     }

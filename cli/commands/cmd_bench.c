@@ -8,6 +8,7 @@
  * met is a figure, no failure: the exit status is 0.
  */
 #include "bench/bench.h"
+#include "files/arrays/text.h"
 #include "cli/print/print.h"
 
 #include <math.h>
@@ -98,17 +99,6 @@ static int set_row(pe_table *table, int i, const void *rows)
     return made;
 }
 
-static void print_quoted(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static int print_csv(const pe_bench_row *rows, int count)
 {
     static const char *const met[] = {"", "no", "yes"};
@@ -122,16 +112,16 @@ static int print_csv(const pe_bench_row *rows, int count)
         const pe_bench_figure *f         = &rows[i].figure;
         const double           wanted    = c->sense == PE_STATED ? (double)NAN : c->wanted;
         const double           numbers[] = {f->value, f->q1, f->q3, f->limit, wanted};
-        print_quoted(machine);
+        pe_text_write_csv(stdout, machine);
         printf(",%s,%s,%s,", date, c->isa ? c->isa : posenc_isa(), c->goal);
-        print_quoted(c->name);
+        pe_text_write_csv(stdout, c->name);
         for (int k = 0; k < 5; k++) {
             putchar(',');
             if (!isnan(numbers[k]))
                 printf("%.6g", numbers[k]);
         }
         printf(",%s,%s,", c->unit, met[pe_bench_met(&rows[i]) + 1]);
-        print_quoted(rows[i].reason);
+        pe_text_write_csv(stdout, rows[i].reason);
         putchar('\n');
     }
     return CLI_DONE;
@@ -185,7 +175,7 @@ static int choose(const bench_job *j, const pe_bench_case *cases, int count)
         return refuse_goal(stranger, length, cases, count);
     pe_bench_row *rows = calloc((size_t)count, sizeof *rows);
     if (!rows)
-        return cli_failed("bench: there is no memory for %d rows", count);
+        return cli_failed("bench: not enough memory for %d rows", count);
     for (int i = 0; i < count; i++)
         if (pe_bench_is_wanted(j->goals, cases[i].goal))
             rows[chosen++].what = &cases[i];

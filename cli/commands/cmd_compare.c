@@ -79,7 +79,7 @@ static int append(text_reading *t, FILE *from, const char *name)
             const size_t   capacity = 2 * t->capacity + CHUNK;
             unsigned char *more     = realloc(t->bytes, capacity);
             if (!more)
-                return cli_failed("%s: there is no memory for a text of more than %zu bytes", name, t->size);
+                return cli_failed("%s: not enough memory for a text of more than %zu bytes", name, t->size);
             t->bytes    = more;
             t->capacity = capacity;
         }
@@ -129,7 +129,7 @@ static int share_texts(text_reading *t, int status)
     }
     if (!t->bytes) {
         err.status = POSENC_ERROR_MEMORY;
-        snprintf(err.message, sizeof err.message, "compare: there is no memory for the text");
+        snprintf(err.message, sizeof err.message, "compare: not enough memory for the text");
     }
     if (pe_ranks_agree(err.status, &err))
         return cli_error(&err);

@@ -8,7 +8,7 @@
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
-#include "cli/commands/places.h"
+#include "cli/commands/rows.h"
 #include "files/arrays/text.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ typedef struct encode_job {
     pe_calc          p, listed; /* with the file of --params, and with that of --positions */
     const cli_args  *args;
     const char      *output, *params;
-    cli_places       places;
+    cli_rows         wanted;
     int64_t          dim, width;
     posenc_positions pos;
 } encode_job;
@@ -61,7 +61,7 @@ static void read_arguments(encode_job *j)
     if (!j->dim)
         pe_calc_refuse(p, "the width is missing: --dim D");
     if (!pe_calc_failed(p))
-        cli_places_read(&j->places, j->args, &j->listed);
+        cli_rows_read(&j->wanted, j->args, &j->listed);
     cli_calc_said(p, cli_calc_status(&j->listed));
 }
 
@@ -83,7 +83,7 @@ static void make_encoding(encode_job *j)
     }
     if (pe_calc_failed(p))
         return;
-    cli_calc_said(p, cli_places_settings(&j->places, p->e, grid));
+    cli_calc_said(p, cli_rows_settings(&j->wanted, p->e, grid));
     if (grid[0])
         pe_calc_encoding(p, cli_at(j->args, 0), pe_calc_text(p, "%s %s", grid, settings));
 }
@@ -91,7 +91,7 @@ static void make_encoding(encode_job *j)
 /* The table of a model is as long as what is asked of it. */
 static void set_length(encode_job *j, int64_t length)
 {
-    const int64_t last = j->places.list.data ? (int64_t)floor(fmin(j->places.last, 0x1p30)) + 1 : 0;
+    const int64_t last = j->wanted.list.data ? (int64_t)floor(fmin(j->wanted.last, 0x1p30)) + 1 : 0;
     j->p.dims          = (posenc_dims){
                  .B = 1, .Lq = length, .Lk = length, .d_model = j->dim, .L = last > length ? last : length};
 }
@@ -100,12 +100,12 @@ static void find_rows(encode_job *j)
 {
     pe_calc *p = &j->p;
     int64_t  tokens;
-    set_length(j, j->places.length ? j->places.length : 1);
+    set_length(j, j->wanted.length ? j->wanted.length : 1);
     if (posenc_rows_tokens(p->e, &p->dims, &tokens, &p->err))
         return;
-    j->pos = cli_places_positions(&j->places, p->e, tokens, &j->listed);
+    j->pos = cli_rows_positions(&j->wanted, p->e, tokens, &j->listed);
     cli_calc_said(p, cli_calc_status(&j->listed));
-    set_length(j, j->places.length);
+    set_length(j, j->wanted.length);
 }
 
 /* ---------------------------------------------------------------- rows ---------------------- */
@@ -113,7 +113,7 @@ static void find_rows(encode_job *j)
 static void compute(encode_job *j)
 {
     pe_calc      *p = &j->p;
-    const int64_t L = j->places.length;
+    const int64_t L = j->wanted.length;
     if (j->params)
         pe_calc_read(p, j->params);
     pe_calc_params(p, POSENC_DTYPE_F64);
@@ -143,7 +143,7 @@ static void write_csv(encode_job *j)
     const double     *y = j->p.results.items[0].tensor.data;
     if (posenc_whole_file_open(&file, j->output, &j->p.err))
         return;
-    for (int64_t i = 0; i < j->places.length * j->width; i++) {
+    for (int64_t i = 0; i < j->wanted.length * j->width; i++) {
         fputs(pe_text_real(text, y[i]), file.stream);
         fputc((i + 1) % j->width ? ',' : '\n', file.stream);
     }
@@ -155,7 +155,7 @@ static void add_copy(encode_job *j, const char *prefix, const char *name, const 
     const char         *full = pe_calc_text(&j->p, "%s%s", prefix, name);
     const posenc_tensor to   = pe_calc_result(&j->p, full, from->dtype, from->ndim, from->shape);
     if (to.data)
-        memcpy(to.data, from->data, (size_t)pe_calc_count(from) * posenc_dtype_size(from->dtype));
+        memcpy(to.data, from->data, (size_t)pe_tensor_elements(from) * posenc_dtype_size(from->dtype));
 }
 
 static void write_rows(encode_job *j)

@@ -273,16 +273,28 @@ static json_t *json_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
     const int                  count = posenc_common_settings(&common);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
-                     info->name, "place", posenc_place_name(info->place), "title", cli_json_text(info->title),
-                     "formula", cli_json_text(info->formula), "paper", cli_json_text(info->paper), "models",
-                     cli_json_text(info->models), "pictures",
-                     cli_json_words(info->pictures ? info->pictures : "", ", "), "by_distance",
-                     info->by_distance, "scores_see", what_scores_see(info), "causal_only", info->causal_only,
-                     "scale", cli_json_text(default_scale(info)), "settings",
-                     json_settings(info->settings, info->setting_count), "common_settings",
-                     json_settings(common, count), "params", json_params(info->params, info->param_count),
-                     "examples", json_examples(info->name));
+    const struct {
+        const char *key;
+        json_t     *value;
+    } members[] = {{"name", json_string(info->name)},
+                   {"place", json_string(posenc_place_name(info->place))},
+                   {"title", cli_json_text(info->title)},
+                   {"formula", cli_json_text(info->formula)},
+                   {"paper", cli_json_text(info->paper)},
+                   {"models", cli_json_text(info->models)},
+                   {"pictures", cli_json_words(info->pictures ? info->pictures : "", ", ")},
+                   {"by_distance", json_boolean(info->by_distance)},
+                   {"scores_see", json_string(what_scores_see(info))},
+                   {"causal_only", json_boolean(info->causal_only)},
+                   {"scale", cli_json_text(default_scale(info))},
+                   {"settings", json_settings(info->settings, info->setting_count)},
+                   {"common_settings", json_settings(common, count)},
+                   {"params", json_params(info->params, info->param_count)},
+                   {"examples", json_examples(info->name)}};
+    json_t *one = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        json_object_set_new(one, members[i].key, members[i].value);
+    return one;
 }
 
 /* ---------------------------------------------------------------- the command ---------------- */

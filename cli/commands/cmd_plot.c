@@ -7,7 +7,7 @@
  * a list of those there are, never ignored. Nothing is trained here: an encoding that learns is shown as it
  * is initialised, and the title says so.
  */
-#include "cli/commands/places.h"
+#include "cli/commands/rows.h"
 #include "cli/commands/subject.h"
 #include "plot/plot.h"
 
@@ -39,7 +39,7 @@ static const struct plot_kind {
     int64_t     length, longest, dim;
     const char *takes;
 } kinds[] = {
-    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
+    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows binary-counter"},
     {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
     {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
     {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
@@ -60,9 +60,9 @@ typedef struct plot_request {
     pe_offer                offer;
     pe_picture_data         data;
     int64_t                 length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
-    cli_places              places;                                              /* --grid */
+    cli_rows                wanted;                                              /* --grid */
     cli_numbers             chosen, bases;
-    int                     theta, beside; /* which word */
+    int                     theta; /* which word */
 } plot_request;
 
 static const cli_option options[] = {
@@ -93,8 +93,7 @@ static const cli_option options[] = {
      0, WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
-    {0, "beside", "binary", "draw the binary counter of the same positions next to it (heatmap)", CLI_WORD,
-     offsetof(plot_request, beside), .words = "binary"},
+    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap)"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(plot_request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both",
@@ -118,7 +117,7 @@ static const char *join_kinds(char text[200], const char *option)
     size_t used = 0;
     *text       = '\0';
     for (int i = 0; i < KINDS; i++)
-        if (!option || cli_place_of(kinds[i].takes, ' ', option) >= 0)
+        if (!option || cli_options_word(kinds[i].takes, ' ', option) >= 0)
             used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
     return text;
 }
@@ -138,7 +137,7 @@ static int check_options(const cli_args *args, plot_request *r)
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
     char                     known[200];
     for (const cli_option *row = options; row->name; row++)
-        if (cli_value(args, row->name) && cli_place_of(r->kind->takes, ' ', row->name) < 0 &&
+        if (cli_value(args, row->name) && cli_options_word(r->kind->takes, ' ', row->name) < 0 &&
             *join_kinds(known, row->name))
             return cli_usage("plot: %s takes no --%s; it is an option of: %s", r->kind->name, row->name,
                              known);
@@ -155,8 +154,8 @@ static int check_options(const cli_args *args, plot_request *r)
     if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
         return cli_usage("plot: --prefix-rows is the number of rows of a --table before its --grid; give "
                          "both of these, or leave it out");
-    if (cli_value(args, "grid") && cli_value(args, "beside"))
-        return cli_usage("plot: --beside binary needs positions on a line; leave out --grid");
+    if (cli_value(args, "grid") && cli_value(args, "binary-counter"))
+        return cli_usage("plot: --binary-counter needs positions on a line; leave out --grid");
     return CLI_DONE;
 }
 
@@ -190,25 +189,25 @@ static int read_grid(const cli_args *args, plot_request *r)
 {
     const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
     const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
-    r->places           = (cli_places){.command = "plot"};
+    r->wanted           = (cli_rows){.command = "plot"};
     if (is_flat) {
         const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
         cli_numbers      grid = {0};
         if (cli_read_as(args, &row, &grid) < 0)
             return CLI_USAGE;
-        r->places.axes = grid.count;
-        r->rows = r->places.grid[0] = grid.whole[0];
-        r->cols = r->places.grid[1] = grid.whole[1];
+        r->wanted.axes = grid.count;
+        r->rows = r->wanted.grid[0] = grid.whole[0];
+        r->cols = r->wanted.grid[1] = grid.whole[1];
         return CLI_DONE;
     }
-    if (cli_places_read_grid(&r->places, text))
+    if (cli_rows_read_grid(&r->wanted, text))
         return CLI_USAGE;
     r->rows = 1;
-    for (int a = 0; a < r->places.axes - 1; a++)
-        r->rows *= r->places.grid[a];
-    r->cols       = r->places.grid[r->places.axes - 1];
-    r->data.sizes = r->places.grid;
-    r->data.axes  = r->places.axes;
+    for (int a = 0; a < r->wanted.axes - 1; a++)
+        r->rows *= r->wanted.grid[a];
+    r->cols       = r->wanted.grid[r->wanted.axes - 1];
+    r->data.sizes = r->wanted.grid;
+    r->data.axes  = r->wanted.axes;
     return r->rows * r->cols <= MOST_GRID
                ? CLI_DONE
                : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
@@ -235,16 +234,16 @@ static int read_choices(const cli_args *args, plot_request *r)
     static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
                      worth[]  = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
     const char *content = cli_value(args, "content"), *text = content;
-    r->data.beside_binary = cli_value(args, "beside") != NULL;
-    r->data.thetas        = cli_value(args, "theta") ? thetas[r->theta] : 0;
+    r->data.binary_counter = cli_value(args, "binary-counter") != NULL;
+    r->data.thetas         = cli_value(args, "theta") ? thetas[r->theta] : 0;
     while (text && *text) { /* words joined by : or , */
         char      word[16];
         const int n = (int)strcspn(text, ":,");
         snprintf(word, sizeof word, "%.*s", n, text);
-        const int place = cli_place_of("ones|uniform|normal", '|', word);
-        if (place < 0)
+        const int number = cli_options_word("ones|uniform|normal", '|', word);
+        if (number < 0)
             break;
-        r->data.contents |= worth[place];
+        r->data.contents |= worth[number];
         text += n + (text[n] != 0);
     }
     if (text && (*text || !r->data.contents))
@@ -321,9 +320,9 @@ static int set_grid(const cli_args *args, plot_request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
     const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_INPUT);
-    if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
+    if (r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, other))
         return CLI_USAGE;
-    cli_places_lists(&r->places, r->subject.p.e, grid);
+    cli_rows_lists(&r->wanted, r->subject.p.e, grid);
     return part && grid[0] ? cli_subject_encoding(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
@@ -339,7 +338,7 @@ static int fit_grid(const cli_args *args, plot_request *r)
             posenc_encoding_spec(r->subject.p.e));
     r->rows   = GRID_ROWS;
     r->cols   = GRID_COLS;
-    r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
+    r->wanted = (cli_rows){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
     return CLI_DONE;
 }
 

@@ -236,7 +236,7 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
             all, list[i].err.status
                      ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
                      : json_pack("{s:s, s:s, s:b, s:o}", "encoding", list[i].name, "measured_as",
-                                 list[i].spec, "drawn", list[i].findings.randomised, "findings",
+                                 list[i].spec, "random_parameters", list[i].findings.randomised, "findings",
                                  json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
@@ -292,7 +292,7 @@ static int measure_encoding(sweep_point *p, const posenc_encoding *e, const pe_s
     pe_subject   *s;
     double       *table = malloc((size_t)(N * d) * sizeof *table);
     if (!table)
-        return cli_failed("properties: there is no memory for a table");
+        return cli_failed("properties: not enough memory for a table");
     posenc_status status = pe_subject_create(&s, e, sizes, &err);
     if (!status)
         status = pe_subject_rows(s, NULL, table, &err);
@@ -316,7 +316,7 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     const size_t     size = strlen(settings) + strlen(name) + VALUE + 3;
     char            *all  = malloc(size);
     if (!all)
-        return cli_failed("properties: there is no memory for the settings");
+        return cli_failed("properties: not enough memory for the settings");
     snprintf(all, size, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
     const posenc_status status = pe_survey_encoding(&e, spec, all, &err);
     free(all);
@@ -396,7 +396,7 @@ static int sweep_all(const cli_args *args, const char *settings, const pe_subjec
         return cli_usage("properties: --sweep needs one SPEC, not %d", args->count);
     sweep *list = calloc((size_t)count, sizeof *list);
     if (!list)
-        return cli_failed("properties: there is no memory for %d sweeps", count);
+        return cli_failed("properties: not enough memory for %d sweeps", count);
     for (int i = 0; !status && i < count; i++) {
         list[i].width = sizes->width;
         status        = read_sweep(&list[i], cli_value_at(args, "sweep", i));
@@ -438,7 +438,7 @@ static int survey_or_sweep(const cli_args *args, const char *settings, const pe_
     const int      count  = args->count ? args->count : posenc_encoding_count();
     subject *const list   = calloc((size_t)count, sizeof *list);
     const int      status = list ? measure_all(args, list, count, settings, survey)
-                                 : cli_failed("properties: there is no memory for %d encodings", count);
+                                 : cli_failed("properties: not enough memory for %d encodings", count);
     free(list);
     return status;
 }

@@ -134,14 +134,14 @@ static void read_side(rotate_job *j, rotate_side *s)
     const posenc_tensor *t    = &s->array->tensor;
     const int32_t        n    = t->ndim - s->array->is_complex;
     const char          *text = pe_calc_shape_text(p, n, t->shape);
-    if (!pe_calc_is_float(t->dtype))
+    if (!pe_tensor_is_float(t->dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
                        s->array->name);
     else if (n < 2 || n > 4)
         pe_calc_refuse(p, "%s has the shape %s; it must be %s", s->array->name, text,
                        j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
                                   : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
-    else if (pe_calc_count(t) < 1)
+    else if (pe_tensor_elements(t) < 1)
         pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", s->array->name, text);
     else
         s->from = in_layout(j, s->array, t->data, t->dtype);

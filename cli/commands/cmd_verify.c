@@ -119,7 +119,7 @@ static int run_cases(const verify_request *r, const posenc_cases *cases)
     for (int i = 0; i < cases->count; i++) {
         const posenc_case *c = &cases->items[i];
         pe_case_result     x;
-        if ((r->names && cli_place_of(r->names, ',', c->encoding) < 0) ||
+        if ((r->names && cli_options_word(r->names, ',', c->encoding) < 0) ||
             (r->file && strcmp(r->file, c->file)))
             continue;
         pe_case_run(&x, r->dir, NULL, c, &r->run);

@@ -56,7 +56,7 @@ static int refuse_many(const cli_config *c)
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     if (!to)
-        return cli_failed("%s: there is no memory to list its layers", c->path);
+        return cli_failed("%s: not enough memory to list its layers", c->path);
     for (int i = 0, listed = 0; i < c->info->group_count; i++) {
         const posenc_model_group *g = posenc_model_group_at(c->model, i);
         if (is_rotary(g))

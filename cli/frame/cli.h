@@ -95,8 +95,8 @@ int cli_read(const cli_args *args, void *values);
 int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
-/* The place of a word in "a|b|c", or in a list with another separator; -1 where it is not. */
-int cli_place_of(const char *list, char separator, const char *word);
+/* Which word of "a|b|c" it is, or of a list with another separator; -1: none. */
+int cli_options_word(const char *list, char separator, const char *word);
 
 /* Has one of the signals that are caught arrived? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;
@@ -133,23 +133,23 @@ extern const cli_command *const cli_page_commands[];
 
 /* Reads argv[1 ..] (argv[0] is the command's name) into args, which holds pointers into argv and one block to
    free(args->given). CLI_DONE, or an exit status after printing what is wrong. */
-int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv);
+int cli_options_parse(cli_args *args, const cli_command *command, int argc, char **argv);
 
 /* The command of that name in a list, or NULL. */
-const cli_command *cli_find_command(const cli_command *const list[], const char *name);
+const cli_command *cli_pages_find(const cli_command *const list[], const char *name);
 
 /* Says that no command has this name, and which may be meant. The exit status. */
-int cli_unknown_command(const char *word);
+int cli_pages_unknown(const char *word);
 
 /* The candidate nearest to a misspelt word, or NULL if none is near (more than about a third of it wrong). */
-const char *cli_nearest(const char *word, const char *const *candidates, int count);
+const char *cli_options_nearest(const char *word, const char *const *candidates, int count);
 
 /* Prints the words of text[0 .. length-1] and a line end. The cursor stands in column `at`; a word that would
    pass `width` starts a new line, indented. */
 void cli_wrap(const char *text, size_t length, int at, int indent, int width);
 
 /* Help of one command, or with NULL or a nameless one of the tool, to standard output. */
-void cli_print_help(const cli_command *command);
+void cli_pages_help(const cli_command *command);
 
 /* Keeps the words of the whole call for cli_call(). 0, or -1 without memory. */
 int cli_remember_call(int argc, char **argv);

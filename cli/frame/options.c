@@ -23,7 +23,7 @@ const cli_option cli_common_options[] = {
     {0, NULL, NULL, NULL},
 };
 
-/* A long option without a letter is reported as FIRST_LONG + its place, above every letter. */
+/* A long option without a letter is reported as FIRST_LONG + its row, above every letter. */
 enum { FIRST_LONG = UCHAR_MAX + 1, MOST_OPTIONS = 64, LONGEST_WORD = 64 };
 
 /* A command's options and the common ones in getopt's shape. */
@@ -57,7 +57,7 @@ static const cli_option *row_of(const tables *t, int code)
     return NULL;
 }
 
-const char *cli_nearest(const char *word, const char *const *candidates, int count)
+const char *cli_options_nearest(const char *word, const char *const *candidates, int count)
 {
     const char *best = NULL;
     int closest      = (int)strlen(word) / 3 + 2; /* "jsno" still finds "json", "frobnicate" finds nothing */
@@ -88,12 +88,12 @@ static int refuse(const tables *t, char *const *argv, int code)
         names[i] = t->rows[i]->name;
     snprintf(word, sizeof word, "%s", argv[optind - 1] + 2); /* without its dashes and its value */
     word[strcspn(word, "=")] = 0;
-    const char *near         = cli_nearest(word, names, t->count);
+    const char *near         = cli_options_nearest(word, names, t->count);
     return cli_usage("%sthere is no option --%s%s%s%s; %s", t->before, word, near ? " (did you mean --" : "",
                      near ? near : "", near ? "?)" : "", t->help);
 }
 
-int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
+int cli_options_parse(cli_args *args, const cli_command *command, int argc, char **argv)
 {
     const int named = command->name[0] != 0;
     tables    t     = {.letters = ":"};
@@ -105,7 +105,7 @@ int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
     add_rows(&t, cli_common_options);
     args->given = calloc((size_t)argc + 1, sizeof *args->given);
     if (!args->given)
-        return cli_failed("there is no memory for the arguments");
+        return cli_failed("not enough memory for the arguments");
 
     opterr = 0;
     while ((code = getopt_long(argc, argv, t.letters, t.longs, &at)) != -1) {
@@ -234,12 +234,12 @@ static int read_list(const cli_option *row, const char *text, cli_numbers *list)
     return -1;
 }
 
-int cli_place_of(const char *list, char separator, const char *word)
+int cli_options_word(const char *list, char separator, const char *word)
 {
     const size_t n = strlen(word);
-    for (int place = 0; list; place++, list = strchr(list, separator), list += list != NULL)
+    for (int number = 0; list; number++, list = strchr(list, separator), list += list != NULL)
         if (!strncmp(list, word, n) && (list[n] == separator || !list[n]) && !memchr(word, separator, n))
-            return place;
+            return number;
     return -1;
 }
 
@@ -248,7 +248,7 @@ static int read_value(const cli_option *row, const char *text, void *to)
 {
     int64_t whole;
     double  real;
-    int     place;
+    int     number;
     switch (row->type) {
     case CLI_WHOLE: return next_number(&text, row, to, &real) && !*text ? 1 : -1;
     case CLI_REAL: return next_number(&text, row, &whole, to) && !*text ? 1 : -1;
@@ -257,9 +257,9 @@ static int read_value(const cli_option *row, const char *text, void *to)
     case CLI_POINTS:
     case CLI_GRID: return read_list(row, text, to);
     case CLI_WORD:
-        place      = cli_place_of(row->words, '|', text);
-        *(int *)to = place < 0 ? 0 : place;
-        return place < 0 ? -1 : 1;
+        number     = cli_options_word(row->words, '|', text);
+        *(int *)to = number < 0 ? 0 : number;
+        return number < 0 ? -1 : 1;
     case CLI_FLAG: return *(int *)to = 1;
     case CLI_REAL_TEXT:
     case CLI_TEXT:

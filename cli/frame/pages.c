@@ -29,7 +29,7 @@ const cli_command *const cli_commands[] = {
 };
 #undef COMMAND
 
-const cli_command *cli_find_command(const cli_command *const list[], const char *name)
+const cli_command *cli_pages_find(const cli_command *const list[], const char *name)
 {
     for (; *list; list++)
         if (!strcmp((*list)->name, name))
@@ -37,13 +37,13 @@ const cli_command *cli_find_command(const cli_command *const list[], const char 
     return NULL;
 }
 
-int cli_unknown_command(const char *word)
+int cli_pages_unknown(const char *word)
 {
     const char *names[sizeof cli_commands / sizeof *cli_commands];
     int         count = 0;
     for (; cli_commands[count]; count++)
         names[count] = cli_commands[count]->name;
-    const char *near = cli_nearest(word, names, count);
+    const char *near = cli_options_nearest(word, names, count);
     return cli_usage("there is no command \"%s\"%s%s%s; try posenc --help", word,
                      near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
@@ -143,7 +143,7 @@ static const char conventions[] =
     "Data goes to standard output or to the file given by -o; messages go to standard error. `-` as a file "
     "is standard input or output, `--` ends the options. An output file is written whole or not at all.";
 
-void cli_print_help(const cli_command *command)
+void cli_pages_help(const cli_command *command)
 {
     if (command && *command->name) {
         help_command(command);
@@ -292,10 +292,10 @@ static int run_help(const cli_args *args)
     const char *name = cli_at(args, 0);
     if (cli_value(args, "man"))
         return print_man(), CLI_DONE;
-    const cli_command *command = name ? cli_find_command(cli_commands, name) : NULL;
+    const cli_command *command = name ? cli_pages_find(cli_commands, name) : NULL;
     if (name && !command)
         return cli_usage("help: there is no command \"%s\"; try posenc --help", name);
-    cli_print_help(command);
+    cli_pages_help(command);
     return CLI_DONE;
 }
 

@@ -61,7 +61,7 @@ int cli_print_rows(const char *who, const pe_column *columns, int column_count, 
         return CLI_DONE;
     }
     pe_table_free(&table);
-    return cli_failed("%s: there is no memory for the table", who);
+    return cli_failed("%s: not enough memory for the table", who);
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
@@ -69,7 +69,7 @@ int cli_print_rows(const char *who, const pe_column *columns, int column_count, 
 int cli_print_json(json_t *value, size_t digits)
 {
     if (!value)
-        return cli_failed("there is no memory for the numbers as JSON");
+        return cli_failed("not enough memory for the numbers as JSON");
     json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
     putchar('\n');
     json_decref(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * positions.h: positions by the rules of published models, and the classes that they sort distances into
+ * positions.h: positions by the rules of published models, and the buckets that they sort distances into
  *
  * A position is data of a run (posenc_positions in posenc.h). These calls fill arrays of the caller with the
  * positions that fairseq, Hugging Face, DETR and vision-language models give their tokens, and the index maps

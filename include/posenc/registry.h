@@ -80,7 +80,7 @@ POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L under `mask`
    (`compare`), as text for posenc_encoding_create; each encoding states its own. Without POSENC_MASK_CAUSAL
-   keys in the future count as well, which may call for others (t5: classes for both directions). buf receives
+   keys in the future count as well, which may call for others (t5: buckets for both directions). buf receives
    at most n bytes. Errors: SETTING (name; a setting that does not fit dims), ARGUMENT (NULL, n too small). */
 POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int mask, char *buf,
                                             size_t n, posenc_error *err);

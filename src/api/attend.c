@@ -180,11 +180,17 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
-static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+/* Where queries and keys are, and which distances they span; whether the encoding can do with them. */
+static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
+                                    posenc_error *err)
 {
     const pe_problem *p = &a->sizes;
     const int         N = posenc_rotary_coordinates(plan);
     posenc_status     status;
+    a->q_pos         = pe_positions_with_defaults(&in->q_pos);
+    a->k_pos         = pe_positions_with_defaults(&in->k_pos);
+    a->q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
+    a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, p->Lk, N, err)) ||
         (status = count_tokens(plan, a, err)))
@@ -231,16 +237,12 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
     a->q                       = in->q;
     a->k                       = in->k;
     a->v                       = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos                   = pe_positions_with_defaults(&in->q_pos);
-    a->k_pos                   = pe_positions_with_defaults(&in->k_pos);
-    a->q_coordinates           = pe_rotary_read_positions(plan, &in->q_pos);
-    a->k_coordinates           = pe_rotary_read_positions(plan, &in->k_pos);
     a->key_allowed             = in->key_allowed;
     a->allowed                 = in->allowed;
     a->q_segments              = in->q_segments;
     a->k_segments              = in->k_segments;
     const posenc_status status = check_in(plan, in, a, needs_v, err);
-    return status ? status : find_distances(plan, a, err);
+    return status ? status : find_distances(plan, in, a, err);
 }
 
 static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
@@ -303,15 +305,15 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bi
 /* ---- execution ---- */
 
 /* Growth is a matter of pairs, not of rows: rows are rotated without it. */
-static void set_turn(pe_attention *a, const pe_run_rotation *turn)
+static void set_rotation(pe_attention *a, const pe_run_rotation *rotation)
 {
-    a->rotary      = turn->queries;
-    a->rotary_keys = turn->keys;
-    a->grown       = turn->queries && turn->queries->growth ? turn->queries : NULL;
+    a->rotary      = rotation->queries;
+    a->rotary_keys = rotation->keys;
+    a->grown       = rotation->queries && rotation->queries->growth ? rotation->queries : NULL;
     if (!a->grown)
         return;
-    a->plain[0]        = *turn->queries;
-    a->plain[1]        = *turn->keys;
+    a->plain[0]        = *rotation->queries;
+    a->plain[1]        = *rotation->keys;
     a->plain[0].growth = a->plain[1].growth = NULL;
     a->rotary                               = &a->plain[0];
     a->rotary_keys                          = &a->plain[1];
@@ -321,12 +323,12 @@ static void set_turn(pe_attention *a, const pe_run_rotation *turn)
 enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT };
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
-static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *turn, const posenc_plan *plan,
+static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
                  const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
 {
     pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
-    pe_rotary_make(turn, plan, numbers, length, arena);
-    set_turn(a, turn);
+    pe_rotary_make(rotation, plan, numbers, length, arena);
+    set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
     a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
 }
@@ -341,8 +343,8 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         if (plan->options.executor == (reference ? POSENC_EXECUTOR_TILED : POSENC_EXECUTOR_REFERENCE) &&
             run != POSENC_RUN_SCORES)
             continue;
-        pe_run_rotation turn;
-        load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
+        pe_run_rotation rotation;
+        load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
         if (run == POSENC_RUN_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
         pe_attend_lay_out(&a, run, reference, &arena);
@@ -368,15 +370,15 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
     const char     *who   = run == PE_ATTEND_BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
     pe_arena        arena = {workspace, 0};
     pe_numbers      numbers;
-    pe_run_rotation turn;
+    pe_run_rotation rotation;
     posenc_status   status;
     if ((status = pe_numbers_check(plan, PLACES, in->params, dparams, who, err)) ||
         (status = pe_numbers_check_workspace(workspace, who, err)))
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &turn, plan, in->params, dparams, length, &arena);
-    if ((status = pe_rotary_check(&turn, plan, who, err)))
+    load(a, &numbers, &rotation, plan, in->params, dparams, length, &arena);
+    if ((status = pe_rotary_check(&rotation, plan, who, err)))
         return status;
     pe_arena free_memory = arena;
     pe_attend_run(a, run, uses_reference(plan, a), S, &arena);
@@ -445,17 +447,13 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     posenc_status status = open_run(&a, plan, in, bias, "bias", err);
     if (status)
         return status;
-    a.mask          = POSENC_MASK_NONE;
-    a.unmasked      = 1;
-    a.sizes.B       = 1;
-    a.sizes.Lq      = bias->shape[1];
-    a.sizes.Lk      = bias->shape[2];
-    a.q_pos         = pe_positions_with_defaults(&in->q_pos);
-    a.k_pos         = pe_positions_with_defaults(&in->k_pos);
-    a.q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
-    a.k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
-    status          = check_bias(plan, bias, err);
+    a.mask     = POSENC_MASK_NONE;
+    a.unmasked = 1;
+    a.sizes.B  = 1;
+    a.sizes.Lq = bias->shape[1];
+    a.sizes.Lk = bias->shape[2];
+    status     = check_bias(plan, bias, err);
     if (!status)
-        status = find_distances(plan, &a, err);
+        status = find_distances(plan, in, &a, err);
     return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
 }

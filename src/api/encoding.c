@@ -62,23 +62,6 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
-posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
-                                 posenc_error *err)
-{
-    pe_resolved r;
-    if (!e || !dims || !tokens)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: e, dims and tokens must not be NULL");
-    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
-    if (!part->room)
-        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
-    const posenc_dims   full   = pe_encoding_full_dims(dims);
-    const posenc_status status = pe_encoding_resolve(&r, part, &full, err);
-    if (status)
-        return status;
-    *tokens = part->room->input.tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->input.tokens) : 0;
-    return pe_done(err);
-}
-
 /* ---- parameters: which there are, their shapes for given sizes, and their first values ---- */
 
 int posenc_param_count(const posenc_encoding *e)

@@ -7,15 +7,15 @@
 #include "engine/score/index.h"
 
 static const posenc_setting_info t5_settings[] = {
-    {"num_buckets", "integer", "32", "2..1048576", "classes, both directions together"},
-    {"max_distance", "integer", "128", "2..", "distances beyond share the last class"},
-    {"bidirectional", "flag", "yes", "yes|no", "keys in the future have classes of their own"},
+    {"num_buckets", "integer", "32", "2..1048576", "buckets of distances, both directions together"},
+    {"max_distance", "integer", "128", "2..", "distances beyond share the last bucket"},
+    {"bidirectional", "flag", "yes", "yes|no", "keys in the future have buckets of their own"},
     {0},
 };
 
 static const posenc_setting_info deberta_settings[] = {
     {"position_buckets", "integer", "256", "4..1048576", "span of the table"},
-    {"max_relative_positions", "integer", "512", "2..", "distance of the last class"},
+    {"max_relative_positions", "integer", "512", "2..", "distance of the last bucket"},
     {"clip_first", "flag", "no", "yes|no", "limit the distance before taking logarithms (Microsoft's code)"},
     {0},
 };

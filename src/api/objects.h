@@ -143,7 +143,7 @@ typedef struct pe_rotary_request {
 typedef struct pe_rotary_opened {
     pe_numbers      numbers;
     pe_run_rotation rotation;
-    pe_arena        arena; /* the workspace behind both */
+    pe_arena        arena; /* the workspace after both */
 } pe_rotary_opened;
 
 /* Checks parameters and workspace, and makes the rotation in it. */
@@ -157,7 +157,7 @@ double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena);
 typedef struct pe_rotated_side {
     const posenc_tensor    *x, *dx;
     const posenc_positions *pos;
-    const pe_rotary        *turn;
+    const pe_rotary        *rotation;
 } pe_rotated_side;
 
 /* Gradients of the rotary part's parameters from both sides, which were rotated with `sign`, into n->dpar;

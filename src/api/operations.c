@@ -34,7 +34,7 @@ static double rooms(const posenc_plan *plan)
 
 /* For each position and pair an angle, its cosine and sine; six for each pair of channels of a query or key.
    With growth queries and keys have factors of their own: an exponent, its power, two products. */
-static double turns(const posenc_plan *plan, const sizes *n)
+static double rotations(const posenc_plan *plan, const sizes *n)
 {
     const double M = (double)plan->rotary.M, growth = plan->rotary.growth ? 4 * (n->Lq + n->Lk) : 0;
     return M * (3 * n->Lk * (double)plan->rotary.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
@@ -98,6 +98,6 @@ double posenc_plan_operations(const posenc_plan *plan)
     const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
     const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
     const double       rows = Lq * (double)posenc_rows_width(plan); /* y = x + row */
-    return rooms(plan) + rows + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) + numbers(plan, &n) +
-           products(plan, &n);
+    return rooms(plan) + rows + rotations(plan, &n) + vectors(plan, &n) + values(plan, &n) +
+           numbers(plan, &n) + products(plan, &n);
 }

@@ -171,18 +171,18 @@ static void sum_elements(void *context, int64_t index, int thread)
     const posenc_tensor   *x = side->x, *dx = side->dx;
     const int64_t          D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
                   to    = all * (index + 1) / SUMS;
-    const int64_t heads = side->turn->heads;
+    const int64_t heads = side->rotation->heads;
     double       *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
     memset(sum, 0, (size_t)w->count * sizeof *sum);
     for (int64_t e = from; e < to; e++) {
         const int64_t b = e / x->shape[2], s = e % x->shape[2];
         double        at[PE_MAX_AXES];
-        pe_rotation_place(side->turn, side->pos, b, s, at);
+        pe_rotation_place(side->rotation, side->pos, b, s, at);
         for (int64_t h = 0; h < x->shape[1]; h++) {
             pe_tensor_load_double(row, pe_tensor_row(x, b, h, s), x->dtype, 1, D);
             pe_tensor_load_double(row + D, pe_tensor_row(dx, b, h, s), dx->dtype, 1, D);
-            pe_rotation_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
-                               row + D);
+            pe_rotation_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->rotation, at, w->sign,
+                               row, row + D);
         }
     }
 }
@@ -190,10 +190,10 @@ static void sum_elements(void *context, int64_t index, int thread)
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
                       const pe_rotated_side sides[2], pe_arena *arena)
 {
-    const pe_resolved  *rotary = rotary_of(plan);
-    const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
-    const pe_rotary    *turn   = &plan->rotary;
-    slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
+    const pe_resolved  *rotary   = rotary_of(plan);
+    const pe_rotary_run run      = {n->par[POSENC_PLACE_ROTARY], length};
+    const pe_rotary    *rotation = &plan->rotary;
+    slopes w = {.plan = plan, .count = rotation->heads * rotation->M * rotation->axes, .sign = sign};
     if (!has_params(plan, NULL))
         return;
     double *total = pe_arena_doubles(arena, w.count);
@@ -213,5 +213,5 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         for (int64_t at = 0; at < SUMS * w.count; at++)
             total[at % w.count] += w.sums[at];
     }
-    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_PLACE_ROTARY]);
+    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].rotation, total, n->dpar[POSENC_PLACE_ROTARY]);
 }

@@ -25,7 +25,7 @@ enum {
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
     const posenc_plan      *plan;
-    const pe_rotary        *turn;
+    const pe_rotary        *rotation;
     pe_rotated              x;
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
@@ -63,23 +63,24 @@ static void lay_out(job *j, pe_arena *arena)
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
     const posenc_plan *plan = j->plan;
-    const int has_it = plan->rotary_ladder && (j->turn == &plan->rotary || j->turn == &plan->rotary_keys);
-    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->turn, j->pos))
+    const int          has_it =
+        plan->rotary_ladder && (j->rotation == &plan->rotary || j->rotation == &plan->rotary_keys);
+    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->rotation, j->pos))
         return;
     j->rungs  = pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, arena);
     j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
     *own = pe_ladder_lay_out(2 * plan->rotary.M, arena);
-    pe_rotation_ladder(own, j->turn, plan->kernels);
+    pe_rotation_ladder(own, j->rotation, plan->kernels);
     j->ladder = own;
 }
 
-static void make_rows(const job *j, const pe_rotary *turn, float *table, int64_t stride, int64_t b, int64_t s,
-                      int64_t n, int thread, int stream)
+static void make_rows(const job *j, const pe_rotary *rotation, float *table, int64_t stride, int64_t b,
+                      int64_t s, int64_t n, int thread, int stream)
 {
-    pe_rotation_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
-                     stream, j->plan->kernels);
+    pe_rotation_fill(table, stride, rotation, j->pos, b, s, n, j->ladder,
+                     j->ladder ? &j->rungs[thread] : NULL, stream, j->plan->kernels);
 }
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
@@ -100,21 +101,21 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     return arena.used;
 }
 
-static void turn_wide(const job *j, const pe_rotary *turn, int64_t b, int64_t h, int64_t s, double *row)
+static void rotate_wide(const job *j, const pe_rotary *rotation, int64_t b, int64_t h, int64_t s, double *row)
 {
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
-    pe_rotation_place(turn, j->pos, b, s, at);
+    pe_rotation_place(rotation, j->pos, b, s, at);
     pe_tensor_load_double(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_rotation_row(row, D, turn, at, j->x.sign);
+    pe_rotation_row(row, D, rotation, at, j->x.sign);
     pe_tensor_store_double(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
-static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
+static void rotate_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
 {
     const int64_t D = j->plan->dims.D;
     pe_tensor_load_float(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_rotation_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
+    pe_rotation_rows(row, D, D, j->rotation, table, 1, (float)j->x.sign, j->plan->kernels);
     pe_tensor_store_float(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
@@ -124,46 +125,46 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
     return pe_tensor_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
 }
 
-static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
+static void rotate_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
     if (j->given) {
-        pe_rotation_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1],
+        pe_rotation_heads(&j->x, j->rotation, b, s0, n, given_row(j, b, s0), j->given->stride[1],
                           j->plan->kernels);
         return;
     }
-    const int64_t width = pe_rotation_width(j->turn);
+    const int64_t width = pe_rotation_width(j->rotation);
     float        *table = j->tables + thread * table_size(j->plan);
-    make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
-    pe_rotation_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
+    make_rows(j, j->rotation, table, width, b, s0, n, thread, 0);
+    pe_rotation_heads(&j->x, j->rotation, b, s0, n, table, width, j->plan->kernels);
 }
 
-static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
+static void rotate_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t D = j->plan->dims.D, width = pe_rotation_width(j->turn);
+    const int64_t D = j->plan->dims.D, width = pe_rotation_width(j->rotation);
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
         pe_rotary        own;
-        const pe_rotary *turn = pe_rotation_of_head(&own, j->turn, h);
-        if (!j->in_double && !j->given && (h == 0 || turn == &own))
-            make_rows(j, turn, table, width, b, s0, n, thread, 0);
+        const pe_rotary *rotation = pe_rotation_of_head(&own, j->rotation, h);
+        if (!j->in_double && !j->given && (h == 0 || rotation == &own))
+            make_rows(j, rotation, table, width, b, s0, n, thread, 0);
         for (int64_t s = 0; s < n; s++) {
             if (j->in_double)
-                turn_wide(j, turn, b, h, s0 + s, j->wide + thread * D);
+                rotate_wide(j, rotation, b, h, s0 + s, j->wide + thread * D);
             else
-                turn_narrow(j, b, h, s0 + s, j->given ? given_row(j, b, s0 + s) : table + s * width, row);
+                rotate_narrow(j, b, h, s0 + s, j->given ? given_row(j, b, s0 + s) : table + s * width, row);
         }
     }
 }
 
-static void turn_block(void *context, int64_t index, int thread)
+static void rotate_block(void *context, int64_t index, int thread)
 {
     const job    *j = context;
     const int64_t b = index / j->blocks, s0 = index % j->blocks * j->block, L = j->x.from->shape[2],
                   n = L - s0 < j->block ? L - s0 : j->block;
     if (j->is_direct)
-        turn_directly(j, b, s0, n, thread);
+        rotate_directly(j, b, s0, n, thread);
     else
-        turn_through_rows(j, b, s0, n, thread);
+        rotate_through_rows(j, b, s0, n, thread);
 }
 
 /* ---- checks ---- */
@@ -277,14 +278,14 @@ static double length_of(const side sides[], int count)
 }
 
 /* x are the rows to rotate: those of the side, or their cotangents. */
-static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side *s,
-                      const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
+static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, const side *s,
+                        const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
 {
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
     job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
-    j.turn        = turn;
+    j.rotation    = rotation;
     j.given       = s->table;
     j.pos         = &s->pos;
     j.ladder      = NULL;
@@ -294,16 +295,16 @@ static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side
     j.x.far_table = s->table != NULL;
     j.in_double =
         from->dtype == POSENC_DTYPE_F64 || (plan->options.executor == POSENC_EXECUTOR_REFERENCE && !s->table);
-    j.is_direct = !j.in_double && pe_rotation_stores(turn, from->dtype, to->dtype);
+    j.is_direct = !j.in_double && pe_rotation_stores(rotation, from->dtype, to->dtype);
     j.block     = block_of(from->shape[0] * from->shape[2]);
     j.blocks    = (from->shape[2] + j.block - 1) / j.block;
     j.threads   = bytes < TOO_FEW ? 1 : plan->threads;
-    pe_rotation_aim(&j.x, turn, bytes);
+    pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
-    pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);
+    pe_parallel_for(from->shape[0] * j.blocks, j.threads, rotate_block, &j);
 }
 
 /* ---- runs ---- */
@@ -342,8 +343,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     if ((status = open_rotation(&run, &request, sides, count, workspace, err)))
         return status;
     for (int i = 0; i < count; i++)
-        turn_side(plan, rotation_of(&run, sides[i].side), &sides[i], sides[i].from, sides[i].to,
-                  io->direction, run.arena);
+        rotate_side(plan, rotation_of(&run, sides[i].side), &sides[i], sides[i].from, sides[i].to,
+                    io->direction, run.arena);
     return pe_done(err);
 }
 
@@ -367,18 +368,18 @@ static void fill_rows(void *context, int64_t index, int thread)
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
     const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, rest = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, rest < ROWS ? rest : ROWS,
+    make_rows(&t->j, t->j.rotation, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, rest < ROWS ? rest : ROWS,
               thread, t->stream);
 }
 
-static void make_table(const posenc_plan *plan, const pe_rotary *turn, const posenc_positions *pos,
+static void make_table(const posenc_plan *plan, const pe_rotary *rotation, const posenc_positions *pos,
                        const posenc_tensor *table, pe_arena arena)
 {
     const int64_t rows  = table->shape[0] * table->shape[1],
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_ladder own;
-    table_job t = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
-    t.stream    = pe_ladder_streams(table, bytes, turn->M);
+    table_job t = {.j = {.plan = plan, .rotation = rotation, .pos = pos}, .table = table};
+    t.stream    = pe_ladder_streams(table, bytes, rotation->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
@@ -451,7 +452,7 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
         const pe_rotary *by = rotation_of(&run, s->side);
         back[s->side]       = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
-            turn_side(plan, by, s, s->dto, s->dx, -io->direction, run.arena);
+            rotate_side(plan, by, s, s->dto, s->dx, -io->direction, run.arena);
     }
     pe_rotary_slopes(plan, &run.numbers, length, io->direction, back, &run.arena);
     pe_numbers_add(&run.numbers, plan, grad->dparams);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* posenc_rows and its backward: check, then hand to the pass over rows (engine/rows/rows.h). */
+/* posenc_rows, its backward and its sizes: check, then hand to the pass over rows (engine/rows/rows.h). */
 #include <math.h>
 
 #include "api/objects.h"
@@ -65,6 +65,28 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
                                     : POSENC_OK;
 }
 
+static posenc_status require_part(const posenc_encoding *e, posenc_error *err)
+{
+    if (e->parts[POSENC_PLACE_INPUT].room)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+}
+
+posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
+                                 posenc_error *err)
+{
+    pe_resolved   r;
+    posenc_status status;
+    if (!e || !dims || !tokens)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: e, dims and tokens must not be NULL");
+    const pe_chosen  *part = &e->parts[POSENC_PLACE_INPUT];
+    const posenc_dims full = pe_encoding_full_dims(dims);
+    if ((status = require_part(e, err)) || (status = pe_encoding_resolve(&r, part, &full, err)))
+        return status;
+    *tokens = part->room->input.tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->input.tokens) : 0;
+    return pe_done(err);
+}
+
 int64_t posenc_rows_width(const posenc_plan *plan)
 {
     return plan->row_width;
@@ -107,12 +129,12 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
                                const char *name, const posenc_rows_in *in, const posenc_tensor *dparams,
                                posenc_error *err)
 {
-    if (!plan->parts[POSENC_PLACE_INPUT].room)
-        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
+    posenc_status status = require_part(plan->e, err);
+    if (status)
+        return status;
     *r                   = make_run(plan);
     const int64_t any[3] = {-1, -1, r->width};
-    posenc_status status = pe_tensor_check_output(main, name, 3, any, err);
-    if (status)
+    if ((status = pe_tensor_check_output(main, name, 3, any, err)))
         return status;
     r->B   = main->shape[0];
     r->L   = main->shape[1];

@@ -407,7 +407,7 @@ posenc_status pe_cases_create(pe_bench_case **cases, int *count, posenc_error *e
                                                     add_growth};
     case_list list                               = {.rows = calloc(MOST_CASES, sizeof *list.rows)};
     if (!list.rows) {
-        *err = (posenc_error){POSENC_ERROR_MEMORY, "bench: there is no memory for the list of rows"};
+        *err = (posenc_error){POSENC_ERROR_MEMORY, "bench: not enough memory for the list of rows"};
         return err->status;
     }
     for (size_t i = 0; i < COUNT(families); i++)

@@ -35,7 +35,7 @@ static void *untouched(pe_buffers *all, size_t bytes, posenc_error *err)
         block = aligned_alloc(HUGE_PAGE, (bytes / HUGE_PAGE + 1) * HUGE_PAGE);
     if (!block) {
         *err = (posenc_error){.status = POSENC_ERROR_MEMORY};
-        snprintf(err->message, sizeof err->message, "there is no memory for %zu MiB", bytes >> 20);
+        snprintf(err->message, sizeof err->message, "not enough memory for %zu MiB", bytes >> 20);
         return NULL;
     }
 #ifdef MADV_HUGEPAGE

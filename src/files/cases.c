@@ -88,7 +88,7 @@ static void *had(cases_reader *r, void *memory)
 {
     if (!memory && !r->status)
         r->status = pe_file_fail(r->err, POSENC_ERROR_MEMORY, (pe_origin){r->path, NULL},
-                                 "no memory for its entries");
+                                 "not enough memory for its entries");
     return memory;
 }
 
@@ -225,7 +225,8 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     const size_t  length = strlen(dir) + sizeof "/manifest.json";
     char         *path   = malloc(length);
     if (!path)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){dir, NULL},
+                            "not enough memory for its name");
     snprintf(path, length, "%s/manifest.json", dir);
     if (!(status = pe_file_open(&stream, &size, path, err))) {
         status = pe_file_read(&bytes, stream, LONGEST, path, err);

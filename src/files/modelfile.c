@@ -103,7 +103,8 @@ static posenc_status read_beside(posenc_model **model, const char *path, posenc_
     const int    folder = slash ? (int)(slash - path) + 1 : 0;
     char        *name   = malloc((size_t)folder + sizeof "config.json");
     if (!name)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
+                            "not enough memory for a name");
     sprintf(name, "%.*sconfig.json", folder, path);
     posenc_status status = pe_file_open(&stream, &size, name, &why);
     if (status)

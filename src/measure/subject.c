@@ -38,7 +38,7 @@ posenc_status pe_subject_no_memory(posenc_error *err, const char *what)
 {
     if (err) {
         err->status = POSENC_ERROR_MEMORY;
-        snprintf(err->message, sizeof err->message, "measure: there is no memory for %s", what);
+        snprintf(err->message, sizeof err->message, "measure: not enough memory for %s", what);
     }
     return POSENC_ERROR_MEMORY;
 }

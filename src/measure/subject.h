@@ -85,7 +85,7 @@ double pe_scores_share(double part, double whole, double squares);
 posenc_status pe_least_squares_fit(double *X, const double *A, const double *B, int64_t m, int64_t n,
                                    int64_t c, double cut, posenc_error *err);
 
-/* "measure: there is no memory for WHAT" */
+/* "measure: not enough memory for WHAT" */
 posenc_status pe_subject_no_memory(posenc_error *err, const char *what);
 
 #endif

@@ -12,7 +12,7 @@
  * Scores: v(t) = the scores of all heads at distance t, for one drawn content that is the same everywhere.
  * Their smallest difference in the head that tells best; the largest D such that v(0) ... v(D) all differ;
  * and the last distance that differs from the one before it, beyond which all are alike. A clipped table has
- * both at its clip; T5 has the first at its last class of one member and the second where its last class
+ * both at its clip; T5 has the first at its last bucket of one member and the second where its last bucket
  * begins.
  */
 #include "measure/subject.h"

@@ -107,11 +107,11 @@ static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
 void pe_channels_heatmap(pe_sketch *s)
 {
     const pe_row_set set    = pe_sketch_rows(s);
-    pe_figure       *panels = s->data->beside_binary ? pe_sketch_panels(s, s->figure, 2, 2) : s->figure;
+    pe_figure       *panels = s->data->binary_counter ? pe_sketch_panels(s, s->figure, 2, 2) : s->figure;
     if (s->status)
         return;
     set_table(s, panels, &set);
-    if (!s->data->beside_binary)
+    if (!s->data->binary_counter)
         return;
     panels[0].title = s->part->name;
     set_binary(s, &panels[1], set.n);

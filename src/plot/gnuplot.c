@@ -145,7 +145,7 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
     status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (lost)
         return pe_draw_fail(err, POSENC_ERROR_MEMORY,
-                            "there is no memory for a picture of more than %zu bytes", *size);
+                            "not enough memory for a picture of more than %zu bytes", *size);
     if (status == 127) /* some C libraries find out only in the child that there is no such program */
         return fail_without_gnuplot(err);
     if (status == 0 && *size > 0)
@@ -241,7 +241,7 @@ static posenc_status draw_figure(const pe_figure *figure, const char *terminal, 
         pe_script_write(to, figure, terminal);
     if (!to || fclose(to)) {
         free(script);
-        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "there is no memory for the picture \"%.80s\"",
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory for the picture \"%.80s\"",
                             figure->title ? figure->title : "");
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);

@@ -134,8 +134,8 @@ typedef struct pe_picture_data {
     int64_t first; /* position that the grid begins with: rows of a table before it */
     const int64_t *chosen; /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
     int            chosen_count;
-    int            beside_binary; /* 1: heatmap draws the binary counter beside it */
-    const double  *bases;         /* decay: a panel each; none: the encoding's own */
+    int            binary_counter; /* 1: heatmap draws that of its positions next to it */
+    const double  *bases;          /* decay: a panel each; none: the encoding's own */
     int            base_count;
     int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_VECTORS_ONES ... */
     int64_t        draws;            /* of random vectors; 0: 200 */

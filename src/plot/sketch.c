@@ -19,7 +19,7 @@ enum { LONGEST_TEXT = 200, ALIGNMENT = 64 };
 posenc_status pe_sketch_no_memory(posenc_error *err)
 {
     return pe_draw_fail(err, POSENC_ERROR_MEMORY,
-                        "there is no memory for the picture; ask for a shorter length");
+                        "not enough memory for the picture; ask for a shorter length");
 }
 
 void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)

@@ -401,7 +401,7 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
     c.height = cells_high(f, c.width) * c.per_cell;
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)
-        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "there is no memory for a picture of %d columns",
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory for a picture of %d columns",
                             columns);
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
     free(c.pixels);

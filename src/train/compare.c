@@ -126,7 +126,7 @@ posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *c
     pe_compare *c = calloc(1, sizeof *c);
     *compare      = NULL;
     if (!c)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory");
     c->config    = *config;
     c->reference = -1;
     name_processor(c->machine, sizeof c->machine);

@@ -45,8 +45,8 @@ static void run_job(void *self, int64_t job)
     j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
     j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
     if (t->c->store && !path)
-        status =
-            pe_fail(&t->errors[job], POSENC_ERROR_MEMORY, "compare: no memory for a run of %.60s", j.label);
+        status = pe_fail(&t->errors[job], POSENC_ERROR_MEMORY,
+                         "compare: not enough memory for a run of %.60s", j.label);
     else
         status = pe_run(&j.config, j.progress, j.result, &t->errors[job]);
     free(path);
@@ -140,7 +140,7 @@ static void deliver(training *t, int64_t job)
     if (bytes)
         pe_pool_tell(PE_MESSAGE_FINISHED, job, bytes, n);
     else if (pe_ranks_here())
-        status = pe_fail(&err, POSENC_ERROR_MEMORY, "compare: no memory to send a run");
+        status = pe_fail(&err, POSENC_ERROR_MEMORY, "compare: not enough memory to send a run");
     else if (t->c->store)
         status = pe_store_save(t->c, job, &err);
     free(bytes);
@@ -270,7 +270,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     t->errors         = calloc(jobs, sizeof *t->errors);
     t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %zu runs", jobs);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
         t->finished += t->reported[job];

@@ -37,7 +37,7 @@ void pe_calc_refuse_memory(pe_calc *p, const char *what)
 {
     if (pe_calc_failed(p))
         return;
-    pe_calc_refuse(p, "there is no memory for %s", what);
+    pe_calc_refuse(p, "not enough memory for %s", what);
     p->err.status = POSENC_ERROR_MEMORY;
 }
 
@@ -180,20 +180,12 @@ void pe_calc_put(posenc_tensor *t, int64_t i, double x)
     }
 }
 
-int64_t pe_calc_count(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int32_t a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
 posenc_tensor pe_calc_convert(pe_calc *p, posenc_dtype dtype, const posenc_tensor *from)
 {
     if (!from || !from->data || from->dtype == dtype)
         return from ? *from : (posenc_tensor){0};
     posenc_tensor to = pe_calc_make_like(p, dtype, from);
-    for (int64_t i = 0; to.data && i < pe_calc_count(from); i++)
+    for (int64_t i = 0; to.data && i < pe_tensor_elements(from); i++)
         pe_calc_put(&to, i, pe_calc_element(from, i));
     return to;
 }
@@ -201,7 +193,7 @@ posenc_tensor pe_calc_convert(pe_calc *p, posenc_dtype dtype, const posenc_tenso
 posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names)
 {
     const posenc_tensor t = pe_calc_find(p, names);
-    return pe_calc_convert(p, pe_calc_is_float(t.dtype) ? POSENC_DTYPE_F64 : POSENC_DTYPE_I64, &t);
+    return pe_calc_convert(p, pe_tensor_is_float(t.dtype) ? POSENC_DTYPE_F64 : POSENC_DTYPE_I64, &t);
 }
 
 /* ---------------------------------------------------------------- shapes -------------------- */
@@ -221,16 +213,10 @@ posenc_tensor pe_calc_with_axes(posenc_tensor t, int32_t ndim)
     return posenc_tensor_contiguous(t.data, t.dtype, ndim, shape);
 }
 
-int pe_calc_is_float(posenc_dtype dtype)
-{
-    return dtype == POSENC_DTYPE_F64 || dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_F16 ||
-           dtype == POSENC_DTYPE_BF16;
-}
-
 void pe_calc_split(const posenc_tensor *whole, const posenc_tensor parts[2])
 {
     const size_t row  = (size_t)whole->shape[whole->ndim - 1] / 2 * posenc_dtype_size(whole->dtype);
-    const size_t rows = row ? (size_t)pe_calc_count(whole) * posenc_dtype_size(whole->dtype) / row : 0;
+    const size_t rows = row ? (size_t)pe_tensor_elements(whole) * posenc_dtype_size(whole->dtype) / row : 0;
     for (size_t r = 0; r < rows; r++)
         memcpy((char *)parts[r % 2].data + r / 2 * row, (const char *)whole->data + r * row, row);
 }
@@ -246,7 +232,7 @@ posenc_tensor pe_calc_join(pe_calc *p, const posenc_tensor parts[2])
     whole            = pe_calc_make_like(p, re->dtype, &whole);
     const size_t row = (size_t)re->shape[re->ndim - 1] * posenc_dtype_size(re->dtype);
     const size_t rows =
-        row && whole.data ? (size_t)pe_calc_count(&whole) * posenc_dtype_size(whole.dtype) / row : 0;
+        row && whole.data ? (size_t)pe_tensor_elements(&whole) * posenc_dtype_size(whole.dtype) / row : 0;
     for (size_t r = 0; r < rows; r++)
         memcpy((char *)whole.data + r * row, (const char *)parts[r % 2].data + r / 2 * row, row);
     return whole;
@@ -453,7 +439,7 @@ static posenc_tensor given_param(pe_calc *p, const char *name, posenc_dtype dtyp
         pe_calc_refuse(p, "%s has the shape %s; with these settings and sizes it must be %s", name,
                        pe_calc_shape_text(p, found.ndim, found.shape),
                        pe_calc_shape_text(p, ndim, must_be->shape));
-    else if (!pe_calc_is_float(t.dtype))
+    else if (!pe_tensor_is_float(t.dtype))
         pe_calc_refuse(p, "%s holds whole numbers; parameters are real ones", name);
     return pe_calc_convert(p, t.dtype == POSENC_DTYPE_F64 ? POSENC_DTYPE_F64 : dtype, &t);
 }

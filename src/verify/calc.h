@@ -19,6 +19,8 @@
 #ifndef PE_VERIFY_CALC_H
 #define PE_VERIFY_CALC_H
 
+#include "base/tensor.h"
+
 #include <posenc/files.h>
 #include <posenc/registry.h>
 
@@ -54,7 +56,7 @@ static inline int pe_calc_failed(const pe_calc *p)
 
 /* Stores one sentence, to which the path is put, unless there is one. */
 void pe_calc_refuse(pe_calc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void pe_calc_refuse_memory(pe_calc *p, const char *what); /* "there is no memory for WHAT" */
+void pe_calc_refuse_memory(pe_calc *p, const char *what); /* "not enough memory for WHAT" */
 
 /* ---------------------------------------------------------------- arrays -------------------- */
 
@@ -89,8 +91,6 @@ void          pe_calc_split(const posenc_tensor *whole, const posenc_tensor part
 
 /* The same numbers with leading axes of length 1 added or taken until there are ndim, as NumPy broadcasts. */
 posenc_tensor pe_calc_with_axes(posenc_tensor t, int32_t ndim);
-int           pe_calc_is_float(posenc_dtype dtype);
-int64_t       pe_calc_count(const posenc_tensor *t);
 double        pe_calc_element(const posenc_tensor *t, int64_t i); /* of a contiguous tensor */
 void          pe_calc_put(posenc_tensor *t, int64_t i, double x);
 

@@ -38,7 +38,7 @@ static void run_buckets(pe_trial *t)
         if (!pe_trial_has(t, name))
             pe_calc_refuse(p, "it has no array %.60s, which its settings require", name);
         if (!pe_calc_failed(p))
-            posenc_index_map(map->map, map->settings, in.data, pe_calc_count(rel), out.data, &p->err);
+            posenc_index_map(map->map, map->settings, in.data, pe_tensor_elements(rel), out.data, &p->err);
         pe_trial_compare(t, PE_CASE_INDEX, name, &out, 0);
     }
 }

@@ -87,7 +87,7 @@ static double largest(const posenc_tensor *t, int64_t from, int64_t n)
 
 double pe_trial_largest(const posenc_tensor *t)
 {
-    return largest(t, 0, pe_calc_count(t));
+    return largest(t, 0, pe_tensor_elements(t));
 }
 
 static double fraction(double got, double want, double allowed)
@@ -100,7 +100,7 @@ static double fraction(double got, double want, double allowed)
 
 pe_difference pe_trial_measure(const posenc_tensor *got, const posenc_tensor *want, const pe_allowance *a)
 {
-    const int64_t n      = pe_calc_count(want);
+    const int64_t n      = pe_tensor_elements(want);
     const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
     const double  factor = rules[a->kind].factor[a->is_single], array = pe_trial_largest(want);
     const double  least  = a->kind == PE_CASE_GRADIENT && array <= ZERO ? a->others : LEAST_SCALE * array;
@@ -198,7 +198,7 @@ void pe_trial_compare_parts(pe_trial *t, pe_case_kind kind, const char *const pa
     const posenc_tensor *like = pe_calc_failed(&t->p) ? NULL : pe_trial_find(t, parts[0]);
     if (!like)
         return;
-    if (2 * pe_calc_count(like) != pe_calc_count(got))
+    if (2 * pe_tensor_elements(like) != pe_tensor_elements(got))
         pe_calc_refuse(&t->p, "%s is not half as large as what the encoding gives", parts[0]);
     const posenc_tensor halves[2] = {pe_calc_make_like(&t->p, got->dtype, like),
                                      pe_calc_make_like(&t->p, got->dtype, like)};
@@ -219,7 +219,7 @@ static void take_param(pe_trial *t, posenc_tensor *to, const char *name)
         pe_calc_refuse(&t->p, "par_%.60s has the shape %s; the settings ask for %s", name,
                        pe_calc_shape_text(&t->p, from->ndim, from->shape),
                        pe_calc_shape_text(&t->p, to->ndim, to->shape));
-    for (int64_t n = 0; from && !pe_calc_failed(&t->p) && n < pe_calc_count(from); n++)
+    for (int64_t n = 0; from && !pe_calc_failed(&t->p) && n < pe_tensor_elements(from); n++)
         pe_calc_put(to, n, pe_calc_element(from, n));
 }
 

@@ -113,7 +113,7 @@ static int64_t compare_frequencies(pe_trial *t, const posenc_tensor *pos)
     const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_DTYPE_F64, 0, NULL);
     posenc_rotary_pair *pairs = pe_calc_block(p, (size_t)M * sizeof *pairs);
     double last = -1; /* the present length is one more than the largest coordinate of the batch */
-    for (int64_t i = 0; i < pe_calc_count(pos); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(pos); i++)
         last = fmax(last, pe_calc_element(pos, i));
     if (!pe_calc_failed(p))
         posenc_rotary_pairs(p->plan, p->params, last + 1, pairs, p->work, &p->err);
@@ -241,7 +241,7 @@ static posenc_tensor unit_scores(pe_trial *t)
 
 /* out_r_rows_dist_lo_to_hi [H,n,D]: the vector that queries meet at each distance t, from q_offset
    - (Lk-1) upwards. With k = 0 a score is scale * (q . r_t + what depends only on t), so the score
-   of the unit vector e_d less that of 0 is scale * r_t[d]. In double, from parameters in the
+   of the unit vector e_d minus that of 0 is scale * r_t[d]. In double, from parameters in the
    executor's numbers. */
 static void compare_distance_vectors(pe_trial *t)
 {
@@ -314,16 +314,16 @@ static void compare_positions(pe_trial *t, const posenc_attend_in *in)
     exact_scores(t, plan, &exact, &plain);
     for (int64_t run = 0; !pe_calc_failed(&t->p) && run < 2 * t->p.dims.D; run++) {
         const int64_t d = run / 2, is_ones = run % 2;
-        for (int64_t x = 0; x < pe_calc_count(&E); x++) /* E = 0, except channel d of row m: m, or 1 */
+        for (int64_t x = 0; x < pe_tensor_elements(&E); x++) /* E = 0, except channel d of row m: m, or 1 */
             ((double *)E.data)[x] = x % t->p.dims.D != d ? 0 : is_ones ? 1 : (double)(x / t->p.dims.D);
         exact_scores(t, plan, &exact, &S);
         double *sums = is_ones ? ones.data : p.data;
-        for (int64_t x = 0; !pe_calc_failed(&t->p) && x < pe_calc_count(&S); x++)
+        for (int64_t x = 0; !pe_calc_failed(&t->p) && x < pe_tensor_elements(&S); x++)
             sums[x] += pe_calc_element(&q, x / shape[3] * t->p.dims.D + d) *
                        (pe_calc_element(&S, x) - pe_calc_element(&plain, x));
     }
     posenc_plan_free(plan);
-    for (int64_t x = 0; !pe_calc_failed(&t->p) && x < pe_calc_count(&p); x++)
+    for (int64_t x = 0; !pe_calc_failed(&t->p) && x < pe_tensor_elements(&p); x++)
         ((double *)p.data)[x] =
             !is_allowed(t, &in->allowed, x) ? 0 : pe_calc_element(&p, x) / pe_calc_element(&ones, x);
     pe_trial_compare(t, PE_CASE_OUTPUT, "out_positions", &p, 0);

@@ -57,7 +57,7 @@ static posenc_positions mask_positions(pe_trial *t, const char *name)
     const int64_t shape[3] = {mask->shape[0], mask->shape[1] * mask->shape[2], 2};
     posenc_tensor valid    = pe_calc_make(&t->p, POSENC_DTYPE_U8, 3, mask->shape),
                   pos      = pe_calc_make(&t->p, POSENC_DTYPE_F64, 3, shape);
-    for (int64_t i = 0; valid.data && i < pe_calc_count(mask); i++)
+    for (int64_t i = 0; valid.data && i < pe_tensor_elements(mask); i++)
         ((unsigned char *)valid.data)[i] = pe_calc_element(mask, i) == 0;
     if (!pe_calc_failed(&t->p))
         posenc_positions_detr(&valid, setting_is(t->c, "normalize", "yes"), real_setting(t->c, "eps", 1e-6),
@@ -107,7 +107,7 @@ static const double *row_angles(pe_trial *t, const posenc_positions *pos, int64_
     if (!angles.data || posenc_param_count(t->p.e) > 0)
         return NULL;
     const int64_t N     = pos->array.data ? posenc_rows_coordinates(t->p.e) : 1;
-    const int64_t given = pos->array.data ? pe_calc_count(&pos->array) / N : 0;
+    const int64_t given = pos->array.data ? pe_tensor_elements(&pos->array) / N : 0;
     const double  scale = isnan(t->c->scale) ? 1 : fabs(t->c->scale);
     for (int64_t i = 0; i < B * L; i++) {
         double most = given ? 0 : pos->start + (double)(i % L);
@@ -156,7 +156,7 @@ static void run_vectors(pe_trial *t)
     const posenc_tensor *like = x ? x : want;
     int64_t shape[3] = {batch_of(t, x), 0, like->ndim ? like->shape[like->ndim - 1] : 1}; /* [B,L,d] */
     if (shape[0] * shape[2] > 0)
-        shape[1] = pe_calc_count(like) / (shape[0] * shape[2]);
+        shape[1] = pe_tensor_elements(like) / (shape[0] * shape[2]);
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
@@ -175,7 +175,7 @@ static void run_vectors(pe_trial *t)
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
     if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, t->p.work, &t->p.err))
         return;
-    if (pe_calc_count(want) == pe_calc_count(&y)) /* a grid [h,w,d] is rows too */
+    if (pe_tensor_elements(want) == pe_tensor_elements(&y)) /* a grid [h,w,d] is rows too */
         y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
     if (setting_is(t->c, "solver", "exact"))
         pe_trial_compare(t, PE_CASE_SOLVED, "out_y", &y, 0);
@@ -194,7 +194,7 @@ static posenc_positions word_positions(pe_trial *t, const posenc_tensor *tokens)
     const int64_t L   = tokens->shape[1];
     posenc_tensor pos = pe_calc_make(&t->p, POSENC_DTYPE_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
     int64_t      *place = pos.data;
-    for (int64_t i = 0; place && i < pe_calc_count(tokens); i++) {
+    for (int64_t i = 0; place && i < pe_tensor_elements(tokens); i++) {
         place[2 * i]     = (int64_t)pe_calc_element(tokens, i);
         place[2 * i + 1] = i % L;
     }

@@ -45,7 +45,7 @@ static inline int call_words(const cli_command *command, words *w)
     const int before = dup(STDERR_FILENO);
     assert_non_null(freopen(scratch("said"), "w", stderr));
     optind     = 0; /* getopt begins anew */
-    int status = cli_parse(&args, command, w->count, (char **)(uintptr_t)w->list);
+    int status = cli_options_parse(&args, command, w->count, (char **)(uintptr_t)w->list);
     if (status == CLI_DONE)
         status = command->run(&args);
     free(args.given);
@@ -90,8 +90,8 @@ static inline const posenc_tensor *array_of(const posenc_arrays *set, const char
 static inline void same_array(const posenc_tensor *a, const posenc_tensor *b)
 {
     assert_int_equal(a->dtype, b->dtype);
-    assert_int_equal(pe_calc_count(a), pe_calc_count(b));
-    assert_memory_equal(a->data, b->data, (size_t)pe_calc_count(a) * posenc_dtype_size(a->dtype));
+    assert_int_equal(pe_tensor_elements(a), pe_tensor_elements(b));
+    assert_memory_equal(a->data, b->data, (size_t)pe_tensor_elements(a) * posenc_dtype_size(a->dtype));
 }
 
 /* Eighths below 2: exact in every storage type. */
@@ -105,7 +105,7 @@ static inline posenc_tensor *add_filled(posenc_arrays *set, const char *name, po
 {
     posenc_tensor *t = posenc_arrays_add(set, name, dtype, 4, shape);
     assert_non_null(t);
-    for (int64_t i = 0; i < pe_calc_count(t); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(t); i++)
         if (dtype == POSENC_DTYPE_F64)
             ((double *)t->data)[i] = eighth(name, i);
         else
@@ -118,7 +118,7 @@ static inline void add_whole(posenc_arrays *set, const char *name, int32_t ndim,
 {
     posenc_tensor *t = posenc_arrays_add(set, name, POSENC_DTYPE_I64, ndim, shape);
     assert_non_null(t);
-    memcpy(t->data, numbers, (size_t)pe_calc_count(t) * sizeof *numbers);
+    memcpy(t->data, numbers, (size_t)pe_tensor_elements(t) * sizeof *numbers);
 }
 
 static inline void write_arrays(posenc_arrays *set, const char *name)
@@ -211,7 +211,7 @@ static inline void write_halves(const posenc_arrays *set, const char *name, cons
     uint16_t halves[800];
     for (int i = 0; i < set->count; i++) {
         const posenc_tensor *t     = &set->items[i].tensor;
-        const int64_t        count = pe_calc_count(t);
+        const int64_t        count = pe_tensor_elements(t);
         assert_true(n + (size_t)count <= sizeof halves / sizeof *halves);
         used +=
             (size_t)snprintf(header + used, sizeof header - used,

@@ -51,7 +51,7 @@ static double largest_gradient(const posenc_arrays *want)
     double most = 0;
     for (int i = 0; i < want->count; i++)
         for (int64_t n = 0;
-             !strncmp(want->items[i].name, "g_", 2) && n < pe_calc_count(&want->items[i].tensor); n++)
+             !strncmp(want->items[i].name, "g_", 2) && n < pe_tensor_elements(&want->items[i].tensor); n++)
             most = fmax(most, fabs(pe_calc_element(&want->items[i].tensor, n)));
     return most;
 }
@@ -71,7 +71,7 @@ static void compare_case(const posenc_case *c, const posenc_arrays *want, int is
         const pe_allowance allowance = {.kind      = gradient ? PE_CASE_GRADIENT : PE_CASE_OUTPUT,
                                         .is_single = is_single,
                                         .others    = largest_gradient(want)};
-        assert_int_equal(pe_calc_count(t), pe_calc_count(&want->items[i].tensor));
+        assert_int_equal(pe_tensor_elements(t), pe_tensor_elements(&want->items[i].tensor));
         const pe_difference m = pe_trial_measure(t, &want->items[i].tensor, &allowance);
         if (!(m.worst <= 1))
             fail_msg("%s: %s[%lld] is %.17g instead of %.17g", c->file, name, (long long)m.at, m.got, m.want);
@@ -250,7 +250,7 @@ static void an_upstream_gradient_left_out_is_ones(void **state)
     posenc_arrays without =
         done((const char *const[]){"nope", "--grad", "-i", input, "-o", output, NULL}, output);
     posenc_tensor *dout = add_filled(&set, "dout", POSENC_DTYPE_F64, (const int64_t[]){B, H, LQ, DV});
-    for (int64_t i = 0; i < pe_calc_count(dout); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(dout); i++)
         ((double *)dout->data)[i] = 1;
     write_arrays(&set, "in.npz");
     posenc_arrays with =
@@ -306,7 +306,7 @@ static void a_parameter_may_have_the_name_of_positions(void **state)
             add_filled(&set, names[i], POSENC_DTYPE_F64, (const int64_t[]){1, 1, 9, H * D});
         *(posenc_tensor *)(uintptr_t)pos =
             posenc_tensor_contiguous(pos->data, POSENC_DTYPE_F64, 2, (const int64_t[]){9, H * D});
-        for (int64_t x = 0; x < pe_calc_count(pos); x++)
+        for (int64_t x = 0; x < pe_tensor_elements(pos); x++)
             ((double *)pos->data)[x] = eighth("pos", x);
         if (i > 0) {
             add_whole(&set, "q_pos", 1, three, q_pos);

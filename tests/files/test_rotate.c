@@ -39,7 +39,7 @@ static double angle_of(const posenc_case *c, const posenc_arrays *file)
 {
     const posenc_tensor *pos  = array_of(file, "in_pos");
     double               most = 0;
-    for (int64_t i = 0; i < pe_calc_count(pos); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(pos); i++)
         most = fmax(most, fabs(pe_calc_element(pos, i)));
     return c->angle_ulp > 0 ? 4 * c->angle_ulp : ldexp(most, -52);
 }
@@ -51,7 +51,7 @@ static void compare(const posenc_case *c, const posenc_arrays *want, const char 
                                       .angle = angle_of(c, want)};
     const posenc_tensor *t = array_of(&got, result), *reference = array_of(want, name);
     assert_int_equal(t->dtype, POSENC_DTYPE_F64);
-    assert_int_equal(pe_calc_count(t), pe_calc_count(reference));
+    assert_int_equal(pe_tensor_elements(t), pe_tensor_elements(reference));
     const pe_difference m = pe_trial_measure(t, reference, &allowance);
     if (!(m.worst <= 1))
         fail_msg("%s: %s[%lld] is %.17g instead of %.17g", c->file, name, (long long)m.at, m.got, m.want);
@@ -200,7 +200,7 @@ static void axes_left_out_are_one(void **state)
         const int64_t  sizes[3] = {H, L, D};
         posenc_arrays  less     = {0};
         posenc_tensor *q        = posenc_arrays_add(&less, "q", POSENC_DTYPE_F64, ndim, sizes + 3 - ndim);
-        memcpy(q->data, array_of(&set, "q")->data, (size_t)pe_calc_count(q) * sizeof(double));
+        memcpy(q->data, array_of(&set, "q")->data, (size_t)pe_tensor_elements(q) * sizeof(double));
         for (int blhd = 0; blhd < 2 - (ndim == 3); blhd++) {
             write_arrays(&less, "in.npz");
             posenc_arrays        got = done((const char *const[]){"-i", input, "-o", output, "--heads-layout",
@@ -210,7 +210,7 @@ static void axes_left_out_are_one(void **state)
             assert_int_equal(got.count, 1);
             assert_int_equal(t->ndim, ndim);
             assert_memory_equal(t->data, array_of(&whole, "out_q")->data,
-                                (size_t)pe_calc_count(t) * sizeof(double));
+                                (size_t)pe_tensor_elements(t) * sizeof(double));
             posenc_arrays_free(&got);
         }
         posenc_arrays_free(&less);
@@ -233,7 +233,7 @@ static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
     for (int i = 0; i < wide.count; i++) {
         const posenc_tensor *h = &half.items[i].tensor, *w = &wide.items[i].tensor;
         assert_int_equal(h->dtype, POSENC_DTYPE_F16);
-        for (int64_t n = 0; n < pe_calc_count(w); n++)
+        for (int64_t n = 0; n < pe_tensor_elements(w); n++)
             assert_int_equal(((const uint16_t *)h->data)[n],
                              pe_half_float_to_f16(((const float *)w->data)[n]));
     }
@@ -394,8 +394,8 @@ static void add_frequencies(posenc_arrays *set, const char *path, const char *fa
 static void close_arrays(const posenc_arrays *a, const posenc_arrays *b, double factor)
 {
     const posenc_tensor *x = array_of(a, "out_q"), *y = array_of(b, "out_q");
-    assert_int_equal(pe_calc_count(x), pe_calc_count(y));
-    for (int64_t i = 0; i < pe_calc_count(x); i++)
+    assert_int_equal(pe_tensor_elements(x), pe_tensor_elements(y));
+    for (int64_t i = 0; i < pe_tensor_elements(x); i++)
         assert_true(fabs(pe_calc_element(x, i) - factor * pe_calc_element(y, i)) <
                     1e-11); /* positions x 2^-52 of w */
 }

@@ -69,12 +69,25 @@ static void a_real_is_as_short_as_reads_back(void **state)
     }
 }
 
+static void a_csv_field_keeps_commas_and_doubles_quotes(void **state)
+{
+    char        text[64] = "";
+    FILE *const to       = fmemopen(text, sizeof text, "w");
+    (void)state;
+    assert_non_null(to);
+    pe_text_write_csv(to, "t5[buckets=8], \"large\"");
+    pe_text_write_csv(to, "");
+    fclose(to);
+    assert_string_equal(text, "\"t5[buckets=8], \"\"large\"\"\"\"\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_is_among_words_only_as_a_whole),
         cmocka_unit_test(a_text_is_and_ends_as_it_says),
         cmocka_unit_test(a_real_is_as_short_as_reads_back),
+        cmocka_unit_test(a_csv_field_keeps_commas_and_doubles_quotes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,7 +281,7 @@ static void scores_tell_distances_apart_as_far_as_stated(void **state)
     }
 }
 
-/* T5's last class begins where m + floor(ln(n/m) / ln(max/m) * (classes - m)) reaches the last one, before
+/* T5's last bucket begins where m + floor(ln(n/m) / ln(max/m) * (buckets - m)) reaches the last one, before
    max_distance: 16 * 8^(15/16) = 112.4 for one direction, 8 * 16^(7/8) = 90.5 for both. Beyond it nothing
    changes. */
 static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)

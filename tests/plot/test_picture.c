@@ -149,7 +149,7 @@ static void the_binary_counter_beside_it_counts(void **state)
 {
     enum { L = 37, DIGITS = 6 };
     pe_picture_data data = sized(L, 1, 8);
-    data.beside_binary   = 1;
+    data.binary_counter  = 1;
     made m               = make("sinusoidal", POSENC_PLACE_INPUT, "heatmap", data);
     (void)state;
     assert_true(m.f->kind == PE_PANELS && m.f->panel_count == 2);

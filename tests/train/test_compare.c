@@ -321,8 +321,8 @@ static double real_at(const json_t *json, const char *key)
     return json_real_value(json_object_get(json, key));
 }
 
-/* In the JSON: how rows enter, the two cosines, and a difference to the sum that is the difference of the two
-   losses. */
+/* In the JSON: how rows enter, the two cosines, and a difference from the sum that is the difference of the
+   two losses. */
 static void the_results_say_how_rows_enter_and_what_it_changes(void **state)
 {
     char              list[512], joint[128], blocks[128];

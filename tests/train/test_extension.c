@@ -222,6 +222,24 @@ static void a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers(void 
     pe_compare_free(c);
 }
 
+static void a_saved_run_names_its_followup(void **state)
+{
+    const pe_compare_config config = extended("brief");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    const pe_run_config    *run    = &c->extension->outcomes[0].config;
+    char                   *who    = pe_run_identity(run);
+    pe_run_file             file   = {0};
+    int                     named  = 0;
+    (void)state;
+    assert_non_null(strstr(who, "\"followup\":"));
+    pe_run_list(&file, run, &c->extension->outcomes[0].runs[0].result);
+    for (int i = 0; i < file.count; i++)
+        named += !strcmp(file.arrays[i].name, "followup");
+    assert_int_equal(named, 1);
+    free(who);
+    pe_compare_free(c);
+}
+
 /* ---------------------------------------------------------------- refusals ------------------ */
 
 static void what_cannot_be_extended_says_why(void **state)
@@ -257,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_left_alone_reads_as_it_did),
         cmocka_unit_test(extended_models_have_the_same_numbers_on_two_workers),
         cmocka_unit_test(a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers),
+        cmocka_unit_test(a_saved_run_names_its_followup),
         cmocka_unit_test(what_cannot_be_extended_says_why),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

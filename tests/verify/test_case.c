@@ -336,7 +336,7 @@ static int verify(const char *const *words)
     const int before = dup(STDOUT_FILENO);
     assert_non_null(freopen(scratch("printed"), "w", stdout));
     optind     = 0; /* getopt begins anew */
-    int status = cli_parse(&args, &cli_verify, argc, argv);
+    int status = cli_options_parse(&args, &cli_verify, argc, argv);
     if (status == CLI_DONE)
         status = cli_verify.run(&args);
     free(args.given);

@@ -267,6 +267,16 @@ static void a_whole_is_compared_with_both_of_its_parts(void **state)
     pe_calc_free(&t.p);
 }
 
+static void memory_that_is_missing_says_for_what(void **state)
+{
+    pe_calc p = pe_calc_new("attend");
+    (void)state;
+    pe_calc_refuse_memory(&p, "q");
+    assert_int_equal(p.err.status, POSENC_ERROR_MEMORY);
+    assert_string_equal(p.sentence, "not enough memory for q");
+    pe_calc_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +296,7 @@ int main(void)
         cmocka_unit_test(the_worst_of_all_arrays_stays_and_is_told_with_its_element),
         cmocka_unit_test(another_shape_is_a_failure_and_no_comparison),
         cmocka_unit_test(a_whole_is_compared_with_both_of_its_parts),
+        cmocka_unit_test(memory_that_is_missing_says_for_what),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

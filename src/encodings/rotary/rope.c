@@ -82,7 +82,7 @@ enum {
     HAS_THETA_SCALE32
 }; /* ORDER settings */
 
-/* Words stand in the order of the enums of schedule.h, axes.h and turn.h. */
+/* Words stand in the order of the enums of schedule.h, axes.h and rotation.h. */
 static const posenc_setting_info settings[] = {
     {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
     {"layout_out", "word", "same", "same|interleaved|half",

@@ -3,11 +3,11 @@
  * TUPE: products of positions with positions, by projections of their own; the class token is an exception
  *
  * Place    score: queries and keys get further channels; with relative=yes a bias by distance too
- * Formula  S[h,i,j] = scale * ( q_i . k_j + e[h,i,j] ) [ + table[bin(i,j),h] ]        scale = 1/sqrt(2 D)
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + e[h,i,j] ) [ + table[bucket(i,j),h] ]        scale = 1/sqrt(2 D)
  *          e = (p_i . Uq_h + bq_h) . (p_j . Uk_h + bk_h), except theta1_h where P(i) = 0,
  *          else theta2_h where P(j) = 0
  *          p_i = LayerNorm(pos[P(i) + 1]), theta1 = e of row 0 with itself, theta2 = e of row 1 with itself
- *          bin = T5's bucket of P(j) - P(i), except cls_to_others where P(i) = 0,
+ *          bucket = that of T5 for P(j) - P(i), except cls_to_others where P(i) = 0,
  *          else others_to_cls where P(j) = 0
  * Learns   pos [rows,d_model], ln_w, ln_b [d_model], Uq [H*D,d_model], bq [H*D], Uk [G*D,d_model], bk [G*D];
  *          relative=yes: table [num_buckets+1,H]
@@ -16,14 +16,14 @@
  * The word and its place are not added: each is multiplied with its like, so the sum of both products is
  * scaled as one of 2 D channels. That is done here to the letter: a query is extended by its position's
  * projection, a key by its own, and the engine sees a head of 2 D channels. The class token is extended by
- * zeros, and a hook adds what its pairs have instead: theta, made once per run, and the bin.
+ * zeros, and a hook adds what its pairs have instead: theta, made once per run, and the bucket.
  *
  * Token t has row t + 1: rows 0 and 1 make the two numbers of the class token. (So row 1 serves theta2 and
  * the token at 0, whose own products are overridden; that is the authors' code.) cls=no: no token is special,
  * and token t still has row t + 1. The class token is the one at position 0, whatever chunk of the queries a
  * run brings.
  *
- * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are
+ * The bias is not scaled. The bucket `num_buckets/2` is one that T5 never gives. Projections and table are
  * shared by all layers of the authors' model, which makes the positional products once; here they cost D
  * channels more per head. The projections depend only on positions, so that a run makes them once for all
  * items of its batch.
@@ -36,11 +36,11 @@ enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, S
 static const posenc_setting_info settings[] = {
     {"relative", "flag", "no", "yes|no", "TUPE-R: a bias by T5's buckets as well; no: TUPE-A"},
     {"num_buckets", "integer", "32", "4..1048576",
-     "relative=yes: classes of distance, both directions together"},
-    {"max_distance", "integer", "128", "2..1048576", "relative=yes: distances beyond share the last class"},
+     "relative=yes: buckets of distances, both directions together"},
+    {"max_distance", "integer", "128", "2..1048576", "relative=yes: distances beyond share the last bucket"},
     {"cls", "flag", "yes", "yes|no", "the token at position 0 is the class token"},
     {"cls_buckets", "map", "others_to_cls=num_buckets:cls_to_others=num_buckets/2",
-     "others_to_cls|cls_to_others", "relative=yes: the bins of pairs with the class token"},
+     "others_to_cls|cls_to_others", "relative=yes: the buckets of pairs with the class token"},
     {"rows", "integer", "L+1", "2..", "rows of pos: one more than positions"},
     {"eps", "real", "1e-5", "0<..", "added to the variance in the normalisation"},
     {"sigma", "real", "0.02", "0..", "standard deviation of initial rows and projections"},
@@ -60,8 +60,8 @@ static const posenc_param_info params[] = {
     {"bq", "H*D", "zeros", "its bias", 1},
     {"Uk", "G*D,d_model", "normal(0, sigma)", "projects positions of keys", 1},
     {"bk", "G*D", "zeros", "its bias", 1},
-    {"table", "num_buckets+1,H", "normal(0, sigma)", "what a bin adds to the scores of a head; relative=yes",
-     1},
+    {"table", "num_buckets+1,H", "normal(0, sigma)",
+     "what a bucket adds to the scores of a head; relative=yes", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
@@ -71,8 +71,8 @@ static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
 static const posenc_example examples[] = {
     {"H=1 D=2 d_model=1 L=4 cls=no", 0, 2, 1, 0.5, "(0,1).(0,1) / sqrt(4)"},
     {"H=2 D=2 d_model=1 L=4", 1, 3, 2, 6.5, "(2,3).(2,3) / sqrt(4)"},
-    {"H=1 D=2 d_model=1 L=4 relative=yes num_buckets=8 max_distance=12", 0, 0, 3, 4.5, "0.5 + bin 4"},
-    {"H=1 D=2 d_model=1 L=4 relative=yes num_buckets=8 max_distance=12", 0, 3, 0, 8.5, "0.5 + bin 8"},
+    {"H=1 D=2 d_model=1 L=4 relative=yes num_buckets=8 max_distance=12", 0, 0, 3, 4.5, "0.5 + bucket 4"},
+    {"H=1 D=2 d_model=1 L=4 relative=yes num_buckets=8 max_distance=12", 0, 3, 0, 8.5, "0.5 + bucket 8"},
     {"H=1 D=2 d_model=1 L=4 relative=yes num_buckets=8 max_distance=12", 0, 1, 2, 5.5, "0.5 + bucket 5"},
     {0},
 };
@@ -394,7 +394,7 @@ static void by_position_back(const pe_problem *p, const double *const par[], pe_
     project_places_back(p, par, side, h, pos, n, dto, p->D, dpar);
 }
 
-/* ---- relative=yes: a bias by distance; pairs with the class token have theta and their bin instead ---- */
+/* ---- relative=yes: a bias by distance; pairs with the class token have theta and a bucket instead ---- */
 
 static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
@@ -403,7 +403,7 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
             p->H * pe_index_t5(-(t0 + i), p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer, 1) + h;
 }
 
-/* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins
+/* What a pair with the class token has: which theta and, with relative=yes, which bucket. The row's rule wins
    where both are it. */
 static int64_t which_theta(const pe_problem *p, const pe_tile *tile, int64_t r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index.h: distance -> class, the integer maps that encodings share
+ * index.h: distance -> bucket, the integer maps that encodings share
  *
  * Pure functions, exact integers: the logarithms are evaluated so that no rounding of libm moves a boundary.
  */

@@ -35,7 +35,7 @@ static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posen
     if (status)
         return status;
     if (!pe_arrays_take(set, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array))
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "not enough memory for its name");
     return POSENC_OK;
 }
 
@@ -77,7 +77,8 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
     zip_source_t *source       = zip_source_buffer_create(bytes, n, 0, NULL);
     memcpy(magic, bytes, n < sizeof magic ? n : sizeof magic);
     if (!source)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory to read it");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
+                            "not enough memory to read it");
     return read_source(set, source, magic, (int64_t)n, path, err);
 }
 
@@ -92,7 +93,8 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     if (source)
         return read_source(set, source, magic, size, path, err);
     fclose(stream);
-    return got ? pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory to read it")
+    return got ? pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
+                              "not enough memory to read it")
                : pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                               "it is empty; an .npy, .npz or .safetensors is needed");
 }

@@ -92,7 +92,7 @@ posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const c
             char *more = realloc(bytes->data, capacity);
             if (!more) {
                 free(bytes->data);
-                return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for its content");
+                return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "not enough memory for its content");
             }
             bytes->data = more;
         }

@@ -269,7 +269,7 @@ static posenc_status read_header(npy_header *h, const pe_stream *s, posenc_error
         return status;
     char *text = malloc((size_t)length + 1);
     if (!text)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "no memory for its header");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "not enough memory for its header");
     npy_cursor c = {text, text + length, s->origin, err};
     if (!(status = pe_file_read_stream(text, length, s, err)) && !(status = read_dictionary(&c, h)))
         status = count_elements(&c, h);
@@ -362,14 +362,14 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
     const int64_t bytes = h.count * h.type->size;
     void         *data  = malloc((size_t)bytes + 1); /* one more, so that an empty array has data too */
     if (!data)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "no memory for its %lld bytes",
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "not enough memory for its %lld bytes",
                             (long long)bytes);
     status = pe_file_read_stream(data, bytes, stream, err);
     if (!status)
         status = read_end(stream, err);
     if (!status && !convert(&data, &h))
         status = pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin,
-                              "no memory to convert its %lld elements", (long long)h.count);
+                              "not enough memory to convert its %lld elements", (long long)h.count);
     if (status)
         free(data);
     else

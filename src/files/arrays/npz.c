@@ -107,7 +107,7 @@ static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_s
     if (status)
         return status;
     if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &array))
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for one more array");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "not enough memory for one more array");
     return POSENC_OK;
 }
 
@@ -227,7 +227,7 @@ static posenc_status copy_out(zip_source_t *built, FILE *stream, const char *pat
     char           *piece = malloc(PIECE);
     if (!piece || zip_source_open(built)) {
         free(piece);
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "no memory to write the archive");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "not enough memory to write the archive");
     }
     zip_int64_t n;
     int         refused = 0;
@@ -252,7 +252,7 @@ posenc_status pe_npz_write(const posenc_arrays *set, FILE *stream, const char *p
     zip_source_t *built   = zip_source_buffer_create(NULL, 0, 0, NULL);
     posenc_status status  = POSENC_OK;
     if (!headers || !built)
-        status = pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "no memory for the archive");
+        status = pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "not enough memory for the archive");
     else if (!(status = build(built, headers, set, path, err)))
         status = copy_out(built, stream, path, err);
     zip_source_free(built);

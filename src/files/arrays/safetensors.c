@@ -205,7 +205,7 @@ static posenc_status read_text(const tensors_header *h, char **text, int64_t *le
     *length = (int64_t)n;
     *text   = malloc((size_t)n + 1);
     if (!*text)
-        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, s->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, s->origin, "not enough memory for its header");
     status = pe_file_read_stream(*text, *length, s, h->err);
     if (!status && !h->is_checked && (n == 0 || **text != '{'))
         status = pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
@@ -232,7 +232,8 @@ static posenc_status read_entries(tensors_header *h)
     posenc_status status;
     h->entries = calloc(json_object_size(h->json) + 1, sizeof *h->entries);
     if (!h->entries)
-        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, h->stream->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, h->stream->origin,
+                            "not enough memory for its header");
     json_object_foreach(h->json, name, object)
     {
         status = strcmp(name, metadata_key) ? read_entry(h, &h->entries[h->count++], name, object)
@@ -315,7 +316,7 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
 {
     posenc_tensor *tensor = posenc_arrays_add(set, e->name, e->type->dtype, e->ndim, e->shape);
     if (!tensor)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "no memory for its %lld elements",
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "not enough memory for its %lld elements",
                             (long long)e->count);
     const posenc_status status = pe_file_read_stream(tensor->data, e->end - e->begin, s, err);
     if (!status && !strcmp(e->type->name, "I32"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h: words, lists of words, and reals as text. */
+/* text.h: words, lists of words, reals as text, and texts in CSV. */
 #ifndef PE_FILES_TEXT_H
 #define PE_FILES_TEXT_H
 
@@ -39,6 +39,18 @@ static inline const char *pe_text_real(char text[PE_TEXT_REAL], double x)
             break;
     }
     return text;
+}
+
+/* A field of CSV, between quotes. */
+static inline void pe_text_write_csv(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
 }
 
 #endif

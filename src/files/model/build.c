@@ -15,7 +15,7 @@ typedef struct pe_build_piece {
 
 /* ---------------------------------------------------------------- failing, memory ------------ */
 
-static const char no_memory[] = "no memory for what it says";
+static const char no_memory[] = "not enough memory for what it says";
 
 posenc_model *pe_build_begin(const char *format, const char *path, posenc_error *err)
 {

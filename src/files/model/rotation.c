@@ -193,7 +193,7 @@ static posenc_status ask(question *q, double *w, const pe_file_rotation *r, doub
 /* Of a short sequence, and where there are two lists of a long one as well. */
 static numbers frequencies(posenc_model *m, const pe_file_rotation *r, const posenc_model_group *g)
 {
-    question      q      = {.why = {.message = "no memory for its frequencies"}};
+    question      q      = {.why = {.message = "not enough memory for its frequencies"}};
     int64_t       pairs  = r->dim / 2;
     const size_t  size   = (size_t)pairs * sizeof(double);
     numbers       n      = {pe_build_alloc(m, size), r->long_factor ? pe_build_alloc(m, size) : NULL, 1};

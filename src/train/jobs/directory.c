@@ -132,7 +132,7 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
     *d           = (pe_directory){.path = pe_directory_trimmed(path)};
     d->temporary = d->path ? pe_directory_join(d->path, tail, "") : NULL;
     if (!d->temporary)
-        status = pe_fail(err, POSENC_ERROR_MEMORY, "%.100s: there is no memory for its name", path);
+        status = pe_fail(err, POSENC_ERROR_MEMORY, "%.100s: not enough memory for its name", path);
     else if (mkdir(d->temporary, 0777))
         status = errno == ENOENT ? refuse(err, path, "its parent directory does not exist; create that first")
                                  : pe_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be created: %s", path,
@@ -238,7 +238,7 @@ posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
     char         *old    = pe_directory_join(d->temporary, "", OLD_ENDING);
     posenc_status status = POSENC_OK;
     if (!old)
-        status = pe_fail(err, POSENC_ERROR_MEMORY, "%.100s: there is no memory for its name", d->path);
+        status = pe_fail(err, POSENC_ERROR_MEMORY, "%.100s: not enough memory for its name", d->path);
     else if (access(d->path, F_OK) == 0 &&
              check_existing(d->path, err)) /* somebody may have written there since */
         status = POSENC_ERROR_FILE;

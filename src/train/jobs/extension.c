@@ -69,7 +69,8 @@ static posenc_status make_outcome(pe_extension *x, int family, const pe_compare 
     o->config.measures = 0;
     o->config.followup = &x->followups[family];
     o->runs            = calloc((size_t)x->seeds, sizeof *o->runs);
-    return o->runs ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
+    return o->runs ? POSENC_OK
+                   : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %s", o->label);
 }
 
 static posenc_status make_families(pe_extension *x, const pe_compare *c, pe_preset_extent extend,
@@ -98,7 +99,7 @@ posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c,
     pe_extension *x = calloc(1, sizeof *x);
     *extension      = x;
     if (!x)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to extend models");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to extend models");
     x->seeds = c->config.preset.seeds;
     x->L     = c->config.preset.L;
     posenc_status status =

@@ -143,7 +143,7 @@ static posenc_status unit_create(unit *u, posenc_error *err)
     u->losses  = malloc((size_t)pe_model_tokens(u->model) * sizeof *u->losses);
     return u->windows && u->losses
                ? POSENC_OK
-               : pe_fail(err, POSENC_ERROR_MEMORY, "extension: no memory for %s", u->way->name);
+               : pe_fail(err, POSENC_ERROR_MEMORY, "extension: not enough memory for %s", u->way->name);
 }
 
 /* ---------------------------------------------------------------- reading ------------------- */

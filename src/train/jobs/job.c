@@ -43,7 +43,7 @@ posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
     *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
     if (!k->identity)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to save a run");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to save a run");
     pe_run_list(k, &job->config, job->result);
     return POSENC_OK;
 }

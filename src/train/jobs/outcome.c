@@ -120,7 +120,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     o->untrained_beyond = has_untrained_rows(o->e);
     o->runs             = calloc((size_t)c->config.preset.seeds, sizeof *o->runs);
     if (!o->runs)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %s", o->label);
     return pe_run_try(&o->config, err);
 }
 
@@ -130,7 +130,7 @@ static posenc_status add_absent(pe_compare *c, const posenc_error *why, posenc_e
     pe_outcome *o    = &c->outcomes[c->count];
     pe_absent  *more = realloc(c->absent, (size_t)(c->absent_count + 1) * sizeof *more);
     if (!more)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %s", o->label);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %s", o->label);
     c->absent    = more;
     pe_absent *a = &more[c->absent_count++];
     snprintf(a->label, sizeof a->label, "%s", o->label);
@@ -147,7 +147,7 @@ static posenc_status add_outcome(pe_compare *c, const char *label, posenc_error 
     posenc_error why  = {0};
     pe_outcome  *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
     if (!more)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for %d encodings", c->count + 1);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %d encodings", c->count + 1);
     c->outcomes   = more;
     pe_outcome *o = &more[c->count];
     *o            = (pe_outcome){0};

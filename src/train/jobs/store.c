@@ -46,7 +46,7 @@ struct pe_store {
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to look for saved runs");
+    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to look for saved runs");
 }
 
 static posenc_status refuse_file(const pe_store *s, const char *what, posenc_error *err)
@@ -361,7 +361,7 @@ static posenc_status add_run(posenc_arrays *set, const pe_job *job, const char *
         return POSENC_OK;
     posenc_status status = pe_job_list(&k, job, err);
     if (!status && !pe_run_file_add(set, prefix, &k))
-        status = pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory to write the runs");
+        status = pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to write the runs");
     free(k.identity);
     return status;
 }

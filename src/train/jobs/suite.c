@@ -16,7 +16,7 @@
 
 static posenc_status no_memory(posenc_error *err)
 {
-    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the tasks");
+    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the tasks");
 }
 
 /* ---------------------------------------------------------------- cells --------------------- */

@@ -117,7 +117,8 @@ static posenc_status make_rows(float *rows, int64_t count, const posenc_plan *pl
     void *workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(plan, POSENC_RUN_FORWARD) + ALIGNMENT);
     const posenc_status status =
         workspace ? posenc_rows(plan, &in, &y, workspace, err)
-                  : pe_fail(err, POSENC_ERROR_MEMORY, "extension: no memory for %lld rows", (long long)count);
+                  : pe_fail(err, POSENC_ERROR_MEMORY, "extension: not enough memory for %lld rows",
+                            (long long)count);
     free(workspace);
     return status;
 }

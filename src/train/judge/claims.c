@@ -124,12 +124,12 @@ int pe_claims_find(const pe_compare *c, const char *name)
 }
 
 /* Is the model of this comparison that of its preset, for which the thresholds are? */
-static int is_standard_model(const pe_preset *p)
+static int is_presets_model(const pe_preset *p)
 {
-    const pe_preset *standard = pe_preset_find(p->name);
-    return standard && p->L == standard->L && p->d_model == standard->d_model &&
-           p->layers == standard->layers && p->heads == standard->heads && p->batch == standard->batch &&
-           p->task_layers == standard->task_layers && p->task_batch == standard->task_batch;
+    const pe_preset *preset = pe_preset_find(p->name);
+    return preset && p->L == preset->L && p->d_model == preset->d_model && p->layers == preset->layers &&
+           p->heads == preset->heads && p->batch == preset->batch && p->task_layers == preset->task_layers &&
+           p->task_batch == preset->task_batch;
 }
 
 /* Why claims about losses on the text cannot be judged here, or NULL. */
@@ -138,7 +138,7 @@ static const char *reason_of_text(const pe_compare *c)
     const pe_preset *p = &c->config.preset;
     if (c->windows < PE_FEWEST_WINDOWS)
         return "too few held-out windows: give a longer text";
-    if (!is_standard_model(p) || p->steps < pe_preset_find(p->name)->steps)
+    if (!is_presets_model(p) || p->steps < pe_preset_find(p->name)->steps)
         return "fewer steps or another model than the threshold is for";
     const int without = pe_claims_find(c, BASELINE); /* which may not be among the encodings */
     return without >= 0 && c->reference >= 0 &&
@@ -161,7 +161,7 @@ static posenc_status measure_spec(double *values, int first, posenc_error *err)
     pe_findings     *f    = calloc(1, sizeof *f);
     posenc_encoding *e    = NULL;
     if (!f)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for properties");
     posenc_status status = pe_survey_encoding(&e, spec, NULL, err);
     if (!status)
         status = pe_survey_run(e, &survey, f, err);
@@ -225,7 +225,7 @@ posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
     free(c->properties);
     c->properties = malloc(ROWS * sizeof *c->properties);
     if (!c->properties)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for properties");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for properties");
     return measure_properties(c->properties, err);
 }
 
@@ -272,8 +272,8 @@ static pe_interval of_outcome(const pe_compare *c, const claim_row *r, int i)
     case PERMUTED: return single(o->permuted);
     case PERMUTED_CAUSAL: return single(o->permuted_causal);
     case SHIFT:
-        return r->number && !is_standard_model(&c->config.preset) ? unmeasured
-                                                                  : single(pe_losses_largest_shift(o));
+        return r->number && !is_presets_model(&c->config.preset) ? unmeasured
+                                                                 : single(pe_losses_largest_shift(o));
     case RATIO: return single(o->ratio[r->at]);
     case BREAK: return single((double)(o->break_position + 1) / (double)o->config.L);
     case ANGLE: return single(o->cosine_after);
@@ -503,7 +503,7 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
         return x->windows < PE_FEWEST_WINDOWS ? "too few windows of 16 L: give a longer text"
                                               : reason_of_text(c);
     default:
-        if (!is_standard_model(&c->config.preset))
+        if (!is_presets_model(&c->config.preset))
             return "another model than the threshold is for";
         snprintf(text, MOST_FOUND, "not compared on this task for %lld steps or more", (long long)r->steps);
         return count ? NULL : r->quantity == LAST ? "not compared on eight tasks for so many steps" : text;

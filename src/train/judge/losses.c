@@ -147,7 +147,8 @@ posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
     if (!pe_run_all_ended(o->runs, seeds))
         return POSENC_OK;
     if (!allocate_numbers(o, seeds))
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the results of %s", o->label);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the results of %s",
+                       o->label);
     measure_buckets(o, seeds);
     measure_curve(o, seeds);
     measure_training(o, seeds);
@@ -257,7 +258,7 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
         rank_bucket(c, b, means, ranks);
     free(means);
     free(ranks);
-    return enough ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the ranks");
+    return enough ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
 }
 
 /* ---------------------------------------------------------------- models read further ------- */
@@ -294,7 +295,8 @@ posenc_status pe_losses_measure_extension(pe_extension *x, posenc_error *err)
     free(x->means);
     x->means = malloc((size_t)n * sizeof *x->means);
     if (!x->means)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the losses of extended models");
+        return pe_fail(err, POSENC_ERROR_MEMORY,
+                       "compare: not enough memory for the losses of extended models");
     for (int64_t i = 0; i < n; i++)
         x->means[i] = NAN;
     for (int f = 0; f < x->count; f++)

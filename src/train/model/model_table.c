@@ -58,7 +58,7 @@ static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight
 posenc_status pe_model_no_memory(posenc_error *err)
 {
     return pe_fail(err, POSENC_ERROR_MEMORY,
-                   "model: no memory for a model of these sizes; make d_model or batch smaller");
+                   "model: not enough memory for a model of these sizes; make d_model or batch smaller");
 }
 
 posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)

@@ -29,8 +29,8 @@ posenc_status pe_optimiser_create(pe_optimiser **o, int64_t size, posenc_error *
 {
     *o = calloc(1, sizeof **o + 2 * (size_t)size * sizeof(float));
     if (!*o)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "optimiser: no memory for the moments of %lld parameters",
-                       (long long)size);
+        return pe_fail(err, POSENC_ERROR_MEMORY,
+                       "optimiser: not enough memory for the moments of %lld parameters", (long long)size);
     (*o)->size = size;
     return POSENC_OK;
 }

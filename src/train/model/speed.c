@@ -22,7 +22,7 @@ static posenc_status make_text(pe_speed *s, const pe_speed_shape *shape, uint64_
     s->text              = malloc((size_t)(shape->batch * window));
     s->windows           = malloc((size_t)shape->batch * sizeof *s->windows);
     if (!s->text || !s->windows)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "speed: there is no memory for a batch");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "speed: not enough memory for a batch");
     for (int64_t i = 0; i < shape->batch * window; i++)
         s->text[i] = (unsigned char)(posenc_random_uniform(seed, "text", (uint64_t)i) * PE_BYTES);
     for (int64_t b = 0; b < shape->batch; b++)
@@ -45,7 +45,7 @@ posenc_status pe_speed_create(pe_speed **s, const char *spec, const pe_speed_sha
     pe_speed             *made   = calloc(1, sizeof *made);
     *s                           = NULL;
     if (!made)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "speed: there is no memory for a run");
+        return pe_fail(err, POSENC_ERROR_MEMORY, "speed: not enough memory for a run");
     posenc_status status = make_text(made, shape, seed, err);
     if (!status)
         status = pe_model_create(&made->model, &config, err);

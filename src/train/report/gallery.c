@@ -11,7 +11,7 @@
  *               are written elsewhere do not.) Hidden bytes are measured at five lengths: a staircase, which
  *               nothing smooths.
  * By length     the means of the table, each at the end of its range. The band is the paired interval of the
- *               difference to the encoding that is best at L: where two bands do not touch in that sense is
+ *               difference from the encoding that is best at L: where two bands do not touch in that sense is
  *               what the ranks say. The interval of a loss by itself is some ten times as wide, as texts
  *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
@@ -321,11 +321,12 @@ static posenc_status add_pictures(pe_gallery *g, const pe_compare *c, int index,
 
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err)
 {
-    *g                   = (pe_gallery){0};
-    g->items             = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
-    posenc_status status = g->items && add_lines(g, c)
-                               ? POSENC_OK
-                               : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the pictures");
+    *g       = (pe_gallery){0};
+    g->items = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
+    posenc_status status =
+        g->items && add_lines(g, c)
+            ? POSENC_OK
+            : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the pictures");
     for (int i = 0; i < c->order_count && !status; i++)
         if (!c->outcomes[c->order[PE_AT_L][i]].diverged)
             status = add_pictures(g, c, c->order[PE_AT_L][i], err);

@@ -231,7 +231,7 @@ static const char *value_of(const pe_page *p, const char *name, size_t n)
     return "";
 }
 
-/* Behind {{ at `at`: a value, or whether what follows stands. Returns where it goes on. */
+/* After {{ at `at`: a value, or whether what follows stands. Returns where it goes on. */
 static const char *read_hole(part_reader *r, const char *at)
 {
     const char  *end = strstr(at, "}}"), kind = *at;

@@ -11,6 +11,7 @@
  */
 #include "train/jobs/directory.h"
 #include "base/status.h"
+#include "files/arrays/text.h"
 #include "train/jobs/job.h"
 #include "train/report/report.h"
 #include "train/jobs/store.h"
@@ -353,18 +354,6 @@ posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_err
 
 /* ---------------------------------------------------------------- tables -------------------- */
 
-/* Between quotes. */
-static void csv_field(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
-
 /* After a comma; nothing for what is no number. */
 static void csv_value(FILE *to, double x)
 {
@@ -379,7 +368,7 @@ static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        csv_field(to, o->label);
+        pe_text_write_csv(to, o->label);
         fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
                 (long long)pe_stats_bucket_edge(o->config.L, b + 1));
         csv_value(to, pe_stats_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
@@ -394,7 +383,7 @@ static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
         double sum = 0;
         for (int64_t w = 0; w < o->config.windows; w++)
             sum += (double)o->runs[s].result.window_loss[w * length + p];
-        csv_field(to, o->label);
+        pe_text_write_csv(to, o->label);
         fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
         csv_value(to, sum / (double)o->config.windows);
         fputc('\n', to);
@@ -406,9 +395,9 @@ static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
     for (int i = 0; i <= cell->config.longest; i++) {
         if (!pe_task_size(cell->task, i))
             continue;
-        csv_field(to, cell->task->name);
+        pe_text_write_csv(to, cell->task->name);
         fputc(',', to);
-        csv_field(to, cell->label);
+        pe_text_write_csv(to, cell->label);
         fprintf(to, ",%lld,%s,%lld", (long long)s + 1, pe_task_length_name(i),
                 (long long)pe_task_size(cell->task, i));
         csv_value(to, pe_rates_accuracy(cell, s, i));
@@ -461,7 +450,8 @@ static char *path_in(output *o, const char *name, const char *ending)
     snprintf(whole, sizeof whole, "%s%s", name, ending);
     char *path = o->status ? NULL : pe_directory_join(o->d->temporary, "/", whole);
     if (!path && !o->status)
-        o->status = pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: no memory to write %s%s", name, ending);
+        o->status =
+            pe_fail(o->err, POSENC_ERROR_MEMORY, "compare: not enough memory to write %s%s", name, ending);
     return path;
 }
 

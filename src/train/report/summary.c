@@ -177,7 +177,7 @@ posenc_status pe_summary_table(const pe_compare *c, pe_table *table, posenc_erro
 /* ---------------------------------------------------------------- how rows enter ------------ */
 
 /* Added or concatenated, at the input or in every block. One row per encoding at the input, with what the
-   choice costs (parameters, time) and what it brings: the loss, and its paired difference to the same
+   choice costs (parameters, time) and what it brings: the loss, and its paired difference from the same
    encoding, added, where that was trained too. The two columns of |cos| belong to the usual argument
    for adding, that random vectors of many dimensions are nearly orthogonal: they say how nearly the vectors
    that are combined are, before training, when tokens are random, and after it, when nothing is. */

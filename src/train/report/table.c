@@ -32,7 +32,7 @@ posenc_status pe_table_open(pe_table *table, const pe_column *columns, int colum
     if (table->columns && table->cells && table->notes)
         return POSENC_OK;
     pe_table_free(table);
-    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for a table");
+    return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for a table");
 }
 
 void pe_table_free(pe_table *table)

@@ -18,6 +18,7 @@
  * Checkpoints: run_state.c.
  */
 #include "base/status.h"
+#include "base/tensor.h"
 #include "train/run/run_state.h"
 #include "train/run/trained.h"
 
@@ -229,7 +230,7 @@ static void copy_measures(pe_run_result *result, const pe_run_state *w)
     snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
     for (int i = 0; i < result->param_count; i++)
         memcpy(result->params[i].data, w->model->params[i].data,
-               (size_t)pe_run_file_elements(&result->params[i]) * sizeof(float));
+               (size_t)pe_tensor_elements(&result->params[i]) * sizeof(float));
 }
 
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,

@@ -194,10 +194,8 @@ typedef struct pe_run_file {
 void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype dtype, int64_t rows,
                       int64_t columns);
 /* Everything in a result. */
-void pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *result);
-/* How many numbers, and bytes. */
-int64_t pe_run_file_elements(const posenc_tensor *t);
-size_t  pe_run_file_bytes(const posenc_array *a);
+void   pe_run_list(pe_run_file *file, const pe_run_config *config, pe_run_result *result);
+size_t pe_run_file_bytes(const posenc_array *a);
 
 /* Adds copies to a set; 0 without memory. */
 int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k);

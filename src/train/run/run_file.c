@@ -13,6 +13,7 @@
 #include "train/run/run.h"
 
 #include "base/status.h"
+#include "base/tensor.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -33,17 +34,9 @@ void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype
                        .tensor = posenc_tensor_contiguous(data, dtype, columns ? 2 : 1, shape)};
 }
 
-int64_t pe_run_file_elements(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int32_t a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
 size_t pe_run_file_bytes(const posenc_array *a)
 {
-    return (size_t)pe_run_file_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
+    return (size_t)pe_tensor_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
 }
 
 static int add_array(posenc_arrays *set, const char *prefix, const posenc_array *a)
@@ -76,7 +69,7 @@ posenc_status pe_run_file_write(const char *path, const pe_run_file *k, posenc_e
     posenc_status status = enough ? posenc_arrays_write(&set, path, &why) : POSENC_ERROR_MEMORY;
     posenc_arrays_free(&set);
     if (!enough)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "%.120s: no memory to save a run", path);
+        return pe_fail(err, POSENC_ERROR_MEMORY, "%.120s: not enough memory to save a run", path);
     if (status)
         return pe_fail(
             err, status,
@@ -157,7 +150,7 @@ static void add_text(json_t *json, const pe_run_config *c)
                                   (json_int_t)t->train_size, "fingerprint",
                                   json_sprintf("%016" PRIx64, print)));
     if (c->followup)
-        json_object_set_new(json, "sequel", json_string(c->followup->name));
+        json_object_set_new(json, "followup", json_string(c->followup->name));
 }
 
 static void add_task(json_t *json, const pe_run_config *c)

@@ -6,6 +6,7 @@
  * number.
  */
 #include "base/status.h"
+#include "base/tensor.h"
 #include "train/run/run_state.h"
 #include "train/run/trained.h"
 
@@ -44,14 +45,14 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     posenc_status status   = c->task ? POSENC_OK : params_create(result, c, err);
     int64_t       n        = c->steps + windows + trained + followup;
     for (int i = 0; result->params && i < result->param_count; i++)
-        n += pe_run_file_elements(&result->params[i]);
+        n += pe_tensor_elements(&result->params[i]);
     if (status)
         return status;
     float *at = result->memory = malloc((size_t)n * sizeof *at);
     if (c->task)
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     if (!at || (c->task ? !result->right : !result->params))
-        return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses of %lld windows",
+        return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses of %lld windows",
                        (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
         at[i] = NAN;
@@ -60,7 +61,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     result->trained     = result->window_loss + windows;
     result->followup    = c->followup ? result->trained + trained : NULL;
     at                  = result->trained + trained + followup;
-    for (int i = 0; i < result->param_count; at += pe_run_file_elements(&result->params[i++]))
+    for (int i = 0; i < result->param_count; at += pe_tensor_elements(&result->params[i++]))
         result->params[i].data = at;
     return POSENC_OK;
 }
@@ -70,7 +71,7 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
     int64_t per_layer = 0;
     for (int i = 0; i < r->param_count / (int)c->layers; i++)
-        per_layer += pe_run_file_elements(&r->params[i]);
+        per_layer += pe_tensor_elements(&r->params[i]);
     pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
     pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);
@@ -79,7 +80,7 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     if (per_layer)
         pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, c->layers, per_layer);
     if (c->followup)
-        pe_run_file_list(k, "sequel", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
+        pe_run_file_list(k, "followup", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
 }
 
 static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)

@@ -92,7 +92,7 @@ posenc_status pe_run_state_create(pe_run_state *w, const pe_run_config *c, posen
     if (status)
         return status;
     if (!allocate(w, c))
-        return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for a batch of %lld windows",
+        return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for a batch of %lld windows",
                        (long long)c->batch);
     return POSENC_OK;
 }
@@ -139,7 +139,7 @@ static pe_run_file list_state(pe_run_state *w)
     pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
     pe_run_file_list(&k, "sums", w->sums, POSENC_DTYPE_F64, c->windows, 0);
     if (c->followup)
-        pe_run_file_list(&k, "sequel", result->followup, POSENC_DTYPE_F32, c->followup->count, 0);
+        pe_run_file_list(&k, "followup", result->followup, POSENC_DTYPE_F32, c->followup->count, 0);
     return k;
 }
 

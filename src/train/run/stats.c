@@ -152,7 +152,8 @@ posenc_status pe_stats_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds,
     if (!b || !b->rows || !b->mean || !b->means) {
         pe_stats_bootstrap_free(b);
         *bootstrap = NULL;
-        return pe_fail(err, POSENC_ERROR_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
+        return pe_fail(err, POSENC_ERROR_MEMORY,
+                       "statistics: not enough memory for %lld resamples of %lld windows",
                        (long long)resamples, (long long)windows);
     }
     for (int64_t i = 0; i < resamples * windows; i++)

@@ -66,7 +66,7 @@ static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_
         aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_RUN_SCORES) + ALIGNMENT);
     if (r->windows && r->losses && r->scores && r->workspace)
         return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory to measure a trained model");
+    return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory to measure a trained model");
 }
 
 static const unsigned char *window_of(const pe_run_config *c, int64_t w)
@@ -165,7 +165,7 @@ static posenc_status measure_mass(float *mass, buffers *r, pe_model *m, int64_t 
     const double  parts = (double)(all * layers * m->config.heads * (end - first));
     double       *sums  = calloc((size_t)end, sizeof *sums);
     posenc_status status =
-        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the weights");
+        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the weights");
     for (int64_t w = 0; w < all && !status; w++) {
         const pe_batch batch = {.windows = r->windows, .B = 1, .length = end};
         r->windows[0]        = window_of(r->config, w);
@@ -221,7 +221,7 @@ static posenc_status measure_truncated(float *truncated, buffers *r, pe_model *m
                   all  = c->windows * per_window;
     double       *sums = calloc((size_t)c->windows, sizeof *sums);
     posenc_status status =
-        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: no memory for the losses");
+        sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses");
     for (int64_t first = 0; first < all && !status; first += c->batch)
         status = read_pieces(sums, r, m, per_window, first, smaller(c->batch, all - first), err);
     for (int64_t w = 0; w < c->windows && !status; w++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths, grids and lists of positions: contract in places.h. */
-#include "cli/commands/places.h"
+/* Lengths, grids and lists of positions: contract in rows.h. */
+#include "cli/commands/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { LONGEST = 1 << 30 };
 
 /* ---------------------------------------------------------------- --grid -------------------- */
 
-int cli_places_read_grid(cli_places *p, const char *text)
+int cli_rows_read_grid(cli_rows *p, const char *text)
 {
     const char *at    = text;
     double      total = 1;
@@ -30,7 +30,7 @@ int cli_places_read_grid(cli_places *p, const char *text)
         p->command, text, CLI_MAX_AXES, LONGEST);
 }
 
-static int64_t grid_tokens(const cli_places *p)
+static int64_t grid_tokens(const cli_rows *p)
 {
     int64_t n = 1;
     for (int a = 0; a < p->axes; a++)
@@ -41,7 +41,7 @@ static int64_t grid_tokens(const cli_places *p)
 /* ---------------------------------------------------------------- --positions --------------- */
 
 /* Numbers joined by commas; those of one position, as many as in the first, by colons. */
-static void read_list(cli_places *p, const char *text, pe_calc *in)
+static void read_list(cli_rows *p, const char *text, pe_calc *in)
 {
     int64_t count = 1, N = 1;
     for (size_t i = 0; text[i]; i++)
@@ -65,7 +65,7 @@ static void read_list(cli_places *p, const char *text, pe_calc *in)
                        text);
 }
 
-static void read_file(cli_places *p, const char *path, pe_calc *in)
+static void read_file(cli_rows *p, const char *path, pe_calc *in)
 {
     static const char *const names[] = {"pos", "in_pos", "positions", NULL};
     if (access(path, F_OK))
@@ -91,14 +91,14 @@ static void read_file(cli_places *p, const char *path, pe_calc *in)
 
 /* ---------------------------------------------------------------- the three ------------------ */
 
-void cli_places_read(cli_places *p, const cli_args *args, pe_calc *in)
+void cli_rows_read(cli_rows *p, const cli_args *args, pe_calc *in)
 {
     const char *grid = cli_value(args, "grid"), *positions = cli_value(args, "positions");
-    *p = (cli_places){.command = "encode"};
+    *p = (cli_rows){.command = "encode"};
     if ((cli_value(args, "length") != NULL) + (grid != NULL) + (positions != NULL) != 1)
         pe_calc_refuse(in, "give exactly one of --length L, --grid HxW and --positions LIST|F");
     else if (grid)
-        cli_calc_said(in, cli_places_read_grid(p, grid));
+        cli_calc_said(in, cli_rows_read_grid(p, grid));
     else if (!positions)
         cli_calc_said(in, cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE);
     else if (!positions[strspn(positions, "0123456789+-.eE,:")] && strpbrk(positions, "0123456789"))
@@ -107,7 +107,7 @@ void cli_places_read(cli_places *p, const cli_args *args, pe_calc *in)
         read_file(p, positions, in);
     if (!p->list.data || pe_calc_failed(in))
         return;
-    for (int64_t i = 0; i < pe_calc_count(&p->list); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(&p->list); i++)
         p->last = fmax(p->last, ((const double *)p->list.data)[i]);
     p->length = p->list.shape[0];
 }
@@ -122,7 +122,7 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
             (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
 }
 
-void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+void cli_rows_lists(const cli_rows *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_PLACE_INPUT);
@@ -134,7 +134,7 @@ void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[C
 }
 
 /* A shape that holds all positions given: how many coordinates they have is what counts. */
-static void put_extent(const cli_places *p, char text[CLI_GRID_TEXT])
+static void put_extent(const cli_rows *p, char text[CLI_GRID_TEXT])
 {
     const int64_t L = p->list.shape[0], N = p->list.shape[1];
     int64_t       sizes[CLI_MAX_AXES];
@@ -147,10 +147,10 @@ static void put_extent(const cli_places *p, char text[CLI_GRID_TEXT])
     put_list(text, "shape", sizes, (int)N);
 }
 
-int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+int cli_rows_settings(cli_rows *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_PLACE_INPUT);
-    cli_places_lists(p, e, text);
+    cli_rows_lists(p, e, text);
     if (p->axes == 2 && pe_calc_setting(info, "height") && pe_calc_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
@@ -164,8 +164,8 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
     return CLI_DONE;
 }
 
-/* [L,N] of the grid's places, the last axis fastest. */
-static void list_grid(cli_places *p, pe_calc *in)
+/* [L,N]: the coordinates of the grid's tokens, the last axis fastest. */
+static void list_grid(cli_rows *p, pe_calc *in)
 {
     p->list = pe_calc_make(in, POSENC_DTYPE_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
     for (int64_t s = 0; p->list.data && s < grid_tokens(p); s++) {
@@ -177,7 +177,7 @@ static void list_grid(cli_places *p, pe_calc *in)
     }
 }
 
-posenc_positions cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, pe_calc *in)
+posenc_positions cli_rows_positions(cli_rows *p, const posenc_encoding *e, int64_t tokens, pe_calc *in)
 {
     const int N = posenc_rows_coordinates(e);
     if (p->axes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * places.h: which rows of a table a command asks for: --length, --grid or --positions
+ * rows.h: which rows of a table a command asks for: --length, --grid or --positions
  *
  *     --length 512                 512 tokens, from the encoding's first position on
  *     --grid 14x14                 the tokens of a grid, in the encoding's own order
@@ -9,18 +9,18 @@
  *
  * A grid is a matter of settings where the encoding numbers its tokens itself (MoCo v3 goes down the columns,
  * class tokens come first): rooms name it `shape`, `grid_out`, or `height` and `width`. Where it has no such
- * setting but as many coordinates as the grid has axes, the places are listed row by row. How many
+ * setting but as many coordinates as the grid has axes, its tokens are listed row by row. How many
  * coordinates a position has may itself be a matter of the grid, or of the positions given (sinusoidal_nd's
  * shape).
  */
-#ifndef CLI_PLACES_H
-#define CLI_PLACES_H
+#ifndef CLI_ROWS_H
+#define CLI_ROWS_H
 
 #include "cli/commands/calc.h"
 
 enum { CLI_MAX_AXES = 8, CLI_GRID_TEXT = 200 };
 
-typedef struct cli_places {
+typedef struct cli_rows {
     const char   *command;            /* whose options they are, for messages */
     int64_t       length;             /* rows; 0: those of the grid */
     int64_t       grid[CLI_MAX_AXES]; /* axes of them */
@@ -28,22 +28,21 @@ typedef struct cli_places {
     int           is_numbered; /* the grid is one of settings, whose tokens the encoding numbers */
     posenc_tensor list;        /* [L,N] F64 of --positions; no data: a range */
     double        last;        /* the largest of them */
-} cli_places;
+} cli_rows;
 
 /* Exactly one of the options. What is made lives as long as `in`, which a file of positions fills. */
-void cli_places_read(cli_places *places, const cli_args *args, pe_calc *in);
+void cli_rows_read(cli_rows *rows, const cli_args *args, pe_calc *in);
 
 /* Only the sizes of --grid, as many as there are. An exit status. */
-int cli_places_read_grid(cli_places *places, const char *text);
+int cli_rows_read_grid(cli_rows *rows, const char *text);
 
 /* "height=3 width=5": settings that make e's grid this one, or that follow from the positions given; empty
    where it has none. An exit status. */
-int cli_places_settings(cli_places *places, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
+int cli_rows_settings(cli_rows *rows, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
 /* Those of them that are lists of axes (shape, grid_out, and grid_in where e's SPEC does not say it). */
-void cli_places_lists(const cli_places *places, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
+void cli_rows_lists(const cli_rows *rows, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
 
 /* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. */
-posenc_positions cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens,
-                                      pe_calc *in);
+posenc_positions cli_rows_positions(cli_rows *rows, const posenc_encoding *e, int64_t tokens, pe_calc *in);
 
 #endif
