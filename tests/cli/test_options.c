@@ -166,7 +166,7 @@ static void the_last_value_counts_and_all_can_be_asked_for(void **state)
     for (int i = 0; i < 9; i++)
         argv[i + 1] = (char *)(uintptr_t)list[i];
     optind = 0;
-    assert_int_equal(cli_parse(&args, &command, 10, argv), CLI_DONE);
+    assert_int_equal(cli_options_parse(&args, &command, 10, argv), CLI_DONE);
     assert_string_equal(cli_value(&args, "whole"), "3");
     assert_int_equal(cli_value_count(&args, "asked"), 3);
     assert_string_equal(cli_value_at(&args, "asked", 0), "x");
@@ -190,7 +190,7 @@ static void options_and_arguments_mix_until_two_dashes(void **state)
     for (int i = 0; i < 8; i++)
         argv[i + 1] = (char *)(uintptr_t)list[i];
     optind = 0;
-    assert_int_equal(cli_parse(&args, &command, 9, argv), CLI_DONE);
+    assert_int_equal(cli_options_parse(&args, &command, 9, argv), CLI_DONE);
     assert_int_equal(args.count, 4);
     for (int i = 0; i < 4; i++)
         assert_string_equal(cli_at(&args, i), left[i]);
@@ -234,7 +234,7 @@ static void help_and_version_are_everywhere(void **state)
                        NULL};
     (void)state;
     optind = 0;
-    assert_int_equal(cli_parse(&args, &command, 3, argv), CLI_DONE);
+    assert_int_equal(cli_options_parse(&args, &command, 3, argv), CLI_DONE);
     assert_true(args.help && args.version);
     free(args.given);
 }
@@ -242,13 +242,13 @@ static void help_and_version_are_everywhere(void **state)
 static void a_place_is_that_of_the_whole_word(void **state)
 {
     (void)state;
-    assert_int_equal(cli_place_of("bhld|blhd", '|', "bhld"), 0);
-    assert_int_equal(cli_place_of("bhld|blhd", '|', "blhd"), 1);
-    assert_int_equal(cli_place_of("bhld|blhd", '|', "bhl"), -1);
-    assert_int_equal(cli_place_of("bhld|blhd", '|', "bhld|"), -1);
-    assert_int_equal(cli_place_of("table length dim", ' ', "dim"), 2);
-    assert_int_equal(cli_place_of("table length dim", ' ', "table length"), -1);
-    assert_int_equal(cli_place_of(NULL, '|', "dim"), -1);
+    assert_int_equal(cli_options_word("bhld|blhd", '|', "bhld"), 0);
+    assert_int_equal(cli_options_word("bhld|blhd", '|', "blhd"), 1);
+    assert_int_equal(cli_options_word("bhld|blhd", '|', "bhl"), -1);
+    assert_int_equal(cli_options_word("bhld|blhd", '|', "bhld|"), -1);
+    assert_int_equal(cli_options_word("table length dim", ' ', "dim"), 2);
+    assert_int_equal(cli_options_word("table length dim", ' ', "table length"), -1);
+    assert_int_equal(cli_options_word(NULL, '|', "dim"), -1);
 }
 
 int main(void)

@@ -90,11 +90,11 @@ static void the_nearest_word_is_named_only_if_it_is_near(void **state)
                 {"list", "list"}, {"lst", "list"}, {"frobnicate", NULL}, {"zz", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *near = cli_nearest(rows[i].word, names, 4);
+        const char *near = cli_options_nearest(rows[i].word, names, 4);
         if (near != rows[i].nearest && !(near && rows[i].nearest && !strcmp(near, rows[i].nearest)))
             fail_msg("nearest to %s is %s", rows[i].word, near ? near : "none");
     }
-    assert_null(cli_nearest("json", names, 0));
+    assert_null(cli_options_nearest("json", names, 0));
 }
 
 /* ---------------------------------------------------------------- wrapped text --------------- */
@@ -150,7 +150,7 @@ static void wrapped_text_keeps_its_words_and_its_width(void **state)
 
 static void help(const void *what)
 {
-    cli_print_help(what);
+    cli_pages_help(what);
 }
 
 static void the_help_of_every_command_fits_eighty_columns(void **state)
@@ -175,9 +175,9 @@ static void a_command_is_found_by_its_whole_name(void **state)
 {
     (void)state;
     for (const cli_command *const *c = cli_commands; *c; c++)
-        assert_ptr_equal(cli_find_command(cli_commands, (*c)->name), *c);
-    assert_null(cli_find_command(cli_commands, "verif"));
-    assert_null(cli_find_command(cli_commands, ""));
+        assert_ptr_equal(cli_pages_find(cli_commands, (*c)->name), *c);
+    assert_null(cli_pages_find(cli_commands, "verif"));
+    assert_null(cli_pages_find(cli_commands, ""));
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */

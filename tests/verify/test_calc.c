@@ -3,6 +3,7 @@
  * A calculation on named arrays: how arrays are found, converted and reshaped, what their shapes say about
  * settings, whose numbers a parameter has, and that the first failure stays
  */
+#include "base/tensor.h"
 #include "verify/calc.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static posenc_tensor *add_counted(posenc_arrays *set, const char *name, posenc_d
 {
     posenc_tensor *t = posenc_arrays_add(set, name, dtype, ndim, shape);
     assert_non_null(t);
-    for (int64_t i = 0; i < pe_calc_count(t); i++)
+    for (int64_t i = 0; i < pe_tensor_elements(t); i++)
         pe_calc_put(t, i, (double)i);
     return t;
 }
@@ -304,7 +305,7 @@ static void parts_that_do_not_fit_are_not_joined(void **state)
         assert_null(pe_calc_join(&p, (const posenc_tensor[]){wrong[i], whole}).data);
     }
     assert_null(pe_calc_join(&p, (const posenc_tensor[]){number, number}).data);
-    assert_int_equal(pe_calc_count(&empty), 0);
+    assert_int_equal(pe_tensor_elements(&empty), 0);
     const posenc_tensor joined = pe_calc_join(&p, (const posenc_tensor[]){empty, empty});
     assert_int_equal(joined.shape[1], 0);
     assert_false(pe_calc_failed(&p));
@@ -389,7 +390,7 @@ static void a_parameter_of_the_file_takes_the_place_of_its_initial_numbers(void 
         const int is_table = !strcmp(posenc_param_name(p.e, i), "learned.table");
         assert_int_equal(p.is_initial[i], !is_table);
         assert_int_equal(p.params[i].dtype, is_table ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32);
-        for (int64_t n = 0; n < pe_calc_count(&p.params[i]); n++)
+        for (int64_t n = 0; n < pe_tensor_elements(&p.params[i]); n++)
             assert_true(pe_calc_element(&p.params[i], n) ==
                         (is_table ? (double)n : pe_calc_element(&initial[i], n)));
     }
