@@ -150,7 +150,7 @@ static void a_lack_of_memory_is_told_as_such(void **state)
     (void)state;
     assert_null(pe_calc_result(&p, "o", POSENC_DTYPE_F64, 3, huge).data);
     assert_int_equal(p.err.status, POSENC_ERROR_MEMORY);
-    failed_with(&p, "there is no memory for o");
+    failed_with(&p, "not enough memory for o");
 }
 
 /* ---------------------------------------------------------------- numbers ------------------- */
