@@ -16,8 +16,8 @@
 
 // clang-format off
 #define SMALL_MODEL \
-    .L = 64, .d_model = 64, .layers = 3, .heads = 4, .batch = 32, .warmup = 100, .learning_rate = 2e-3, \
-    .weight_decay = 0.01, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
+    .L = 64, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, .learning_rate = 0.024, \
+    .weight_decay = 0.1, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
     SMALL_TASKS(512, PE_TASK_4)
 #define SMALL_TASKS(n, most) .task_layers = 2, .task_batch = 64, .sequences = n, .longest = most
 #define CAUSAL \
@@ -48,8 +48,8 @@ const pe_preset pe_presets[PE_PRESETS] = {
     {.name = "huge", .summary = "the same with a larger model at L = 256, 4000 steps and three more tasks: "
                 "a night on many machines",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 4000, .seeds = 3, .L = 256,
-     .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 100, .learning_rate = 1e-3,
-     .weight_decay = 0.01, .clip = 1, .windows = 96, .extension = "full", .tune_steps = 100, .claims = 1,
+     .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20, .learning_rate = 0.024,
+     .weight_decay = 0.1, .clip = 1, .windows = 96, .extension = "full", .tune_steps = 100, .claims = 1,
      .tasks = {{"posid", 4000, 3}, {"order", 4000, 3}, {"shift", 4000, 3}, {"needle", 4000, 3},
                {"copy", 4000, 3}, {"reverse", 4000, 3}, {"sort", 4000, 3}, {"count", 4000, 3},
                {"parity", 4000, 3}, {"grid", 4000, 3}, {"addition", 4000, 3}, {"summation", 4000, 3},

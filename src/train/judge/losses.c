@@ -65,13 +65,22 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
     return 1;
 }
 
+/* Up to L a causal run has scored more text than the windows of 8 L hold. */
+static void bucket_means(double *means, const pe_run_result *r, const pe_run_config *c, int bucket)
+{
+    if (c->bidirectional || bucket > PE_AT_L)
+        pe_stats_bucket_means(means, r->window_loss, c->windows, c->L, bucket);
+    else
+        for (int64_t w = 0; w < c->windows; w++)
+            means[w] = r->scored[2 * w + bucket];
+}
+
 static void measure_buckets(pe_outcome *o, int64_t seeds)
 {
     const int64_t windows = o->config.windows;
     for (int b = 0; b < PE_BUCKETS; b++) {
         for (int64_t s = 0; s < seeds; s++)
-            pe_stats_bucket_means(o->window_means[b] + s * windows, o->runs[s].result.window_loss, windows,
-                                  o->config.L, b);
+            bucket_means(o->window_means[b] + s * windows, &o->runs[s].result, &o->config, b);
         o->loss[b] = pe_stats_mean(o->window_means[b], seeds * windows);
     }
     for (int b = 0; b < PE_BUCKETS; b++)

@@ -64,6 +64,9 @@ typedef enum pe_model_weight {
 typedef struct pe_weight {
     char    name[96];
     int64_t offset, count;
+    int64_t rows;     /* of the matrices that lie side by side in it */
+    int     matrices; /* how many that Muon steps; 0: AdamW does */
+    double  rate;
     int     decays; /* takes weight decay: matrices only */
     int     trains; /* 0: a fixed parameter of the encoding */
 } pe_weight;

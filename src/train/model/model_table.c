@@ -10,8 +10,10 @@
  * name, so two models with different encodings start from the same numbers, and the difference of their
  * losses is the encoding's.
  *
- * Source: initialisation as in GPT-2 (Radford et al. 2019) with the residual projections scaled by 1/sqrt(2
- * layers), in units where a token has variance one (Vaswani et al. 2017, section 3.4).
+ * Source: initialisation as in GPT-2 (Radford et al. 2019), in units where a token has variance one (Vaswani et
+ * al. 2017, section 3.4), but for the two matrices whose products are added to the stream, which start at zero,
+ * so that every layer starts as the identity (Zhang et al. 2019, arXiv:1901.09321; measured in
+ * docs/decisions/0014-recipe.md).
  */
 #include "train/model/model.h"
 
@@ -23,8 +25,9 @@
 #include <string.h>
 
 enum { ALIGNED_ELEMENTS = 16 };
+#define ENCODING_RATE 2 /* its parameters learn at twice the rate of the others: docs/experiments.md */
 
-typedef enum initial { ZEROS, ONES, UNIT, FAN_IN, RESIDUAL, SMALL } initial;
+typedef enum initial { ZEROS, ONES, UNIT, FAN_IN, SMALL } initial;
 
 /* A tensor [rows, columns]; rows 0: a vector. Sizes in units of d; negative: minus a plain number. */
 typedef struct recipe {
@@ -32,26 +35,28 @@ typedef struct recipe {
     int64_t     rows, columns;
     initial     initial;
     int         decays;
+    int         matrices; /* side by side, that Muon steps; 0: AdamW does */
 } recipe;
+
 
 // clang-format off
 static const recipe layer_recipes[PE_LAYER_WEIGHTS] = { /* ORDER pe_layer_weight */
-    {"norm1.gain",    0, 1,            ONES,     0},
-    {"norm1.bias",    0, 1,            ZEROS,    0},
-    {"qkv",           1, 3,            FAN_IN,   1},
-    {"attention.out", 1, 1,            RESIDUAL, 1},
-    {"norm2.gain",    0, 1,            ONES,     0},
-    {"norm2.bias",    0, 1,            ZEROS,    0},
-    {"up",            1, PE_MLP_WIDTH, FAN_IN,   1},
-    {"up.bias",       0, PE_MLP_WIDTH, ZEROS,    0},
-    {"down",          PE_MLP_WIDTH, 1, RESIDUAL, 1},
-    {"down.bias",     0, 1,            ZEROS,    0},
+    {"norm1.gain",    0, 1,            ONES,     0, 0},
+    {"norm1.bias",    0, 1,            ZEROS,    0, 0},
+    {"qkv",           1, 3,            FAN_IN,   1, 3},
+    {"attention.out", 1, 1,            ZEROS,    1, 1},
+    {"norm2.gain",    0, 1,            ONES,     0, 0},
+    {"norm2.bias",    0, 1,            ZEROS,    0, 0},
+    {"up",            1, PE_MLP_WIDTH, FAN_IN,   1, 1},
+    {"up.bias",       0, PE_MLP_WIDTH, ZEROS,    0, 0},
+    {"down",          PE_MLP_WIDTH, 1, ZEROS,    1, 1},
+    {"down.bias",     0, 1,            ZEROS,    0, 0},
 };
 static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight */
-    {"embedding",  -PE_BYTES, 1, UNIT,  0},
-    {"final.gain", 0, 1,         ONES,  0},
-    {"final.bias", 0, 1,         ZEROS, 0},
-    {"output",     1, -PE_BYTES, SMALL, 1},
+    {"embedding",  -PE_BYTES, 1, UNIT,  0, 0},
+    {"final.gain", 0, 1,         ONES,  0, 0},
+    {"final.bias", 0, 1,         ZEROS, 0, 0},
+    {"output",     1, -PE_BYTES, SMALL, 1, 0},
 };
 // clang-format on
 
@@ -104,7 +109,7 @@ static int is_of_rows(const pe_model *m, int i)
 static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
 {
     pe_weight *w = &m->weights[m->weight_count++];
-    *w           = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains};
+    *w           = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains, .rate = 1};
     m->size += (count + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
     return w;
 }
@@ -125,6 +130,8 @@ static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
     if (r == &model_recipes[PE_OUTPUT])
         columns = m->classes;
     pe_weight *w = add_weight(m, rows * columns, r->decays, 1);
+    w->rows      = rows;
+    w->matrices  = r->matrices;
     snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
 }
 
@@ -163,6 +170,12 @@ static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *
         count *= shape[a];
     pe_weight  *w    = add_weight(m, count, 0, posenc_param_trainable(m->encoding, i));
     const char *name = posenc_param_name(m->encoding, i);
+    w->rate          = ENCODING_RATE;
+    if (ndim == 3 && shape[0] == m->config.d_model) { /* [d_model,H,D]: projects, as q, k and v are projected */
+        w->rows     = shape[0];
+        w->matrices = 1;
+        w->decays   = 1;
+    }
     if (is_rows)
         snprintf(w->name, sizeof w->name, "%s", name);
     else
@@ -310,7 +323,6 @@ static double sigma_of(const pe_model *m, initial how, int64_t fan_in)
     case UNIT: return 1;
     case SMALL: return 0.02;
     case FAN_IN: return 1 / sqrt((double)fan_in);
-    case RESIDUAL: return 1 / sqrt((double)fan_in * 2 * (double)m->config.layers);
     }
     return 0;
 }

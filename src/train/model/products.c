@@ -12,7 +12,9 @@
  */
 #include "train/model/products.h"
 
-enum { DEPTH = 128, TILE_ROWS = 64 };
+#include <math.h>
+
+enum { DEPTH = 128, TILE_ROWS = 64, LANES = 8 };
 
 /* A product, as the kernel takes it. */
 typedef struct problem {
@@ -100,4 +102,18 @@ void pe_products_fold(const pe_kernels *kernels, float *dw, const float *a, cons
                        .K        = n,
                        .add      = 1};
     multiply_all(kernels, &p);
+}
+
+double pe_products_norm(const float *x, int64_t n)
+{
+    double  lane[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += (double)x[i + l] * (double)x[i + l];
+    for (int l = 0; i < n; i++, l++)
+        lane[l] += (double)x[i] * (double)x[i];
+    for (int l = 0; l < LANES; l++)
+        sum += lane[l];
+    return sqrt(sum);
 }

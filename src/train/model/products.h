@@ -21,4 +21,7 @@ void pe_products_multiply(const pe_kernels *kernels, float *c, const float *a, c
 void pe_products_fold(const pe_kernels *kernels, float *dw, const float *a, const float *dc, int64_t n,
                       int64_t k, int64_t columns);
 
+/* Euclidean norm of n numbers, summed in double in a fixed order. */
+double pe_products_norm(const float *x, int64_t n);
+
 #endif

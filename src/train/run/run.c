@@ -85,7 +85,8 @@ int64_t pe_run_work(const pe_run_config *config)
     const int64_t units = config->followup ? config->followup->units : 0;
     if (config->task)
         return config->steps + pe_run_task_calls(config);
-    return config->steps + pe_run_evaluate_calls(config) + pe_run_followup_work(config, units);
+    return config->steps + pe_run_evaluate_calls(config) + pe_run_score_calls(config) +
+           pe_run_followup_work(config, units);
 }
 
 /* ---------------------------------------------------------------- training ------------------ */
@@ -216,7 +217,7 @@ static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 typedef posenc_status stage(pe_run_state *w, posenc_error *err);
 
 static stage *const on_text[] = {pe_run_resume,   measure_first,   train_steps, measure_last,
-                                 pe_run_evaluate, measure_trained, do_followup, NULL};
+                                 pe_run_evaluate, pe_run_score,    measure_trained, do_followup,  NULL};
 static stage *const on_task[] = {train_steps, pe_run_task_evaluate, NULL};
 
 static void copy_measures(pe_run_result *result, const pe_run_state *w)

@@ -80,6 +80,8 @@ typedef struct pe_run_result {
                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p.
                             Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L,
                            2 L, 4 L and 8 L; column p holds that of the shortest of these lengths above p */
+    double *scored; /* [windows, 2] nats per byte in [0, L/2) and [L/2, L), mean over the short windows of a
+                       stretch of the held-out part (run_score.c); NaN if bidirectional */
     int64_t parameters, encoding_parameters;
     /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the
        training part of the text has them: before the first step and after the last. NaN without an input

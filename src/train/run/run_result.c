@@ -51,11 +51,15 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     float *at = result->memory = malloc((size_t)n * sizeof *at);
     if (c->task)
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
-    if (!at || (c->task ? !result->right : !result->params))
+    else
+        result->scored = malloc((size_t)(2 * c->windows) * sizeof *result->scored);
+    if (!at || (c->task ? !result->right : !result->params || !result->scored))
         return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses of %lld windows",
                        (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
         at[i] = NAN;
+    for (int64_t i = 0; !c->task && i < 2 * c->windows; i++)
+        result->scored[i] = NAN;
     result->train_loss  = at;
     result->window_loss = result->train_loss + c->steps;
     result->trained     = result->window_loss + windows;
@@ -73,6 +77,7 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     for (int i = 0; i < r->param_count / (int)c->layers; i++)
         per_layer += pe_tensor_elements(&r->params[i]);
     pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(k, "scored", r->scored, POSENC_DTYPE_F64, c->windows, 2);
     pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "trained", r->trained, POSENC_DTYPE_F32, pe_trained_lay_out(c).count, 0);
@@ -108,6 +113,7 @@ void pe_run_result_free(pe_run_result *result)
     free(result->params);
     free(result->memory);
     free(result->right);
+    free(result->scored);
     *result = (pe_run_result){0};
 }
 

@@ -88,7 +88,7 @@ posenc_status pe_run_state_create(pe_run_state *w, const pe_run_config *c, posen
     const pe_model_config config = pe_run_model_config(c);
     posenc_status         status = pe_model_create(&w->model, &config, err);
     if (!status)
-        status = pe_optimiser_create(&w->optimiser, w->model->size, err);
+        status = pe_optimiser_create(&w->optimiser, w->model->weights, w->model->weight_count, w->model->kernels, err);
     if (status)
         return status;
     if (!allocate(w, c))
@@ -169,6 +169,14 @@ posenc_status pe_run_save(pe_run_state *w, int stops, posenc_error *err)
     const pe_run_file list = list_state(w);
     w->saved               = now;
     return pe_run_file_write(w->config->checkpoint, &list, err);
+}
+
+posenc_status pe_run_counted(pe_run_state *w, posenc_error *err)
+{
+    if (!pe_run_advance(w->progress))
+        return POSENC_OK;
+    const posenc_status status = pe_run_save(w, 1, err);
+    return status ? status : pe_run_cancelled(&w->result->cancelled, err);
 }
 
 /* Who is told to stop has the checkpoint before this one if none can be written any more. */

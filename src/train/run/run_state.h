@@ -47,6 +47,9 @@ posenc_status pe_run_save(pe_run_state *w, int stops, posenc_error *err);
    time to, and stops with result->cancelled if somebody asked to. */
 posenc_status pe_run_unit_done(pe_run_state *w, int mark, posenc_error *err);
 
+/* After a unit of work that no checkpoint holds. */
+posenc_status pe_run_counted(pe_run_state *w, posenc_error *err);
+
 /* Units of progress of the follow-up, up to before its unit number `units`. */
 int64_t pe_run_followup_work(const pe_run_config *c, int64_t units);
 
@@ -54,6 +57,9 @@ int64_t pe_run_followup_work(const pe_run_config *c, int64_t units);
 posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err);
 /* How many units that takes. */
 int64_t pe_run_evaluate_calls(const pe_run_config *c);
+/* result->scored; a run that goes on from a checkpoint does it again. */
+posenc_status pe_run_score(pe_run_state *w, posenc_error *err);
+int64_t       pe_run_score_calls(const pe_run_config *c);
 
 /* The same of tasks, result->right and result->loss; and the batch of a step of training. */
 posenc_status pe_run_task_check(const pe_run_config *c, posenc_error *err);

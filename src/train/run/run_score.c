@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_score.c: the loss at the training length, on many short held-out windows
+ *
+ * Windows of 8 L are few, and each holds only L/2 bytes whose loss ranks encodings at L: too few to tell the
+ * leaders apart. So the held-out part is divided into as many stretches as there are windows of 8 L, and of
+ * each stretch short windows of L are read until PE_SCORED bytes in [L/2, L) are scored, or the text ends. A
+ * stretch stays one sample of the bootstrap, so that neighbouring text is not counted as independent.
+ */
+#include "train/run/run_state.h"
+
+#include <math.h>
+
+enum { PE_SCORED = 100000 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Short windows of one stretch. */
+static int64_t windows_of_stretch(const pe_run_config *c)
+{
+    const int64_t all = c->windows * (c->L - c->L / 2), wanted = (PE_SCORED + all - 1) / all;
+    const int64_t stretch = (c->text->size - c->text->train_size - 1) / c->windows;
+    return smaller(wanted, stretch / c->L);
+}
+
+static const unsigned char *window_at(const pe_run_config *c, int64_t i)
+{
+    const int64_t n = windows_of_stretch(c), held_out = c->text->size - c->text->train_size - 1;
+    const int64_t first = i / n * held_out / c->windows, stretch = held_out / c->windows;
+    return c->text->bytes + c->text->train_size + first + i % n * (stretch / n);
+}
+
+int64_t pe_run_score_calls(const pe_run_config *c)
+{
+    return c->bidirectional ? 0 : (windows_of_stretch(c) * c->windows + c->batch - 1) / c->batch;
+}
+
+/* Adds what windows first .. first + count - 1 say of both halves of L to the means of their stretches. */
+static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc_error *err)
+{
+    const pe_run_config *c     = w->config;
+    const int64_t        n     = windows_of_stretch(c), half = c->L / 2;
+    const pe_batch       batch = {.windows = w->windows, .B = count, .length = c->L};
+    for (int64_t i = 0; i < count; i++)
+        w->windows[i] = window_at(c, first + i);
+    const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
+    for (int64_t i = 0; !status && i < count * c->L; i++) {
+        const int64_t p = i % c->L, upper = p >= half, stretch = (first + i / c->L) / n;
+        w->result->scored[2 * stretch + upper] += w->losses[i] / (double)(n * (upper ? c->L - half : half));
+    }
+    return status;
+}
+
+posenc_status pe_run_score(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_config *c      = w->config;
+    const int64_t        all    = c->bidirectional ? 0 : windows_of_stretch(c) * c->windows;
+    posenc_status        status = POSENC_OK;
+    for (int64_t i = 0; i < 2 * c->windows && all; i++)
+        w->result->scored[i] = 0;
+    for (int64_t first = 0; first < all && !status; first += c->batch) {
+        status = score(w, first, smaller(c->batch, all - first), err);
+        if (!status)
+            status = pe_run_counted(w, err);
+    }
+    return status;
+}
