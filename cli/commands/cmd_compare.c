@@ -379,6 +379,8 @@ static int compare(const cli_args *args, text_reading *t)
         return cli_error(&err);
     if (pe_compare_says(c).warning)
         cli_warn("%s", pe_compare_says(c).warning);
+    if (pe_compare_says(c).advice)
+        cli_warn("%s", pe_compare_says(c).advice);
     /* what was found of an earlier start, a line each */
     for (const char *line = pe_compare_says(c).notes; line && *line;) {
         const int n = (int)strcspn(line, "\n");
