@@ -119,9 +119,9 @@ static void count_pairs(tallies *t, double losses[COUNT][MOST * WINDOWS], const 
     const int first = d->world == ONE_ODD; /* which is counted by itself */
     for (int a = first; a < COUNT; a++)
         for (int b = first; b < a; b++) {
-            const pe_sample one   = {losses[a], d->seeds, WINDOWS, spreads[a]},
-                            other = {losses[b], d->seeds, WINDOWS, spreads[b]};
-            tally *to             = a < EQUAL ? &t->equal : a < KEEP ? &t->worse : &t->far;
+            const pe_stats_sample one   = {losses[a], d->seeds, WINDOWS, spreads[a]},
+                                  other = {losses[b], d->seeds, WINDOWS, spreads[b]};
+            tally *to                   = a < EQUAL ? &t->equal : a < KEEP ? &t->worse : &t->far;
             if (a < KEEP || b < KEEP)
                 count(to, pe_stats_difference(&one, &other), truth(a) - truth(b));
         }
@@ -145,10 +145,11 @@ static tallies simulate(world of, int64_t seeds)
             t.odd_others += spreads[e].is_odd;
     }
     static const char *const worlds[] = {"as stored", "alike, x 2", "one odd"};
-    printf("%-10s %lld seeds: hold %.3f %.3f %.3f; false alarms %.3f, power %.3f, width %.3f; odd %.3f %.4f\n",
-           worlds[of], (long long)seeds, t.equal.held / t.equal.pairs, t.worse.held / t.worse.pairs,
-           t.far.held / t.far.pairs, t.equal.told / t.equal.pairs, t.worse.told / t.worse.pairs,
-           t.equal.width / t.equal.pairs, t.odd / (double)trials, t.odd_others / (6.0 * (double)trials));
+    printf(
+        "%-10s %lld seeds: hold %.3f %.3f %.3f; false alarms %.3f, power %.3f, width %.3f; odd %.3f %.4f\n",
+        worlds[of], (long long)seeds, t.equal.held / t.equal.pairs, t.worse.held / t.worse.pairs,
+        t.far.held / t.far.pairs, t.equal.told / t.equal.pairs, t.worse.told / t.worse.pairs,
+        t.equal.width / t.equal.pairs, t.odd / (double)trials, t.odd_others / (6.0 * (double)trials));
     return t;
 }
 
@@ -201,8 +202,8 @@ static void many_seeds_of_two_encodings_are_the_paired_t_test(void **state)
     pe_spread        spreads[2], own[2];
     (void)state;
     for (int s = 0; s < SEEDS; s++) {
-        drawing      d = {AS_STORED, SEEDS, (uint64_t)s, 0};
-        const double c = normal(&d);
+        drawing      d   = {AS_STORED, SEEDS, (uint64_t)s, 0};
+        const double c   = normal(&d);
         means[s]         = c + 0.02 * normal(&d);
         means[SEEDS + s] = c + 0.01 * normal(&d);
         sum += means[s] - means[SEEDS + s];

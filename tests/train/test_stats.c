@@ -57,14 +57,14 @@ static void smoothing_is_centred_and_keeps_a_line(void **state)
 /* ---------------------------------------------------------------- intervals ----------------- */
 
 /* Of runs whose means do not vary from seed to seed. */
-static pe_sample sample(const double *x, int64_t seeds, int64_t windows)
+static pe_stats_sample sample(const double *x, int64_t seeds, int64_t windows)
 {
-    return (pe_sample){x, seeds, windows, {0, 1, 0}};
+    return (pe_stats_sample){x, seeds, windows, {0, 1, 0}};
 }
 
 static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows)
 {
-    const pe_sample one = sample(a, seeds, windows), other = sample(b, seeds, windows);
+    const pe_stats_sample one = sample(a, seeds, windows), other = sample(b, seeds, windows);
     return pe_stats_difference(&one, &other);
 }
 
@@ -95,8 +95,7 @@ static void pairing_sees_what_lies_far_below_the_noise_of_windows(void **state)
     fill_normal(other, 96, "other text", 2, 0.5);
     for (int i = 0; i < 96; i++)
         b[i] = a[i] + noise[i];
-    const pe_interval paired   = difference(b, a, 1, 96),
-                      unpaired = difference(b, other, 1, 96);
+    const pe_interval paired = difference(b, a, 1, 96), unpaired = difference(b, other, 1, 96);
     assert_true(paired.low > 0 && paired.high < 0.04);
     assert_true(unpaired.high - unpaired.low > 10 * (paired.high - paired.low));
 }
@@ -107,9 +106,8 @@ static void the_interval_shrinks_with_the_root_of_the_windows(void **state)
     double a[400], zero[400] = {0};
     (void)state;
     fill_normal(a, 400, "noise", 0, 1);
-    const pe_interval few  = difference(a, zero, 1, 100),
-                      many = difference(a, zero, 1, 400);
-    const double ratio     = (few.high - few.low) / (many.high - many.low);
+    const pe_interval few = difference(a, zero, 1, 100), many = difference(a, zero, 1, 400);
+    const double      ratio = (few.high - few.low) / (many.high - many.low);
     assert_true(ratio > 1.7 && ratio < 2.3);
     assert_true(fabs((many.high - many.low) / (2 * 1.96 / 20) - 1) < 0.15);
 }
@@ -130,13 +128,13 @@ static void nineteen_of_twenty_intervals_hold_the_truth(void **state)
     assert_true(held >= 367 && held <= 393); /* binomial: 380 +- 4.4 */
 }
 
-/* Windows agree; spreads of 0.1 that are known with 3 degrees of freedom, mostly by the same pool: t = 3.182446,
-   and not 2.446912 for 6. */
+/* Windows agree; spreads of 0.1 that are known with 3 degrees of freedom, mostly by the same pool: t is
+   3.182446, and not 2.446912 for 6. */
 static void spreads_of_both_encodings_add_and_seeds_divide_them(void **state)
 {
     enum { SEEDS = 3, WINDOWS = 50 };
-    double    zero[SEEDS * WINDOWS] = {0};
-    pe_sample a = sample(zero, SEEDS, WINDOWS), b = a;
+    double          zero[SEEDS * WINDOWS] = {0};
+    pe_stats_sample a = sample(zero, SEEDS, WINDOWS), b = a;
     (void)state;
     a.spread = b.spread = (pe_spread){0.01, 3, 0};
     pe_interval d       = pe_stats_difference(&a, &b);
@@ -155,8 +153,7 @@ static void more_seeds_do_not_shrink_what_windows_leave_open(void **state)
     fill_normal(one, WINDOWS, "windows", 0, 1);
     for (int s = 0; s < SEEDS; s++)
         memcpy(all + s * WINDOWS, one, sizeof one);
-    const pe_interval a = difference(one, zero, 1, WINDOWS),
-                      b = difference(all, zero, SEEDS, WINDOWS);
+    const pe_interval a = difference(one, zero, 1, WINDOWS), b = difference(all, zero, SEEDS, WINDOWS);
     assert_true(fabs((b.high - b.low) / (a.high - a.low) - 1) < 1e-9);
 }
 
@@ -175,8 +172,8 @@ static void nineteen_of_twenty_ratios_hold_the_truth(void **state)
         fill_normal(noise, WINDOWS, name, 0, 0.1);
         for (int w = 0; w < WINDOWS; w++)
             a[w] = 1.1 * b[w] + noise[w];
-        const pe_sample   one = sample(a, 1, WINDOWS), other = sample(b, 1, WINDOWS);
-        const pe_interval r = pe_stats_ratio(&one, &other);
+        const pe_stats_sample one = sample(a, 1, WINDOWS), other = sample(b, 1, WINDOWS);
+        const pe_interval     r = pe_stats_ratio(&one, &other);
         held += r.low <= 1.1 && r.high >= 1.1;
         width += (r.high - r.low) / TRIALS;
     }
@@ -188,8 +185,8 @@ static void nineteen_of_twenty_ratios_hold_the_truth(void **state)
 static void seeds_are_counted_until_a_difference_is_settled(void **state)
 {
     enum { WINDOWS = 2 };
-    const double zero[WINDOWS] = {0}, some[WINDOWS] = {0.01, 0.01}, noisy[WINDOWS] = {-0.01, 0.03};
-    pe_sample    a = sample(zero, 1, WINDOWS), b = sample(some, 1, WINDOWS), c = sample(noisy, 1, WINDOWS);
+    const double    zero[WINDOWS] = {0}, some[WINDOWS] = {0.01, 0.01}, noisy[WINDOWS] = {-0.01, 0.03};
+    pe_stats_sample a = sample(zero, 1, WINDOWS), b = sample(some, 1, WINDOWS), c = sample(noisy, 1, WINDOWS);
     (void)state;
     a.spread = b.spread = c.spread = (pe_spread){1e-4, 1e6, 0};
     assert_int_equal(pe_stats_seeds_to_settle(&a, &b), 16);
@@ -203,8 +200,7 @@ static void seeds_are_counted_until_a_difference_is_settled(void **state)
 /* Tables of t to six digits; t^2 with n degrees of freedom is F with 1 and n; F(3, 10) from a table. */
 static void t_and_F_are_those_of_the_tables(void **state)
 {
-    static const double quantiles[] = {12.706205, 4.302653, 3.182446, 2.776445,
-                                       2.570582,  2.446912, 2.364624};
+    static const double quantiles[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624};
     (void)state;
     for (int n = 1; n <= 7; n++)
         assert_true(fabs(pe_stats_student(n) - quantiles[n - 1]) < 1e-6);

@@ -314,7 +314,7 @@ static const struct reading {
     const char *way;
     double      untuned, tuned;
 } good_readings[] = {{"none", 2.5, 2.3},    {"linear", 2.7, 2.1},        {"ntk", 2.2, 2.1},
-                     {"dynamic", 2.2, 2.1}, {"yarn", 2.2, 2.0},         {"base", 2.2, 2.1},
+                     {"dynamic", 2.2, 2.1}, {"yarn", 2.2, 2.0},          {"base", 2.2, 2.1},
                      {"random", 2.6, 2.5},  {"interpolation", 2.4, 2.3}, {"hierarchical", 2.5, 2.4}};
 
 static void fill_reading(const pe_extension_plan *p, float *numbers, int k, int tuning, double loss)
@@ -366,16 +366,16 @@ static pe_compare *made_up(void)
     static unsigned char text[BYTES];
     for (int i = 0; i < BYTES; i++)
         text[i] = (unsigned char)i; /* an entropy above all losses */
-    pe_compare_config    config = {.preset     = *pe_preset_find("default"),
-                                   .text       = text,
-                                   .text_size  = BYTES,
-                                   .text_name  = "all bytes",
-                                   .workers    = 1,
-                                   .tasks      = ASKED,
-                                   .task_steps = 1500,
-                                   .task_seeds = 1};
-    pe_compare          *c;
-    posenc_error         err;
+    pe_compare_config config = {.preset     = *pe_preset_find("default"),
+                                .text       = text,
+                                .text_size  = BYTES,
+                                .text_name  = "all bytes",
+                                .workers    = 1,
+                                .tasks      = ASKED,
+                                .task_steps = 1500,
+                                .task_seeds = 1};
+    pe_compare       *c;
+    posenc_error      err;
     config.preset.encodings = COMPARED;
     config.preset.sequences = CHECKED;
     if (pe_compare_create(&c, &config, &err))

@@ -340,7 +340,7 @@ static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const cla
     const pe_cell    *cell = &c->suite->cells[i];
     const pe_interval rate = cell->accuracy[r->at];
     const double      p    = cell->task->chance,
-                 half = BINOMIAL_99 * sqrt(p * (1 - p) / (double)(cell->config.sequences * cell->seeds));
+                 half      = BINOMIAL_99 * sqrt(p * (1 - p) / (double)(cell->config.sequences * cell->seeds));
     switch (r->quantity) {
     case BLIND:
         snprintf(text, MOST_FOUND, "%s: lowest loss %.4f, accuracy %.3f", cell->label, cell->lowest_loss,
@@ -486,8 +486,7 @@ typedef struct judged {
 static int is_further(const judged *j, pe_holds holds, double margin)
 {
     static const int order[] = {[PE_HOLDS] = 0, [PE_UNDECIDED] = 1, [PE_HOLDS_NOT] = 2};
-    return !j->count || order[holds] > order[j->holds] ||
-           (holds == j->holds && margin < j->margin);
+    return !j->count || order[holds] > order[j->holds] || (holds == j->holds && margin < j->margin);
 }
 
 static void describe_found(judged *j, const claim_row *r, const char *name)

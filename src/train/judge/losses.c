@@ -171,21 +171,21 @@ double pe_losses_largest_shift(const pe_outcome *o)
 
 /* ---------------------------------------------------------------- among encodings ----------- */
 
-static pe_sample sample_of(const pe_outcome *o, int64_t seeds, int bucket)
+static pe_stats_sample sample_of(const pe_outcome *o, int64_t seeds, int bucket)
 {
-    return (pe_sample){o->window_means[bucket], seeds, o->config.windows, o->spread[bucket]};
+    return (pe_stats_sample){o->window_means[bucket], seeds, o->config.windows, o->spread[bucket]};
 }
 
 pe_interval pe_losses_difference(const pe_compare *c, int a, int b, int bucket)
 {
-    const pe_sample one   = sample_of(&c->outcomes[a], c->config.preset.seeds, bucket),
-                    other = sample_of(&c->outcomes[b], c->config.preset.seeds, bucket);
+    const pe_stats_sample one   = sample_of(&c->outcomes[a], c->config.preset.seeds, bucket),
+                          other = sample_of(&c->outcomes[b], c->config.preset.seeds, bucket);
     return pe_stats_difference(&one, &other);
 }
 
 pe_interval pe_losses_ratio(const pe_outcome *o, int64_t seeds, int bucket)
 {
-    const pe_sample there = sample_of(o, seeds, bucket), at_L = sample_of(o, seeds, PE_AT_L);
+    const pe_stats_sample there = sample_of(o, seeds, bucket), at_L = sample_of(o, seeds, PE_AT_L);
     return pe_stats_ratio(&there, &at_L);
 }
 
@@ -196,7 +196,7 @@ int pe_losses_differ(const pe_compare *c, int a, int b, int bucket)
 }
 
 /* a - b of two readings of the same trained models. */
-static pe_interval difference_of_readings(pe_sample a, pe_sample b, int bucket)
+static pe_interval difference_of_readings(pe_stats_sample a, pe_stats_sample b, int bucket)
 {
     a.spread = b.spread = (pe_spread){0, 1, 0};
     a.spread            = pe_spread_of_readings(&a, &b, bucket);
@@ -246,10 +246,10 @@ static void classify(pe_compare *c)
 {
     c->entropy = entropy_of(&c->text);
     for (int i = 0; i < c->count; i++) {
-        pe_outcome *o     = &c->outcomes[i];
-        const int   class = pe_spread_class(ranked_loss(o, PE_AT_8L) / ranked_loss(o, PE_AT_L));
-        o->has_learned    = ranked_loss(o, PE_AT_L) < c->entropy;
-        o->verdict        = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
+        pe_outcome *o   = &c->outcomes[i];
+        const int class = pe_spread_class(ranked_loss(o, PE_AT_8L) / ranked_loss(o, PE_AT_L));
+        o->has_learned  = ranked_loss(o, PE_AT_L) < c->entropy;
+        o->verdict      = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
     }
 }
 
@@ -344,18 +344,18 @@ static int seeds_to_settle(const pe_compare *c, int bucket)
     for (int i = 0; i < c->count; i++) {
         if (i == first || !c->outcomes[i].rank[bucket] || pe_losses_differ(c, i, first, bucket))
             continue;
-        const pe_sample a     = sample_of(&c->outcomes[i], c->config.preset.seeds, bucket),
-                        b     = sample_of(&c->outcomes[first], c->config.preset.seeds, bucket);
-        const int       seeds = pe_stats_seeds_to_settle(&a, &b);
-        most                  = seeds > most ? seeds : most;
+        const pe_stats_sample a = sample_of(&c->outcomes[i], c->config.preset.seeds, bucket),
+                              b = sample_of(&c->outcomes[first], c->config.preset.seeds, bucket);
+        const int seeds         = pe_stats_seeds_to_settle(&a, &b);
+        most                    = seeds > most ? seeds : most;
     }
     return most;
 }
 
 static pe_interval gain_of(const pe_outcome *o, int64_t seeds, int bucket)
 {
-    pe_sample without = sample_of(o, seeds, bucket);
-    without.x         = o->truncated;
+    pe_stats_sample without = sample_of(o, seeds, bucket);
+    without.x               = o->truncated;
     return o->truncated ? difference_of_readings(without, sample_of(o, seeds, bucket), bucket)
                         : (pe_interval){NAN, NAN, NAN};
 }
@@ -386,9 +386,9 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
                           malloc(n * n * sizeof(double)), malloc(n * sizeof(int)), malloc(n * sizeof(int)),
                           malloc(2 * n * sizeof(pe_spread))};
     free(c->order[0]);
-    c->order[0]      = malloc(n * PE_BUCKETS * sizeof *c->order[0]);
-    const int enough = space.means && space.widths && space.classes && space.ranks && space.spreads &&
-                       c->order[0];
+    c->order[0] = malloc(n * PE_BUCKETS * sizeof *c->order[0]);
+    const int enough =
+        space.means && space.widths && space.classes && space.ranks && space.spreads && c->order[0];
     if (enough) {
         order_outcomes(c, space.means);
         classify(c);
@@ -460,8 +460,8 @@ int pe_losses_has_extended(const pe_extension *x, pe_losses_reading r)
 pe_interval pe_losses_extended_difference(const pe_extension *x, pe_losses_reading a, pe_losses_reading b,
                                           int bucket)
 {
-    const pe_sample one   = {.x = means_at(x, a, bucket), .seeds = x->seeds, .windows = x->windows},
-                    other = {.x = means_at(x, b, bucket), .seeds = x->seeds, .windows = x->windows};
+    const pe_stats_sample one   = {.x = means_at(x, a, bucket), .seeds = x->seeds, .windows = x->windows},
+                          other = {.x = means_at(x, b, bucket), .seeds = x->seeds, .windows = x->windows};
     return difference_of_readings(one, other, bucket);
 }
 

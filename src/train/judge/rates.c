@@ -158,10 +158,10 @@ static double *exact_matches(const pe_cell *cell, int length)
     return x;
 }
 
-static pe_sample exact_sample(const pe_cell *cell, const double *x)
+static pe_stats_sample exact_sample(const pe_cell *cell, const double *x)
 {
     const int64_t n = cell->config.sequences;
-    return (pe_sample){x, cell->seeds, n, spread_of(cell, x + cell->seeds * n, 0)};
+    return (pe_stats_sample){x, cell->seeds, n, spread_of(cell, x + cell->seeds * n, 0)};
 }
 
 posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int length,
@@ -170,7 +170,7 @@ posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int 
     double       *x = exact_matches(a, length), *y = exact_matches(b, length);
     posenc_status status = x && y ? POSENC_OK : no_memory(err);
     if (!status) {
-        const pe_sample one = exact_sample(a, x), other = exact_sample(b, y);
+        const pe_stats_sample one = exact_sample(a, x), other = exact_sample(b, y);
         *difference = pe_stats_difference(&one, &other);
     }
     free(x);
@@ -181,9 +181,9 @@ posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int 
 /* Is one told from the other by its answers beyond L? */
 static int differs(void *self, int better, int worse)
 {
-    const pe_cell  *cells = self, *a = &cells[worse], *b = &cells[better];
-    const pe_sample one   = {a->errors, a->seeds, a->config.sequences, a->spread},
-                    other = {b->errors, b->seeds, b->config.sequences, b->spread};
+    const pe_cell        *cells = self, *a = &cells[worse], *b = &cells[better];
+    const pe_stats_sample one   = {a->errors, a->seeds, a->config.sequences, a->spread},
+                          other = {b->errors, b->seeds, b->config.sequences, b->spread};
     return pe_stats_difference(&one, &other).low > 0;
 }
 

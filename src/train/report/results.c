@@ -67,11 +67,11 @@ static json_t *resolution_json(const pe_compare *c)
 {
     json_t *array = json_array();
     for (int b = 0; b < PE_BUCKETS; b++)
-        json_array_append_new(
-            array, json_pack("{s:s, s:o, s:i}", "name",
-                             c->config.bidirectional ? pe_stats_length_name(b) : pe_stats_bucket_name(b),
-                             "smallest_difference", number_json(c->resolution[b]), "seeds_to_tell_the_first",
-                             c->seeds_to_settle[b]));
+        json_array_append_new(array, json_pack("{s:s, s:o, s:i}", "name",
+                                               c->config.bidirectional ? pe_stats_length_name(b)
+                                                                       : pe_stats_bucket_name(b),
+                                               "smallest_difference", number_json(c->resolution[b]),
+                                               "seeds_to_tell_the_first", c->seeds_to_settle[b]));
     return array;
 }
 
@@ -82,13 +82,12 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
-                                        (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1),
-                                        "loss", number_json(o->loss[b]), "ratio", number_json(o->ratio[b]),
-                                        "to_reference", interval_json(o->difference[b]), "rank", o->rank[b],
-                                        "spread", spread_json(o, b),
-                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
+                             (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
+                             number_json(o->loss[b]), "ratio", number_json(o->ratio[b]), "to_reference",
+                             interval_json(o->difference[b]), "rank", o->rank[b], "spread", spread_json(o, b),
+                             "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }

@@ -156,9 +156,9 @@ static void add_notes(const pe_compare *c, pe_table *t)
         c->config.bidirectional
             ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
             : "");
-    pe_table_note(t, "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
-                  p->seeds > 1 ? ""
-                               : " One seed: how much seeds differ was measured beforehand, on another text.");
+    pe_table_note(
+        t, "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
+        p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand, on another text.");
     add_resolution_note(c, t);
     if (starred)
         pe_table_note(
@@ -387,8 +387,8 @@ static void append_best(pe_compare *c, int bucket)
     int alike = 1; /* share the first place: those up to one that is told from the very first */
     while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
         alike++;
-    const int     doubtful = next_doubtful(c, bucket, order, alike, count),
-              has_learned  = c->outcomes[order[0]].has_learned;
+    const int doubtful    = next_doubtful(c, bucket, order, alike, count),
+              has_learned = c->outcomes[order[0]].has_learned;
     const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
     for (int i = 0; i < alike; i++)
         append_answer(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);

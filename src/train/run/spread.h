@@ -29,7 +29,7 @@ typedef struct pe_spread_runs {
 void pe_spread_estimate(pe_spread *spreads, pe_spread *own, const pe_spread_runs *runs);
 
 /* Of the difference of two readings of the same models in a bucket (their own spreads are not looked at). */
-pe_spread pe_spread_of_readings(const pe_sample *a, const pe_sample *b, int bucket);
+pe_spread pe_spread_of_readings(const pe_stats_sample *a, const pe_stats_sample *b, int bucket);
 
 /* Of a share of right answers among n sequences, given for each seed; chance: what guessing gets. */
 pe_spread pe_spread_of_rate(const double *by_seed, int64_t seeds, int64_t n, double chance);

@@ -141,7 +141,7 @@ double pe_stats_above_f(double f, double freedom, double freedom_below)
 /* ---------------------------------------------------------------- intervals ----------------- */
 
 /* Mean over the seeds in window w. */
-static double in_window(const pe_sample *a, int64_t w)
+static double in_window(const pe_stats_sample *a, int64_t w)
 {
     double sum = 0;
     for (int64_t s = 0; s < a->seeds; s++)
@@ -150,7 +150,7 @@ static double in_window(const pe_sample *a, int64_t w)
 }
 
 /* The variance of mean(a) - r mean(b) that comes from the windows. One window shows none. */
-static pe_spread from_windows(const pe_sample *a, const pe_sample *b, double r)
+static pe_spread from_windows(const pe_stats_sample *a, const pe_stats_sample *b, double r)
 {
     const double n    = (double)a->windows;
     double       mean = 0, squares = 0;
@@ -166,14 +166,14 @@ static pe_spread from_windows(const pe_sample *a, const pe_sample *b, double r)
 /* The variance of mean(a) - r mean(b) with so many seeds, whose spreads gain a degree of freedom with each.
    Degrees of freedom of the sum are Satterthwaite's: the error of a variance v with n of them is v sqrt(2/n).
    The spreads have most of their error in common, the pool's, so theirs are added, not their squares. */
-static pe_spread spread_of(const pe_sample *a, const pe_sample *b, double r, int64_t seeds)
+static pe_spread spread_of(const pe_stats_sample *a, const pe_stats_sample *b, double r, int64_t seeds)
 {
     const pe_spread windows = from_windows(a, b, r);
     const double    more = (double)(seeds - a->seeds), of_a = a->spread.variance / (double)seeds,
-                 of_b     = r * r * b->spread.variance / (double)seeds,
-                 error    = of_a / sqrt(a->spread.freedom + more) + of_b / sqrt(b->spread.freedom + more),
-                 all      = windows.variance + of_a + of_b,
-                 squares  = error * error + windows.variance * windows.variance / windows.freedom;
+                 of_b    = r * r * b->spread.variance / (double)seeds,
+                 error   = of_a / sqrt(a->spread.freedom + more) + of_b / sqrt(b->spread.freedom + more),
+                 all     = windows.variance + of_a + of_b,
+                 squares = error * error + windows.variance * windows.variance / windows.freedom;
     return (pe_spread){all, all > 0 ? all * all / squares : INFINITY, 0};
 }
 
@@ -183,17 +183,17 @@ static pe_interval interval_about(double value, pe_spread s)
     return (pe_interval){value, value - half, value + half};
 }
 
-static double mean_of(const pe_sample *a)
+static double mean_of(const pe_stats_sample *a)
 {
     return pe_stats_mean(a->x, a->seeds * a->windows);
 }
 
-pe_interval pe_stats_difference(const pe_sample *a, const pe_sample *b)
+pe_interval pe_stats_difference(const pe_stats_sample *a, const pe_stats_sample *b)
 {
     return interval_about(mean_of(a) - mean_of(b), spread_of(a, b, 1, a->seeds));
 }
 
-pe_interval pe_stats_ratio(const pe_sample *a, const pe_sample *b)
+pe_interval pe_stats_ratio(const pe_stats_sample *a, const pe_stats_sample *b)
 {
     const double below = mean_of(b), ratio = mean_of(a) / below;
     pe_spread    s = spread_of(a, b, ratio, a->seeds); /* of mean(a) - ratio mean(b), which is near 0 */
@@ -201,7 +201,7 @@ pe_interval pe_stats_ratio(const pe_sample *a, const pe_sample *b)
     return interval_about(ratio, s);
 }
 
-int pe_stats_seeds_to_settle(const pe_sample *a, const pe_sample *b)
+int pe_stats_seeds_to_settle(const pe_stats_sample *a, const pe_stats_sample *b)
 {
     const double difference = fabs(mean_of(a) - mean_of(b));
     for (int64_t seeds = a->seeds; seeds <= PE_MOST_SEEDS; seeds++) {

@@ -53,20 +53,20 @@ typedef struct pe_spread {
 
 /* What all runs of one encoding measured: x [seeds, windows], and how much their mean varies from one seed to
    another. */
-typedef struct pe_sample {
+typedef struct pe_stats_sample {
     const double *x;
     int64_t       seeds, windows;
     pe_spread     spread;
-} pe_sample;
+} pe_stats_sample;
 
 /* mean(a) - mean(b), and mean(a) / mean(b), over the same seeds and windows. */
-pe_interval pe_stats_difference(const pe_sample *a, const pe_sample *b);
-pe_interval pe_stats_ratio(const pe_sample *a, const pe_sample *b);
+pe_interval pe_stats_difference(const pe_stats_sample *a, const pe_stats_sample *b);
+pe_interval pe_stats_ratio(const pe_stats_sample *a, const pe_stats_sample *b);
 
 /* With so many seeds the interval of a difference as large as the one seen would exclude zero in four of five
    comparisons; PE_MOST_SEEDS + 1: with more than PE_MOST_SEEDS, or never. */
 enum { PE_MOST_SEEDS = 50 };
-int pe_stats_seeds_to_settle(const pe_sample *a, const pe_sample *b);
+int pe_stats_seeds_to_settle(const pe_stats_sample *a, const pe_stats_sample *b);
 
 /* The 97.5 % quantile of Student's t; the probability that a ratio of two variances of the same population is
    above f (F distribution). Degrees of freedom need not be whole. */
