@@ -106,11 +106,25 @@ static void count(tally *t, pe_interval x, double difference)
     t->width += (x.high - x.low) / 2;
 }
 
+/* Half the width of the interval of the paired t-test over the seeds of two encodings: what it would be
+   without the others. */
+static double paired_t(const double *a, const double *b, int64_t seeds)
+{
+    double sum = 0, squares = 0;
+    for (int64_t s = 0; s < seeds; s++) {
+        sum += a[s] - b[s];
+        squares += (a[s] - b[s]) * (a[s] - b[s]);
+    }
+    const double n = (double)seeds, variance = (squares - sum * sum / n) / (n - 1);
+    return seeds > 1 ? pe_stats_student(n - 1) * sqrt(variance / n) : NAN;
+}
+
 /* Equal encodings; an equal one and the worse one; one that keeps its loss and one that does not. */
 typedef struct tallies {
-    tally equal, worse, far;
-    int   odd; /* how often the first encoding was found odd, and how often another */
-    int   odd_others;
+    tally  equal, worse, far;
+    double t;   /* sum of paired_t */
+    int    odd; /* how often the first encoding was found odd, and how often another */
+    int    odd_others;
 } tallies;
 
 static void count_pairs(tallies *t, double losses[COUNT][MOST * WINDOWS], const pe_spread *spreads,
@@ -140,16 +154,18 @@ static tallies simulate(world of, int64_t seeds)
         draw_losses(losses, means, &d);
         pe_spread_estimate(spreads, own, &runs);
         count_pairs(&t, losses, spreads, &d);
+        t.t += paired_t(means + seeds, means + 2 * seeds, seeds);
         t.odd += spreads[0].is_odd;
         for (int e = 1; e < COUNT; e++)
             t.odd_others += spreads[e].is_odd;
     }
     static const char *const worlds[] = {"as stored", "alike, x 2", "one odd"};
-    printf(
-        "%-10s %lld seeds: hold %.3f %.3f %.3f; false alarms %.3f, power %.3f, width %.3f; odd %.3f %.4f\n",
-        worlds[of], (long long)seeds, t.equal.held / t.equal.pairs, t.worse.held / t.worse.pairs,
-        t.far.held / t.far.pairs, t.equal.told / t.equal.pairs, t.worse.told / t.worse.pairs,
-        t.equal.width / t.equal.pairs, t.odd / (double)trials, t.odd_others / (6.0 * (double)trials));
+    printf("%-10s %lld seeds: hold %.3f %.3f %.3f; false alarms %.3f, power %.3f, width %.3f (t %.3f); odd "
+           "%.3f %.4f\n",
+           worlds[of], (long long)seeds, t.equal.held / t.equal.pairs, t.worse.held / t.worse.pairs,
+           t.far.held / t.far.pairs, t.equal.told / t.equal.pairs, t.worse.told / t.worse.pairs,
+           t.equal.width / t.equal.pairs, t.t / (double)trials, t.odd / (double)trials,
+           t.odd_others / (6.0 * (double)trials));
     return t;
 }
 

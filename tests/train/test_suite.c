@@ -653,6 +653,40 @@ static void one_that_is_missing_is_not_judged_with_the_others(void **state)
     pe_compare_free(c);
 }
 
+/* The verdict of the row of check 6 that demands something of alibi. */
+static const pe_check_result *order_beyond(const pe_compare *c)
+{
+    int                    count;
+    const pe_check_result *r = judged(c, &count);
+    while (r->number != 6 || !strstr(r->claim, "at least") || !strstr(r->claim, "alibi"))
+        r++;
+    return r;
+}
+
+/* 0.74 of 0.75: nobody knows; and that does not hide one of whom all is known. */
+static void a_limit_within_the_interval_leaves_a_check_undecided(void **state)
+{
+    pe_compare *c = made_up();
+    char       *json;
+    (void)state;
+    set_rate(cell_of(c, "order", "alibi"), 0, PE_TASK_4, 0.74);
+    measure(c);
+    const pe_check_result *r = order_beyond(c);
+    assert_int_equal(r->verdict, PE_CHECK_UNDECIDED);
+    assert_true(r->limit == 0.75 && r->measured.low < 0.75 && r->measured.high > 0.75);
+    assert_non_null(strstr(r->found, "alibi: 0.74"));
+    assert_int_equal(pe_results_json(c, &json, NULL), POSENC_OK);
+    assert_non_null(strstr(json, "\"verdict\": \"undecided\""));
+    assert_null(strstr(json, "\"verdict\": \"FAILED\""));
+    free(json);
+    set_rate(cell_of(c, "order", "shaw"), 0, PE_TASK_4, 0.5);
+    measure(c);
+    r = order_beyond(c);
+    assert_int_equal(r->verdict, PE_FAILED);
+    assert_non_null(strstr(r->found, "shaw: 0.5"));
+    pe_compare_free(c);
+}
+
 /* Sums over the seeds begin anew. */
 static void what_is_measured_again_is_the_same(void **state)
 {
@@ -683,6 +717,7 @@ int main(void)
         cmocka_unit_test(few_steps_leave_theorems_alone),
         cmocka_unit_test(checks_of_tasks_judge_only_what_they_were_made_for),
         cmocka_unit_test(one_that_is_missing_is_not_judged_with_the_others),
+        cmocka_unit_test(a_limit_within_the_interval_leaves_a_check_undecided),
         cmocka_unit_test(what_is_measured_again_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
