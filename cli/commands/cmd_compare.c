@@ -45,7 +45,7 @@ static const cli_option options[] = {
      offsetof(pe_compare_config, directory)},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
      offsetof(pe_compare_config, bidirectional)},
-    {0, "seeds", "N", "number of seeds from which every encoding is trained", CLI_WHOLE,
+    {0, "seeds", "N", "number of seeds from which every encoding is trained: 1, or at least 3", CLI_WHOLE,
      offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
     {0, "steps", "N", "training steps on the text and on every task, instead of the preset's", CLI_WHOLE,
      offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
@@ -379,6 +379,8 @@ static int compare(const cli_args *args, text_reading *t)
         return cli_error(&err);
     if (pe_compare_says(c).warning)
         cli_warn("%s", pe_compare_says(c).warning);
+    if (pe_compare_says(c).advice)
+        cli_warn("%s", pe_compare_says(c).advice);
     /* what was found of an earlier start, a line each */
     for (const char *line = pe_compare_says(c).notes; line && *line;) {
         const int n = (int)strcspn(line, "\n");

@@ -112,9 +112,6 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = pe_gnuplot_ready(err);
     if (!status && c->config.directory)
         status = pe_store_look(c, err);
-    if (!status)
-        status = pe_stats_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, PE_RESAMPLES,
-                                           PE_BOOTSTRAP_SEED, err);
     const int64_t usual = pe_ranks_count() == 1 ? pe_parallel_processors() : 1;
     if (!status)
         c->workers = smaller(c->config.workers ? c->config.workers : usual, pe_job_count(c));
@@ -153,14 +150,15 @@ void pe_compare_free(pe_compare *compare)
     free(compare->properties);
     pe_store_free(compare->store);
     free(compare->notes);
-    pe_stats_bootstrap_free(compare->bootstrap);
     free(compare);
 }
 
 pe_compare_words pe_compare_says(const pe_compare *compare)
 {
-    pe_compare_words words = {compare->warning[0] ? compare->warning : NULL, compare->notes, compare->answer,
-                              0};
+    pe_compare_words words = {.warning = compare->warning[0] ? compare->warning : NULL,
+                              .advice  = pe_spread_advice(compare->config.preset.seeds),
+                              .notes   = compare->notes,
+                              .answer  = compare->answer};
     for (int i = 0; i < compare->count; i++)
         words.finished += compare->outcomes[i].is_complete;
     return words;

@@ -120,14 +120,15 @@ static void checks_do_not_judge_what_they_were_not_made_for(void **state)
     pe_compare_free(c);
 }
 
-/* Two outcomes by hand: b is a + `shift` in every window, and +- `noise` from window to window. */
-static void set_outcomes_apart(pe_compare *c, double shift, double noise)
+/* Two outcomes by hand: a is near `loss`, b is a + `shift` in every window, and +- `noise` from window to
+   window. */
+static void set_outcomes_apart_at(pe_compare *c, double loss, double shift, double noise)
 {
     const int64_t windows = c->windows;
     for (int b = 0; b < PE_BUCKETS; b++) {
         pe_outcome *one = &c->outcomes[0], *other = &c->outcomes[1];
         for (int64_t i = 0; i < c->config.preset.seeds * windows; i++) {
-            one->window_means[b][i]   = 2 + 0.01 * (double)(i % windows);
+            one->window_means[b][i]   = loss + 0.01 * (double)(i % windows);
             other->window_means[b][i] = one->window_means[b][i] + shift + (i % 2 ? noise : -noise);
         }
         one->loss[b]   = pe_stats_mean(one->window_means[b], windows);
@@ -135,6 +136,11 @@ static void set_outcomes_apart(pe_compare *c, double shift, double noise)
     }
     assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
     pe_summary_write_answer(c);
+}
+
+static void set_outcomes_apart(pe_compare *c, double shift, double noise)
+{
+    set_outcomes_apart_at(c, 2, shift, noise);
 }
 
 static void a_winner_is_named_only_where_the_data_show_one(void **state)
@@ -149,14 +155,53 @@ static void a_winner_is_named_only_where_the_data_show_one(void **state)
     assert_non_null(strstr(c->answer, names));
     assert_null(strstr(c->answer, "best"));
     assert_true(c->outcomes[0].rank[PE_AT_L] == 1 && c->outcomes[1].rank[PE_AT_L] == 1);
+    set_outcomes_apart(c, 0.03, 0.02); /* the windows would tell, but another seed may not */
+    assert_null(strstr(c->answer, "best"));
     snprintf(names, sizeof names, "%s predicts this text best", best);
-    set_outcomes_apart(c, 0.03, 0.02);
-    assert_non_null(strstr(c->answer, names));
-    assert_non_null(strstr(c->answer, "from one seed"));
-    assert_true(c->outcomes[0].rank[PE_AT_L] == 1 && c->outcomes[1].rank[PE_AT_L] == 2);
     set_outcomes_apart(c, 0.3, 0.02);
     assert_non_null(strstr(c->answer, names));
-    assert_null(strstr(c->answer, "from one seed"));
+    assert_true(c->outcomes[0].rank[PE_AT_L] == 1 && c->outcomes[1].rank[PE_AT_L] == 2);
+    pe_compare_free(c);
+}
+
+/* What can be told is said, in nats, and how many seeds would tell the rest. */
+static void the_resolution_and_the_seeds_that_would_settle_it_are_numbers(void **state)
+{
+    const pe_compare_config config = tiny_compare(first_two());
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    (void)state;
+    set_outcomes_apart(c, 0.3, 0.02);
+    const pe_interval d = pe_losses_difference(c, 1, 0, PE_AT_L);
+    assert_true(fabs(c->resolution[PE_AT_L] - (d.high - d.low) / 2) < 1e-12);
+    assert_int_equal(c->seeds_to_settle[PE_AT_L], 0);
+    assert_true(pe_losses_differ(c, 0, 1, PE_AT_L) && pe_losses_differ(c, 1, 0, PE_AT_L));
+    set_outcomes_apart(c, 0.03, 0.02);
+    assert_true(c->seeds_to_settle[PE_AT_L] > 1 && c->seeds_to_settle[PE_AT_L] <= PE_MOST_SEEDS);
+    set_outcomes_apart(c, 0.0001, 0.02);
+    assert_int_equal(c->seeds_to_settle[PE_AT_L], PE_MOST_SEEDS + 1);
+    c->resolution[PE_AT_L] = 0.5; /* whatever the interval says */
+    set_outcomes_apart(c, 0.3, 0.02);
+    assert_true(c->resolution[PE_AT_L] < 0.5);
+    c->resolution[PE_AT_L] = 0.5;
+    assert_false(pe_losses_differ(c, 0, 1, PE_AT_L));
+    pe_compare_free(c);
+}
+
+/* A loss above the entropy of the held-out bytes: no class, and best at nothing. */
+static void a_model_that_has_not_learned_is_best_at_nothing(void **state)
+{
+    const pe_compare_config config = tiny_compare(first_two());
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    (void)state;
+    set_outcomes_apart(c, 0.3, 0.02);
+    assert_true(c->entropy > 2.5 && c->entropy < log(26));
+    assert_true(c->outcomes[0].has_learned && strcmp(c->outcomes[0].verdict, "not learned") != 0);
+    set_outcomes_apart_at(c, c->entropy, 0.3, 0.02);
+    assert_false(c->outcomes[0].has_learned || c->outcomes[1].has_learned);
+    assert_string_equal(c->outcomes[0].verdict, "not learned");
+    assert_null(strstr(c->answer, "best"));
+    assert_non_null(strstr(c->answer, "has the lowest loss"));
+    assert_non_null(strstr(c->answer, "No model has learned"));
     pe_compare_free(c);
 }
 
@@ -763,6 +808,8 @@ int main(void)
         cmocka_unit_test(rows_that_were_never_trained_are_marked),
         cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
         cmocka_unit_test(a_winner_is_named_only_where_the_data_show_one),
+        cmocka_unit_test(the_resolution_and_the_seeds_that_would_settle_it_are_numbers),
+        cmocka_unit_test(a_model_that_has_not_learned_is_best_at_nothing),
         cmocka_unit_test(seeds_that_disagree_name_no_winner),
         cmocka_unit_test(what_a_wide_interval_leaves_open_is_said_apart),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),

@@ -86,9 +86,6 @@ static posenc_status make_families(pe_extension *x, const pe_compare *c, pe_pres
         plan_family(x, f, c, extend);
         status = make_outcome(x, f, c, err);
     }
-    if (!status)
-        status = pe_stats_bootstrap_create(&x->bootstrap, x->seeds, x->windows, PE_RESAMPLES,
-                                           PE_BOOTSTRAP_SEED, err);
     return status;
 }
 
@@ -120,7 +117,6 @@ void pe_extension_free(pe_extension *x)
         return;
     for (int f = 0; f < x->count; f++)
         pe_outcome_free(&x->outcomes[f], x->seeds);
-    pe_stats_bootstrap_free(x->bootstrap);
     free(x->means);
     free(x);
 }

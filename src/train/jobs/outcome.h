@@ -13,7 +13,7 @@
 
 #include "train/jobs/preset.h"
 #include "train/run/run.h"
-#include "train/run/stats.h"
+#include "train/run/spread.h"
 #include "train/run/trained.h"
 
 enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
@@ -36,7 +36,7 @@ typedef struct pe_outcome {
     double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
     double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
-    const char *verdict;                     /* "extrapolates", "degrades", "breaks", "diverged" */
+    const char *verdict; /* "extrapolates", "degrades", "breaks", "diverged", "not learned" */
     double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
     double      seconds;                     /* training and evaluation, mean over seeds */
     double
@@ -48,8 +48,11 @@ typedef struct pe_outcome {
     /* max |f(Px) - P f(x)| of the encoding by itself: pe_claims_measure */
     double permuted, permuted_causal;
     /* Set by the comparison of all outcomes. */
+    int         has_learned;            /* loss at L below the entropy of the text's bytes */
+    pe_spread   spread[PE_BUCKETS];     /* of one run's loss between seeds, moderated */
+    pe_spread   own_spread[PE_BUCKETS]; /* as its own runs show it */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
-    int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
+    int         rank[PE_BUCKETS];       /* shared where two cannot be told apart; 0: not ranked */
 } pe_outcome;
 
 /* An encoding that was asked for among others, and has no meaning in these models. */
@@ -71,13 +74,13 @@ typedef struct pe_cell {
 
     /* From here on: set by pe_rates_measure once all runs have finished. */
     int         is_complete, diverged;
-    pe_interval accuracy[PE_TASK_LENGTHS]; /* of answers; Wilson with n = sequences: the answers of one depend
-                                              on each other */
+    pe_interval accuracy[PE_TASK_LENGTHS]; /* of answers: other sequences, other seeds (rates.c) */
     pe_interval exact[PE_TASK_LENGTHS];    /* of sequences all of whose answers are right */
     double      loss[PE_TASK_LENGTHS];     /* nats per answer */
     double      lowest_loss;               /* of any batch of training of any seed */
     double      beyond; /* accuracy, mean over the lengths beyond L; NaN where there are none */
     double     *errors; /* [seeds, sequences] share of wrong answers, mean over the lengths beyond L */
+    pe_spread   spread; /* of `beyond` between seeds */
     int         rank;   /* by `beyond`, shared where the interval of the difference contains 0; 0: none */
     double      seconds;
 } pe_cell;
@@ -109,9 +112,14 @@ struct pe_compare {
     int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
     int64_t windows;
     int64_t workers;
-    pe_bootstrap *bootstrap;
-    double       *properties; /* by row of claims.c; NULL: claims are not judged */
-    double        wall_seconds;
+    double  entropy; /* of the bytes of the held-out text: what a model reaches that knows their
+                        frequencies only */
+    /* Set by pe_losses_rank. The resolution: differences below it are not called, in nats. How many seeds
+       would tell apart all that share the first place: 0 where one is best, 51 for more than 50. */
+    double  resolution[PE_BUCKETS];
+    int     seeds_to_settle[PE_BUCKETS];
+    double *properties; /* by row of claims.c; NULL: claims are not judged */
+    double  wall_seconds;
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
     char            *notes; /* lines about what was taken over from there; NULL: none */

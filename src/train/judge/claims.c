@@ -4,13 +4,14 @@
  *
  * A row of checks.def is a check; one of claims.def is a sentence, or a piece of evidence for the sentence
  * above it. Checks and evidence are alike: a quantity, whom it is measured of, and the side of a limit on
- * which it must lie. A quantity has a low and a high end, which are the same where it is a single number. Of
+ * which it must lie. What was measured has a 95 % interval, theorems and properties are single numbers. Of
  * several subjects the one that is furthest from holding decides.
  *
  * Verdict     holds where both ends are on the right side of the limit, does not where both are on the other,
- *             and is undecided where the limit lies between them. A check is stricter: undecided is FAILED,
- *             which means that the text, the budget or the code is not what it was when the thresholds were
- *             set. A sentence holds or does not where all that was measured for it says so, else in part. Its
+ *             and is undecided where the limit lies between them. A check that is FAILED means that the text,
+ *             the budget or the code is not what it was when the thresholds were set; one that is undecided
+ *             needs more seeds or windows. A sentence holds or does not where all that was measured for it
+ *             says so, else in part. Its
  *             limits are this project's (docs/properties.md, section 8 of docs/experiments.md), not those of
  *             the text that makes the claim: it names none.
  * No verdict  by rule and with the reason. Losses need the next byte as what is predicted, default settings,
@@ -62,7 +63,7 @@ typedef struct claim_row {
     quantity    quantity;
     const char *of, *with;
     int         at; /* which bucket, length, factor or pe_measure */
-    enum { AT_MOST, AT_LEAST, BELOW, ABOVE, NOT_ABOVE } side;
+    enum { AT_MOST, AT_LEAST, BELOW, ABOVE } side;
     double limit;
     enum whom { NAMED, OTHERS, BY_DISTANCE } whom;
     int64_t     steps;
@@ -273,8 +274,8 @@ static pe_interval of_outcome(const pe_compare *c, const claim_row *r, int i)
     case PERMUTED_CAUSAL: return single(o->permuted_causal);
     case SHIFT:
         return r->number && !is_presets_model(&c->config.preset) ? unmeasured
-                                                                 : single(pe_losses_largest_shift(o));
-    case RATIO: return single(o->ratio[r->at]);
+                                                                  : single(pe_losses_largest_shift(o));
+    case RATIO: return pe_losses_ratio(o, c->config.preset.seeds, r->at);
     case BREAK: return single((double)(o->break_position + 1) / (double)o->config.L);
     case ANGLE: return single(o->cosine_after);
     case CONCAT: return concatenated(c, i, r->at);
@@ -313,19 +314,20 @@ static int counts(const pe_cell *cell, const claim_row *r)
     return cell->is_plain && cell->is_complete && cell->config.steps >= r->steps;
 }
 
-/* The lowest of the upper ends of own - other's exact matches. */
-static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell *cell, const claim_row *r)
+/* Own - other's exact matches, of that other for which it is lowest. */
+static pe_interval least_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell *cell,
+                               const claim_row *r)
 {
-    double least = INFINITY;
+    pe_interval least = {INFINITY, INFINITY, INFINITY};
     snprintf(text, MOST_FOUND, "%s: %.3f", cell->label, cell->exact[r->at].value);
     for (int i = 0; i < s->task_count * s->label_count; i++) {
         const pe_cell *other = &s->cells[i];
         pe_interval    d;
         if (other == cell || other->task != cell->task || !counts(other, r) || other->diverged ||
             !lists(AMONG, other->label) || pe_rates_exact_difference(cell, other, r->at, &d, NULL) ||
-            d.high >= least)
+            d.high >= least.high)
             continue;
-        least = d.high;
+        least = d;
         snprintf(text, MOST_FOUND, "%s: %.3f, %s: %.3f, difference %+.3f (%+.3f to %+.3f)", cell->label,
                  cell->exact[r->at].value, other->label, other->exact[r->at].value, d.value, d.low, d.high);
     }
@@ -335,19 +337,24 @@ static double best_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell
 /* Of BLIND, CHANCE and EXACT: how far it is on the right side. */
 static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const claim_row *r, int i)
 {
-    const pe_cell *cell = &c->suite->cells[i];
-    const double   p = cell->task->chance, rate = cell->accuracy[r->at].value;
-    const double   half = BINOMIAL_99 * sqrt(p * (1 - p) / (double)(cell->config.sequences * cell->seeds));
+    const pe_cell    *cell = &c->suite->cells[i];
+    const pe_interval rate = cell->accuracy[r->at];
+    const double      p    = cell->task->chance,
+                 half      = BINOMIAL_99 * sqrt(p * (1 - p) / (double)(cell->config.sequences * cell->seeds));
     switch (r->quantity) {
     case BLIND:
         snprintf(text, MOST_FOUND, "%s: lowest loss %.4f, accuracy %.3f", cell->label, cell->lowest_loss,
-                 rate);
-        return single(fmin(cell->lowest_loss - (log((double)cell->task->L) - SLACK), p + BY_CHANCE - rate));
+                 rate.value);
+        return single(
+            fmin(cell->lowest_loss - (log((double)cell->task->L) - SLACK), p + BY_CHANCE - rate.value));
     case CHANCE:
-        snprintf(text, MOST_FOUND, "%s: %.3f, interval %.3f to %.3f", cell->label, rate, p - half, p + half);
-        return single(half - fabs(rate - p));
-    case EXACT: return single(best_exact(text, c->suite, cell, r));
-    default: snprintf(text, MOST_FOUND, "%s: %.3f", cell->label, rate); return single(rate);
+        snprintf(text, MOST_FOUND, "%s: %.3f, interval %.3f to %.3f", cell->label, rate.value, p - half,
+                 p + half);
+        return single(half - fabs(rate.value - p));
+    case EXACT: return least_exact(text, c->suite, cell, r);
+    default:
+        snprintf(text, MOST_FOUND, "%s: %.3f (%.3f to %.3f)", cell->label, rate.value, rate.low, rate.high);
+        return rate;
     }
 }
 
@@ -372,22 +379,40 @@ static int has_all_tasks(const pe_suite *s, const claim_row *r)
     return tasks >= TASKS_OF_LAST;
 }
 
-/* Its place among those of AMONG that are compared, counted from the last. */
+/* How many of AMONG are compared, and how many of them are better than this one over all tasks except
+   one. */
+static int count_better(const pe_suite *s, int label, int except, int *count)
+{
+    char         other[MOST_NAMES];
+    const double own    = pe_rates_reciprocal(s, label, except);
+    int          better = 0;
+    *count              = 0;
+    for (int i = 0; name_at(other, AMONG, i); i++) {
+        const int l = label_of(s, other);
+        *count += l >= 0;
+        better += l >= 0 && l != label && pe_rates_reciprocal(s, l, except) >= own;
+    }
+    return better;
+}
+
+/* Its place among those of AMONG that are compared, counted from the last; its ends are the places that it
+   would have if one of the tasks were not among them (jackknife). */
 static pe_interval of_name(char text[MOST_FOUND], const pe_suite *s, const claim_row *r, const char *name)
 {
     const int label = label_of(s, name);
-    int       count = 0, better = 0;
-    char      other[MOST_NAMES];
+    int       count;
     if (label < 0 || !has_all_tasks(s, r))
         return unmeasured;
-    for (int i = 0; name_at(other, AMONG, i); i++) {
-        const int l = label_of(s, other);
-        count += l >= 0;
-        better += l >= 0 && l != label && s->reciprocal[l] >= s->reciprocal[label];
+    const int   better = count_better(s, label, -1, &count);
+    pe_interval place  = {count - better, count - better, count - better};
+    for (int t = 0; t < s->task_count; t++) {
+        const double one = count - count_better(s, label, t, &count);
+        place.low        = fmin(place.low, one);
+        place.high       = fmax(place.high, one);
     }
     snprintf(text, MOST_FOUND, "%.60s: %d of %d are better (mean of 1/rank %.2f)", name, better, count - 1,
              s->reciprocal[label]);
-    return count > 2 * (int)r->limit ? single(count - better) : unmeasured;
+    return count > 2 * (int)r->limit ? place : unmeasured;
 }
 
 /* ---------------------------------------------------------------- of whom ------------------- */
@@ -434,8 +459,16 @@ static double margin_of(pe_interval x, const claim_row *r, int is_better)
 {
     const double low = isnan(x.low) ? x.value : x.low, high = isnan(x.high) ? x.value : x.high;
     const int    is_up = r->side == AT_LEAST || r->side == ABOVE;
-    const double end   = is_up == (is_better || r->side == NOT_ABOVE) ? high : low;
+    const double end   = is_up == is_better ? high : low;
     return is_up ? end - r->limit : r->limit - end;
+}
+
+static pe_holds holds_of(pe_interval x, const claim_row *r)
+{
+    const double worse = margin_of(x, r, 0);
+    if (r->side == BELOW || r->side == ABOVE ? worse > 0 : worse >= 0)
+        return PE_HOLDS;
+    return margin_of(x, r, 1) < 0 ? PE_HOLDS_NOT : PE_UNDECIDED;
 }
 
 /* What a row comes to: the number of the subject that decides, and what was found, or why there is no
@@ -448,36 +481,61 @@ typedef struct judged {
     char        names[MOST_NAMES], found[MOST_FOUND];
 } judged;
 
+/* Is a subject with this verdict further from holding than those before? One that does not hold is further
+   than any that is undecided, and that than any that holds. */
+static int is_further(const judged *j, pe_holds holds, double margin)
+{
+    static const int order[] = {[PE_HOLDS] = 0, [PE_UNDECIDED] = 1, [PE_HOLDS_NOT] = 2};
+    return !j->count || order[holds] > order[j->holds] || (holds == j->holds && margin < j->margin);
+}
+
+static void describe_found(judged *j, const claim_row *r, const char *name)
+{
+    const pe_interval x = j->x;
+    if (r->quantity == RATIO)
+        snprintf(j->found, MOST_FOUND, "%.3f (%.3f to %.3f)", x.value, x.low, x.high);
+    else if (!isnan(x.low))
+        snprintf(j->found, MOST_FOUND, "difference %+.3f (%+.3f to %+.3f)", x.value, x.low, x.high);
+    else
+        snprintf(j->found, MOST_FOUND, "%.60s: %.2g", name, x.value);
+}
+
+static pe_interval measured_of(char text[MOST_FOUND], const pe_compare *c, const claim_row *r, int i,
+                               const char *name)
+{
+    switch (kind_of(r)) {
+    case OUTCOMES: return of_outcome(c, r, i);
+    case CELLS: return of_cell(text, c, r, i);
+    case NAMES: return of_name(text, c->suite, r, name);
+    default:
+        return r->quantity != PROPERTIES ? of_reading(c, r)
+               : c->properties           ? single(c->properties[r - rows])
+                                         : unmeasured;
+    }
+}
+
 static void add_subject(judged *j, const pe_compare *c, const claim_row *r, int i)
 {
-    char                    name[MOST_NAMES], text[MOST_FOUND] = "";
-    const enum subject_kind kind = kind_of(r);
+    char name[MOST_NAMES], text[MOST_FOUND] = "";
     if (!speaks_of(name, c, r, i))
         return;
-    const pe_interval x = kind == OUTCOMES ? of_outcome(c, r, i)
-                          : kind == CELLS  ? of_cell(text, c, r, i)
-                          : kind == NAMES  ? of_name(text, c->suite, r, name)
-                          : r->quantity == PROPERTIES
-                              ? (c->properties ? single(c->properties[r - rows]) : unmeasured)
-                              : of_reading(c, r);
+    const pe_interval x = measured_of(text, c, r, i, name);
     /* a model that diverged is on the wrong side of a check, whatever it answers */
-    const int    is_lost = r->number && kind == CELLS && c->suite->cells[i].diverged;
-    const double margin  = is_lost ? -1 : margin_of(x, r, 0);
+    const int      is_lost = r->number && kind_of(r) == CELLS && c->suite->cells[i].diverged;
+    const double   margin  = is_lost ? -INFINITY : margin_of(x, r, 0);
+    const pe_holds holds   = is_lost ? PE_HOLDS_NOT : holds_of(x, r);
     if (isnan(x.value) && !is_lost)
         return;
     snprintf(j->names + strlen(j->names), MOST_NAMES - strlen(j->names), "%s%s", j->count ? ", " : "", name);
-    if (j->count++ && margin >= j->margin)
-        return;
-    j->x      = x;
-    j->margin = margin;
-    if (text[0])
-        snprintf(j->found, MOST_FOUND, "%s", text);
-    else if (!isnan(x.low))
-        snprintf(j->found, MOST_FOUND, "difference %+.3f (%+.3f to %+.3f)", x.value, x.low, x.high);
-    else if (r->quantity == RATIO)
-        snprintf(j->found, MOST_FOUND, "%.3f", x.value);
-    else
-        snprintf(j->found, MOST_FOUND, "%.60s: %.2g", name, x.value);
+    if (is_further(j, holds, margin)) {
+        j->x      = x;
+        j->holds  = holds;
+        j->margin = margin;
+        describe_found(j, r, name);
+        if (text[0])
+            snprintf(j->found, MOST_FOUND, "%s", text);
+    }
+    j->count++;
 }
 
 /* Why there is no verdict, or NULL; `text` is memory for it. */
@@ -512,18 +570,16 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
 
 static judged judge(const pe_compare *c, const claim_row *r)
 {
-    judged j = {.x = unmeasured, .holds = PE_UNMEASURED};
+    judged j = {.x = unmeasured, .holds = PE_HOLDS};
     char   text[MOST_FOUND];
     for (int i = 0, n = count_subjects(c, r); i < n; i++)
         add_subject(&j, c, r, i);
     const char *why = reason_against(text, c, r, j.count);
     if (why) {
-        j.x = unmeasured;
+        j.x     = unmeasured;
+        j.holds = PE_UNMEASURED;
         snprintf(j.found, MOST_FOUND, "%s", why);
-    } else if (r->side == BELOW || r->side == ABOVE ? j.margin > 0 : j.margin >= 0)
-        j.holds = PE_HOLDS;
-    else
-        j.holds = margin_of(j.x, r, 1) < 0 ? PE_HOLDS_NOT : PE_UNDECIDED;
+    }
     return j;
 }
 
@@ -553,7 +609,7 @@ static void name_whom(char text[MOST_NAMES], const claim_row *r, const char *nam
 
 static void describe(char *text, size_t n, const claim_row *r, const char *names)
 {
-    static const char *const sides[] = {"at most", "at least", "below", "above", "not above"};
+    static const char *const sides[] = {"at most", "at least", "below", "above"};
     const char              *side = sides[r->side], *at = pe_task_length_name(r->at);
     char                     whom[MOST_NAMES], one[96], other[96];
     name_whom(whom, r, names);
@@ -597,18 +653,22 @@ static void describe(char *text, size_t n, const claim_row *r, const char *names
 
 const char *pe_claims_verdict_name(pe_verdict verdict)
 {
-    static const char *const names[] = {"passed", "FAILED", "not applicable"};
+    static const char *const names[] = {"passed", "FAILED", "undecided", "not applicable"};
     return names[verdict];
 }
 
 int pe_claims_check(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c)
 {
     for (int i = 0; i < CHECKS; i++) {
-        const judged j     = judge(c, &checks[i]);
-        results[i].number  = checks[i].number;
-        results[i].verdict = j.holds == PE_HOLDS        ? PE_PASSED
-                             : j.holds == PE_UNMEASURED ? PE_NOT_APPLICABLE
-                                                        : PE_FAILED;
+        static const pe_verdict verdicts[] = {[PE_HOLDS]      = PE_PASSED,
+                                              [PE_HOLDS_NOT]  = PE_FAILED,
+                                              [PE_UNDECIDED]  = PE_CHECK_UNDECIDED,
+                                              [PE_UNMEASURED] = PE_NOT_APPLICABLE};
+        const judged            j          = judge(c, &checks[i]);
+        results[i].number                  = checks[i].number;
+        results[i].verdict                 = verdicts[j.holds];
+        results[i].measured                = j.x;
+        results[i].limit                   = checks[i].limit;
         describe(results[i].claim, sizeof results[i].claim, &checks[i], j.names);
         memcpy(results[i].found, j.found, sizeof j.found);
     }

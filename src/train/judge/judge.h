@@ -14,12 +14,16 @@
 
 /* What the runs of one encoding say. Does nothing before all have finished. */
 posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
-/* Differences, ranks and c->order, once all that will be measured is measured. */
+/* Spreads, differences, resolution, ranks and c->order, once all that will be measured is measured. */
 posenc_status pe_losses_rank(pe_compare *c, posenc_error *err);
 /* The largest |shift|; NaN if none was measured. */
 double pe_losses_largest_shift(const pe_outcome *o);
 /* The difference of two outcomes in a bucket, a - b. */
 pe_interval pe_losses_difference(const pe_compare *c, int a, int b, int bucket);
+/* Loss in a bucket / loss at L, of one outcome. */
+pe_interval pe_losses_ratio(const pe_outcome *o, int64_t seeds, int bucket);
+/* Can two be told apart? Their interval excludes zero, and the difference is not below the resolution. */
+int pe_losses_differ(const pe_compare *c, int a, int b, int bucket);
 
 /* One way, by its number, a factor by its number (pe_way_factor), and untuned or tuned. */
 typedef struct pe_losses_reading {
@@ -45,6 +49,8 @@ double pe_rates_accuracy(const pe_cell *cell, int64_t seed, int length);
 double pe_rates_exact(const pe_cell *cell, int64_t seed, int length);
 /* Rates, ranks and the order of the rows, of what has finished. */
 posenc_status pe_rates_measure(pe_suite *suite, posenc_error *err);
+/* Mean of 1 / rank over the tasks in which it has one, except one (-1: none); NaN where that leaves none. */
+double pe_rates_reciprocal(const pe_suite *suite, int label, int except);
 /* a - b of two complete cells of one task: share of exact matches at a length, paired; positive where a has
    more. */
 posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int length,
@@ -52,12 +58,15 @@ posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int 
 
 /* ---------------------------------------------------------------- checks: claims.c ---------- */
 
-typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_NOT_APPLICABLE } pe_verdict;
+/* Undecided: the interval of what was measured contains the limit. */
+typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_CHECK_UNDECIDED, PE_NOT_APPLICABLE } pe_verdict;
 
 typedef struct pe_check_result {
-    int        number;
-    pe_verdict verdict;
-    char       claim[512], found[320];
+    int         number;
+    pe_verdict  verdict;
+    pe_interval measured; /* of the encoding that decides; no ends: an exact number; NaN: not applicable */
+    double      limit;
+    char        claim[512], found[320];
 } pe_check_result;
 
 enum { PE_MOST_CHECKS = 64 };
@@ -80,7 +89,7 @@ typedef enum pe_holds {
     PE_HOLDS_SO_FAR
 } pe_holds;
 
-/* One number and what it must be. Of a difference low and high are its interval, else NaN. */
+/* One number and what it must be. low and high are its interval, or NaN where it has none. */
 typedef struct pe_evidence {
     const char *words, *of; /* what is measured, of which encoding */
     double      value, low, high, limit;

@@ -27,11 +27,7 @@
 #define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
-/* Classes by E_8. */
-static const struct {
-    double      most;
-    const char *name;
-} classes[] = {{1.1, "extrapolates"}, {1.4, "degrades"}, {INFINITY, "breaks"}};
+static const char *const class_names[PE_SPREAD_CLASSES] = {"extrapolates", "degrades", "breaks"}; /* by E_8 */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -171,10 +167,6 @@ posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
     }
     o->break_position =
         pe_stats_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
-    int class = 0;
-    while (o->ratio[PE_AT_8L] > classes[class].most)
-        class ++;
-    o->verdict     = o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[class].name;
     o->is_complete = 1;
     return POSENC_OK;
 }
@@ -189,10 +181,36 @@ double pe_losses_largest_shift(const pe_outcome *o)
 
 /* ---------------------------------------------------------------- among encodings ----------- */
 
+static pe_stats_sample sample_of(const pe_outcome *o, int64_t seeds, int bucket)
+{
+    return (pe_stats_sample){o->window_means[bucket], seeds, o->config.windows, o->spread[bucket]};
+}
+
 pe_interval pe_losses_difference(const pe_compare *c, int a, int b, int bucket)
 {
-    return pe_stats_bootstrap_difference(c->bootstrap, c->outcomes[a].window_means[bucket],
-                                         c->outcomes[b].window_means[bucket]);
+    const pe_stats_sample one   = sample_of(&c->outcomes[a], c->config.preset.seeds, bucket),
+                          other = sample_of(&c->outcomes[b], c->config.preset.seeds, bucket);
+    return pe_stats_difference(&one, &other);
+}
+
+pe_interval pe_losses_ratio(const pe_outcome *o, int64_t seeds, int bucket)
+{
+    const pe_stats_sample there = sample_of(o, seeds, bucket), at_L = sample_of(o, seeds, PE_AT_L);
+    return pe_stats_ratio(&there, &at_L);
+}
+
+int pe_losses_differ(const pe_compare *c, int a, int b, int bucket)
+{
+    const pe_interval d = pe_losses_difference(c, a, b, bucket);
+    return (d.low > 0 || d.high < 0) && fabs(d.value) >= c->resolution[bucket];
+}
+
+/* a - b of two readings of the same trained models. */
+static pe_interval difference_of_readings(pe_stats_sample a, pe_stats_sample b, int bucket)
+{
+    a.spread = b.spread = (pe_spread){0, 1, 0};
+    a.spread            = pe_spread_of_readings(&a, &b, bucket);
+    return pe_stats_difference(&a, &b);
 }
 
 /* Loss in a bucket, NaN for what has no rank. */
@@ -223,50 +241,175 @@ static void order_outcomes(pe_compare *c, double *means)
     c->reference   = best >= 0 && !isnan(ranked_loss(&c->outcomes[best], PE_AT_L)) ? best : -1;
 }
 
+/* ---------------------------------------------------------------- spreads, resolution ------- */
+
+/* A model whose loss is above this knows less than the frequencies of bytes. */
+static double entropy_of(const pe_text *text)
+{
+    int64_t counts[256] = {0};
+    for (int64_t i = text->train_size; i < text->size; i++)
+        counts[text->bytes[i]]++;
+    return pe_stats_entropy(counts, 256);
+}
+
+static void classify(pe_compare *c)
+{
+    c->entropy = entropy_of(&c->text);
+    for (int i = 0; i < c->count; i++) {
+        pe_outcome *o   = &c->outcomes[i];
+        const int class = pe_spread_class(ranked_loss(o, PE_AT_8L) / ranked_loss(o, PE_AT_L));
+        o->has_learned  = ranked_loss(o, PE_AT_L) < c->entropy;
+        o->verdict      = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
+    }
+}
+
+/* Memory for one bucket of all outcomes. */
+typedef struct bucket_space {
+    double    *means, *widths;
+    int       *classes, *ranks;
+    pe_spread *spreads; /* [2 count] */
+} bucket_space;
+
+/* Up to L only the text makes a bucket harder than another. */
+static int class_of(const pe_outcome *o, int bucket)
+{
+    const int class = pe_spread_class(ranked_loss(o, bucket) / ranked_loss(o, PE_AT_L));
+    return class > 0 && bucket <= PE_AT_L ? 0 : class;
+}
+
+static void estimate_spreads(pe_compare *c, int bucket, bucket_space *space)
+{
+    const int64_t seeds = c->config.preset.seeds;
+    for (int i = 0; i < c->count; i++) {
+        const pe_outcome *o = &c->outcomes[i];
+        space->classes[i]   = class_of(o, bucket);
+        for (int64_t s = 0; s < seeds; s++)
+            space->means[i * seeds + s] =
+                o->is_complete
+                    ? pe_stats_mean(o->window_means[bucket] + s * o->config.windows, o->config.windows)
+                    : NAN;
+    }
+    const pe_spread_runs runs = {space->means, space->classes, c->count, seeds, bucket};
+    pe_spread_estimate(space->spreads, space->spreads + c->count, &runs);
+    for (int i = 0; i < c->count; i++) {
+        c->outcomes[i].spread[bucket]     = space->spreads[i];
+        c->outcomes[i].own_spread[bucket] = space->spreads[c->count + i];
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Does it count for the resolution? */
+static int is_usual(const pe_outcome *o, int bucket, int class, int most)
+{
+    return class >= 0 && class <= most && !o->spread[bucket].is_odd;
+}
+
+/* Half the widths of the intervals of all pairs up to a class; returns how many. */
+static int pair_widths(double *widths, const pe_compare *c, int bucket, const int *classes, int most)
+{
+    int count = 0;
+    for (int a = 0; a < c->count; a++)
+        for (int b = 0; b < a; b++)
+            if (is_usual(&c->outcomes[a], bucket, classes[a], most) &&
+                is_usual(&c->outcomes[b], bucket, classes[b], most)) {
+                const pe_interval d = pe_losses_difference(c, a, b, bucket);
+                widths[count++]     = (d.high - d.low) / 2;
+            }
+    return count;
+}
+
+/* The median over the pairs that keep their loss; over all, where there is no such pair. */
+static double resolution_of(const pe_compare *c, int bucket, bucket_space *space)
+{
+    int count = 0;
+    for (int most = 0; most < PE_SPREAD_CLASSES && !count; most++)
+        count = pair_widths(space->widths, c, bucket, space->classes, most);
+    qsort(space->widths, (size_t)count, sizeof *space->widths, ascending);
+    return count ? (space->widths[(count - 1) / 2] + space->widths[count / 2]) / 2 : NAN;
+}
+
+/* ---------------------------------------------------------------- ranks --------------------- */
+
 typedef struct bucket_ranking {
     const pe_compare *c;
     int               bucket;
 } bucket_ranking;
 
-/* Is the interval of the difference clear of zero? */
 static int differs(void *self, int better, int worse)
 {
     const bucket_ranking *j = self;
-    const pe_interval     d = pe_losses_difference(j->c, worse, better, j->bucket);
-    return d.low > 0;
+    return pe_losses_differ(j->c, worse, better, j->bucket);
 }
 
-static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
+/* Seeds that would tell the first from all that it cannot be told from. */
+static int seeds_to_settle(const pe_compare *c, int bucket)
+{
+    const int first = c->order[bucket][0];
+    int       most  = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (i == first || !c->outcomes[i].rank[bucket] || pe_losses_differ(c, i, first, bucket))
+            continue;
+        const pe_stats_sample a = sample_of(&c->outcomes[i], c->config.preset.seeds, bucket),
+                              b = sample_of(&c->outcomes[first], c->config.preset.seeds, bucket);
+        const int seeds         = pe_stats_seeds_to_settle(&a, &b);
+        most                    = seeds > most ? seeds : most;
+    }
+    return most;
+}
+
+static pe_interval gain_of(const pe_outcome *o, int64_t seeds, int bucket)
+{
+    pe_stats_sample without = sample_of(o, seeds, bucket);
+    without.x               = o->truncated;
+    return o->truncated ? difference_of_readings(without, sample_of(o, seeds, bucket), bucket)
+                        : (pe_interval){NAN, NAN, NAN};
+}
+
+static void rank_bucket(pe_compare *c, int bucket, bucket_space *space)
 {
     bucket_ranking j = {c, bucket};
-    fill_means(means, c, bucket);
-    pe_stats_rank(ranks, means, c->count, differs, &j);
+    estimate_spreads(c, bucket, space);
+    c->resolution[bucket] = resolution_of(c, bucket, space);
+    fill_means(space->means, c, bucket);
+    pe_stats_rank(space->ranks, space->means, c->count, differs, &j);
     for (int i = 0; i < c->count; i++) {
         pe_outcome *o   = &c->outcomes[i];
-        o->rank[bucket] = ranks[i];
+        o->rank[bucket] = space->ranks[i];
         if (bucket == PE_AT_8L)
-            o->gain = o->truncated
-                          ? pe_stats_bootstrap_difference(c->bootstrap, o->truncated, o->window_means[bucket])
-                          : (pe_interval){NAN, NAN, NAN};
+            o->gain = gain_of(o, c->config.preset.seeds, bucket);
         o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
-        if (c->reference >= 0 && !isnan(means[i]))
+        if (c->reference >= 0 && !isnan(space->means[i]))
             o->difference[bucket] = pe_losses_difference(c, i, c->reference, bucket);
     }
+    c->seeds_to_settle[bucket] = c->reference >= 0 ? seeds_to_settle(c, bucket) : 0;
 }
 
 posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
 {
-    double *means = malloc((size_t)c->count * sizeof *means);
-    int    *ranks = malloc((size_t)c->count * sizeof *ranks);
+    const size_t n     = (size_t)c->count;
+    bucket_space space = {malloc(n * (size_t)c->config.preset.seeds * sizeof(double)),
+                          malloc(n * n * sizeof(double)), malloc(n * sizeof(int)), malloc(n * sizeof(int)),
+                          malloc(2 * n * sizeof(pe_spread))};
     free(c->order[0]);
-    c->order[0]      = malloc((size_t)c->count * PE_BUCKETS * sizeof *c->order[0]);
-    const int enough = means && ranks && c->order[0];
-    if (enough)
-        order_outcomes(c, means);
+    c->order[0] = malloc(n * PE_BUCKETS * sizeof *c->order[0]);
+    const int enough =
+        space.means && space.widths && space.classes && space.ranks && space.spreads && c->order[0];
+    if (enough) {
+        order_outcomes(c, space.means);
+        classify(c);
+    }
     for (int b = 0; enough && b < PE_BUCKETS; b++)
-        rank_bucket(c, b, means, ranks);
-    free(means);
-    free(ranks);
+        rank_bucket(c, b, &space);
+    free(space.means);
+    free(space.widths);
+    free(space.classes);
+    free(space.ranks);
+    free(space.spreads);
     return enough ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
 }
 
@@ -328,7 +471,9 @@ int pe_losses_has_extended(const pe_extension *x, pe_losses_reading r)
 pe_interval pe_losses_extended_difference(const pe_extension *x, pe_losses_reading a, pe_losses_reading b,
                                           int bucket)
 {
-    return pe_stats_bootstrap_difference(x->bootstrap, means_at(x, a, bucket), means_at(x, b, bucket));
+    const pe_stats_sample one   = {.x = means_at(x, a, bucket), .seeds = x->seeds, .windows = x->windows},
+                          other = {.x = means_at(x, b, bucket), .seeds = x->seeds, .windows = x->windows};
+    return difference_of_readings(one, other, bucket);
 }
 
 pe_losses_reading pe_losses_nothing_done(int way)

@@ -3,11 +3,13 @@
  * rates.c: from the runs of a suite to rates and ranks
  *
  * Rates     All test sequences of a length are asked for the same number of answers, so accuracy is the mean
- *           over sequences of the share of right ones. Answers of one sequence depend on each other:
- *           intervals are Wilson's with n = sequences, of the mean over seeds. They are about other
- *           sequences, not about other seeds.
- * Ranks     by accuracy beyond L, the mean over the tested lengths; paired bootstrap over (seeds and)
- *           sequences, and a rank is shared where the interval of the difference contains 0.
+ *           over sequences of the share of right ones. Intervals are Wilson's, of the mean over seeds, about
+ *           other sequences and other seeds. n is not the number of answers: those of one sequence depend on
+ *           each other, and seeds differ by more than sequences do. It is the number of independent answers
+ *           that would have the same variance, p (1 - p) / n = p (1 - p) / sequences + spread / seeds (Kish
+ *           1965, Survey Sampling, 8.2: effective sample size), with the spread of spread.h.
+ * Ranks     by accuracy beyond L, the mean over the tested lengths; differences are paired by sequence, and a
+ *           rank is shared where the interval of the difference contains 0.
  * Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023 (arXiv:2305.19466, section 4),
  *           among the tasks in which an encoding takes part.
  */
@@ -59,21 +61,40 @@ static int is_tested(const pe_cell *cell, int length)
     return length <= cell->config.longest && pe_task_size(cell->task, length) > 0;
 }
 
-static void measure_length(pe_cell *cell, int length)
+static pe_spread spread_of(const pe_cell *cell, const double *by_seed, double chance)
 {
-    double accuracy = NAN, exact = NAN, loss = NAN;
-    for (int64_t s = 0; s < cell->seeds && is_tested(cell, length) && !cell->diverged; s++) {
-        accuracy = (s ? accuracy : 0) + pe_rates_accuracy(cell, s, length) / (double)cell->seeds;
-        exact    = (s ? exact : 0) + pe_rates_exact(cell, s, length) / (double)cell->seeds;
-        loss     = (s ? loss : 0) + cell->runs[s].result.loss[length] / (double)cell->seeds;
-    }
-    cell->loss[length]     = loss;
-    cell->accuracy[length] = pe_stats_wilson(accuracy, cell->config.sequences);
-    cell->exact[length]    = pe_stats_wilson(exact, cell->config.sequences);
+    return pe_spread_of_rate(by_seed, cell->seeds, cell->config.sequences, chance);
+}
+
+static pe_interval rate_of(const pe_cell *cell, const double *by_seed, double chance)
+{
+    const double n = (double)cell->config.sequences, rate = pe_stats_mean(by_seed, cell->seeds),
+                 middle = (rate * n + 2) / (n + 4), one = middle * (1 - middle),
+                 seeds = spread_of(cell, by_seed, chance).variance / (double)cell->seeds;
+    return pe_stats_wilson(rate, one / (one / n + seeds));
+}
+
+/* by_seed [seeds] is memory. */
+static void measure_length(pe_cell *cell, int length, double *by_seed)
+{
+    const pe_interval unmeasured = {NAN, NAN, NAN};
+    cell->accuracy[length] = cell->exact[length] = unmeasured;
+    cell->loss[length]                           = NAN;
+    if (!is_tested(cell, length) || cell->diverged)
+        return;
+    for (int64_t s = 0; s < cell->seeds; s++)
+        by_seed[s] = pe_rates_accuracy(cell, s, length);
+    cell->accuracy[length] = rate_of(cell, by_seed, cell->task->chance);
+    for (int64_t s = 0; s < cell->seeds; s++)
+        by_seed[s] = pe_rates_exact(cell, s, length);
+    cell->exact[length] = rate_of(cell, by_seed, 0);
+    for (int64_t s = 0; s < cell->seeds; s++)
+        by_seed[s] = cell->runs[s].result.loss[length];
+    cell->loss[length] = pe_stats_mean(by_seed, cell->seeds);
 }
 
 /* errors and `beyond` from the lengths beyond L. */
-static void measure_beyond(pe_cell *cell)
+static void measure_beyond(pe_cell *cell, double *by_seed)
 {
     const int64_t n       = cell->config.sequences;
     int           lengths = 0;
@@ -92,6 +113,9 @@ static void measure_beyond(pe_cell *cell)
         sum += cell->errors[r];
     }
     cell->beyond = 1 - sum / (double)(cell->seeds * n);
+    for (int64_t s = 0; s < cell->seeds; s++)
+        by_seed[s] = 1 - pe_stats_mean(cell->errors + s * n, n);
+    cell->spread = spread_of(cell, by_seed, cell->task->chance);
 }
 
 static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
@@ -103,7 +127,7 @@ static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
     if (!cell->runs || !pe_run_all_ended(cell->runs, cell->seeds))
         return POSENC_OK;
     free(cell->errors);
-    cell->errors  = malloc(n * sizeof *cell->errors);
+    cell->errors  = malloc((n + (size_t)cell->seeds) * sizeof *cell->errors); /* and memory by seed */
     cell->seconds = 0;
     if (!cell->errors)
         return no_memory(err);
@@ -114,84 +138,72 @@ static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
             (cell->runs[s].result.train_seconds + cell->runs[s].result.eval_seconds) / (double)cell->seeds;
     }
     for (int i = 0; i < PE_TASK_LENGTHS; i++)
-        measure_length(cell, i);
-    measure_beyond(cell);
+        measure_length(cell, i, cell->errors + n);
+    measure_beyond(cell, cell->errors + n);
     cell->is_complete = 1;
     return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- ranks --------------------- */
 
-static posenc_status bootstrap_for(pe_bootstrap **b, const pe_cell *cell, posenc_error *err)
-{
-    return pe_stats_bootstrap_create(b, cell->seeds, cell->config.sequences, PE_RESAMPLES, PE_BOOTSTRAP_SEED,
-                                     err);
-}
-
-/* 1 for each sequence with an exact match. */
+/* 1 for each sequence with an exact match, and below them their share by seed. */
 static double *exact_matches(const pe_cell *cell, int length)
 {
-    const int64_t n = cell->config.sequences, asked = pe_task_asked(cell->task, length);
-    double       *x = malloc((size_t)(cell->seeds * n) * sizeof *x);
-    for (int64_t r = 0; x && r < cell->seeds * n; r++)
-        x[r] = right_of(cell, r / n, length)[r % n] == asked;
+    const int64_t n = cell->config.sequences, all = cell->seeds * n;
+    double       *x = malloc((size_t)(all + cell->seeds) * sizeof *x);
+    for (int64_t r = 0; x && r < all; r++)
+        x[r] = right_of(cell, r / n, length)[r % n] == pe_task_asked(cell->task, length);
+    for (int64_t s = 0; x && s < cell->seeds; s++)
+        x[all + s] = pe_stats_mean(x + s * n, n);
     return x;
+}
+
+static pe_stats_sample exact_sample(const pe_cell *cell, const double *x)
+{
+    const int64_t n = cell->config.sequences;
+    return (pe_stats_sample){x, cell->seeds, n, spread_of(cell, x + cell->seeds * n, 0)};
 }
 
 posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int length,
                                         pe_interval *difference, posenc_error *err)
 {
-    pe_bootstrap *bootstrap = NULL;
     double       *x = exact_matches(a, length), *y = exact_matches(b, length);
-    posenc_status status = x && y ? bootstrap_for(&bootstrap, a, err) : no_memory(err);
-    if (!status)
-        *difference = pe_stats_bootstrap_difference(bootstrap, x, y);
-    pe_stats_bootstrap_free(bootstrap);
+    posenc_status status = x && y ? POSENC_OK : no_memory(err);
+    if (!status) {
+        const pe_stats_sample one = exact_sample(a, x), other = exact_sample(b, y);
+        *difference = pe_stats_difference(&one, &other);
+    }
     free(x);
     free(y);
     return status;
 }
 
-typedef struct task_ranking {
-    const pe_cell *cells;
-    pe_bootstrap  *bootstrap;
-} task_ranking;
-
+/* Is one told from the other by its answers beyond L? */
 static int differs(void *self, int better, int worse)
 {
-    const task_ranking *j = self;
-    return pe_stats_bootstrap_difference(j->bootstrap, j->cells[worse].errors, j->cells[better].errors).low >
-           0;
+    const pe_cell        *cells = self, *a = &cells[worse], *b = &cells[better];
+    const pe_stats_sample one   = {a->errors, a->seeds, a->config.sequences, a->spread},
+                          other = {b->errors, b->seeds, b->config.sequences, b->spread};
+    return pe_stats_difference(&one, &other).low > 0;
 }
 
 /* The encodings of one task. */
-static posenc_status rank_task(pe_suite *s, int task, double *means, int *ranks, posenc_error *err)
+static void rank_task(pe_suite *s, int task, double *means, int *ranks)
 {
-    task_ranking j   = {.cells = pe_suite_cell(s, task, 0)};
-    int          any = -1;
-    for (int l = 0; l < s->label_count; l++) {
-        const pe_cell *cell = &j.cells[l];
-        means[l]            = cell->is_complete ? 1 - cell->beyond : NAN; /* NaN stays one */
-        any                 = isnan(means[l]) ? any : l;
-    }
-    if (any < 0)
-        return POSENC_OK;
-    const posenc_status status = bootstrap_for(&j.bootstrap, &j.cells[any], err);
-    if (status)
-        return status;
-    pe_stats_rank(ranks, means, s->label_count, differs, &j);
+    pe_cell *cells = pe_suite_cell(s, task, 0);
     for (int l = 0; l < s->label_count; l++)
-        pe_suite_cell(s, task, l)->rank = ranks[l];
-    pe_stats_bootstrap_free(j.bootstrap);
-    return POSENC_OK;
+        means[l] = cells[l].is_complete ? 1 - cells[l].beyond : NAN; /* NaN stays one */
+    pe_stats_rank(ranks, means, s->label_count, differs, cells);
+    for (int l = 0; l < s->label_count; l++)
+        cells[l].rank = ranks[l];
 }
 
-static double reciprocal_of(const pe_suite *s, int label)
+double pe_rates_reciprocal(const pe_suite *s, int label, int except)
 {
     double sum   = 0;
     int    tasks = 0;
     for (int t = 0; t < s->task_count; t++) {
-        const int rank = pe_suite_cell(s, t, label)->rank;
+        const int rank = t == except ? 0 : pe_suite_cell(s, t, label)->rank;
         sum += rank ? 1.0 / rank : 0;
         tasks += rank > 0;
     }
@@ -202,7 +214,7 @@ static double reciprocal_of(const pe_suite *s, int label)
 static void sort_labels(pe_suite *s, double *keys)
 {
     for (int i = 0; i < s->label_count; i++) {
-        s->reciprocal[i] = reciprocal_of(s, i);
+        s->reciprocal[i] = pe_rates_reciprocal(s, i, -1);
         s->order[i]      = i;
         keys[i]          = -s->reciprocal[i];
     }
@@ -217,7 +229,7 @@ posenc_status pe_rates_measure(pe_suite *s, posenc_error *err)
     for (int i = 0; i < s->task_count * s->label_count && !status; i++)
         status = measure_cell(&s->cells[i], err);
     for (int t = 0; t < s->task_count && !status; t++)
-        status = rank_task(s, t, means, ranks, err);
+        rank_task(s, t, means, ranks);
     if (means)
         sort_labels(s, means);
     free(means);

@@ -207,7 +207,8 @@ static void write_trained(pe_page *page, const pe_compare *c, const pe_gallery *
 
 static void write_checks(pe_page *page, const pe_compare *c)
 {
-    static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
+    static const char *const counted[] = {"passed", "failed", "undecided",
+                                          "not_applicable"}; /* ORDER pe_verdict */
     pe_table                 t;
     if (pe_summary_checks(c, &t, 1, NULL))
         return;

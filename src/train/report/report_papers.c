@@ -141,7 +141,7 @@ static void set_evidence(pe_table *t, int row, const pe_evidence *e)
         pe_table_number(t, row, 3, fabs(e->value) < 1000 ? "%.3g" : "%.0f",
                         fabs(e->value) < 1e-12 ? 0 : e->value);
     else
-        pe_table_set(t, row, 3, "%+.3f\n%+.3f to %+.3f", e->value, e->low, e->high);
+        pe_table_set(t, row, 3, "%.3f\n%.3f to %.3f", e->value, e->low, e->high);
     pe_table_set(t, row, 4, "at %s %.3g", e->at_least ? "least" : "most", e->limit);
     pe_table_text(t, row, 5, pe_claims_holds_name(e->holds));
     pe_table_at(t, row, 5)->kind = class_of(e->holds);

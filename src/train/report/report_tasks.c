@@ -212,15 +212,11 @@ static int is_first_everywhere(const pe_suite *s, int label)
 static void set_first(pe_page *page, const pe_suite *s)
 {
     char names[NAMES] = "";
-    int  has_two      = 0; /* seeds */
-    for (int t = 0; t < s->task_count; t++)
-        has_two |= pe_suite_cell(s, t, 0)->seeds == 2;
     for (int row = 0; row < s->label_count; row++)
         if (is_first_everywhere(s, s->order[row]))
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
                      s->labels[s->order[row]]);
     pe_html_set(page, "first", "%s", names);
-    pe_html_set(page, "two_seeds", "%s", has_two ? "yes" : "");
 }
 
 /* ---------------------------------------------------------------- one task ------------------ */

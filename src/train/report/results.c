@@ -54,6 +54,28 @@ static json_t *settings_json(const pe_compare *c)
                      p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
 }
 
+/* How much one run's loss varies between seeds: as estimated from all encodings, and as its own runs show. */
+static json_t *spread_json(const pe_outcome *o, int b)
+{
+    const pe_spread s = o->spread[b], own = o->own_spread[b];
+    return json_pack("{s:o, s:o, s:o, s:b}", "deviation", number_json(sqrt(s.variance)), "freedom",
+                     number_json(s.freedom), "own_deviation",
+                     number_json(own.freedom > 0 ? sqrt(own.variance) : NAN), "is_odd", s.is_odd);
+}
+
+/* What can be told apart in each bucket. */
+static json_t *resolution_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int b = 0; b < PE_BUCKETS; b++)
+        json_array_append_new(array, json_pack("{s:s, s:o, s:i}", "name",
+                                               c->config.bidirectional ? pe_stats_length_name(b)
+                                                                       : pe_stats_bucket_name(b),
+                                               "smallest_difference", number_json(c->resolution[b]),
+                                               "seeds_to_tell_the_first", c->seeds_to_settle[b]));
+    return array;
+}
+
 static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t       *array = json_array();
@@ -61,12 +83,12 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
-                                        (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1),
-                                        "loss", number_json(o->loss[b]), "ratio", number_json(o->ratio[b]),
-                                        "to_reference", interval_json(o->difference[b]), "rank", o->rank[b],
-                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
+                             (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
+                             number_json(o->loss[b]), "ratio", number_json(o->ratio[b]), "to_reference",
+                             interval_json(o->difference[b]), "rank", o->rank[b], "spread", spread_json(o, b),
+                             "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }
@@ -283,9 +305,11 @@ static json_t *checks_json(const pe_compare *c)
     const int       count = pe_claims_check(all, c);
     for (const pe_check_result *r = all; r < all + count; r++)
         json_array_append_new(array,
-                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r->number, "applicable",
+                              json_pack("{s:i, s:s, s:b, s:b, s:s, s:s, s:o, s:f}", "id", r->number,
+                                        "verdict", pe_claims_verdict_name(r->verdict), "applicable",
                                         r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
-                                        "expected", r->claim, "found", r->found));
+                                        "expected", r->claim, "found", r->found, "measured",
+                                        interval_json(r->measured), "limit", r->limit));
     return array;
 }
 
@@ -323,6 +347,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "settings", settings_json(c));
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    json_object_set_new(json, "byte_entropy", number_json(c->entropy));
+    json_object_set_new(json, "resolution", resolution_json(c));
     json_object_set_new(json, "encodings", encodings);
     json_object_set_new(json, "does_not_apply", absent);
     json_object_set_new(json, "tasks", tasks);

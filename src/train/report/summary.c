@@ -3,7 +3,7 @@
  * summary.c: the tables of a comparison
  *
  * The same cells go to the terminal, the report and whoever tests them. What a column means is said next
- * to its head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so
+ * to its head. A rank is shared ("2=") where two cannot be told apart: the data cannot tell, so
  * neither do we. A star marks cells that were measured with rows of a table that no training step ever
  * reached.
  */
@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-
-#define SEED_NATS 0.05 /* by so much differences change with the seed: docs/experiments.md, section 8 */
 
 /* clang-format off */
 static const pe_column columns[] = { /* ORDER put_row */
@@ -31,12 +29,14 @@ static const pe_column columns[] = { /* ORDER put_row */
     {"E_2", "loss at x2 / loss at " AT_L, 0, 1}, \
     {"E_4", "loss at x4 / loss at " AT_L, 0, 1}, \
     {"E_8", "loss at x8 / loss at " AT_L, 0, 0}, \
-    {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0}, \
+    {"class", \
+     "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks; not learned: worse at " AT_L \
+     " than guessing by how frequent each byte is", 1, 0}, \
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
     {"minus best at L (95 %)", \
      "difference at " AT_L " from the encoding that is best there, with its paired interval", 1, 0}, \
     {"minus the same at x8 (95 %)", "difference from that encoding at x8", 1, 1}, \
-    {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
+    {"rank", "at " AT_L "; shared (=) where two cannot be told apart", 0, 0}, \
     {"at x8", "rank at x8", 0, 0}, \
     {"params", "trained parameters of the whole model", 0, 0}, \
     {"own", "trained parameters of the encoding only (and W of combine=concat)", 0, 1}, \
@@ -124,6 +124,20 @@ static void add_absent_notes(const pe_compare *c, pe_table *t)
         pe_table_note(t, "%.200s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
 }
 
+/* What can be told apart, and how many seeds would tell what cannot. */
+static void add_resolution_note(const pe_compare *c, pe_table *t)
+{
+    const int seeds = c->seeds_to_settle[PE_AT_L];
+    if (isnan(c->resolution[PE_AT_L]))
+        return;
+    pe_table_note(t, "Differences below %.3f at L and %.3f at x8 are not called.", c->resolution[PE_AT_L],
+                  c->resolution[PE_AT_8L]);
+    if (seeds > PE_MOST_SEEDS)
+        pe_table_note(t, "To tell which is best at L would take more than %d seeds.", PE_MOST_SEEDS);
+    else if (seeds)
+        pe_table_note(t, "To tell which is best at L would take about %d seeds.", seeds);
+}
+
 static void add_notes(const pe_compare *c, pe_table *t)
 {
     const pe_preset *p       = &c->config.preset;
@@ -142,8 +156,10 @@ static void add_notes(const pe_compare *c, pe_table *t)
         c->config.bidirectional
             ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
             : "");
-    pe_table_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
-                  p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
+    pe_table_note(
+        t, "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
+        p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand, on another text.");
+    add_resolution_note(c, t);
     if (starred)
         pe_table_note(
             t,
@@ -249,7 +265,7 @@ posenc_status pe_summary_checks(const pe_compare *c, pe_table *table, int whole,
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
                                       {"expected", "what must hold on an ordinary text", PE_WIDE, 0},
-                                      {"result", "passed, FAILED or not applicable", PE_TEXT, 0},
+                                      {"result", "passed, FAILED, undecided or not applicable", PE_TEXT, 0},
                                       {"found", "what was measured, or why it cannot be judged", PE_WIDE, 0}};
     pe_check_result        all[PE_MOST_CHECKS];
     const int              count  = pe_claims_check(all, c);
@@ -333,11 +349,10 @@ __attribute__((format(printf, 2, 3))) static void append_answer(pe_compare *c, c
     va_end(values);
 }
 
-/* The next from number `i` on whose interval is so wide that it does not tell it from the very first; `count`
-   if there is none. */
+/* The next from number `i` on that cannot be told from the very first; `count` if there is none. */
 static int next_doubtful(const pe_compare *c, int bucket, const int order[], int i, int count)
 {
-    while (i < count && pe_losses_difference(c, order[i], order[0], bucket).low > 0)
+    while (i < count && pe_losses_differ(c, order[i], order[0], bucket))
         i++;
     return i;
 }
@@ -353,18 +368,16 @@ static void append_doubtful(pe_compare *c, int bucket, const int order[], int fi
     append_answer(c, " not ruled out (wide interval)");
 }
 
-/* One is better than all others: by how much than the next one. One seed says little about another. */
+/* One is better than all others: by how much than the next one. */
 static void append_margin(pe_compare *c, int bucket, const int order[])
 {
     const pe_interval d = pe_losses_difference(c, order[1], order[0], bucket);
     append_answer(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label,
                   d.low, d.high);
-    if (c->config.preset.seeds == 1 && d.value < SEED_NATS)
-        append_answer(c, ", from one seed: another may reverse a difference below %.2f", SEED_NATS);
 }
 
 /* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the
-   first place. */
+   first place. What has not learned is best at nothing. */
 static void append_best(pe_compare *c, int bucket)
 {
     const int *order = c->order[bucket];
@@ -374,7 +387,8 @@ static void append_best(pe_compare *c, int bucket)
     int alike = 1; /* share the first place: those up to one that is told from the very first */
     while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
         alike++;
-    const int     doubtful = next_doubtful(c, bucket, order, alike, count);
+    const int doubtful    = next_doubtful(c, bucket, order, alike, count),
+              has_learned = c->outcomes[order[0]].has_learned;
     const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
     for (int i = 0; i < alike; i++)
         append_answer(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);
@@ -382,8 +396,9 @@ static void append_best(pe_compare *c, int bucket)
         append_answer(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
     else if (alike > 1)
         append_answer(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
-                      alike < count ? " predict this text best and" : "", first[bucket], last[bucket]);
-    else if (doubtful < count)
+                      alike < count && has_learned ? " predict this text best and" : "", first[bucket],
+                      last[bucket]);
+    else if (doubtful < count || !has_learned)
         append_answer(c, " has the lowest loss (%.3f nats per byte)", first[bucket]);
     else {
         append_answer(c, " predicts this text best (%.3f nats per byte", first[bucket]);
@@ -405,4 +420,9 @@ void pe_summary_write_answer(pe_compare *c)
     append_answer(c, "; at %d times that length, ", PE_REACH);
     append_best(c, PE_AT_8L);
     append_answer(c, ".");
+    if (!c->outcomes[c->reference].has_learned)
+        append_answer(c,
+                      " No model has learned: each predicts worse than guessing by how frequent each byte is "
+                      "(%.3f nats per byte); train for more steps.",
+                      c->entropy);
 }

@@ -1,38 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.c: buckets, paired bootstrap, shared ranks
+ * stats.c: buckets, intervals of differences and ratios, shared ranks
  *
- * Pairing    The same windows are read under every encoding. Some windows are hard for all, which makes
- *            losses vary by 0.09 nats from window to window, but the differences of two encodings by 0.013
- *            only: so windows are resampled together and the difference is taken within each. It is worth
- *            fifty times the windows.
- * Seeds      Every seed is evaluated on the same windows, so windows and seeds are crossed, not nested: a
- *            resample draws windows once for all seeds; drawing them for each seed anew would average their
- *            noise away and claim too much. What seeds add is the error of their mean: each resample is
- *            spread by it times Student's t with seeds - 1 degrees of freedom. Resampling two or three seeds
- *            instead gives the interval from the least to the largest of them, outside which the truth lies
- *            in a half or a quarter of the cases and not in a twentieth. t is the paired t-test that the
- *            papers use, and honest about two seeds: they bound little. With one seed the interval is about
- *            other windows of this text, nothing more.
- * Exact t    No t is drawn: with two seeds it is Cauchy's distribution, of whose draws even 2000 leave the
- *            ends of the interval uncertain by a seventh. The resamples are a mixture of t curves, one about
- *            each mean over windows, and the ends are where that mixture's own probability is 2.5 and 97.5 %.
- * Random     Numbers are named by resample and window (counter-based), and drawn once for a whole comparison.
+ * Model      loss[e, s, w] = mean + encoding e + window w + seed s + (e, w) + (e, s) + rest: encodings are
+ *            what is asked about, windows and seeds are drawn at random and crossed, as all encodings and all
+ *            seeds read the same windows. In the difference of two encodings window and seed cancel. What
+ *            remains: the variance of (e, w), seen in the differences by window, of which there are many; and
+ *            that of (e, s), the "spread" of an encoding, which few seeds show badly: spread.c estimates it
+ *            from all encodings together. Variance of the difference of two means over W windows and S seeds:
+ *            v(windows) / W + (spread + spread) / S.
+ * Pairing    Some windows are hard for all encodings, which makes losses vary by 0.09 nats from window to
+ *            window, but the differences of two encodings by 0.013 only. It is worth fifty times the windows.
+ * Interval   estimate -+ t sqrt(variance), with Student's t for as many degrees of freedom as the sum of
+ *            variances has (Satterthwaite). A ratio a / b is treated as the difference a - r b at the r that
+ *            makes it zero (delta method).
  * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
- * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13
- *            (percentile interval); Davison and Hinkley 1997, 3.8 (hierarchical data); Owen 2007,
- *            arXiv:0712.1111 (crossed data); Student 1908; Abramowitz and Stegun 1964, 26.7.3 and 26.7.4 (t
- *            for whole degrees of freedom); Dowell and Jarratt 1971, BIT 11, 168 (Illinois).
+ * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Satterthwaite 1946, Biometrics Bulletin 2, 110;
+ *            Searle, Casella and McCulloch 1992, Variance Components, chapter 4 (crossed random effects);
+ *            Efron and Tibshirani 1993, 5.3 (delta method); NIST Handbook of Mathematical Functions, 8.17(v)
+ *            and Lentz 1976, Applied Optics 15, 668 (incomplete beta function).
  */
 #include "train/run/stats.h"
 
-#include "base/status.h"
-
 #include <math.h>
-#include <stdlib.h>
 
-/* Half of what a 95 % interval leaves out. */
-#define TAIL 0.025
+#define TAIL         0.025  /* half of what a 95 % interval leaves out */
+#define FOUR_OF_FIVE 0.8416 /* the 80 % quantile of the normal */
 
 /* 0, L/2, L, 2 L, 4 L, 8 L */
 int64_t pe_stats_bucket_edge(int64_t L, int bucket)
@@ -85,11 +78,10 @@ void pe_stats_smooth(double *smooth, const double *x, int64_t n, int64_t width)
     }
 }
 
-pe_interval pe_stats_wilson(double rate, int64_t n)
+pe_interval pe_stats_wilson(double rate, double n)
 {
-    const double z = 1.959963984540054, zz = z * z / (double)n; /* the 97.5 % quantile of the normal */
-    const double middle = rate + zz / 2,
-                 half   = z * sqrt(rate * (1 - rate) / (double)n + zz / (4 * (double)n));
+    const double z = 1.959963984540054, zz = z * z / n; /* the 97.5 % quantile of the normal */
+    const double middle = rate + zz / 2, half = z * sqrt(rate * (1 - rate) / n + zz / (4 * n));
     if (isnan(rate))
         return (pe_interval){NAN, NAN, NAN};
     /* the rate lies within: the rounding of 1 - 1 must not put it outside */
@@ -97,174 +89,137 @@ pe_interval pe_stats_wilson(double rate, int64_t n)
                          fmin(1, fmax(rate, (middle + half) / (1 + zz)))};
 }
 
-/* ---------------------------------------------------------------- bootstrap ----------------- */
+/* ---------------------------------------------------------------- t and F ------------------- */
 
-struct pe_bootstrap {
-    int64_t  seeds, windows, resamples;
-    int32_t *rows;    /* [resamples, windows] which window */
-    double  *mean;    /* [windows] over the seeds, of the difference at hand */
-    double  *means;   /* [resamples] in ascending order */
-    double   student; /* the 1 - TAIL quantile of t with seeds - 1 degrees of freedom; 0 with one seed */
-};
-
-/* P(t <= x) for Student's t: a finite sum, since the degrees of freedom are whole. */
-static double student_below(double x, int64_t freedom)
+/* The continued fraction of the incomplete beta function, from the front (Lentz). */
+static double beta_fraction(double x, double a, double b)
 {
-    const int64_t odd    = freedom % 2;
-    const double  square = (double)freedom + x * x, cosine2 = (double)freedom / square;
-    double        term = odd ? sqrt(cosine2) : 1, sum = 0;
-    for (int64_t k = odd; k <= freedom - 2; k += 2) {
-        sum += term;
-        term *= cosine2 * (double)(k + 1) / (double)(k + 2);
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), value = d;
+    for (int m = 1; m < 500; m++) {
+        const double at = a + 2 * m, even = m * (b - m) * x / ((at - 1) * at),
+                     odd = -(a + m) * (a + b + m) * x / (at * (at + 1));
+        d                = 1 / (1 + even * d);
+        c                = 1 + even / c;
+        value *= c * d;
+        d = 1 / (1 + odd * d);
+        c = 1 + odd / c;
+        value *= c * d;
+        if (fabs(c * d - 1) < 1e-14)
+            break;
     }
-    sum *= x / sqrt(square);
-    return 0.5 + (odd ? (atan(x / sqrt((double)freedom)) + sum) / acos(-1.0) : sum / 2);
+    return value;
 }
 
-/* Its 1 - TAIL quantile, which lies between those of the normal and of Cauchy's distribution: 1.96 and
-   12.71. */
-static double student_quantile(int64_t freedom)
+/* I_x(a, b), the share below x of the beta distribution. */
+static double beta_below(double x, double a, double b)
 {
-    double low = 1, high = 16;
-    for (int i = 0; freedom && i < 60; i++) {
-        const double middle = (low + high) / 2;
-        if (student_below(middle, freedom) < 1 - TAIL)
-            low = middle;
+    if (x <= 0 || x >= 1)
+        return x > 0;
+    const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(x, a, b) / a
+                                     : 1 - front * beta_fraction(1 - x, b, a) / b;
+}
+
+double pe_stats_student(double freedom)
+{
+    double low = 0, high = 1;
+    for (int i = 0; i < 60; i++) { /* by halves, in x = freedom / (freedom + t^2) */
+        const double x = (low + high) / 2;
+        if (beta_below(x, freedom / 2, 0.5) < 2 * TAIL)
+            low = x;
         else
-            high = middle;
+            high = x;
     }
-    return freedom ? high : 0;
+    return sqrt(freedom * (1 - low) / low);
 }
 
-posenc_status pe_stats_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows,
-                                        int64_t resamples, uint64_t seed, posenc_error *err)
+double pe_stats_above_f(double f, double freedom, double freedom_below)
 {
-    pe_bootstrap *b = calloc(1, sizeof *b);
-    *bootstrap      = b;
-    if (b)
-        *b = (pe_bootstrap){seeds,
-                            windows,
-                            resamples,
-                            malloc((size_t)(resamples * windows) * sizeof *b->rows),
-                            malloc((size_t)windows * sizeof *b->mean),
-                            malloc((size_t)resamples * sizeof *b->means),
-                            student_quantile(seeds - 1)};
-    if (!b || !b->rows || !b->mean || !b->means) {
-        pe_stats_bootstrap_free(b);
-        *bootstrap = NULL;
-        return pe_fail(err, POSENC_ERROR_MEMORY,
-                       "statistics: not enough memory for %lld resamples of %lld windows",
-                       (long long)resamples, (long long)windows);
-    }
-    for (int64_t i = 0; i < resamples * windows; i++)
-        b->rows[i] = (int32_t)(int64_t)(posenc_random_uniform(seed, "bootstrap windows", (uint64_t)i) *
-                                        (double)windows);
-    return POSENC_OK;
+    return beta_below(freedom_below / (freedom_below + freedom * f), freedom_below / 2, freedom / 2);
 }
 
-void pe_stats_bootstrap_free(pe_bootstrap *bootstrap)
-{
-    if (!bootstrap)
-        return;
-    free(bootstrap->rows);
-    free(bootstrap->mean);
-    free(bootstrap->means);
-    free(bootstrap);
-}
+/* ---------------------------------------------------------------- intervals ----------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The q-quantile of n sorted numbers, between its two neighbours. */
-static double quantile(const double *sorted, int64_t n, double q)
-{
-    const double  at = q * (double)(n - 1);
-    const int64_t i  = (int64_t)at;
-    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
-
-/* b->mean[w] = mean over the seeds of x - y in window w; returns the mean over all. */
-static double mean_over_seeds(const pe_bootstrap *b, const double *x, const double *y)
-{
-    for (int64_t w = 0; w < b->windows; w++) {
-        double sum = 0;
-        for (int64_t s = 0; s < b->seeds; s++)
-            sum += x[s * b->windows + w] - y[s * b->windows + w];
-        b->mean[w] = sum / (double)b->seeds;
-    }
-    return pe_stats_mean(b->mean, b->windows);
-}
-
-/* Standard error over the seeds of a mean difference; 0 with one seed, which has none to show. */
-static double error_over_seeds(const pe_bootstrap *b, const double *x, const double *y, double mean)
-{
-    double squares = 0;
-    for (int64_t s = 0; s < b->seeds; s++) {
-        const double *a = x + s * b->windows, *c = y + s * b->windows;
-        const double  one = pe_stats_mean(a, b->windows) - pe_stats_mean(c, b->windows) - mean;
-        squares += one * one;
-    }
-    return b->seeds > 1 ? sqrt(squares / (double)(b->seeds - 1) / (double)b->seeds) : 0;
-}
-
-typedef struct quantile_point {
-    double x, off; /* where, and the share below it minus the share that is sought */
-} quantile_point;
-
-/* The share of the resamples, each spread by t times the error, that lies below x. */
-static quantile_point point_at(const pe_bootstrap *b, double error, int side, double x)
+/* Mean over the seeds in window w. */
+static double in_window(const pe_stats_sample *a, int64_t w)
 {
     double sum = 0;
-    for (int64_t r = 0; r < b->resamples; r++)
-        sum += student_below((x - b->means[r]) / error, b->seeds - 1);
-    return (quantile_point){x, sum / (double)b->resamples - (side < 0 ? TAIL : 1 - TAIL)};
+    for (int64_t s = 0; s < a->seeds; s++)
+        sum += a->x[s * a->windows + w];
+    return sum / (double)a->seeds;
 }
 
-/* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about
-   the largest mean holds it between them; the rule of false position narrows that, halving the end that stays
-   (Illinois). */
-static double spread_quantile(const pe_bootstrap *b, double error, int side)
+/* The variance of mean(a) - r mean(b) that comes from the windows. One window shows none. */
+static pe_spread from_windows(const pe_stats_sample *a, const pe_stats_sample *b, double r)
 {
-    const double   reach  = side * b->student * error;
-    quantile_point end[2] = {point_at(b, error, side, b->means[0] + reach),
-                             point_at(b, error, side, b->means[b->resamples - 1] + reach)};
-    quantile_point p      = end[1];
-    for (int i = 0, last = -1; i < 100 && fabs(p.off) > 1e-10 && end[0].off < 0 && end[1].off > 0; i++) {
-        const double share = end[0].off / (end[0].off - end[1].off);
-        p                  = point_at(b, error, side, end[0].x + (end[1].x - end[0].x) * share);
-        const int now      = p.off > 0;
-        end[now]           = p;
-        end[!now].off /= now == last ? 2 : 1;
-        last = now;
+    const double n    = (double)a->windows;
+    double       mean = 0, squares = 0;
+    for (int64_t w = 0; w < a->windows; w++)
+        mean += (in_window(a, w) - r * in_window(b, w)) / n;
+    for (int64_t w = 0; w < a->windows; w++) {
+        const double off = in_window(a, w) - r * in_window(b, w) - mean;
+        squares += off * off;
     }
-    return p.x;
+    return a->windows > 1 ? (pe_spread){squares / (n - 1) / n, n - 1, 0} : (pe_spread){0, 1, 0};
 }
 
-static void resample_means(pe_bootstrap *b)
+/* The variance of mean(a) - r mean(b) with so many seeds, whose spreads gain a degree of freedom with each.
+   Degrees of freedom of the sum are Satterthwaite's: the error of a variance v with n of them is v sqrt(2/n).
+   The spreads have most of their error in common, the pool's, so theirs are added, not their squares. */
+static pe_spread spread_of(const pe_stats_sample *a, const pe_stats_sample *b, double r, int64_t seeds)
 {
-    for (int64_t r = 0; r < b->resamples; r++) {
-        const int32_t *rows = b->rows + r * b->windows;
-        double         sum  = 0;
-        for (int64_t w = 0; w < b->windows; w++)
-            sum += b->mean[rows[w]];
-        b->means[r] = sum / (double)b->windows;
+    const pe_spread windows = from_windows(a, b, r);
+    const double    more = (double)(seeds - a->seeds), of_a = a->spread.variance / (double)seeds,
+                 of_b    = r * r * b->spread.variance / (double)seeds,
+                 error   = of_a / sqrt(a->spread.freedom + more) + of_b / sqrt(b->spread.freedom + more),
+                 all     = windows.variance + of_a + of_b,
+                 squares = error * error + windows.variance * windows.variance / windows.freedom;
+    return (pe_spread){all, all > 0 ? all * all / squares : INFINITY, 0};
+}
+
+static pe_interval interval_about(double value, pe_spread s)
+{
+    const double half = s.variance > 0 ? pe_stats_student(s.freedom) * sqrt(s.variance) : s.variance;
+    return (pe_interval){value, value - half, value + half};
+}
+
+static double mean_of(const pe_stats_sample *a)
+{
+    return pe_stats_mean(a->x, a->seeds * a->windows);
+}
+
+pe_interval pe_stats_difference(const pe_stats_sample *a, const pe_stats_sample *b)
+{
+    return interval_about(mean_of(a) - mean_of(b), spread_of(a, b, 1, a->seeds));
+}
+
+pe_interval pe_stats_ratio(const pe_stats_sample *a, const pe_stats_sample *b)
+{
+    const double below = mean_of(b), ratio = mean_of(a) / below;
+    pe_spread    s = spread_of(a, b, ratio, a->seeds); /* of mean(a) - ratio mean(b), which is near 0 */
+    s.variance /= below * below;
+    return interval_about(ratio, s);
+}
+
+int pe_stats_seeds_to_settle(const pe_stats_sample *a, const pe_stats_sample *b)
+{
+    const double difference = fabs(mean_of(a) - mean_of(b));
+    for (int64_t seeds = a->seeds; seeds <= PE_MOST_SEEDS; seeds++) {
+        const pe_spread s = spread_of(a, b, 1, seeds);
+        if (difference > (pe_stats_student(s.freedom) + FOUR_OF_FIVE) * sqrt(s.variance))
+            return (int)seeds;
     }
-    qsort(b->means, (size_t)b->resamples, sizeof *b->means, ascending);
+    return PE_MOST_SEEDS + 1;
 }
 
-pe_interval pe_stats_bootstrap_difference(pe_bootstrap *b, const double *x, const double *y)
+double pe_stats_entropy(const int64_t *counts, int64_t n)
 {
-    pe_interval result = {mean_over_seeds(b, x, y), NAN, NAN};
-    if (!isfinite(result.value))
-        return result;
-    const double error = error_over_seeds(b, x, y, result.value);
-    resample_means(b);
-    result.low  = error > 0 ? spread_quantile(b, error, -1) : quantile(b->means, b->resamples, TAIL);
-    result.high = error > 0 ? spread_quantile(b, error, 1) : quantile(b->means, b->resamples, 1 - TAIL);
-    return result;
+    double all = 0, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        all += (double)counts[i];
+    for (int64_t i = 0; i < n; i++)
+        sum -= counts[i] ? (double)counts[i] / all * log((double)counts[i] / all) : 0;
+    return sum;
 }
 
 /* ---------------------------------------------------------------- ranks, breaks ------------- */

@@ -2,8 +2,8 @@
 /*
  * stats.h: from losses by position to what may be claimed
  *
- * Buckets of positions, the paired bootstrap, extrapolation ratios, ranks that are shared where the data
- * cannot tell. Nothing here knows an encoding or a file. Definitions: docs/experiments.md.
+ * Buckets of positions, intervals of differences and ratios, ranks that are shared where the data cannot
+ * tell. Nothing here knows an encoding or a file. Definitions: docs/experiments.md, section 8.
  */
 #ifndef PE_TRAIN_STATS_H
 #define PE_TRAIN_STATS_H
@@ -41,22 +41,41 @@ typedef struct pe_interval {
 } pe_interval;
 
 /* The 95 % interval of a rate that was seen in n trials (Wilson 1927): with z = 1.96 and p the rate seen,
-   (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n). Within 0 and 1 also where p is one of them. */
-pe_interval pe_stats_wilson(double rate, int64_t n);
+   (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n). Within 0 and 1 also where p is one of them. n
+   need not be whole: trials that depend on each other count as fewer. */
+pe_interval pe_stats_wilson(double rate, double n);
 
-/* Which rows a resample takes: the same for every pair, so that all differences of a comparison are about the
-   same resampled texts. */
-typedef struct pe_bootstrap pe_bootstrap;
-enum { PE_RESAMPLES = 2000, PE_BOOTSTRAP_SEED = 1 }; /* of `compare` */
+/* A variance, and the degrees of freedom that it is known with. */
+typedef struct pe_spread {
+    double variance, freedom;
+    int    is_odd; /* too large to be from the same population as the others': spread.h */
+} pe_spread;
 
-/* seeds >= 1, windows >= 1. Windows are resampled, the same for all seeds, and what seeds disagree about adds
-   to that: stats.c. */
-posenc_status pe_stats_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows,
-                                        int64_t resamples, uint64_t seed, posenc_error *err);
-void          pe_stats_bootstrap_free(pe_bootstrap *bootstrap); /* NULL is fine */
+/* What all runs of one encoding measured: x [seeds, windows], and how much their mean varies from one seed to
+   another. */
+typedef struct pe_stats_sample {
+    const double *x;
+    int64_t       seeds, windows;
+    pe_spread     spread;
+} pe_stats_sample;
 
-/* mean(a - b) with its percentile interval; a, b [seeds, windows], paired. */
-pe_interval pe_stats_bootstrap_difference(pe_bootstrap *bootstrap, const double *a, const double *b);
+/* mean(a) - mean(b), and mean(a) / mean(b), over the same seeds and windows. */
+pe_interval pe_stats_difference(const pe_stats_sample *a, const pe_stats_sample *b);
+pe_interval pe_stats_ratio(const pe_stats_sample *a, const pe_stats_sample *b);
+
+/* With so many seeds the interval of a difference as large as the one seen would exclude zero in four of five
+   comparisons; PE_MOST_SEEDS + 1: with more than PE_MOST_SEEDS, or never. */
+enum { PE_MOST_SEEDS = 50 };
+int pe_stats_seeds_to_settle(const pe_stats_sample *a, const pe_stats_sample *b);
+
+/* The 97.5 % quantile of Student's t; the probability that a ratio of two variances of the same population is
+   above f (F distribution). Degrees of freedom need not be whole. */
+double pe_stats_student(double freedom);
+double pe_stats_above_f(double f, double freedom, double freedom_below);
+
+/* Entropy in nats of symbols that were counted: -sum p ln p. A model that knows nothing but how frequent each
+   symbol is has this loss. */
+double pe_stats_entropy(const int64_t *counts, int64_t n);
 
 /* Sorts `count` indices of keys, the lowest key first and NaN last; equals stay in order. */
 void pe_stats_sort(int order[], const double *keys, int count);
