@@ -5,7 +5,7 @@
  * Each item has a loss at several levels of training, such as a quarter, a half and all of the steps; the
  * last level is the comparison itself. Of each pair these losses say whether its order is settled, and of
  * each level how much its order is like that of the last one. Nothing here knows an encoding. Definitions:
- * docs/experiments.md, section 8.
+ * docs/experiments.md, section 19.
  */
 #ifndef PE_TRAIN_ORDER_H
 #define PE_TRAIN_ORDER_H
