@@ -62,6 +62,14 @@ static const cli_option options[] = {
      offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
     {0, "dry-run", NULL, "print what would be trained and about how long it takes, then stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
+    {0, "rates", "X,...",
+     "learning rates tried on the text for each encoding, which is compared at its best; instead of the "
+     "preset's",
+     CLI_TEXT, offsetof(pe_compare_config, preset.rates)},
+    {0, "stability", "HOW",
+     "train less as well, to see whether the order would hold: none, brief (a quarter of the steps) or full "
+     "(also a half of them, and half of the width); instead of the preset's",
+     CLI_TEXT, offsetof(pe_compare_config, preset.stability)},
     {0, NULL, NULL, NULL},
 };
 
@@ -175,6 +183,7 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     int              ways, count;
     pe_preset_extent extent;
     const pe_task   *tasks[PE_MOST_TASKS];
+    double           rates[PE_MOST_RATES];
     posenc_error     err;
     const pe_preset *preset     = pe_preset_find(name ? name : DEFAULT_PRESET);
     char             known[256] = "";
@@ -194,6 +203,10 @@ static int read_config(const cli_args *args, pe_compare_config *config)
         config->preset.encodings      = list;
         config->preset.grid_encodings = NULL;
     }
+    if (cli_value(args, "learning-rate") && cli_value(args, "rates"))
+        return cli_usage("compare: --learning-rate and --rates exclude each other; give one of them");
+    if (cli_value(args, "learning-rate")) /* one for all, instead of those that the preset tries */
+        config->preset.rates = NULL;
     if (!config->task_steps && cli_value(args, "steps"))
         config->task_steps = config->preset.steps;
     if (cli_value(args, "seeds"))
@@ -201,6 +214,8 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     if ((config->combine && pe_spec_read_combine(&ways, config->combine, &err)) ||
         (config->tasks && pe_preset_read_tasks(tasks, &count, config->tasks, &err)) ||
         (config->extension && pe_preset_read_extent(&extent, config->extension, &err)) ||
+        (config->preset.rates && pe_preset_read_rates(rates, &count, config->preset.rates, &err)) ||
+        (config->preset.stability && pe_preset_read_stability(&extent, config->preset.stability, &err)) ||
         (language && pe_preset_read_language(&config->language, language, &err)))
         return cli_usage("--%s", err.message);
     return check_list(config->preset.encodings);
@@ -290,6 +305,10 @@ static int print_results(const pe_compare *c)
         return CLI_FAILED;
     cli_print_table(&checks);
     printf("\n%s\n", pe_compare_says(c).answer);
+    if (pe_compare_says(c).orders)
+        printf("%s\n", pe_compare_says(c).orders);
+    if (pe_compare_says(c).rates)
+        fputs(pe_compare_says(c).rates, stdout);
     return CLI_DONE;
 }
 
@@ -428,6 +447,13 @@ const cli_command cli_compare = {
         "ntk, dynamic, yarn, another base), more rows (random, interpolated, hierarchical); brief tunes "
         "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
         "full and huge do full; with -e none is done unless asked for.\n\n"
+        "With several --rates every encoding is trained at each of them first, on a quarter of the steps, "
+        "and "
+        "then compared at the one that predicts best the end of the training part, which no run is trained "
+        "on. The presets default and full try three rates; quick and huge use one.\n\n"
+        "--stability trains each encoding for fewer steps too, and in full also in a model of half the "
+        "width. The line \"Order at L\" then separates by < only encodings whose order was the same each "
+        "time, and names the pairs that are not settled.\n\n"
         "With --bidirectional the models see both sides of every byte; 15 % of the bytes are hidden, and the "
         "models predict those, as encoders are trained. The windows are then read in pieces of several "
         "lengths. An encoding that has no meaning in such a model (or in a causal one) is listed with the "

@@ -15,6 +15,7 @@
 #include "train/jobs/extension.h"
 #include "base/status.h"
 #include "train/jobs/job.h"
+#include "train/jobs/level.h"
 #include "train/jobs/store.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
     const pe_compare_config *config = &c->config;
     const int64_t            window = PE_REACH * config->preset.L;
     c->text =
-        (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART};
+        (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART, 0};
     c->fingerprint       = pe_run_fingerprint(config->text, (size_t)config->text_size);
     c->windows           = smaller(pe_text_windows(&c->text, config->preset.L), config->preset.windows);
     const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
@@ -103,9 +104,15 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_outcome_list_create(c, err);
     if (!status)
+        status = pe_trial_list_create(c, err);
+    if (!status)
         status = pe_suite_create(&c->suite, c, err);
     if (!status)
         status = pe_extension_create(&c->extension, c, err);
+    if (!status)
+        status = pe_level_list_create(c, err);
+    if (!status)
+        pe_job_set_rates(c, 0);
     if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_directory_check(c->config.directory, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
@@ -147,6 +154,10 @@ void pe_compare_free(pe_compare *compare)
     free(compare->order[0]);
     pe_suite_free(compare->suite);
     pe_extension_free(compare->extension);
+    pe_level_list_free(compare->levels);
+    pe_trial_list_free(compare->trials);
+    for (int i = 0; i < PE_ORDERS; i++)
+        pe_order_free(compare->orders[i]);
     free(compare->properties);
     pe_store_free(compare->store);
     free(compare->notes);
@@ -159,6 +170,10 @@ pe_compare_words pe_compare_says(const pe_compare *compare)
                               .advice  = pe_spread_advice(compare->config.preset.seeds),
                               .notes   = compare->notes,
                               .answer  = compare->answer};
+                              .notes   = compare->notes,
+                              .answer  = compare->answer,
+                              .rates   = compare->rates_note[0] ? compare->rates_note : NULL,
+                              .orders  = compare->orders_note[0] ? compare->orders_note : NULL};
     for (int i = 0; i < compare->count; i++)
         words.finished += compare->outcomes[i].is_complete;
     return words;

@@ -5,6 +5,9 @@
  * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not
  * depend on how many there are.
  *
+ * Where learning rates are to be chosen (trial.h) there are two phases: the trials, and when all have ended,
+ * everything else.
+ *
  * A finished run is saved at once, and one under way now and then (store.c). Several processes share the runs
  * by messages (pool.c): each trains with its own workers, process 0 saves and measures.
  *
@@ -16,6 +19,7 @@
 
 #include "base/status.h"
 #include "train/jobs/job.h"
+#include "train/jobs/level.h"
 #include "train/jobs/pool.h"
 #include "train/jobs/store.h"
 #include "train/judge/judge.h"
@@ -31,6 +35,7 @@ typedef struct training {
     posenc_error           *errors;   /* [jobs] */
     int                    *reported; /* [jobs] */
     int64_t                 next;     /* process 0: the job to take, if it has not ended */
+    int64_t                 end;      /* of the jobs of this phase */
     double start, told, before;       /* clock; when progress was told; the fraction done at the start */
     int    finished;                  /* runs: those saved before, and those that were reported */
     int    interrupted, failed;       /* a job's number + 1 */
@@ -40,7 +45,7 @@ static void run_job(void *self, int64_t job)
 {
     training     *t             = self;
     pe_job        j             = pe_job_at(t->c, job);
-    char         *path          = t->c->store ? pe_store_file(t->c->store, job) : NULL;
+    char         *path          = t->c->store ? pe_store_file(t->c, job) : NULL;
     posenc_status status        = POSENC_OK;
     j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
     j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
@@ -56,11 +61,10 @@ static void run_job(void *self, int64_t job)
 /* Process 0: the next job that no worker has taken. */
 static int64_t next_job(void *self)
 {
-    training     *t     = self;
-    const int64_t count = pe_job_count(t->c);
-    while (t->next < count && atomic_load(pe_job_at(t->c, t->next).ended))
+    training *t = self;
+    while (t->next < t->end && atomic_load(pe_job_at(t->c, t->next).ended))
         t->next++;
-    return t->next < count ? t->next++ : -1;
+    return t->next < t->end ? t->next++ : -1;
 }
 
 static pe_compare_state state_of(const training *t)
@@ -99,14 +103,23 @@ static double run_loss(const pe_job *j, int bucket)
     return sum / (double)(c->windows * (end - first));
 }
 
+/* A trial's is that on the windows that decide. */
+static double loss_at_L(const training *t, int64_t job, const pe_job *j)
+{
+    const pe_trials *trials = t->c->trials;
+    return job < pe_trial_runs(trials)
+               ? pe_trial_loss(trials, (int)(job / trials->rate_count), (int)(job % trials->rate_count))
+               : run_loss(j, PE_AT_L);
+}
+
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
-static void report_finished(training *t, const pe_job *j)
+static void report_finished(training *t, int64_t job, const pe_job *j)
 {
     const pe_cell       *cell = j->cell;
     const pe_compare_run row  = {.label          = j->label,
                                  .task           = cell ? cell->task->name : NULL,
                                  .seed           = j->seed + 1,
-                                 .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
+                                 .loss_at_L      = cell ? NAN : loss_at_L(t, job, j),
                                  .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
                                  .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
                                  .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
@@ -147,7 +160,7 @@ static void deliver(training *t, int64_t job)
     if (status)
         fail_with(t, job, &err);
     else
-        report_finished(t, &j);
+        report_finished(t, job, &j);
 }
 
 /* Looks for runs that have ended since the last time. */
@@ -226,7 +239,7 @@ static void stop_all(void *self)
 /* Did every run end, unless somebody stopped them? */
 static posenc_status check_all_ended(const training *t, posenc_error *err)
 {
-    for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
+    for (int64_t job = 0; !t->interrupted && job < t->end; job++)
         if (!atomic_load(pe_job_at(t->c, job).ended))
             return pe_fail(err, POSENC_ERROR_FILE,
                            "compare: a process ended before its run did; start again with --resume: what was "
@@ -248,20 +261,67 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_claims_measure(c, err);
     if (!status)
+        status = pe_stability_measure(c, err);
+    if (!status)
         pe_summary_write_answer(c);
+    if (!status)
+        pe_settled_write_notes(c);
     return status;
 }
 
-static posenc_status train_all(training *t, posenc_error *err)
+/* The jobs up to before `end`. */
+static posenc_status train_phase(training *t, int64_t end, posenc_error *err)
 {
-    const pe_pool_calls calls  = {t, run_job, next_job, watch_jobs, receive_message, stop_all};
-    posenc_status       status = pe_pool_run(&calls, (int)t->c->workers, err);
+    const pe_pool_calls calls = {t, run_job, next_job, watch_jobs, receive_message, stop_all};
+    t->end                    = end;
+    posenc_status status      = pe_pool_run(&calls, (int)t->c->workers, err);
     if (!status && t->failed) {
         status = t->errors[t->failed - 1].status;
         if (err)
             *err = t->errors[t->failed - 1];
     }
     return status || pe_ranks_here() ? status : check_all_ended(t, err);
+}
+
+/* Those that ended before, in an earlier start. */
+static void count_ended(training *t)
+{
+    for (int64_t job = 0; job < pe_job_count(t->c); job++)
+        if (!t->reported[job] && atomic_load(pe_job_at(t->c, job).ended)) {
+            t->reported[job] = 1;
+            t->finished++;
+        }
+}
+
+/* All processes come here: the rates that process 0 has chosen become everybody's, and what an earlier start
+   has done with them is taken over. */
+static posenc_status choose_rates(training *t, posenc_error *err)
+{
+    pe_compare   *c      = t->c;
+    posenc_status status = POSENC_OK;
+    if (pe_ranks_here() == 0)
+        pe_job_choose_rates(c);
+    pe_ranks_share(c->trials->chosen, (size_t)c->count * sizeof *c->trials->chosen);
+    pe_job_set_rates(c, 0);
+    if (pe_ranks_here() == 0)
+        status = pe_store_take(c, err);
+    count_ended(t);
+    return pe_ranks_agree(status, err);
+}
+
+static posenc_status train_all(training *t, posenc_error *err)
+{
+    const int64_t trials = pe_trial_runs(t->c->trials);
+    posenc_status status = POSENC_OK;
+    int           stop   = 0;
+    if (trials) {
+        status = pe_ranks_agree(train_phase(t, trials, err), err);
+        stop   = t->interrupted;
+        pe_ranks_share(&stop, sizeof stop);
+    }
+    if (trials && !status && !stop)
+        status = choose_rates(t, err);
+    return status || stop ? status : train_phase(t, pe_job_count(t->c), err);
 }
 
 static posenc_status training_create(training *t, posenc_error *err)
@@ -271,10 +331,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
         return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %zu runs", jobs);
-    for (size_t job = 0; job < jobs; job++) {
-        t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
-        t->finished += t->reported[job];
-    }
+    count_ended(t);
     t->before = state_of(t).fraction;
     return t->c->store ? pe_store_open(t->c, err) : POSENC_OK;
 }

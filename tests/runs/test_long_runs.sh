@@ -6,7 +6,7 @@ set -eu
 source=$1 posenc=$2
 . "$source/tests/runs/setup.sh"
 
-options="compare -e nope,rope,alibi --tasks posid --steps 30 --checkpoint 0"
+options="compare -e nope,rope,alibi --tasks posid --steps 30 --checkpoint 0 --rates 2e-3 --stability none"
 
 compare() {
     "$posenc" $options "$@" text
@@ -48,6 +48,20 @@ kill -9 $pid 2>/dev/null || :
 wait $pid 2>/dev/null || :
 compare -o out --resume >/dev/null 2>err || fail "after kill -9 it does not go on"
 same peace out
+
+# The same while learning rates are tried, and after: 6 trials, then 3 runs on the text and 3 on the task.
+rm -rf out
+compare --rates 1e-3,4e-3 --stability brief -o tried >/dev/null 2>err || fail "it does not try learning rates"
+for runs in 2 8; do
+    "$posenc" $options --rates 1e-3,4e-3 --stability brief -o out text >/dev/null 2>err &
+    pid=$!
+    await grep -q "^compare: $runs of 12" err
+    kill -9 $pid 2>/dev/null || :
+    wait $pid 2>/dev/null || :
+    expect 0 "of 12 runs are finished already" compare --rates 1e-3,4e-3 --stability brief -o out --resume
+    same tried out
+    rm -rf out
+done
 
 # A disk that is full: a tmpfs of 3 MB where one can be mounted (two checkpoints of 2.3 MB do not fit), else a limit on
 # the size of files. The error names the place, and what was kept is gone on with.

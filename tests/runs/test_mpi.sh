@@ -7,7 +7,7 @@ source=$1 posenc=$2
 . "$source/tests/runs/setup.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # in a container
 
-options="compare -e nope,rope,alibi --tasks posid --seeds 2 --steps 30 --checkpoint 0"
+options="compare -e nope,rope,alibi --tasks posid --seeds 2 --steps 30 --checkpoint 0 --rates 2e-3 --stability none"
 
 # ranks N OPTION...
 ranks() {
@@ -24,6 +24,13 @@ for n in 2 4; do
     [ "$(sed -n 's/^compare: \([0-9]*\) of 12:.*/\1/p' err)" = "$(seq 12)" ] || fail "$n processes miscount the runs"
     [ ! -e out$n.partial ] || fail "out$n.partial is left"
 done
+# Learning rates: every process has those that process 0 chooses.
+"$posenc" $options --rates 1e-4,4e-3 --stability full -o alone-rates text >/dev/null 2>err || fail "it does not try rates"
+for n in 2 4; do
+    ranks $n --rates 1e-4,4e-3 --stability full -o rates$n text >/dev/null 2>err || fail "$n processes do not try rates"
+    same alone-rates rates$n
+done
+
 ranks 2 -o piped - <text >printed 2>err || fail "it does not share standard input"
 "$source/tests/runs/same_numbers.py" piped piped || fail "nothing was written"
 grep -q '"name": "standard input"' piped/results.json || fail "standard input is not named"

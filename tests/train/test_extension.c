@@ -181,9 +181,8 @@ static void extended_models_have_the_same_numbers_on_two_workers(void **state)
 /* The same units, each of which has the run stopped behind it. */
 static pe_run_followup real;
 
-static posenc_status one_unit(const void *self, const pe_run_config *config, const pe_model *trained,
-                              int64_t unit, pe_run_progress *progress, float *numbers, int *cancelled,
-                              posenc_error *err)
+static posenc_status one_unit(const void *self, const pe_run_config *config, pe_model *trained, int64_t unit,
+                              pe_run_progress *progress, float *numbers, int *cancelled, posenc_error *err)
 {
     const posenc_status status = real.unit(self, config, trained, unit, progress, numbers, cancelled, err);
     atomic_store(&progress->cancel, 1);

@@ -461,6 +461,109 @@ static void a_result_grows_by_seeds_and_encodings(void **state)
     remove_all();
 }
 
+/* ---------------------------------------------------------------- learning rates ------------ */
+
+/* Four trials, then two runs at the rates that they decide, then two of a quarter of the steps. */
+static pe_compare_config rates_of(const char *directory, int resume)
+{
+    pe_compare_config config = config_of(directory, resume);
+    config.preset.encodings  = "nope,rope";
+    config.preset.rates      = "1e-4,4e-3";
+    config.preset.rate_share = 0.5;
+    config.preset.stability  = "brief";
+    return config;
+}
+
+/* Does the file hold a finished trial? */
+static int is_trial(const char *path)
+{
+    posenc_arrays set = {0};
+    int           is_finished;
+    if (posenc_arrays_read(&set, path, NULL))
+        return 0;
+    char     *identity = pe_run_file_identity(&set, "", &is_finished);
+    const int found    = is_finished && strstr(identity, "trial") != NULL;
+    free(identity);
+    posenc_arrays_free(&set);
+    return found;
+}
+
+static void damage_a_trial(void)
+{
+    char path[300] = "";
+    DIR *dir       = opendir("out.partial");
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "out.partial/%.200s", entry->d_name);
+        if (strstr(path, ".npz") && is_trial(path))
+            break;
+    }
+    if (dir)
+        closedir(dir);
+    assert_true(is_trial(path));
+    assert_int_equal(truncate(path, size_of(path) / 2), 0);
+}
+
+static void assert_numbers(const char *all)
+{
+    char *found = numbers_of("out");
+    assert_string_equal(found, all);
+    free(found);
+    remove_all();
+}
+
+static void a_choice_of_rates_is_gone_on_with(void **state)
+{
+    pe_compare_config config        = rates_of("out", 0);
+    int               interruptions = 0;
+    char              words[SENTENCE], *all;
+    (void)state;
+    assert_int_equal(compare(&config, 99, words), POSENC_OK);
+    all = numbers_of("out");
+    remove_all();
+    config         = rates_of("out", 1);
+    config.workers = 1;
+    while (compare(&config, 1, words) == 130) /* within the trials, between, and after them */
+        assert_true(++interruptions < 9);
+    assert_true(interruptions >= 3);
+    assert_non_null(strstr(words, "of 8 runs are finished already"));
+    assert_numbers(all);
+    free(all);
+}
+
+/* What was trained at the rates that it decided waits until it has ended again. */
+static void a_damaged_trial_is_trained_again(void **state)
+{
+    pe_compare_config config = rates_of("out", 0);
+    char              words[SENTENCE], *all;
+    (void)state;
+    assert_int_equal(compare(&config, 99, words), POSENC_OK);
+    all = numbers_of("out");
+    remove_all();
+    config.workers = 1;
+    assert_int_equal(compare(&config, 6, words), 130);
+    damage_a_trial();
+    config = rates_of("out", 1);
+    expect(&config, POSENC_OK, "is damaged and is ignored");
+    assert_numbers(all);
+    free(all);
+}
+
+static void another_choice_of_rates_is_refused(void **state)
+{
+    pe_compare_config config = rates_of("out", 0);
+    char              words[SENTENCE];
+    (void)state;
+    config.workers = 1;
+    assert_int_equal(compare(&config, 2, words), 130);
+    config              = rates_of("out", 1);
+    config.preset.rates = "2e-4,8e-3";
+    expect(&config, POSENC_ERROR_ARGUMENT, "learning_rate is 0.0");
+    config              = rates_of("out", 1);
+    config.preset.steps = STEPS + 2;
+    expect(&config, POSENC_ERROR_ARGUMENT, "steps is 50 there and 51 here");
+    remove_all();
+}
+
 /* ---------------------------------------------------------------- tasks --------------------- */
 
 /* Two SPECs are one and the same where the longest sequence of training is that of copy. */
@@ -526,6 +629,9 @@ int main(void)
         cmocka_unit_test(a_finished_run_cut_short_is_left_aside_with_a_sentence),
         cmocka_unit_test(a_run_that_was_changed_is_left_aside_with_a_sentence),
         cmocka_unit_test(a_result_grows_by_seeds_and_encodings),
+        cmocka_unit_test(a_choice_of_rates_is_gone_on_with),
+        cmocka_unit_test(a_damaged_trial_is_trained_again),
+        cmocka_unit_test(another_choice_of_rates_is_refused),
         cmocka_unit_test(runs_on_tasks_are_taken_over_too),
     };
     return cmocka_run_group_tests(tests, begin, end);

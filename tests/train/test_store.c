@@ -76,7 +76,7 @@ static void a_finished_run_stays_and_the_directory_goes_when_it_is_told_to(void 
     pe_compare *c = created(0);
     int         interrupted;
     assert_int_equal(pe_compare_train(c, NULL, &interrupted, NULL), POSENC_OK);
-    char *path = pe_store_file(c->store, 0);
+    char *path = pe_store_file(c, 0);
     assert_true(exists(path));
     pe_compare_free(c);
     c = opened(1);
@@ -105,7 +105,7 @@ static void a_full_disk_takes_no_part_of_a_run(void **state)
     pe_compare *c = created(0);
     int         interrupted;
     assert_int_equal(pe_compare_train(c, NULL, &interrupted, NULL), POSENC_OK);
-    char *path = pe_store_file(c->store, 0);
+    char *path = pe_store_file(c, 0);
     assert_int_equal(truncate(path, 10), 0);
     limit_files(100);
     const posenc_status status = pe_store_save(c, 0, &err);

@@ -22,7 +22,7 @@ static const char *reason_against(const pe_compare *c)
         return "the models see both sides, and lengths are read one by one";
     if (p->L < LEAST_L)
         return "L must be at least 16";
-    if (pe_text_windows(&c->text, 2 * p->L) < 1 || c->text.train_size <= PE_FURTHEST * p->L)
+    if (pe_text_windows(&c->text, 2 * p->L) < 1 || c->text.train_size - c->text.spared <= PE_FURTHEST * p->L)
         return "the text is too short for windows of 16 L";
     return NULL;
 }
@@ -47,8 +47,14 @@ static void plan_family(pe_extension *x, int family, const pe_compare *c, pe_pre
     p->batch                  = preset->batch;
     p->steps                  = c->config.tune_steps ? c->config.tune_steps : preset->tune_steps;
     p->warmup                 = p->steps / TUNE_WARMUP_PART;
-    p->learning_rate          = TUNE_RATE * preset->learning_rate;
-    x->followups[family]      = pe_extension_followup(p);
+    pe_extension_set_rate(x, family, preset->learning_rate);
+}
+
+void pe_extension_set_rate(pe_extension *x, int family, double rate)
+{
+    x->outcomes[family].config.learning_rate = rate;
+    x->plans[family].learning_rate           = TUNE_RATE * rate;
+    x->followups[family]                     = pe_extension_followup(&x->plans[family]);
 }
 
 /* The family's encoding with the settings of its room for a small model, as the comparison's own. */

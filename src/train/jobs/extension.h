@@ -83,7 +83,9 @@ int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor_i
 /* Whatever the comparison's configuration asks for, its text and sizes known. ARGUMENT where that was asked
    for by name and has no meaning. */
 posenc_status pe_extension_create(pe_extension **x, const pe_compare *c, posenc_error *err);
-void          pe_extension_free(pe_extension *x);       /* NULL is fine */
-int64_t       pe_extension_runs(const pe_extension *x); /* NULL: 0 */
+void          pe_extension_free(pe_extension *x); /* NULL is fine */
+/* The peak rate of a family's training; that of its tunings follows. */
+void    pe_extension_set_rate(pe_extension *x, int family, double rate);
+int64_t pe_extension_runs(const pe_extension *x); /* NULL: 0 */
 
 #endif

@@ -227,7 +227,7 @@ static posenc_status tune_model(unit *u, int *finite, posenc_error *err)
     return status;
 }
 
-static posenc_status run_unit(const void *self, const pe_run_config *config, const pe_model *trained,
+static posenc_status run_unit(const void *self, const pe_run_config *config, pe_model *trained,
                               int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
                               posenc_error *err)
 {

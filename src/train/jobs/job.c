@@ -3,38 +3,112 @@
 #include "train/jobs/job.h"
 
 #include "train/jobs/extension.h"
+#include "train/jobs/level.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t text_jobs(const pe_compare *c)
+/* Where each kind of run begins, and what it is: in this order. */
+enum { TRIALS, TEXT, EXTENDED, TASKS, LEVELS, KINDS };
+
+static void lay_out(int64_t begin[KINDS + 1], const pe_compare *c)
 {
-    return c->count * c->config.preset.seeds;
+    const int64_t counts[KINDS] = {pe_trial_runs(c->trials), c->count * c->config.preset.seeds,
+                                   pe_extension_runs(c->extension), pe_suite_runs(c->suite),
+                                   pe_level_runs(c->levels)};
+    begin[0]                    = 0;
+    for (int kind = 0; kind < KINDS; kind++)
+        begin[kind + 1] = begin[kind] + counts[kind];
 }
 
 int64_t pe_job_count(const pe_compare *c)
 {
-    return text_jobs(c) + pe_extension_runs(c->extension) + pe_suite_runs(c->suite);
+    int64_t begin[KINDS + 1];
+    lay_out(begin, c);
+    return begin[KINDS];
+}
+
+/* The encoding that an extended family is, if it is compared; or -1. */
+static int encoding_of(const pe_compare *c, const char *family)
+{
+    int i = c->count;
+    while (--i >= 0 && strcmp(c->outcomes[i].label, family) != 0)
+        continue;
+    return i;
+}
+
+/* What number `at` of a kind trains; *encoding: whose rate it has, or -1. */
+static void find_run(pe_job *j, int *encoding, const pe_compare *c, int kind, int64_t at)
+{
+    const int64_t seeds = c->config.preset.seeds;
+    *encoding           = -1;
+    if (kind == TRIALS)
+        j->outcome = &c->trials->outcomes[at];
+    if (kind == TASKS)
+        j->cell = pe_suite_cell_of_run(c->suite, at, &j->seed);
+    if (kind == TEXT || kind == EXTENDED)
+        j->seed = at % seeds;
+    if (kind == TEXT) {
+        *encoding  = (int)(at / seeds);
+        j->outcome = &c->outcomes[*encoding];
+    } else if (kind == EXTENDED) {
+        j->outcome = &c->extension->outcomes[at / seeds];
+        *encoding  = encoding_of(c, c->extension->plans[at / seeds].family);
+    } else if (kind == LEVELS) {
+        pe_level_run *run = pe_level_run_at(c->levels, at);
+        j->outcome        = &run->outcome;
+        *encoding         = run->encoding;
+    }
 }
 
 pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
-    const int64_t seeds = c->config.preset.seeds, own = text_jobs(c),
-                  on_text = own + pe_extension_runs(c->extension);
-    pe_job j              = {.seed = job % seeds};
-    if (job < on_text)
-        j.outcome = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
-    else
-        j.cell = pe_suite_cell_of_run(c->suite, job - on_text, &j.seed);
-    pe_run_slot *run = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
-    j.label          = j.cell ? j.cell->label : j.outcome->label;
-    j.config         = j.cell ? j.cell->config : j.outcome->config;
-    j.result         = &run->result;
-    j.progress       = &run->progress;
-    j.ended          = &run->ended;
-    j.config.seed    = (uint64_t)j.seed + 1;
+    int64_t begin[KINDS + 1];
+    pe_job  j    = {0};
+    int     kind = 0, encoding;
+    lay_out(begin, c);
+    while (job >= begin[kind + 1])
+        kind++;
+    find_run(&j, &encoding, c, kind, job - begin[kind]);
+    const int    rate = encoding >= 0 ? c->trials->chosen[encoding] : 0;
+    pe_run_slot *run  = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
+    j.rate            = rate > 0 ? rate : 0;
+    j.waits           = rate < 0;
+    j.label           = j.cell ? j.cell->label : j.outcome->label;
+    j.config          = j.cell ? j.cell->config : j.outcome->config;
+    j.result          = &run->result;
+    j.progress        = &run->progress;
+    j.ended           = &run->ended;
+    j.config.seed     = (uint64_t)j.seed + 1;
     return j;
+}
+
+/* ---------------------------------------------------------------- rates --------------------- */
+
+void pe_job_set_rates(pe_compare *c, int tried)
+{
+    for (int i = 0; i < c->count; i++) {
+        const int number                    = c->trials->chosen[i];
+        c->outcomes[i].config.learning_rate = c->trials->rates[number < 0 ? tried : number];
+    }
+    for (int64_t k = 0; k < pe_level_runs(c->levels); k++) {
+        pe_level_run *run                 = pe_level_run_at(c->levels, k);
+        run->outcome.config.learning_rate = c->outcomes[run->encoding].config.learning_rate;
+    }
+    for (int f = 0; f < c->extension->count; f++) {
+        const int i = encoding_of(c, c->extension->plans[f].family);
+        if (i >= 0)
+            pe_extension_set_rate(c->extension, f, c->outcomes[i].config.learning_rate);
+    }
+}
+
+void pe_job_choose_rates(pe_compare *c)
+{
+    if (!pe_trial_all_ended(c->trials))
+        return;
+    pe_trial_choose(c->trials);
+    pe_job_set_rates(c, 0);
 }
 
 /* ---------------------------------------------------------------- saved and sent ------------ */

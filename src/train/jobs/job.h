@@ -2,8 +2,9 @@
 /*
  * job.h: the runs of a comparison by number: what workers take, files hold and processes send each other
  *
- * Runs on the text come first, then those of models that are extended, then those on tasks, whose order
- * outcome.h tells.
+ * Trials of learning rates come first, since the runs after them need the rates that they decide. Then runs
+ * on the text, then those of models that are extended, then those on tasks, whose order outcome.h tells, then
+ * those with less training (level.h).
  */
 #ifndef PE_TRAIN_JOB_H
 #define PE_TRAIN_JOB_H
@@ -13,6 +14,8 @@
 /* A run, whatever it trains on. */
 typedef struct pe_job {
     pe_outcome      *outcome; /* NULL: a run on a task */
+    int              rate;    /* number of its learning rate (trial.h), 0 where there is no choice */
+    int              waits;   /* 1: the rate is not chosen yet; its number is then 0 */
     pe_cell         *cell;    /* NULL: a run on the text */
     const char      *label;
     int64_t          seed;   /* from 0 */
@@ -24,6 +27,11 @@ typedef struct pe_job {
 
 int64_t pe_job_count(const pe_compare *c);
 pe_job  pe_job_at(const pe_compare *c, int64_t job);
+
+/* All runs that wait for a rate get that of each encoding's best trial, once the trials have ended. */
+void pe_job_choose_rates(pe_compare *c);
+/* Sets the rates that are chosen; `tried`: where none is, that number. */
+void pe_job_set_rates(pe_compare *c, int tried);
 
 /* A finished run as arrays; free its identity. MEMORY. */
 posenc_status pe_job_list(pe_run_file *file, const pe_job *job, posenc_error *err);

@@ -124,6 +124,17 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     return pe_run_try(&o->config, err);
 }
 
+posenc_status pe_outcome_resize(pe_outcome *o, const pe_compare *c, const pe_preset *sizes, posenc_error *err)
+{
+    pe_compare other           = *c;
+    other.config.preset        = *sizes;
+    other.config.preset.seeds  = 1;
+    other.count                = 0; /* nothing that it could be the same as */
+    const posenc_status status = outcome_create(&other, o, err);
+    o->config.text             = &c->text;
+    return status;
+}
+
 /* Moves the outcome that was begun last to those that do not apply. */
 static posenc_status add_absent(pe_compare *c, const posenc_error *why, posenc_error *err)
 {

@@ -12,11 +12,15 @@
 #define PE_TRAIN_OUTCOME_H
 
 #include "train/jobs/preset.h"
+#include "train/run/order.h"
 #include "train/run/run.h"
 #include "train/run/spread.h"
 #include "train/run/trained.h"
 
 enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+
+/* Where the order of the encodings is judged (order.h): in the bucket at L, and in the last. */
+enum { PE_ORDER_AT_L, PE_ORDER_FURTHEST, PE_ORDERS };
 
 typedef struct pe_outcome {
     char             label[PE_LONGEST_SPEC]; /* as it was asked for */
@@ -124,11 +128,20 @@ struct pe_compare {
     struct pe_store *store; /* DIR.partial; NULL without a directory */
     char            *notes; /* lines about what was taken over from there; NULL: none */
     char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+
+    struct pe_trials *trials;    /* of learning rates; NULL until they are known */
+    struct pe_levels *levels;    /* less training, or a narrower model; NULL until they are known */
+    pe_order *orders[PE_ORDERS]; /* what of the order is settled; NULL: there is nothing to judge by */
+    char      rates_note[PE_LONGEST_ANSWER], orders_note[PE_LONGEST_ANSWER]; /* "": none */
 };
 
 /* Sizes of one window of 8 L, and the configuration of a run except its seed. */
 posenc_dims   pe_outcome_dims(const pe_preset *p);
 pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry);
+
+/* One run of an encoding under other sizes; a label that was compared. Refuses what those models cannot. */
+posenc_status pe_outcome_resize(pe_outcome *o, const pe_compare *c, const pe_preset *sizes,
+                                posenc_error *err);
 
 /* "predicts the next byte ..." and its short name, for whatever is written. */
 const char *pe_outcome_objective(int bidirectional);

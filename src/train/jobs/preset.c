@@ -5,20 +5,23 @@
  * Numbers are those of docs/experiments.md; step counts are fixed and never adapted to the clock, so that the
  * same command gives the same table on any machine. `default` has the encodings of `quick` and three more;
  * `full` all encodings that a causal model can use, and combinations; `huge` a larger model. Tasks are {name,
- * steps, seeds} (task.h); extension: extension.h. `huge` is meant for several machines.
+ * steps, seeds} (task.h); extension: extension.h; rates: trial.h; stability: level.h. `huge` is meant for
+ * several machines.
  */
 #include "train/jobs/preset.h"
 
 #include "base/status.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // clang-format off
 #define SMALL_MODEL \
     .L = 64, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, .learning_rate = 0.024, \
     .weight_decay = 0.1, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
-    SMALL_TASKS(512, PE_TASK_4)
+    .stability = "brief", SMALL_TASKS(512, PE_TASK_4)
+#define SMALL_RATES "0.012,0.024,0.048"
 #define SMALL_TASKS(n, most) .task_layers = 2, .task_batch = 64, .sequences = n, .longest = most
 #define CAUSAL \
     "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,cope,kerple_power,sandwich," \
@@ -37,19 +40,20 @@ const pe_preset pe_presets[PE_PRESETS] = {
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw",
      .steps = 500, .seeds = 1,
      .tasks = {{"posid", 400, 1}, {"order", 600, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
-     .extension = "brief", SMALL_MODEL},
+     .extension = "brief", .rates = SMALL_RATES, SMALL_MODEL},
     {.name = "full",
      .summary = "all encodings and combinations, three seeds, 2000 steps: an hour and a half on two cores",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2000, .seeds = 3,
      .tasks = {{"posid", 1500, 3}, {"order", 1500, 3}, {"shift", 1500, 3}, {"needle", 1500, 3},
                {"copy", 1500, 3}, {"reverse", 1500, 3}, {"sort", 1500, 3}, {"count", 1500, 3},
                {"parity", 1500, 3}, {"grid", 1500, 3}},
-     .extension = "full", SMALL_MODEL},
+     .extension = "full", .rates = SMALL_RATES, SMALL_MODEL},
     {.name = "huge", .summary = "the same with a larger model at L = 256, 4000 steps and three more tasks: "
                 "a night on many machines",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 4000, .seeds = 3, .L = 256,
      .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20, .learning_rate = 0.024,
      .weight_decay = 0.1, .clip = 1, .windows = 96, .extension = "full", .tune_steps = 100, .claims = 1,
+     .stability = "brief",
      .tasks = {{"posid", 4000, 3}, {"order", 4000, 3}, {"shift", 4000, 3}, {"needle", 4000, 3},
                {"copy", 4000, 3}, {"reverse", 4000, 3}, {"sort", 4000, 3}, {"count", 4000, 3},
                {"parity", 4000, 3}, {"grid", 4000, 3}, {"addition", 4000, 3}, {"summation", 4000, 3},
@@ -162,4 +166,47 @@ posenc_status pe_preset_choose_tasks(const pe_task **tasks, int *count, const pe
     for (int i = 0; i < PE_MOST_TASKS && c->preset.tasks[i].name && !status; i++)
         status = add_task(tasks, count, c->preset.tasks[i].name, err);
     return status;
+}
+
+/* ---------------------------------------------------------------- rates, stability ---------- */
+
+#define HIGHEST_RATE 1000
+
+static int ascending_rates(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+posenc_status pe_preset_read_rates(double *rates, int *count, const char *list, posenc_error *err)
+{
+    for (*count = 0;; list++) {
+        char        *end;
+        const double rate = strtod(list, &end);
+        if (end == list || (*end && *end != ',') || !(rate > 0 && rate <= HIGHEST_RATE))
+            return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                           "rates: \"%.20s\" is not a learning rate; each must be a number above 0, up to %d",
+                           list, HIGHEST_RATE);
+        if (*count == PE_MOST_RATES)
+            return pe_fail(err, POSENC_ERROR_ARGUMENT, "rates: there are more than %d; give fewer",
+                           PE_MOST_RATES);
+        for (int i = 0; i < *count; i++)
+            if (rates[i] == rate)
+                return pe_fail(err, POSENC_ERROR_ARGUMENT, "rates: %g is named twice; give it once", rate);
+        rates[(*count)++] = rate;
+        list              = end;
+        if (!*end)
+            break;
+    }
+    qsort(rates, (size_t)*count, sizeof *rates, ascending_rates);
+    return POSENC_OK;
+}
+
+posenc_status pe_preset_read_stability(pe_preset_extent *extent, const char *word, posenc_error *err)
+{
+    const int i = word_of(extents, EXTENTS, word);
+    *extent     = i < 0 ? PE_EXTENT_NONE : (pe_preset_extent)i;
+    return i >= 0 ? POSENC_OK
+                  : pe_fail(err, POSENC_ERROR_ARGUMENT,
+                            "stability: \"%.40s\" is not known; it must be none, brief or full", word);
 }

@@ -38,7 +38,14 @@ typedef struct pe_preset {
     const char    *extension;  /* how much is extended: "none", "brief", "full"; NULL: "none" */
     int64_t        tune_steps; /* of a tuning there */
     int            claims;     /* 1: what introductions say is measured too */
+    /* Learning rates that are tried on the text for each encoding, "1e-3,2e-3": trial.h. NULL: learning_rate
+       only. A trial makes that share of the steps; 0: a quarter. */
+    const char *rates;
+    double      rate_share;
+    const char *stability; /* what is trained less, to see what is settled: level.h; NULL: "none" */
 } pe_preset;
+
+enum { PE_MOST_RATES = 8 };
 
 enum { PE_PRESETS = 4 };
 extern const pe_preset pe_presets[PE_PRESETS];
@@ -78,5 +85,8 @@ posenc_status pe_preset_read_tasks(const pe_task **tasks, int *count, const char
 /* The tasks of a comparison: those of its list, or the preset's. */
 posenc_status pe_preset_choose_tasks(const pe_task **tasks, int *count, const pe_compare_config *config,
                                      posenc_error *err);
+/* rates [PE_MOST_RATES] of a list, the lowest first. */
+posenc_status pe_preset_read_rates(double *rates, int *count, const char *list, posenc_error *err);
+posenc_status pe_preset_read_stability(pe_preset_extent *extent, const char *word, posenc_error *err);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/status.h"
 #include "train/jobs/job.h"
 #include "train/jobs/ranks.h"
+#include "train/jobs/trial.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +42,8 @@ struct pe_store {
     char *path;                 /* DIR.partial */
     char *older;                /* DIR/runs.npz */
     int   lock;                 /* a descriptor, or NONE */
-    char (*names)[PE_RUN_NAME]; /* [runs] */
+    char (*names)[PE_RUN_NAME]; /* [rates, runs] for each learning rate that a run may have */
+    int64_t runs;
 };
 
 static posenc_status no_memory(posenc_error *err)
@@ -57,28 +59,40 @@ static posenc_status refuse_file(const pe_store *s, const char *what, posenc_err
         s->path, what, strerror(errno));
 }
 
-static posenc_status name_runs(pe_compare *c, posenc_error *err)
+/* The names of all runs, where each that waits for its rate has that number; 0 without memory. */
+static int name_at_rate(pe_compare *c, int rate)
 {
-    const int64_t count  = pe_job_count(c);
-    pe_store     *s      = calloc(1, sizeof *s);
-    char         *result = pe_directory_trimmed(c->config.directory);
-    c->store             = s;
-    if (s && result) {
-        s->lock  = NONE;
-        s->path  = pe_directory_join(result, ".partial", "");
-        s->older = pe_directory_join(result, "/", PE_RUNS_NAME);
-        s->names = malloc((size_t)count * sizeof *s->names);
-    }
-    free(result);
-    int enough = s && s->path && s->older && s->names;
-    for (int64_t job = 0; job < count && enough; job++) {
+    pe_store *s      = c->store;
+    int       enough = 1;
+    pe_job_set_rates(c, rate);
+    for (int64_t job = 0; job < s->runs && enough; job++) {
         const pe_job j        = pe_job_at(c, job);
         char        *identity = pe_run_identity(&j.config);
         enough                = identity != NULL;
         if (enough)
-            pe_run_name(s->names[job], identity);
+            pe_run_name(s->names[rate * s->runs + job], identity);
         free(identity);
     }
+    return enough;
+}
+
+static posenc_status name_runs(pe_compare *c, posenc_error *err)
+{
+    const int rates  = c->trials->rate_count;
+    pe_store *s      = calloc(1, sizeof *s);
+    char     *result = pe_directory_trimmed(c->config.directory);
+    c->store         = s;
+    if (s && result) {
+        s->lock  = NONE;
+        s->path  = pe_directory_join(result, ".partial", "");
+        s->older = pe_directory_join(result, "/", PE_RUNS_NAME);
+        s->runs  = pe_job_count(c);
+        s->names = malloc((size_t)(rates * s->runs) * sizeof *s->names);
+    }
+    free(result);
+    int enough = s && s->path && s->older && s->names;
+    for (int rate = rates - 1; rate >= 0 && enough; rate--) /* ends with the first */
+        enough = name_at_rate(c, rate);
     return enough ? POSENC_OK : no_memory(err);
 }
 
@@ -94,11 +108,16 @@ void pe_store_free(pe_store *store)
     free(store);
 }
 
-char *pe_store_file(const pe_store *store, int64_t job)
+static const char *name_of(const pe_store *s, int64_t job, int rate)
+{
+    return s->names[rate * s->runs + job];
+}
+
+char *pe_store_file(const pe_compare *c, int64_t job)
 {
     char name[DIGITS + sizeof ".npz"];
-    snprintf(name, sizeof name, "%s.npz", store->names[job]);
-    return pe_directory_join(store->path, "/", name);
+    snprintf(name, sizeof name, "%s.npz", name_of(c->store, job, pe_job_at(c, job).rate));
+    return pe_directory_join(c->store->path, "/", name);
 }
 
 /* ---------------------------------------------------------------- entries ------------------- */
@@ -126,9 +145,10 @@ static void remove_those(const pe_store *s, int kinds)
 /* What is looked at, and what was found in it. */
 typedef struct search {
     pe_compare *c;
+    int         is_early; /* for trials, of runs whose rate is not known yet: nothing is refused or noted */
     int         is_older; /* a result, of which nothing is refused */
     const char *file;     /* its name, for sentences */
-    int         finished, begun;
+    int         finished, begun, older; /* older: how many of the finished are from a result */
 } search;
 
 /* ---------------------------------------------------------------- words --------------------- */
@@ -147,27 +167,33 @@ __attribute__((format(printf, 2, 3))) static void note(pe_compare *c, const char
     }
 }
 
-/* The identity of a run of ours on the same: the text, or that task. NULL if there is none. */
-static char *related_identity(const pe_compare *c, const char *identity)
+/* How the run of that identity differs from the most similar one of ours on the same, the text or that
+   task. */
+static void describe_difference(char *text, size_t n, const pe_compare *c, const char *identity)
 {
+    int least = -1;
     for (int64_t job = 0; job < pe_job_count(c); job++) {
         const pe_job j = pe_job_at(c, job);
-        char         task[64];
+        char         task[64], difference[LONGEST_DIFFERENCE];
         snprintf(task, sizeof task, "\"task\":\"%.40s\"", j.cell ? j.cell->task->name : "");
-        if (j.cell ? strstr(identity, task) != NULL : !strstr(identity, "\"task\":"))
-            return pe_run_identity(&j.config);
+        if (j.cell ? !strstr(identity, task) : strstr(identity, "\"task\":") != NULL)
+            continue;
+        char     *mine = pe_run_identity(&j.config);
+        const int count =
+            mine ? pe_run_identity_difference(difference, sizeof difference, identity, mine) : -1;
+        if (count >= 0 && (least < 0 || count < least)) {
+            least = count;
+            snprintf(text, n, "%s", difference);
+        }
+        free(mine);
     }
-    return NULL;
 }
 
 /* A file was saved by a comparison that is not this one. */
 static posenc_status refuse_foreign_run(const search *s, const char *identity, posenc_error *err)
 {
-    char  difference[LONGEST_DIFFERENCE] = "";
-    char *mine                           = related_identity(s->c, identity);
-    if (mine)
-        pe_run_identity_difference(difference, sizeof difference, identity, mine);
-    free(mine);
+    char difference[LONGEST_DIFFERENCE] = "";
+    describe_difference(difference, sizeof difference, s->c, identity);
     return pe_fail(
         err, POSENC_ERROR_ARGUMENT,
         "%.120s: %.120s is a run of another comparison (%s); give the same command, another -o, or remove it",
@@ -176,13 +202,22 @@ static posenc_status refuse_foreign_run(const search *s, const char *identity, p
 
 /* ---------------------------------------------------------------- looking ------------------- */
 
+/* Is it that of a run with another rate than it has, or than it has so far? */
+static int may_be_ours(const pe_compare *c, int64_t job, const char *name)
+{
+    for (int rate = 0; rate < c->trials->rate_count; rate++)
+        if (!strcmp(name_of(c->store, job, rate), name))
+            return 1;
+    return 0;
+}
+
 static int has_identity(const pe_compare *c, int64_t job, const char *name, const char *identity)
 {
-    if (strcmp(c->store->names[job], name) != 0)
+    const pe_job j = pe_job_at(c, job);
+    if (j.waits || strcmp(name_of(c->store, job, j.rate), name) != 0)
         return 0;
-    const pe_job j    = pe_job_at(c, job);
-    char        *mine = pe_run_identity(&j.config);
-    const int    same = mine && !strcmp(mine, identity);
+    char     *mine = pe_run_identity(&j.config);
+    const int same = mine && !strcmp(mine, identity);
     free(mine);
     return same;
 }
@@ -196,6 +231,8 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
     int          is_finished, is_ours = 0;
     char        *identity = pe_run_file_identity(set, prefix, &is_finished);
     posenc_error why;
+    if (!identity && s->is_early)
+        return POSENC_OK;
     if (!identity) {
         note(s->c, "%.120s: %s is damaged and is ignored; its run is trained from the beginning",
              s->c->store->path, s->file);
@@ -204,19 +241,19 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
     pe_run_name(name, identity);
     for (int64_t job = 0; job < pe_job_count(s->c); job++) {
         const pe_job j = pe_job_at(s->c, job);
-        if (!has_identity(s->c, job, name, identity))
-            continue;
-        is_ours = 1;
-        if (atomic_load(j.ended))
+        is_ours |= may_be_ours(s->c, job, name);
+        if (atomic_load(j.ended) || !has_identity(s->c, job, name, identity))
             continue;
         if (!is_finished)
-            s->begun++;
-        else if (!pe_job_take(&j, set, prefix, path, &why))
+            s->begun += !s->is_early;
+        else if (!pe_job_take(&j, set, prefix, path, &why)) {
             s->finished++;
-        else
+            s->older += s->is_older;
+        } else if (!s->is_early)
             note(s->c, "%.200s; its run is trained again", why.message);
     }
-    const posenc_status status = is_ours || s->is_older ? POSENC_OK : refuse_foreign_run(s, identity, err);
+    const posenc_status status =
+        is_ours || s->is_older || s->is_early ? POSENC_OK : refuse_foreign_run(s, identity, err);
     free(identity);
     return status;
 }
@@ -266,6 +303,8 @@ static posenc_status take_older(search *s, posenc_error *err)
     const char   *path   = s->c->store->older;
     posenc_status status = access(path, F_OK) ? POSENC_OK : posenc_arrays_read(&set, path, err);
     s->is_older          = 1;
+    if (status == POSENC_ERROR_FORMAT && s->is_early)
+        status = POSENC_OK;
     if (status == POSENC_ERROR_FORMAT) {
         note(s->c, "%.150s is damaged and is ignored; its runs are trained again", path);
         status = POSENC_OK;
@@ -279,7 +318,35 @@ static posenc_status take_older(search *s, posenc_error *err)
         status = take_run(s, &set, prefix, path, err);
     }
     posenc_arrays_free(&set);
+    s->is_older = 0;
     return status;
+}
+
+/* Everything that is finished, from an older result only where DIR.partial has nothing. */
+static posenc_status take_all(search *s, int is_early, posenc_error *err)
+{
+    s->is_early          = is_early;
+    posenc_status status = for_files(s, TAKE, err);
+    if (!status && s->finished == s->older)
+        status = take_older(s, err);
+    return status;
+}
+
+posenc_status pe_store_take(pe_compare *c, posenc_error *err)
+{
+    search s = {.c = c};
+    return c->config.resume && c->store ? take_all(&s, 1, err) : POSENC_OK;
+}
+
+/* The trials first, as their outcome decides what the others are. */
+static posenc_status take_with_rates(search *s, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    if (s->c->trials->rate_count > 1) {
+        status = take_all(s, 1, err);
+        pe_job_choose_rates(s->c);
+    }
+    return status ? status : take_all(s, 0, err);
 }
 
 posenc_status pe_store_look(pe_compare *c, posenc_error *err)
@@ -288,7 +355,10 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
     posenc_status status = name_runs(c, err);
     if (status || pe_ranks_here())
         return status;
-    status = for_files(&s, c->config.resume ? TAKE : COUNT, err);
+    if (c->config.resume)
+        status = take_with_rates(&s, err);
+    else
+        status = for_files(&s, COUNT, err);
     if (!status && !c->config.resume && s.finished + s.begun > 0)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%.120s: it holds %d finished and %d unfinished runs of a comparison that did not "
@@ -296,8 +366,6 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
                        c->store->path, s.finished, s.begun);
     if (status || !c->config.resume)
         return status;
-    if (s.finished == 0)
-        status = take_older(&s, err);
     if (!status)
         note(c, "%d of %lld runs are finished already, %d more have begun", s.finished,
              (long long)pe_job_count(c), s.begun);
@@ -341,7 +409,7 @@ posenc_status pe_store_save(const pe_compare *c, int64_t job, posenc_error *err)
 {
     pe_run_file   k;
     const pe_job  j      = pe_job_at(c, job);
-    char         *path   = pe_store_file(c->store, job);
+    char         *path   = pe_store_file(c, job);
     posenc_status status = pe_job_list(&k, &j, err);
     if (!status)
         status = path ? pe_run_file_write(path, &k, err) : no_memory(err);
@@ -373,7 +441,7 @@ posenc_status pe_store_write(const char *path, const pe_compare *c, posenc_error
     for (int64_t job = 0; job < pe_job_count(c) && !status; job++) {
         const pe_job j = pe_job_at(c, job);
         if (atomic_load(j.ended) == 1 + POSENC_OK)
-            status = add_run(&set, &j, c->store->names[job], err);
+            status = add_run(&set, &j, name_of(c->store, job, j.rate), err);
     }
     if (!status)
         status = posenc_arrays_write(&set, path, err);

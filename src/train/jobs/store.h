@@ -29,8 +29,10 @@ void          pe_store_free(pe_store *store); /* closes, and unlocks; NULL is fi
    damaged. ARGUMENT if another process works there. (Of several processes only the first locks and cleans.)
  */
 posenc_status pe_store_open(pe_compare *c, posenc_error *err);
-/* The file of a run; malloc'd. */
-char *pe_store_file(const pe_store *store, int64_t job);
+/* With `resume`, once the learning rates are chosen: takes over finished runs that have them. */
+posenc_status pe_store_take(pe_compare *c, posenc_error *err);
+/* The file of a run whose learning rate is known; malloc'd. */
+char *pe_store_file(const pe_compare *c, int64_t job);
 /* Saves a finished run in the place of its checkpoint: on the disk when this returns OK, and the checkpoint
  * otherwise. */
 posenc_status pe_store_save(const pe_compare *c, int64_t job, posenc_error *err);

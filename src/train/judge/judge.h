@@ -8,6 +8,7 @@
 #define PE_TRAIN_JUDGE_H
 
 #include "train/jobs/extension.h"
+#include "train/jobs/level.h"
 #include "train/jobs/outcome.h"
 
 /* ---------------------------------------------------------------- losses on the text: losses.c */
@@ -110,5 +111,15 @@ const char *pe_claims_holds_name(pe_holds holds);
    default settings; where claims are asked for also the properties that they speak of, into c->properties: a
    second or two. */
 posenc_status pe_claims_measure(pe_compare *c, posenc_error *err);
+
+/* ---------------------------------------------------------------- what is settled: stability.c */
+
+/* c->orders, from the levels (level.h) whose runs have ended. */
+posenc_status pe_stability_measure(pe_compare *c, posenc_error *err);
+/* The level of training that is number k of an order (pe_order.levels): PE_LEVEL_QUARTER ... */
+int pe_stability_level(const pe_levels *levels, int k);
+/* The smallest difference of two encodings that can be told from none where one seed was trained; `order`:
+   PE_ORDER_AT_L ... */
+double pe_stability_resolution(int order);
 
 #endif

@@ -14,6 +14,7 @@
 #include "files/arrays/text.h"
 #include "train/jobs/job.h"
 #include "train/report/report.h"
+#include "train/report/settled.h"
 #include "train/jobs/store.h"
 
 #include <jansson.h>
@@ -163,6 +164,7 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
                   posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
                   "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "class",
                   o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_object_set_new(json, "learning_rate", json_real(o->config.learning_rate));
     json_object_set_new(json, "entry", entry_json(o));
     json_object_set_new(json, "to_sum", to_sum_json(c, o));
     json_object_set_new(json, "buckets", buckets_json(c, o));
@@ -349,6 +351,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "byte_entropy", number_json(c->entropy));
     json_object_set_new(json, "resolution", resolution_json(c));
+    json_object_set_new(json, "rates", pe_settled_rates_json(c));
+    json_object_set_new(json, "stability", pe_settled_orders_json(c));
     json_object_set_new(json, "encodings", encodings);
     json_object_set_new(json, "does_not_apply", absent);
     json_object_set_new(json, "tasks", tasks);

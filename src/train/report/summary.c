@@ -160,6 +160,10 @@ static void add_notes(const pe_compare *c, pe_table *t)
         t, "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
         p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand, on another text.");
     add_resolution_note(c, t);
+    if (c->trials->rate_count == 1)
+        pe_table_note(
+            t, "Learning rate: %g for every encoding; docs/experiments.md, section 18, has losses at others.",
+            c->trials->rates[0]);
     if (starred)
         pe_table_note(
             t,
@@ -302,6 +306,27 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
                       (long long)(PE_FURTHEST * x->L), (long long)x->plans[0].steps);
 }
 
+/* The learning rates that are tried, and the runs that show what of the order is settled. */
+static void add_trial_notes(const pe_compare *c, pe_table *table)
+{
+    const pe_trials *t          = c->trials;
+    const pe_levels *l          = c->levels;
+    char             rates[256] = "";
+    const int64_t    tried = pe_trial_runs(t), runs = pe_level_runs(l);
+    for (int r = 0; r < t->rate_count; r++)
+        snprintf(rates + strlen(rates), sizeof rates - strlen(rates), "%s%g", r ? ", " : "", t->rates[r]);
+    if (tried)
+        pe_table_note(table, "Learning rates tried for each encoding: %s; %lld more runs of %lld steps.",
+                      rates, (long long)tried, (long long)pe_trial_steps(c->config.preset.steps, t->share));
+    if (l->extent != PE_EXTENT_NONE && l->uses_trials && !runs)
+        pe_table_note(table, "Stability of the order (%s): from the trials, without further runs.",
+                      pe_preset_extent_name(l->extent));
+    else if (l->extent != PE_EXTENT_NONE)
+        pe_table_note(table, "Stability of the order (%s): %lld more run%s%s.",
+                      pe_preset_extent_name(l->extent), (long long)runs, runs == 1 ? "" : "s",
+                      l->uses_trials ? ", and the trials" : "");
+}
+
 posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     static const pe_column heads[] = {{"encoding", "as given on the command line", 1, 0},
@@ -330,6 +355,7 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
     pe_table_note(table, "Objective: %s.", pe_outcome_objective(compare->config.bidirectional));
+    add_trial_notes(compare, table);
     add_extension_note(compare, table);
     add_absent_notes(compare, table);
     pe_table_note(table,

@@ -20,6 +20,8 @@ posenc_status pe_summary_entries(const pe_compare *compare, pe_table *table, int
 posenc_status pe_summary_checks(const pe_compare *compare, pe_table *table, int whole, posenc_error *err);
 /* In one or two sentences, into compare->answer. */
 void pe_summary_write_answer(pe_compare *compare);
+/* What is doubtful about learning rates, and which of the order is settled, into its notes. */
+void pe_settled_write_notes(pe_compare *compare);
 
 /* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
 posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, posenc_error *err);

@@ -53,13 +53,13 @@ static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
 static posenc_status check_text(const pe_run_config *c, posenc_error *err)
 {
     const pe_text *t = c->text;
-    if (!t || !t->bytes || t->train_size < 0 || t->train_size > t->size)
+    if (!t || !t->bytes || t->spared < 0 || t->train_size < t->spared || t->train_size > t->size)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: text has no bytes, or its training part exceeds it");
-    if (t->train_size <= c->L)
+    if (t->train_size - t->spared <= c->L)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "run: the training part of the text has %lld bytes; training at length %lld needs at "
                        "least %lld: give a longer text",
-                       (long long)t->train_size, (long long)c->L, (long long)c->L + 1);
+                       (long long)(t->train_size - t->spared), (long long)c->L, (long long)c->L + 1);
     const int64_t windows = pe_text_windows(t, c->L);
     if (windows < c->windows)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,

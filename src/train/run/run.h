@@ -24,6 +24,7 @@ typedef struct pe_text {
     const unsigned char *bytes;
     int64_t              size;
     int64_t              train_size; /* bytes [0, train_size) are for training */
+    int64_t              spared; /* except so many at its end: learning rates are chosen there (trial.h) */
 } pe_text;
 
 struct pe_model;
@@ -31,17 +32,17 @@ struct pe_run_config;
 struct pe_run_progress;
 
 /* What is done with a trained model before it goes: so many units, one after the other, each from the trained
-   model only, which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before.
-   Extension (extension.h) is one. It counts its own progress, and returns with *cancelled = 1 where progress
-   says so. */
+   model only, whose weights it leaves as they are. Each writes some of the `count` numbers of the result, NaN
+   before. Extension (extension.h) is one. It counts its own progress, and returns with *cancelled = 1 where
+   progress says so. */
 typedef struct pe_run_followup {
     const char *name; /* and all that decides its numbers: belongs to what names the run */
     const void *self;
     int64_t     units, count;
     int64_t (*work)(const void *self, int64_t unit); /* units of progress */
-    posenc_status (*unit)(const void *self, const struct pe_run_config *config,
-                          const struct pe_model *trained, int64_t unit, struct pe_run_progress *progress,
-                          float *numbers, int *cancelled, posenc_error *err);
+    posenc_status (*unit)(const void *self, const struct pe_run_config *config, struct pe_model *trained,
+                          int64_t unit, struct pe_run_progress *progress, float *numbers, int *cancelled,
+                          posenc_error *err);
 } pe_run_followup;
 
 typedef struct pe_run_config {
@@ -120,7 +121,7 @@ typedef struct pe_run_slot {
    last byte of one may be the first of the next. 0 if the text is too short. */
 int64_t pe_text_windows(const pe_text *text, int64_t L);
 
-/* windows[0 .. batch-1] point at L + 1 bytes each. train_size must exceed L. */
+/* windows[0 .. batch-1] point at L + 1 bytes each. train_size - spared must exceed L. */
 void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
                    uint64_t seed, int64_t step);
 
@@ -224,7 +225,7 @@ void pe_run_name(char name[PE_RUN_NAME], const char *identity);
 /* FNV-1a over n bytes. */
 uint64_t pe_run_fingerprint(const void *bytes, size_t n);
 /* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if
-   only in which encoding and which seed. */
-void pe_run_identity_difference(char *text, size_t n, const char *there, const char *here);
+   only in which encoding and which seed. Returns in how many. */
+int pe_run_identity_difference(char *text, size_t n, const char *there, const char *here);
 
 #endif

@@ -149,6 +149,8 @@ static void add_text(json_t *json, const pe_run_config *c)
                         json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)t->size, "train_bytes",
                                   (json_int_t)t->train_size, "fingerprint",
                                   json_sprintf("%016" PRIx64, print)));
+    if (t->spared)
+        json_object_set_new(json, "spared_bytes", json_integer(t->spared));
     if (c->followup)
         json_object_set_new(json, "followup", json_string(c->followup->name));
 }
@@ -181,16 +183,17 @@ void pe_run_name(char name[PE_RUN_NAME], const char *identity)
     snprintf(name, PE_RUN_NAME, "%016" PRIx64, pe_run_fingerprint(identity, strlen(identity)));
 }
 
-void pe_run_identity_difference(char *text, size_t n, const char *there, const char *here)
+int pe_run_identity_difference(char *text, size_t n, const char *there, const char *here)
 {
     json_t     *a = json_loads(there, 0, NULL), *b = json_loads(here, 0, NULL);
     const char *key;
     json_t     *mine;
-    text[0] = 0;
+    int         count = 0;
+    text[0]           = 0;
     json_object_foreach(b, key, mine)
     {
         json_t *other = json_object_get(a, key);
-        if (json_equal(mine, other) || !strcmp(key, "encoding") || !strcmp(key, "seed") || text[0])
+        if (json_equal(mine, other) || !strcmp(key, "encoding") || !strcmp(key, "seed") || count++)
             continue;
         if (json_is_object(mine)) {
             snprintf(text, n, "the %s is another", key);
@@ -204,4 +207,5 @@ void pe_run_identity_difference(char *text, size_t n, const char *there, const c
     }
     json_decref(a);
     json_decref(b);
+    return count;
 }

@@ -16,7 +16,7 @@
 void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
                    uint64_t seed, int64_t step)
 {
-    const int64_t places = text->train_size - L;
+    const int64_t places = text->train_size - text->spared - L;
     for (int64_t r = 0; r < batch; r++) {
         const double u = posenc_random_uniform(seed, "batch", (uint64_t)(step * batch + r));
         windows[r]     = text->bytes + (int64_t)(u * (double)places);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stability.c: from the levels of a comparison to what of its order is settled
+ *
+ * order.h judges; here it is given the losses of every encoding at every level, in the bucket at L and in the
+ * last one.
+ */
+#include "train/judge/judge.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const int buckets[PE_ORDERS] = {PE_AT_L, PE_AT_8L}; /* ORDER PE_ORDER_AT_L ... */
+
+/* Differences of one seed that mean nothing: two standard deviations of a difference between seeds. */
+static const double resolutions[PE_ORDERS] = {0.02, 0.1};
+
+double pe_stability_resolution(int order)
+{
+    return resolutions[order];
+}
+
+static double resolution_of(const void *self, int level, int a, int b)
+{
+    (void)level;
+    (void)a;
+    (void)b;
+    return *(const double *)self;
+}
+
+int pe_stability_level(const pe_levels *levels, int k)
+{
+    int level = 0;
+    while (!pe_level_exists(levels, level) || k-- > 0)
+        level++;
+    return level;
+}
+
+static int count_levels(const pe_levels *levels)
+{
+    int count = 0;
+    for (int level = 0; level < PE_LEVELS; level++)
+        count += pe_level_exists(levels, level);
+    return count;
+}
+
+/* Of a run that ended and did not diverge; NaN of others. */
+static double loss_of(const pe_outcome *o, int bucket)
+{
+    return o && o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
+}
+
+/* The whole is measured with the comparison. */
+static posenc_status measure_levels(pe_compare *c, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int level = 0; level < PE_LEVEL_WHOLE; level++)
+        for (int i = 0; i < c->count && !status; i++) {
+            pe_outcome *o = pe_level_outcome(c, level, i);
+            if (o)
+                status = pe_losses_measure(o, 1, err);
+        }
+    return status;
+}
+
+static posenc_status judge_order(pe_compare *c, int which, int levels, double *losses, posenc_error *err)
+{
+    const pe_order_losses question = {.items      = c->count,
+                                      .levels     = levels,
+                                      .losses     = losses,
+                                      .resolution = resolution_of,
+                                      .self       = &resolutions[which]};
+    for (int k = 0; k < levels; k++)
+        for (int i = 0; i < c->count; i++)
+            losses[k * c->count + i] =
+                loss_of(pe_level_outcome(c, pe_stability_level(c->levels, k), i), buckets[which]);
+    pe_order_free(c->orders[which]);
+    return pe_order_create(&c->orders[which], &question, err);
+}
+
+posenc_status pe_stability_measure(pe_compare *c, posenc_error *err)
+{
+    const int     levels = count_levels(c->levels);
+    double       *losses = malloc((size_t)(levels * c->count + 1) * sizeof *losses);
+    posenc_status status = measure_levels(c, err);
+    if (!status && !losses)
+        status = pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the order");
+    for (int which = 0; which < PE_ORDERS && levels && !status; which++)
+        status = judge_order(c, which, levels, losses, err);
+    free(losses);
+    return status;
+}
