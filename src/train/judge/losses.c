@@ -2,8 +2,8 @@
 /*
  * losses.c: from runs to losses per bucket, curves, ratios and ranks
  *
- * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the
- * matrix [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
+ * One causal pass over windows of R L gives the loss at every shorter length, so everything follows from the
+ * matrix [windows, R L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
  * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. The
  * matrix of a run that diverged is NaN: so are its numbers, and it has no rank.
  *
@@ -27,7 +27,7 @@
 #define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
-/* Classes by E_8. */
+/* Classes by E_R. */
 static const struct {
     double      most;
     const char *name;
@@ -43,8 +43,8 @@ static int64_t larger(int64_t a, int64_t b)
 static int allocate_numbers(pe_outcome *o, int64_t seeds)
 {
     const pe_run_config *c     = &o->config;
-    const int64_t        means = seeds * c->windows, far = PE_REACH * c->L, space = 2 * larger(far, c->steps);
-    const int64_t        count = space + (PE_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
+    const int64_t        means = seeds * c->windows, far = c->reach * c->L, space = 2 * larger(far, c->steps);
+    const int64_t        count = space + (PE_MOST_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
     free(o->numbers);
     double *at = o->numbers = malloc((size_t)count * sizeof *at);
     for (int64_t i = 0; at && i < count; i++)
@@ -52,9 +52,9 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
     if (!at)
         return 0;
     o->truncated = at + space;
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++)
         o->window_means[b] = o->truncated + (b + 1) * means;
-    o->curve    = o->truncated + (PE_BUCKETS + 1) * means;
+    o->curve    = o->truncated + (PE_MOST_BUCKETS + 1) * means;
     o->low      = seeds > 1 ? o->curve + far : NULL;
     o->high     = seeds > 1 ? o->curve + 2 * far : NULL;
     o->far      = o->curve + 3 * far;
@@ -68,21 +68,22 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
 static void measure_buckets(pe_outcome *o, int64_t seeds)
 {
     const int64_t windows = o->config.windows;
-    for (int b = 0; b < PE_BUCKETS; b++) {
-        for (int64_t s = 0; s < seeds; s++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++) { /* NaN beyond what is read */
+        for (int64_t s = 0; s < seeds && b < pe_stats_buckets(o->config.reach); s++)
             pe_stats_bucket_means(o->window_means[b] + s * windows, o->runs[s].result.window_loss, windows,
-                                  o->config.L, b);
+                                  o->config.reach * o->config.L, o->config.L, b);
         o->loss[b] = pe_stats_mean(o->window_means[b], seeds * windows);
     }
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++)
         o->ratio[b] = o->loss[b] / o->loss[PE_AT_L];
 }
 
 /* Mean over the windows of each run, by position, smoothed; over the seeds their mean, least and largest. */
 static void measure_curve(pe_outcome *o, int64_t seeds)
 {
-    const int64_t n = PE_REACH * o->config.L, windows = o->config.windows, part = o->config.L / SMOOTH_PART;
-    double       *raw = o->numbers, *smooth = raw + n;
+    const int64_t n = o->config.reach * o->config.L, windows = o->config.windows,
+                  part = o->config.L / SMOOTH_PART;
+    double *raw = o->numbers, *smooth = raw + n;
     for (int64_t s = 0; s < seeds; s++) {
         for (int64_t p = 0; p < n; p++) {
             double sum = 0;
@@ -126,7 +127,7 @@ static void copy_seed(pe_outcome *o, int64_t s, int64_t seeds)
             o->shift[i] = (double)numbers[at.shift + i];
     for (int64_t t = 0; t < c->L; t++)
         o->near[t] += (double)numbers[at.near + t] / (double)seeds;
-    for (int64_t t = 0; t < PE_REACH * c->L; t++)
+    for (int64_t t = 0; t < c->reach * c->L; t++)
         o->far[t] += (double)numbers[at.far + t] / (double)seeds;
     for (int64_t w = 0; w < c->windows; w++)
         o->truncated[s * c->windows + w] = (double)numbers[at.truncated + w];
@@ -139,7 +140,7 @@ static void copy_trained(pe_outcome *o, int64_t seeds)
     for (int64_t s = 0; s < seeds; s++)
         copy_seed(o, s, seeds);
     o->near_90 = pe_trained_distance(o->near, o->config.L, SHARE);
-    o->far_90  = pe_trained_distance(o->far, PE_REACH * o->config.L, SHARE);
+    o->far_90  = pe_trained_distance(o->far, o->config.reach * o->config.L, SHARE);
 }
 
 posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
@@ -160,11 +161,12 @@ posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
         o->seconds += (o->runs[s].result.train_seconds + o->runs[s].result.eval_seconds) / (double)seeds;
     }
     o->break_position =
-        pe_stats_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
-    int class = 0;
-    while (o->ratio[PE_AT_8L] > classes[class].most)
+        pe_stats_break_position(o->curve, o->config.reach * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
+    const double beyond = o->ratio[pe_stats_furthest(o->config.reach)];
+    int class           = 0;
+    while (beyond > classes[class].most)
         class ++;
-    o->verdict     = o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[class].name;
+    o->verdict     = o->diverged || isnan(beyond) ? "diverged" : classes[class].name;
     o->is_complete = 1;
     return POSENC_OK;
 }
@@ -200,7 +202,7 @@ static void fill_means(double *means, const pe_compare *c, int bucket)
 /* c->order, and from it the reference. */
 static void order_outcomes(pe_compare *c, double *means)
 {
-    for (int b = 0; b < PE_BUCKETS; b++) {
+    for (int b = 0; b < PE_MOST_BUCKETS; b++) {
         c->order_count = 0;
         c->order[b]    = c->order[0] + b * c->count;
         for (int i = 0; i < c->count; i++)
@@ -234,7 +236,7 @@ static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
     for (int i = 0; i < c->count; i++) {
         pe_outcome *o   = &c->outcomes[i];
         o->rank[bucket] = ranks[i];
-        if (bucket == PE_AT_8L)
+        if (bucket == pe_stats_furthest(o->config.reach))
             o->gain = o->truncated
                           ? pe_stats_bootstrap_difference(c->bootstrap, o->truncated, o->window_means[bucket])
                           : (pe_interval){NAN, NAN, NAN};
@@ -249,11 +251,11 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
     double *means = malloc((size_t)c->count * sizeof *means);
     int    *ranks = malloc((size_t)c->count * sizeof *ranks);
     free(c->order[0]);
-    c->order[0]      = malloc((size_t)c->count * PE_BUCKETS * sizeof *c->order[0]);
+    c->order[0]      = malloc((size_t)c->count * PE_MOST_BUCKETS * sizeof *c->order[0]);
     const int enough = means && ranks && c->order[0];
     if (enough)
         order_outcomes(c, means);
-    for (int b = 0; enough && b < PE_BUCKETS; b++)
+    for (int b = 0; enough && b < PE_MOST_BUCKETS; b++)
         rank_bucket(c, b, means, ranks);
     free(means);
     free(ranks);
