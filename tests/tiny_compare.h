@@ -33,6 +33,7 @@ static inline pe_compare_config tiny_compare(const char *encodings)
                               .steps         = 20,
                               .seeds         = 1,
                               .L             = TINY_LENGTH,
+                              .reach         = 8,
                               .d_model       = 16,
                               .layers        = 2,
                               .heads         = 2,

@@ -11,8 +11,8 @@
 
 enum { TINY_RUN_LENGTH = 16, TINY_RUN_BYTES = 4000, TINY_STEPS = 12, TINY_WINDOWS = 3 };
 
-static unsigned char tiny_run_bytes[TINY_RUN_BYTES];
-static const pe_text tiny_run_text = {.bytes = tiny_run_bytes, .size = TINY_RUN_BYTES, .train_size = 3000};
+static uint16_t      tiny_run_bytes[TINY_RUN_BYTES];
+static const pe_text tiny_run_text = {.ids = tiny_run_bytes, .size = TINY_RUN_BYTES, .train_size = 3000};
 
 static inline int tiny_run_write_text(void **state)
 {
@@ -27,6 +27,7 @@ static inline pe_run_config tiny_run(const char *spec)
 {
     return (pe_run_config){.spec          = spec,
                            .L             = TINY_RUN_LENGTH,
+                           .reach         = 8,
                            .d_model       = 16,
                            .layers        = 2,
                            .heads         = 2,

@@ -57,11 +57,13 @@ typedef struct cli_option {
 
 typedef struct cli_args cli_args;
 
-/* `synopsis`: what follows the name, e.g. "DIR [-e NAME,...]"; `details`: paragraphs for help and man page;
-   options end with a row whose name is NULL (--help and --version are added by main). run returns an exit
-   status. */
+/* `synopsis`: what follows the name, e.g. "DIR [-e NAME,...]"; `details`: paragraphs for help and man page,
+   below which `lines` calls line for each of its own; options end with a row whose name is NULL (--help and
+   --version are added by main). run returns an exit status. */
 typedef struct cli_command {
-    const char       *name, *summary, *synopsis, *details;
+    const char *name, *summary, *synopsis, *details;
+    void (*lines)(
+        void (*line)(const char *text)); /* NULL: none; each shorter than a line, printed unchanged */
     const cli_option *options;
     int (*run)(const cli_args *args);
 } cli_command;

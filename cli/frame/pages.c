@@ -124,12 +124,21 @@ static void help_options(const cli_option *row)
     }
 }
 
+static void help_line(const char *text)
+{
+    puts(text);
+}
+
 static void help_command(const cli_command *c)
 {
     printf("Usage: posenc %s%s%s\n\n", c->name, c->synopsis && *c->synopsis ? " " : "",
            c->synopsis ? c->synopsis : "");
     cli_wrap(c->summary, strlen(c->summary), 0, 0, WIDTH);
     for_paragraphs(c->details, help_paragraph);
+    if (c->lines) {
+        putchar('\n');
+        c->lines(help_line);
+    }
     puts("\nOptions:");
     help_options(c->options);
     help_options(cli_common_options);
@@ -217,6 +226,11 @@ static void man_command(const cli_command *c)
     puts("\"");
     roff_line(c->summary);
     for_paragraphs(c->details, man_paragraph);
+    if (c->lines) {
+        puts(".PP\n.nf");
+        c->lines(roff_line);
+        puts(".fi");
+    }
     for (const cli_option *row = c->options; row && row->name; row++)
         man_option(row);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare.c: what is to be compared, checked before anything is done; and how long it will take
+ * compare.c: what is to be compared, checked before anything is done
  *
  * Whatever can be wrong is found before the work begins: each encoding is tried out on one window of the
  * length that evaluation needs (outcome.c), the directory is tried, gnuplot is asked.
- * compare_train.c does the work.
+ * compare_train.c does the work; compare_estimate.c says how long it will take.
  */
 #include "train/compare.h"
 
@@ -22,32 +22,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8 };
+enum { HELD_OUT_PART = 10 };
 
 /* ---------------------------------------------------------------- checks -------------------- */
 
 static posenc_status check_numbers(const pe_compare_config *config, posenc_error *err)
 {
-    const pe_preset *p = &config->preset;
-    const struct {
-        const char *name;
-        int64_t     value, low, high;
-    } rows[] = {{"the number of steps", p->steps, 1, 100000000},
-                {"the number of seeds", p->seeds, 1, 1000},
-                {"the number of threads", config->workers, 0, PE_MOST_WORKERS},
-                {"L", p->L, PE_SHORTEST_L, 65536},
-                {"the width", p->d_model, 1, 65536},
-                {"the number of heads", p->heads, 1, p->d_model},
-                {"the number of windows", p->windows, 1, 1000000}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].value < rows[i].low || rows[i].value > rows[i].high)
-            return pe_fail(err, POSENC_ERROR_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld",
-                           rows[i].name, (long long)rows[i].value, (long long)rows[i].low,
-                           (long long)rows[i].high);
-    if (p->L % 2 || p->d_model % p->heads)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "compare: L must be even and the heads must divide the width");
-    return POSENC_OK;
+    if (config->workers < 0 || config->workers > PE_MOST_WORKERS)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "compare: --threads is %lld; it must be 1 to %d",
+                       (long long)config->workers, PE_MOST_WORKERS);
+    return pe_preset_check(&config->preset, err);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -55,26 +39,79 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* The text as ids, whatever it was given as. */
+static posenc_status make_ids(pe_compare *c, posenc_error *err)
+{
+    const pe_compare_config *config     = &c->config;
+    int64_t                  vocabulary = 0;
+    if (!config->tokens) {
+        c->ids = malloc(((size_t)config->text_size + 1) * sizeof *c->ids);
+        if (!c->ids)
+            return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for a text of %lld bytes",
+                           (long long)config->text_size);
+    }
+    for (int64_t i = 0; i < config->text_size; i++)
+        if (config->tokens)
+            vocabulary = config->tokens[i] < vocabulary ? vocabulary : config->tokens[i] + 1;
+        else
+            c->ids[i] = config->text[i];
+    c->text        = (pe_text){.ids        = config->tokens ? config->tokens : c->ids,
+                               .size       = config->text_size,
+                               .train_size = config->text_size - config->text_size / HELD_OUT_PART,
+                               .vocabulary = vocabulary};
+    c->fingerprint = pe_run_text_fingerprint(&c->text);
+    if (config->token_bytes && config->token_kinds < vocabulary)
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "--token-bytes: it has %lld numbers and the highest id of --tokens is %lld; it must have "
+            "one for each id",
+            (long long)config->token_kinds, (long long)vocabulary - 1);
+    return POSENC_OK;
+}
+
+/* How many bytes the tokens of each bucket have that are predicted, in the mean. */
+static void measure_token_bytes(pe_compare *c)
+{
+    const int64_t L = c->config.preset.L, length = c->config.preset.reach * L;
+    for (int b = 0; b < PE_MOST_BUCKETS; b++) {
+        const int     whole = c->config.bidirectional; /* every length reads all of a window */
+        const int64_t first = whole ? 0 : pe_stats_bucket_edge(L, b),
+                      end   = whole ? length : pe_stats_bucket_edge(L, b + 1);
+        double sum          = 0;
+        c->token_bytes[b]   = NAN;
+        if (!c->config.token_bytes || !c->text.vocabulary || b > pe_stats_furthest(c->config.preset.reach))
+            continue;
+        for (int64_t w = 0; w < c->windows; w++)
+            for (int64_t p = first; p < end; p++)
+                sum += c->config.token_bytes[pe_text_window(&c->text, length, c->windows, w)[p + 1]];
+        c->token_bytes[b] = sum / (double)(c->windows * (end - first));
+    }
+}
+
 static posenc_status set_text(pe_compare *c, posenc_error *err)
 {
-    const pe_compare_config *config = &c->config;
-    const int64_t            window = PE_REACH * config->preset.L;
-    c->text =
-        (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART, 0};
-    c->fingerprint       = pe_run_fingerprint(config->text, (size_t)config->text_size);
-    c->windows           = smaller(pe_text_windows(&c->text, config->preset.L), config->preset.windows);
-    const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
+    const pe_preset    *p      = &c->config.preset;
+    const int64_t       window = p->reach * p->L, enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
+    const char         *units  = c->config.tokens ? "tokens" : "bytes";
+    const posenc_status status = make_ids(c, err);
+    if (status)
+        return status;
+    c->windows = smaller(pe_text_windows(&c->text, window), p->windows);
     if (c->windows < 1)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "the text has %lld bytes; its last tenth must hold one window of %lld bytes, so at "
-                       "least %lld bytes are needed (%lld for all checks): give a longer text, or several",
-                       (long long)config->text_size, (long long)window + 1,
-                       (long long)(HELD_OUT_PART * (window + 1)), (long long)enough);
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "the text has %lld %s; its last tenth must hold one window of %lld %s, so at least "
+            "%lld %s are needed (%lld for all checks): give a longer text, or several, or a smaller "
+            "--length or --reach",
+            (long long)c->text.size, units, (long long)window + 1, units,
+            (long long)(HELD_OUT_PART * (window + 1)), units, (long long)enough);
+    measure_token_bytes(c);
     if (c->windows < PE_FEWEST_WINDOWS)
         snprintf(c->warning, sizeof c->warning,
-                 "the last tenth of the text holds %lld windows of %lld bytes and %d are needed for reliable "
-                 "numbers (a text of %lld bytes); checks 10-13 do not apply",
-                 (long long)c->windows, (long long)window, PE_FEWEST_WINDOWS, (long long)enough);
+                 "the last tenth of the text holds %lld windows of %lld %s and %d are needed for reliable "
+                 "numbers (a text of %lld %s); checks 10-13 do not apply",
+                 (long long)c->windows, (long long)window, units, PE_FEWEST_WINDOWS, (long long)enough,
+                 units);
     return POSENC_OK;
 }
 
@@ -150,6 +187,7 @@ void pe_compare_free(pe_compare *compare)
     for (int i = 0; i < compare->count; i++)
         pe_outcome_free(&compare->outcomes[i], compare->config.preset.seeds);
     free(compare->outcomes);
+    free(compare->ids);
     free(compare->absent);
     free(compare->order[0]);
     pe_suite_free(compare->suite);
@@ -169,59 +207,10 @@ pe_compare_words pe_compare_says(const pe_compare *compare)
     pe_compare_words words = {.warning = compare->warning[0] ? compare->warning : NULL,
                               .advice  = pe_spread_advice(compare->config.preset.seeds),
                               .notes   = compare->notes,
-                              .answer  = compare->answer};
-                              .notes   = compare->notes,
                               .answer  = compare->answer,
                               .rates   = compare->rates_note[0] ? compare->rates_note : NULL,
                               .orders  = compare->orders_note[0] ? compare->orders_note : NULL};
     for (int i = 0; i < compare->count; i++)
         words.finished += compare->outcomes[i].is_complete;
     return words;
-}
-
-/* ---------------------------------------------------------------- estimate ------------------ */
-
-/* A few steps and a batch of windows or sequences, scaled up; a unit of a follow-up takes about as long as a
- * step. */
-static posenc_status probe(const pe_job *j, double *seconds, posenc_error *err)
-{
-    pe_run_result result;
-    pe_run_config config  = j->config;
-    config.followup       = NULL;
-    const int64_t further = pe_run_work(&j->config) - pe_run_work(&config);
-    config.steps          = smaller(PROBE_STEPS, config.steps);
-    config.windows        = smaller(PROBE_WINDOWS, config.windows);
-    config.sequences      = config.batch;
-    config.measures       = 0;
-    config.seed           = 1;
-
-    const posenc_status status = pe_run(&config, NULL, &result, err);
-    const double        read   = j->cell ? (double)j->config.sequences / (double)config.sequences
-                                         : (double)j->config.windows / (double)config.windows;
-    *seconds = result.train_seconds / (double)config.steps * (double)(j->config.steps + further) +
-               result.eval_seconds * read;
-    pe_run_result_free(&result);
-    return status;
-}
-
-posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err)
-{
-    double      total = 0, longest = 0, one = 0;
-    const void *probed = NULL;
-    for (int64_t job = 0; job < pe_job_count(compare); job++) {
-        const pe_job  j      = pe_job_at(compare, job);
-        const void   *what   = j.cell ? (const void *)j.cell : j.outcome;
-        posenc_status status = POSENC_OK;
-        if (atomic_load(j.ended))
-            continue;
-        if (what != probed) /* the other seeds take as long */
-            status = probe(&j, &one, err);
-        if (status)
-            return status;
-        probed = what;
-        total += one;
-        longest = fmax(longest, one);
-    }
-    *seconds = fmax(longest, total / (double)(compare->workers * pe_ranks_count()));
-    return POSENC_OK;
 }

@@ -55,7 +55,7 @@ typedef struct pe_compare_run {
     const char *task; /* NULL: the text */
     int64_t     seed;
     double      accuracy_at_L, accuracy_at_2L; /* of a task; NaN where it is not tested */
-    double      loss_at_L, loss_at_8L;         /* of the text: nats per byte; NaN if it diverged */
+    double      loss_at_L, loss_beyond;        /* of the text, at L and furthest; NaN if it diverged */
     double      seconds;
     int         diverged;
 } pe_compare_run;
@@ -72,7 +72,8 @@ typedef struct pe_compare_watch {
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watch, int *interrupted,
                                posenc_error *err);
 
-/* Seconds that training would take, from a few steps of each encoding; trains nothing. */
-posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err);
+/* How long training would take, measured in about three seconds, of which nothing is kept:
+   compare_estimate.c. */
+posenc_status pe_compare_estimate(pe_compare *compare, pe_compare_cost *cost, posenc_error *err);
 
 #endif

@@ -75,11 +75,14 @@ static pe_compare_state state_of(const training *t)
                               .remaining = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
-        const pe_job          j     = pe_job_at(t->c, job);
-        const pe_model_config m     = pe_run_model_config(&j.config);
-        const double          total = (double)pe_run_work(&j.config),
-                     unit           = /* the cost of one unit of progress */
-                     pe_model_cost(m.d_model, m.layers, m.symbols ? m.classes : PE_BYTES, m.batch * m.L);
+        const pe_job          j = pe_job_at(t->c, job);
+        const pe_model_config m = pe_run_model_config(&j.config);
+        const double total = (double)pe_run_work(&j.config), unit = /* the cost of one unit of progress */
+                                                             pe_model_cost(m.d_model, m.layers,
+                                                                           m.symbols      ? m.classes
+                                                                           : m.vocabulary ? m.vocabulary
+                                                                                          : PE_BYTES,
+                                                                           m.batch * m.L);
         const int ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
@@ -90,11 +93,12 @@ static pe_compare_state state_of(const training *t)
     return state;
 }
 
-/* Mean of one run over a bucket. */
-static double run_loss(const pe_job *j, int bucket)
+/* Mean of one run over the bucket that ends at L, or over the furthest. */
+static double run_loss(const pe_job *j, int is_far)
 {
     const pe_run_config *c      = &j->config;
-    const int64_t        length = PE_REACH * c->L, first = pe_stats_bucket_edge(c->L, bucket),
+    const int            bucket = is_far ? pe_stats_furthest(c->reach) : PE_AT_L;
+    const int64_t        length = c->reach * c->L, first = pe_stats_bucket_edge(c->L, bucket),
                   end = pe_stats_bucket_edge(c->L, bucket + 1);
     double sum        = 0;
     for (int64_t w = 0; w < c->windows; w++)
@@ -109,7 +113,7 @@ static double loss_at_L(const training *t, int64_t job, const pe_job *j)
     const pe_trials *trials = t->c->trials;
     return job < pe_trial_runs(trials)
                ? pe_trial_loss(trials, (int)(job / trials->rate_count), (int)(job % trials->rate_count))
-               : run_loss(j, PE_AT_L);
+               : run_loss(j, 0);
 }
 
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
@@ -120,7 +124,7 @@ static void report_finished(training *t, int64_t job, const pe_job *j)
                                  .task           = cell ? cell->task->name : NULL,
                                  .seed           = j->seed + 1,
                                  .loss_at_L      = cell ? NAN : loss_at_L(t, job, j),
-                                 .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
+                                 .loss_beyond    = cell ? NAN : run_loss(j, 1),
                                  .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
                                  .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
                                  .seconds        = j->result->train_seconds + j->result->eval_seconds,

@@ -49,12 +49,12 @@ static pe_model *create(const char *spec)
     return m;
 }
 
-static const unsigned char *const *text(void)
+static const uint16_t *const *text(void)
 {
-    static unsigned char        bytes[LONG + 1];
-    static const unsigned char *window = bytes;
-    for (uint64_t s = 0; s < sizeof bytes; s++)
-        bytes[s] = (unsigned char)(97 + 6 * posenc_random_uniform(1, "text", s));
+    static uint16_t        bytes[LONG + 1];
+    static const uint16_t *window = bytes;
+    for (uint64_t s = 0; s <= LONG; s++)
+        bytes[s] = (uint16_t)(97 + 6 * posenc_random_uniform(1, "text", s));
     return &window;
 }
 

@@ -138,7 +138,8 @@ static void a_model_that_is_left_alone_reads_as_it_did(void **state)
         double            mean[8];
         assert_memory_equal(own->runs[0].result.window_loss, x->outcomes[f].runs[0].result.window_loss, n);
         for (int b = 0; b < PE_BUCKETS; b++) {
-            pe_stats_bucket_means(mean, own->runs[0].result.window_loss, 1, own->config.L, b);
+            pe_stats_bucket_means(mean, own->runs[0].result.window_loss, 1, PE_REACH * own->config.L,
+                                  own->config.L, b);
             const double here = (double)x->outcomes[f]
                                     .runs[0]
                                     .result.followup[pe_extension_offset(&x->plans[f], 0, 0, PE_UNTUNED, b)];

@@ -148,14 +148,14 @@ static pe_model *model_at(int i, char spec[512], posenc_dtype dtype, int64_t lon
 }
 
 /* Random text over few symbols, so that bytes repeat within a window. */
-static const unsigned char *const *text(void)
+static const uint16_t *const *text(void)
 {
-    static unsigned char        bytes[BATCH][4 * LENGTH + 1];
-    static const unsigned char *windows[BATCH];
+    enum { WINDOW = 4 * LENGTH + 1 };
+    static uint16_t        bytes[BATCH][WINDOW];
+    static const uint16_t *windows[BATCH];
     for (int b = 0; b < BATCH; b++) {
-        for (uint64_t s = 0; s < sizeof bytes[b]; s++)
-            bytes[b][s] =
-                (unsigned char)(97 + 6 * posenc_random_uniform(1, "text", (uint64_t)b * sizeof bytes[b] + s));
+        for (uint64_t s = 0; s < WINDOW; s++)
+            bytes[b][s] = (uint16_t)(97 + 6 * posenc_random_uniform(1, "text", (uint64_t)b * WINDOW + s));
         windows[b] = bytes[b];
     }
     return windows;
@@ -441,9 +441,9 @@ static void no_byte_sees_what_follows_it(void **state)
         pe_model *m = model_at(i, spec, POSENC_DTYPE_F32, 0);
         if (!m)
             continue;
-        unsigned char        other[LENGTH + 1];
-        const unsigned char *window = other;
-        double               before[LENGTH], after[LENGTH];
+        uint16_t        other[LENGTH + 1];
+        const uint16_t *window = other;
+        double          before[LENGTH], after[LENGTH];
         memcpy(other, text()[0], sizeof other);
         assert_int_equal(pe_model_losses(m, before, &(pe_batch){.windows = &window, .B = 1, .length = LENGTH},
                                          NULL),
@@ -590,10 +590,10 @@ static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **stat
         pe_model *m = both_ways(i, name);
         if (!m)
             continue;
-        unsigned char        other[LENGTH];
-        const unsigned char *window = other;
-        const pe_batch       batch  = {.windows = &window, .hidden = hidden(), .B = 1, .length = LENGTH};
-        double               before[LENGTH], after[LENGTH];
+        uint16_t        other[LENGTH];
+        const uint16_t *window = other;
+        const pe_batch  batch  = {.windows = &window, .hidden = hidden(), .B = 1, .length = LENGTH};
+        double          before[LENGTH], after[LENGTH];
         memcpy(other, text()[0], sizeof other);
         assert_int_equal(pe_model_losses(m, before, &batch, NULL), POSENC_OK);
         other[4] ^= 1; /* hidden */

@@ -76,6 +76,89 @@ static void encodings_of_grids_are_encodings(void **state)
     assert_true(found > 0);
 }
 
+/* ---------------------------------------------------------------- files --------------------- */
+
+#define EXAMPLE POSENC_SOURCE_DIR "/docs/quick.json"
+
+static void the_example_of_a_preset_file_is_quick(void **state)
+{
+    const pe_preset *quick = &pe_presets[0];
+    pe_preset        p;
+    void            *memory;
+    posenc_error     err;
+    (void)state;
+    if (pe_preset_read(&p, &memory, EXAMPLE, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(p.name, "quick.json");
+    assert_string_equal(p.encodings, quick->encodings);
+    for (int i = 0; i < PE_MOST_TASKS && quick->tasks[i].name; i++)
+        assert_string_equal(p.tasks[i].name, quick->tasks[i].name);
+    /* and all that is no text of its own: what the file leaves out would be that of default */
+    for (int i = 0; i < PE_MOST_TASKS; i++)
+        p.tasks[i].name = quick->tasks[i].name;
+    p.name           = quick->name;
+    p.minutes        = quick->minutes;
+    p.encodings      = quick->encodings;
+    p.grid_encodings = quick->grid_encodings;
+    p.extension      = quick->extension;
+    assert_memory_equal(&p, quick, sizeof p);
+    assert_int_equal(pe_preset_check(&p, NULL), POSENC_OK);
+    pe_preset_forget(memory);
+}
+
+static void refuse_file(const char *text, const char *sentence)
+{
+    static const char path[] = "build/test_preset.json";
+    FILE             *to     = fopen(path, "w");
+    pe_preset         p;
+    void             *memory;
+    posenc_error      err = {0};
+    assert_non_null(to);
+    fputs(text, to);
+    fclose(to);
+    assert_int_not_equal(pe_preset_read(&p, &memory, path, &err), POSENC_OK);
+    if (!strstr(err.message, sentence))
+        fail_msg("%s: \"%s\" does not say \"%s\"", text, err.message, sentence);
+    pe_preset_forget(memory);
+    remove(path);
+}
+
+static void a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend(void **state)
+{
+    (void)state;
+    refuse_file("{\"widht\": 64}", "there is no field \"widht\"; fields are named as the options are");
+    refuse_file("{\"width\": \"64\"}", "width is \"64\"; it must be a whole number from 1 to 16384");
+    refuse_file("{\"width\": 64.5}", "width is 64.5; it must be a whole number");
+    refuse_file("{\"learning-rate\": -1}", "learning-rate is -1; it must be a number from");
+    refuse_file("{\"encodings\": [\"rope\"]}", "encodings is [\"rope\"]; it must be a text");
+    refuse_file("{\"tasks\": [{\"name\": \"sudoku\", \"steps\": 1, \"seeds\": 1}]}", "it must be a list of");
+    refuse_file("{\"claims\": 1}", "claims is 1; it must be true or false");
+    refuse_file("{\"longest\": \"x3\"}", "longest is \"x3\"");
+    refuse_file("{\"steps\": 1, \"steps\": 2}", "line 1: duplicate");
+    refuse_file("[1]", "it must hold one JSON object");
+}
+
+static void a_name_with_a_slash_or_json_is_a_file(void **state)
+{
+    (void)state;
+    assert_true(pe_preset_is_path("mine.json") && pe_preset_is_path("./mine") &&
+                pe_preset_is_path("a/b.json"));
+    assert_false(pe_preset_is_path("quick") || pe_preset_is_path("json") || pe_preset_is_path("quick.txt"));
+}
+
+/* Of help: what it says is counted from the preset. */
+static void a_preset_is_described_by_its_numbers(void **state)
+{
+    char text[128];
+    (void)state;
+    for (int i = 0; i < PE_PRESETS; i++) {
+        pe_preset_describe(text, sizeof text, &pe_presets[i]);
+        assert_true(strlen(text) < 69 && pe_presets[i].minutes[0]);
+    }
+    pe_preset_describe(text, sizeof text, &pe_presets[0]);
+    assert_int_equal(strncmp(text, "7 encodings, 500 steps, L 64, width 64, 3 tasks", 47), 0);
+}
+
 static void a_comma_within_brackets_belongs_to_the_specification(void **state)
 {
     static const char *const want[] = {"a[x=1,y=2]", "b", "c[z=3]+d[w=1,v=2]"};
@@ -181,6 +264,10 @@ int main(void)
         cmocka_unit_test(every_preset_is_found_by_its_name_and_its_encodings_exist),
         cmocka_unit_test(every_preset_names_tasks_that_exist),
         cmocka_unit_test(encodings_of_grids_are_encodings),
+        cmocka_unit_test(the_example_of_a_preset_file_is_quick),
+        cmocka_unit_test(a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend),
+        cmocka_unit_test(a_name_with_a_slash_or_json_is_a_file),
+        cmocka_unit_test(a_preset_is_described_by_its_numbers),
         cmocka_unit_test(a_comma_within_brackets_belongs_to_the_specification),
         cmocka_unit_test(empty_places_and_giants_are_refused),
         cmocka_unit_test(own_settings_override_those_for_a_small_model),

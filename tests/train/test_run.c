@@ -18,8 +18,8 @@
 
 enum { LENGTH = 16, BYTES = 4000 };
 
-static unsigned char bytes[BYTES];
-static const pe_text text = {.bytes = bytes, .size = BYTES, .train_size = 3000};
+static uint16_t      bytes[BYTES];
+static const pe_text text = {.ids = bytes, .size = BYTES, .train_size = 3000};
 
 static int write_text(void **state)
 {
@@ -44,6 +44,7 @@ static pe_run_config small(const char *spec)
 {
     return (pe_run_config){.spec          = spec,
                            .L             = LENGTH,
+                           .reach         = PE_REACH,
                            .d_model       = 16,
                            .layers        = 2,
                            .heads         = 2,
@@ -239,9 +240,9 @@ static void a_text_too_short_is_refused_with_a_sentence_that_says_how_much_it_ne
 static void batches_are_named_by_seed_and_step_and_stay_in_the_training_part(void **state)
 {
     (void)state;
-    const pe_text        tight = {bytes, LENGTH + 3, LENGTH + 2, 0}; /* two places */
-    const unsigned char *a[64], *b[64];
-    int                  seen[2] = {0};
+    const pe_text   tight = {bytes, LENGTH + 3, LENGTH + 2, 0}; /* two places */
+    const uint16_t *a[64], *b[64];
+    int             seen[2] = {0};
     pe_text_batch(a, &tight, LENGTH, 64, 9, 4);
     pe_text_batch(b, &tight, LENGTH, 64, 9, 4);
     assert_memory_equal(a, b, sizeof a);
@@ -302,18 +303,18 @@ static void a_bidirectional_run_learns_to_fill_gaps_at_five_lengths(void **state
 static void held_out_windows_span_the_rest_and_predict_no_byte_twice(void **state)
 {
     (void)state;
-    const int64_t most = pe_text_windows(&text, LENGTH);
+    const int64_t most = pe_text_windows(&text, 8 * LENGTH);
     assert_int_equal(most, (BYTES - 3000 - 1) / (8 * LENGTH));
     for (int64_t count = 1; count <= most; count++) {
-        const unsigned char *end = text.bytes + text.train_size;
-        assert_ptr_equal(pe_text_window(&text, LENGTH, count, 0), end);
+        const uint16_t *end = text.ids + text.train_size;
+        assert_ptr_equal(pe_text_window(&text, 8 * LENGTH, count, 0), end);
         for (int64_t w = 0; w < count; w++) {
-            const unsigned char *start = pe_text_window(&text, LENGTH, count, w);
+            const uint16_t *start = pe_text_window(&text, 8 * LENGTH, count, w);
             assert_true(start >= end);
             end = start + 8 * LENGTH;
         }
-        assert_true(end + 1 <= text.bytes + text.size);
-        assert_true(count == 1 || end + 1 == text.bytes + text.size);
+        assert_true(end + 1 <= text.ids + text.size);
+        assert_true(count == 1 || end + 1 == text.ids + text.size);
     }
 }
 

@@ -135,9 +135,9 @@ static void expect_other(const pe_run_config *config, const char *word)
 /* Whatever changes a run's numbers changes its identity, and the sentence says what it was. */
 static void every_member_of_the_configuration_has_its_say(void **state)
 {
-    static unsigned char other[TINY_RUN_BYTES];
-    const pe_text        another = {.bytes = other, .size = TINY_RUN_BYTES, .train_size = 3000};
-    pe_run_config        c;
+    static uint16_t other[TINY_RUN_BYTES];
+    const pe_text   another = {.ids = other, .size = TINY_RUN_BYTES, .train_size = 3000};
+    pe_run_config   c;
     (void)state;
 #define OTHER(member, value, word) c = tiny_run("alibi"), c.member = (value), expect_other(&c, word)
     OTHER(L, 8, "L is 16 there and 8 here");

@@ -34,9 +34,9 @@ static void a_bucket_takes_its_own_positions_only(void **state)
         losses[p]          = (float)p;
         losses[LENGTH + p] = p >= 8 && p < 16 ? 1.0f : 100.0f;
     }
-    pe_stats_bucket_means(means, losses, 2, L, PE_AT_L);
+    pe_stats_bucket_means(means, losses, 2, LENGTH, L, PE_AT_L);
     assert_true(means[0] == (8 + 15) / 2.0 && means[1] == 1);
-    pe_stats_bucket_means(means, losses, 2, L, PE_AT_8L);
+    pe_stats_bucket_means(means, losses, 2, LENGTH, L, PE_AT_8L);
     assert_true(means[0] == (64 + 127) / 2.0 && means[1] == 100);
 }
 

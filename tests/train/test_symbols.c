@@ -66,10 +66,10 @@ static pe_model *model_at(int i, int full)
 }
 
 /* Symbols at random, and an answer asked for at about half of the places. */
-static void write_batch(unsigned char x[BATCH * 2 * LENGTH], int16_t y[BATCH * 2 * LENGTH])
+static void write_batch(uint16_t x[BATCH * 2 * LENGTH], int16_t y[BATCH * 2 * LENGTH])
 {
     for (uint64_t i = 0; i < BATCH * 2 * LENGTH; i++) {
-        x[i] = (unsigned char)(SYMBOLS * posenc_random_uniform(1, "symbols", i));
+        x[i] = (uint16_t)(SYMBOLS * posenc_random_uniform(1, "symbols", i));
         y[i] = (int16_t)(2 * CLASSES * posenc_random_uniform(1, "answers", i) - CLASSES);
         if (y[i] < 0)
             y[i] = -1;
@@ -79,10 +79,10 @@ static void write_batch(unsigned char x[BATCH * 2 * LENGTH], int16_t y[BATCH * 2
 /* A batch of B sequences of `length`, which is valid until the next call. */
 static const pe_batch *batch_of(int64_t B, int64_t length, int64_t columns)
 {
-    static unsigned char        x[BATCH * 2 * LENGTH];
-    static int16_t              y[BATCH * 2 * LENGTH];
-    static const unsigned char *rows[BATCH];
-    static pe_batch             batch;
+    static uint16_t        x[BATCH * 2 * LENGTH];
+    static int16_t         y[BATCH * 2 * LENGTH];
+    static const uint16_t *rows[BATCH];
+    static pe_batch        batch;
     write_batch(x, y);
     for (int64_t b = 0; b < B; b++)
         rows[b] = x + b * length;
@@ -203,19 +203,19 @@ static int is_asked(int64_t b, int64_t p)
 static void a_batch_of_many_blocks_has_the_gradient_of_its_sequences(void **state)
 {
     enum { SEQUENCES = 96 };
-    pe_model_config      config = config_of("shaw", 1, 0);
-    unsigned char        x[SEQUENCES * LENGTH];
-    int16_t              y[SEQUENCES * LENGTH];
-    const unsigned char *rows[SEQUENCES];
-    pe_model            *m;
-    double               loss, sum = 0;
-    int64_t              asked[SEQUENCES] = {0}, all = 0;
+    pe_model_config config = config_of("shaw", 1, 0);
+    uint16_t        x[SEQUENCES * LENGTH];
+    int16_t         y[SEQUENCES * LENGTH];
+    const uint16_t *rows[SEQUENCES];
+    pe_model       *m;
+    double          loss, sum = 0;
+    int64_t         asked[SEQUENCES] = {0}, all = 0;
     (void)state;
     config.batch = SEQUENCES;
     assert_int_equal(pe_model_create(&m, &config, NULL), POSENC_OK);
     stir(m);
     for (int64_t i = 0; i < SEQUENCES * LENGTH; i++) {
-        x[i] = (unsigned char)(SYMBOLS * posenc_random_uniform(1, "symbols", (uint64_t)i));
+        x[i] = (uint16_t)(SYMBOLS * posenc_random_uniform(1, "symbols", (uint64_t)i));
         y[i] = (int16_t)(is_asked(i / LENGTH, i % LENGTH)
                              ? CLASSES * posenc_random_uniform(1, "answers", (uint64_t)i)
                              : -1);
@@ -303,7 +303,7 @@ static void the_future_is_seen_without_a_mask_alone(void **state)
         batch.targets       = y;
         stir(m);
         assert_int_equal(pe_model_losses(m, before, &batch, NULL), POSENC_OK);
-        ((unsigned char *)batch.windows[0])[5] ^= 1;
+        ((uint16_t *)batch.windows[0])[5] ^= 1;
         assert_int_equal(pe_model_losses(m, after, &batch, NULL), POSENC_OK);
         assert_true((before[1] != after[1]) == full && before[7] != after[7]);
         pe_model_free(m);

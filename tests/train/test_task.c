@@ -17,14 +17,28 @@
 enum { MOST = 1024, ROWS = 60, MANY = 4000, NONE = PE_NOTHING_ASKED };
 
 /* What sequence and answers must be: returns NULL, or what is wrong. symbols, targets [tokens]. */
-typedef const char *judge(int64_t n, const unsigned char *x, const int16_t *y);
+typedef const char *judge(int64_t n, const uint16_t *x, const int16_t *y);
+
+/* The first of n symbols that is x, or NULL; and where it stands. */
+static const uint16_t *find(const uint16_t *symbols, int x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (symbols[i] == x)
+            return symbols + i;
+    return NULL;
+}
+
+static int64_t place_of(const uint16_t *symbols, int x, size_t n)
+{
+    return find(symbols, x, n) - symbols;
+}
 
 static int is_symbol(int x)
 {
     return x >= PE_FIRST_SYMBOL && x < PE_FIRST_SYMBOL + PE_ALPHABET;
 }
 
-static int are_symbols(const unsigned char *x, int64_t n)
+static int are_symbols(const uint16_t *x, int64_t n)
 {
     int all = 1;
     for (int64_t i = 0; i < n; i++)
@@ -41,7 +55,7 @@ static int is_silent(const int16_t *y, int64_t first, int64_t end)
     return silent;
 }
 
-static const char *judge_posid(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_posid(int64_t n, const uint16_t *x, const int16_t *y)
 {
     for (int64_t i = 0; i < n; i++)
         if (x[i] != x[0] || !is_symbol(x[i]) || y[i] != i)
@@ -49,10 +63,10 @@ static const char *judge_posid(int64_t n, const unsigned char *x, const int16_t 
     return NULL;
 }
 
-static const char *judge_order(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_order(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    const unsigned char *a = memchr(x, PE_MARK_A, (size_t)n + 1), *b = memchr(x, PE_MARK_B, (size_t)n + 1);
-    int64_t              symbols = 0;
+    const uint16_t *a = find(x, PE_MARK_A, (size_t)n + 1), *b = find(x, PE_MARK_B, (size_t)n + 1);
+    int64_t         symbols = 0;
     for (int64_t i = 0; i <= n; i++)
         symbols += is_symbol(x[i]);
     if (x[0] != PE_BOS || !a || !b || symbols != n - 2)
@@ -60,7 +74,7 @@ static const char *judge_order(int64_t n, const unsigned char *x, const int16_t 
     return y[0] == (a > b) && is_silent(y, 1, n + 1) ? NULL : "0 if A is first, asked at BOS alone";
 }
 
-static const char *judge_shift(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_shift(int64_t n, const uint16_t *x, const int16_t *y)
 {
     const int64_t first = n > 16 ? 16 : 5;
     if (!are_symbols(x, n) || !is_silent(y, 0, first))
@@ -71,9 +85,9 @@ static const char *judge_shift(int64_t n, const unsigned char *x, const int16_t 
     return NULL;
 }
 
-static const char *judge_needle(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_needle(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    const unsigned char *mark = memchr(x, PE_MARK, (size_t)n);
+    const uint16_t *mark = find(x, PE_MARK, (size_t)n);
     if (!mark || mark - x > n - 3 || x[n - 1] != PE_SEP || !is_silent(y, 0, n - 1))
         return "MARK at most at n - 3, SEP last and alone asked";
     if (!are_symbols(x, mark - x) || !are_symbols(mark + 1, n - 2 - (mark - x)))
@@ -83,7 +97,7 @@ static const char *judge_needle(int64_t n, const unsigned char *x, const int16_t
 
 /* BOS s SEP t, each of t asked for at the token before it, then SEP; s and t are handed to the caller's
    eyes. */
-static const char *judge_writing(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_writing(int64_t n, const uint16_t *x, const int16_t *y)
 {
     if (x[0] != PE_BOS || x[n + 1] != PE_SEP || !are_symbols(x + 1, n) || !are_symbols(x + n + 2, n))
         return "BOS s SEP t";
@@ -95,12 +109,12 @@ static const char *judge_writing(int64_t n, const unsigned char *x, const int16_
     return NULL;
 }
 
-static const char *judge_copy(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_copy(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    return memcmp(x + 1, x + n + 2, (size_t)n) ? "t = s" : judge_writing(n, x, y);
+    return memcmp(x + 1, x + n + 2, (size_t)n * sizeof *x) ? "t = s" : judge_writing(n, x, y);
 }
 
-static const char *judge_reverse(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_reverse(int64_t n, const uint16_t *x, const int16_t *y)
 {
     for (int64_t i = 1; i <= n; i++)
         if (x[i] != x[2 * n + 2 - i])
@@ -108,7 +122,7 @@ static const char *judge_reverse(int64_t n, const unsigned char *x, const int16_
     return judge_writing(n, x, y);
 }
 
-static const char *judge_sort(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_sort(int64_t n, const uint16_t *x, const int16_t *y)
 {
     int64_t difference[256] = {0};
     for (int64_t i = 1; i <= n; i++) {
@@ -124,7 +138,7 @@ static const char *judge_sort(int64_t n, const unsigned char *x, const int16_t *
 }
 
 /* From the definition, for every place anew. */
-static const char *judge_count(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_count(int64_t n, const uint16_t *x, const int16_t *y)
 {
     enum { PASS = PE_FIRST_SYMBOL, INC, RESET };
     if (x[0] != RESET || (n > 16 && !is_silent(y, 0, 16)))
@@ -139,7 +153,7 @@ static const char *judge_count(int64_t n, const unsigned char *x, const int16_t 
     return NULL;
 }
 
-static const char *judge_parity(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_parity(int64_t n, const uint16_t *x, const int16_t *y)
 {
     if (n > 16 && !is_silent(y, 0, 16))
         return "beyond L only new places";
@@ -153,9 +167,9 @@ static const char *judge_parity(int64_t n, const unsigned char *x, const int16_t
     return NULL;
 }
 
-static const char *judge_grid(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_grid(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    const unsigned char *mark = memchr(x, PE_MARK, (size_t)(n * n));
+    const uint16_t *mark = find(x, PE_MARK, (size_t)(n * n));
     if (!mark)
         return "a mark";
     const int64_t at = mark - x, row = at / n, column = at % n;
@@ -164,7 +178,7 @@ static const char *judge_grid(int64_t n, const unsigned char *x, const int16_t *
     return y[at] == x[(row + 1) * n + column + 2] && is_symbol(y[at]) ? NULL : "the symbol there";
 }
 
-static long long number_of(const unsigned char *digits, int64_t n)
+static long long number_of(const uint16_t *digits, int64_t n)
 {
     long long value = 0;
     for (int64_t i = n - 1; i >= 0; i--) /* the least digit first */
@@ -173,9 +187,9 @@ static long long number_of(const unsigned char *digits, int64_t n)
 }
 
 /* The numbers as integers: up to 17 digits; longer ones by their digits modulo 9. */
-static const char *judge_addition(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_addition(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    const unsigned char *a = x + 1, *b = a + n + 1, *c = b + n + 1;
+    const uint16_t *a = x + 1, *b = a + n + 1, *c = b + n + 1;
     if (x[0] != PE_BOS || a[n] != PE_MARK_A || b[n] != PE_MARK_B || !is_silent(y, 0, 2 * n + 2))
         return "BOS a + b = c, asked from = on";
     long long sum = 0, nines = 0, unit = 1;
@@ -191,7 +205,7 @@ static const char *judge_addition(int64_t n, const unsigned char *x, const int16
     return n > 17 || sum == number_of(a, n) + number_of(b, n) ? NULL : "the sum";
 }
 
-static const char *judge_summation(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_summation(int64_t n, const uint16_t *x, const int16_t *y)
 {
     int64_t sum = 0;
     for (int64_t i = 1; i <= n; i++)
@@ -202,10 +216,10 @@ static const char *judge_summation(int64_t n, const unsigned char *x, const int1
 }
 
 /* Backwards from the variable that is asked about to +-1. */
-static const char *judge_lego(int64_t n, const unsigned char *x, const int16_t *y)
+static const char *judge_lego(int64_t n, const uint16_t *x, const int16_t *y)
 {
-    const unsigned char *clause = x + 1;
-    int                  name = x[3 * n + 2], negative = 0;
+    const uint16_t *clause = x + 1;
+    int             name = x[3 * n + 2], negative = 0;
     if (x[0] != PE_BOS || x[3 * n + 1] != PE_SEP || !is_silent(y, 0, 3 * n + 2))
         return "BOS clauses SEP variable, asked there alone";
     for (int64_t i = 0; i < n; i++)
@@ -239,8 +253,8 @@ static judge *judge_of(const pe_task *task)
     return NULL;
 }
 
-static unsigned char symbols[ROWS * MOST];
-static int16_t       targets[ROWS * MOST];
+static uint16_t symbols[ROWS * MOST];
+static int16_t  targets[ROWS * MOST];
 
 static void assert_rows(const pe_task *task, int64_t n)
 {
@@ -348,25 +362,25 @@ static void batches_have_the_sizes_that_they_should(void **state)
 
 static void numbers_depend_on_seed_task_step_and_row_alone(void **state)
 {
-    unsigned char again[ROWS * MOST], tests[ROWS * MOST];
-    int16_t       same[ROWS * MOST];
+    uint16_t again[ROWS * MOST], tests[ROWS * MOST];
+    int16_t  same[ROWS * MOST];
     (void)state;
     for (int t = 0; t < PE_TASKS; t++) {
         const pe_task *task = &pe_tasks[t];
         const int64_t  n = task->L, length = pe_task_tokens(task, n);
-        const size_t   bytes = (size_t)(ROWS * length);
+        const size_t   bytes = (size_t)(ROWS * length) * sizeof *symbols;
         pe_task_batch(task, 7, 3, n, ROWS, symbols, targets);
         pe_task_batch(task, 7, 2, n, ROWS, again, same); /* something else in between */
         assert_true(memcmp(symbols, again, bytes) != 0);
         pe_task_batch(task, 8, 3, n, ROWS, again, same);
         assert_true(memcmp(symbols, again, bytes) != 0);
         pe_task_batch(task, 7, 3, n, 5, again, same); /* fewer rows are the first of them */
-        assert_memory_equal(symbols, again, (size_t)(5 * length));
+        assert_memory_equal(symbols, again, (size_t)(5 * length) * sizeof *symbols);
         assert_memory_equal(targets, same, (size_t)(5 * length) * sizeof *targets);
         pe_task_test(task, PE_TASK_L, 0, ROWS, tests, same);
         assert_true(memcmp(symbols, tests, bytes) != 0);
         pe_task_test(task, PE_TASK_L, 20, 7, again, same); /* tests may be made in any portions */
-        assert_memory_equal(tests + 20 * length, again, (size_t)(7 * length));
+        assert_memory_equal(tests + 20 * length, again, (size_t)(7 * length) * sizeof *again);
     }
 }
 
@@ -418,13 +432,12 @@ static void marks_stand_at_all_places_alike(void **state)
     (void)state;
     for (int r = 0; r < MANY; r++) {
         pe_task_test(pe_task_find("needle"), PE_TASK_L, r, 1, symbols, targets);
-        places[0][(unsigned char *)memchr(symbols, PE_MARK, 16) - symbols]++;
+        places[0][place_of(symbols, PE_MARK, 16)]++;
         pe_task_test(pe_task_find("order"), PE_TASK_HALF, r, 1, symbols, targets);
-        const int64_t a = (unsigned char *)memchr(symbols, PE_MARK_A, 9) - symbols - 1,
-                      b = (unsigned char *)memchr(symbols, PE_MARK_B, 9) - symbols - 1;
+        const int64_t a = place_of(symbols, PE_MARK_A, 9) - 1, b = place_of(symbols, PE_MARK_B, 9) - 1;
         pairs[a * 7 + b - (b > a)]++;
         pe_task_test(pe_task_find("grid"), PE_TASK_L, r, 1, symbols, targets);
-        const int64_t cell = (unsigned char *)memchr(symbols, PE_MARK, 64) - symbols;
+        const int64_t cell = place_of(symbols, PE_MARK, 64);
         cells[cell / 8 * 6 + cell % 8]++;
     }
     assert_even(places[0], 14, MANY);

@@ -12,17 +12,22 @@
 
 #include "train/report/report.h"
 
-static void assert_written(const char *english, const char *expected, pe_language language)
+static void assert_about(const char *english, const char *expected, pe_language language, int tokens)
 {
     char  *text;
     size_t n;
     FILE  *to = open_memstream(&text, &n);
-    pe_words_speak(language);
+    pe_words_speak(language, tokens);
     pe_words_write(to, english, strlen(english));
-    pe_words_speak(PE_ENGLISH);
+    pe_words_speak(PE_ENGLISH, 0);
     fclose(to);
     assert_string_equal(text, expected);
     free(text);
+}
+
+static void assert_written(const char *english, const char *expected, pe_language language)
+{
+    assert_about(english, expected, language, 0);
 }
 
 static void assert_chinese(const char *english, const char *expected)
@@ -51,6 +56,17 @@ static void what_has_no_row_stays_in_english(void **state)
     assert_chinese("an encoding that nobody has translated", "an encoding that nobody has translated");
 }
 
+static void a_page_about_tokens_says_so_in_both_languages(void **state)
+{
+    static const char english[] = "nats per byte at positions from 4 L to 8 L";
+    (void)state;
+    assert_about(english, "nats per token at positions from 4 L to 8 L", PE_ENGLISH, 1);
+    assert_about(english, "位置 4 L 至 8 L，每词元的 nat 数", PE_CHINESE, 1);
+    assert_about(english, "位置 4 L 至 8 L，每字节的 nat 数", PE_CHINESE, 0);
+    assert_about("distance + 1 (tokens, log scale)", "距离 + 1（词元，对数坐标）", PE_CHINESE, 1);
+    assert_about("a name: bytes.npy", "a name: bytes.npy", PE_ENGLISH, 1);
+}
+
 static void names_stay_escaped(void **state)
 {
     static const char title[] = "Which positional encoding for <b> & \"?";
@@ -67,7 +83,7 @@ static void a_part_of_the_page_has_its_values_and_is_translated(void **state)
     (void)state;
     for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
         pe_page page = {.to = open_memstream(&text, &n)};
-        pe_words_speak((pe_language)language);
+        pe_words_speak((pe_language)language, 0);
         pe_html_set(&page, "family", "%s", "rope");
         pe_html_set(&page, "factor", "%d", 2);
         pe_html_set(&page, "open", "%s", " open");
@@ -77,7 +93,7 @@ static void a_part_of_the_page_has_its_values_and_is_translated(void **state)
         pe_html_set(&page, "two_seeds", "%s", "");
         pe_html_part(&page, "ranks");
         pe_html_element(page.to, "b translate=\"no\"", "%s", "Results");
-        pe_words_speak(PE_ENGLISH);
+        pe_words_speak(PE_ENGLISH, 0);
         fclose(page.to);
         assert_non_null(strstr(text, language == PE_CHINESE
                                          ? "<details open><summary>rope，因子 2</summary>"
@@ -110,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_names_and_texts_stand_where_the_chinese_has_them),
         cmocka_unit_test(what_has_no_row_stays_in_english),
+        cmocka_unit_test(a_page_about_tokens_says_so_in_both_languages),
         cmocka_unit_test(names_stay_escaped),
         cmocka_unit_test(a_part_of_the_page_has_its_values_and_is_translated),
         cmocka_unit_test(languages_are_read_and_others_refused),

@@ -22,7 +22,8 @@ static const char *reason_against(const pe_compare *c)
         return "the models see both sides, and lengths are read one by one";
     if (p->L < LEAST_L)
         return "L must be at least 16";
-    if (pe_text_windows(&c->text, 2 * p->L) < 1 || c->text.train_size - c->text.spared <= PE_FURTHEST * p->L)
+    if (pe_text_windows(&c->text, PE_FURTHEST * p->L) < 1 ||
+        c->text.train_size - c->text.spared <= PE_FURTHEST * p->L)
         return "the text is too short for windows of 16 L";
     return NULL;
 }
@@ -82,7 +83,8 @@ static posenc_status make_outcome(pe_extension *x, int family, const pe_compare 
 static posenc_status make_families(pe_extension *x, const pe_compare *c, pe_preset_extent extend,
                                    posenc_error *err)
 {
-    const int64_t fit = pe_text_windows(&c->text, 2 * x->L), part = extend == PE_EXTENT_FULL ? 2 : 4,
+    const int64_t fit    = pe_text_windows(&c->text, PE_FURTHEST * x->L),
+                  part   = extend == PE_EXTENT_FULL ? 2 : 4,
                   wanted = (c->config.preset.windows + part - 1) / part;
     posenc_status status = POSENC_OK;
     x->windows           = fit < wanted ? fit : wanted;

@@ -56,9 +56,9 @@ typedef struct unit {
     float                   *numbers;
     int                     *cancelled;
 
-    pe_model             *model;
-    const unsigned char **windows;
-    double               *losses;
+    pe_model        *model;
+    const uint16_t **windows;
+    double          *losses;
 } unit;
 
 /* Windows of a batch at f L: as many bytes as in training. */
@@ -176,8 +176,8 @@ static posenc_status read_length(unit *u, int tuning, int64_t length, int first,
         const pe_batch batch = {.windows = u->windows,
                                 .B       = all - w < per_pass ? all - w : per_pass,
                                 .length  = length};
-        for (int64_t b = 0; b < batch.B; b++) /* windows of 16 L are those of 8 times 2 L */
-            u->windows[b] = pe_text_window(u->config->text, 2 * u->config->L, all, w + b);
+        for (int64_t b = 0; b < batch.B; b++)
+            u->windows[b] = pe_text_window(u->config->text, PE_FURTHEST * u->config->L, all, w + b);
         status = pe_model_losses(u->model, u->losses, &batch, err);
         for (int k = first; k < end && !status; k++)
             write_bucket(u, tuning, k, w, &batch);

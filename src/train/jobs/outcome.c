@@ -15,7 +15,7 @@
 posenc_dims pe_outcome_dims(const pe_preset *p)
 {
     return pe_model_dims(&(pe_model_config){.L = p->L, .d_model = p->d_model, .heads = p->heads}, 1,
-                         PE_REACH * p->L);
+                         p->reach * p->L);
 }
 
 /* Does training change a parameter of this part? */
@@ -45,6 +45,7 @@ pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *
     const pe_preset *p = &c->config.preset;
     return (pe_run_config){.spec          = posenc_encoding_spec(e),
                            .L             = p->L,
+                           .reach         = p->reach,
                            .d_model       = p->d_model,
                            .layers        = p->layers,
                            .heads         = p->heads,
@@ -85,9 +86,24 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
     o->is_bare               = !status && posenc_encoding_find(plain) != NULL;
     if (!status && entry->inject == PE_IN_BLOCKS)
         status = pe_spec_set_missing(plain, "states", c->config.preset.layers, err);
-    if (!status && c->config.bidirectional)
-        status = pe_spec_set_missing(plain, "vocab", PE_BYTES + 1, err);
+    if (!status && (c->config.bidirectional || c->text.vocabulary))
+        status = pe_spec_set_missing(plain, "vocab",
+                                     (c->text.vocabulary ? c->text.vocabulary : PE_BYTES) +
+                                         (c->config.bidirectional != 0),
+                                     err);
     return status ? status : pe_spec_complete(complete, PE_LONGEST_SPEC, plain, &dims, mask, err);
+}
+
+/* A rotation turns pairs of channels of a head. */
+static posenc_status check_heads(const posenc_encoding *e, const pe_preset *p, posenc_error *err)
+{
+    if (p->d_model / p->heads % 2 == 0 || !posenc_encoding_part(e, POSENC_PLACE_ROTARY))
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                   "compare: --width %lld in %lld --heads gives each head %lld channels, and the rotation of "
+                   "%.60s needs an even number",
+                   (long long)p->d_model, (long long)p->heads, (long long)(p->d_model / p->heads),
+                   posenc_encoding_spec(e));
 }
 
 /* Rows of pixels or cells, which a text has none of; its bytes stand in line. */
@@ -109,6 +125,8 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     posenc_status     status = read_spec(o, complete, &entry, c, err);
     if (!status)
         status = posenc_encoding_create(&o->e, complete, NULL, err);
+    if (!status)
+        status = check_heads(o->e, &c->config.preset, err);
     if (!status)
         status = check_line(o->e, &dims, err);
     if (status)

@@ -33,11 +33,11 @@ typedef struct pe_outcome {
 
     /* From here on: set by pe_losses_measure once all runs have finished. */
     int         is_complete, diverged;
-    double     *numbers;                  /* owned: all arrays below */
-    double     *window_means[PE_BUCKETS]; /* [seeds, windows] */
-    double      loss[PE_BUCKETS];         /* nats per byte, mean over windows and seeds */
-    double      ratio[PE_BUCKETS];        /* loss / loss at [L/2, L) */
-    double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
+    double     *numbers;                       /* owned: all arrays below */
+    double     *window_means[PE_MOST_BUCKETS]; /* [seeds, windows] */
+    double      loss[PE_MOST_BUCKETS];         /* nats per byte, mean over windows and seeds */
+    double      ratio[PE_MOST_BUCKETS];        /* loss / loss at [L/2, L) */
+    double     *curve, *low, *high; /* [R L] by position, smoothed over L/8; range over seeds, or NULL */
     double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
     const char *verdict; /* "extrapolates", "degrades", "breaks", "diverged", "not learned" */
@@ -45,7 +45,7 @@ typedef struct pe_outcome {
     double      seconds;                     /* training and evaluation, mean over seeds */
     double
         shift[PE_SHIFTS]; /* loss there - loss at position 0, of the seed where it is furthest from 0; NaN */
-    double     *near, *far;      /* [L], [8 L] attention weight by distance, mean over seeds (trained.h) */
+    double     *near, *far;      /* [L], [R L] attention weight by distance, mean over seeds (trained.h) */
     int64_t     near_90, far_90; /* distance that holds 90 % of it; -1: not measured */
     double     *truncated;       /* [seeds, windows] loss of the last bucket with a context of L */
     pe_interval gain;            /* truncated - loss in that bucket; set by the comparison */
@@ -53,10 +53,10 @@ typedef struct pe_outcome {
     double permuted, permuted_causal;
     /* Set by the comparison of all outcomes. */
     int         has_learned;            /* loss at L below the entropy of the text's bytes */
-    pe_spread   spread[PE_BUCKETS];     /* of one run's loss between seeds, moderated */
-    pe_spread   own_spread[PE_BUCKETS]; /* as its own runs show it */
-    pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
-    int         rank[PE_BUCKETS];       /* shared where two cannot be told apart; 0: not ranked */
+    pe_spread   spread[PE_MOST_BUCKETS];     /* of one run's loss between seeds, moderated */
+    pe_spread   own_spread[PE_MOST_BUCKETS]; /* as its own runs show it */
+    pe_interval difference[PE_MOST_BUCKETS]; /* to the reference encoding */
+    int         rank[PE_MOST_BUCKETS];       /* shared where two cannot be told apart; 0: not ranked */
 } pe_outcome;
 
 /* An encoding that was asked for among others, and has no meaning in these models. */
@@ -102,15 +102,17 @@ typedef struct pe_suite {
 struct pe_compare {
     pe_compare_config config;
     pe_text           text;
-    uint64_t          fingerprint; /* of its bytes */
-    int               ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
+    uint16_t         *ids;                          /* its bytes, widened; NULL where it is tokens */
+    double            token_bytes[PE_MOST_BUCKETS]; /* mean per token that is predicted; NaN: not known */
+    uint64_t          fingerprint;                  /* of it */
+    int               ways; /* of combining, 1 << pe_combine each, where a SPEC does not say */
     pe_outcome       *outcomes;
     int               count;
     pe_absent        *absent; /* [absent_count] */
     int               absent_count;
-    pe_suite         *suite; /* the tasks; NULL until they are known */
-    int *order[PE_BUCKETS];  /* [order_count] complete outcomes, best in that bucket first, then those that
-                                diverged: pe_losses_rank */
+    pe_suite         *suite;     /* the tasks; NULL until they are known */
+    int *order[PE_MOST_BUCKETS]; /* [order_count] complete outcomes, best in that bucket first, then those
+                               that diverged: pe_losses_rank */
     int                  order_count;
     struct pe_extension *extension; /* models read further than they were trained; NULL until it is known */
     int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
@@ -120,8 +122,8 @@ struct pe_compare {
                         frequencies only */
     /* Set by pe_losses_rank. The resolution: differences below it are not called, in nats. How many seeds
        would tell apart all that share the first place: 0 where one is best, 51 for more than 50. */
-    double  resolution[PE_BUCKETS];
-    int     seeds_to_settle[PE_BUCKETS];
+    double  resolution[PE_MOST_BUCKETS];
+    int     seeds_to_settle[PE_MOST_BUCKETS];
     double *properties; /* by row of claims.c; NULL: claims are not judged */
     double  wall_seconds;
 
@@ -135,7 +137,7 @@ struct pe_compare {
     char      rates_note[PE_LONGEST_ANSWER], orders_note[PE_LONGEST_ANSWER]; /* "": none */
 };
 
-/* Sizes of one window of 8 L, and the configuration of a run except its seed. */
+/* Sizes of one window of R L, and the configuration of a run except its seed. */
 posenc_dims   pe_outcome_dims(const pe_preset *p);
 pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry);
 
@@ -150,8 +152,8 @@ const char *pe_outcome_objective_text(int bidirectional);
    read by itself, as it is where the model is bidirectional. */
 const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first);
 
-/* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
-enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
+/* Fewer windows than this decide nothing. */
+enum { PE_FEWEST_WINDOWS = 24 };
 
 /* Fills outcomes and absent from the list of SPECs. */
 posenc_status pe_outcome_list_create(pe_compare *c, posenc_error *err);

@@ -11,6 +11,8 @@
 #include "train/jobs/preset.h"
 
 #include "base/status.h"
+#include "train/model/spec.h"
+#include "train/run/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 
 // clang-format off
 #define SMALL_MODEL \
-    .L = 64, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, .learning_rate = 0.024, \
+    .L = 64, .reach = PE_REACH, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, .learning_rate = 0.024, \
     .weight_decay = 0.1, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
     .stability = "brief", SMALL_TASKS(512, PE_TASK_4)
 #define SMALL_RATES "0.012,0.024,0.048"
@@ -33,27 +35,25 @@
     "sinusoidal_nd,absolute_distance,swin,swin_v2"
 
 const pe_preset pe_presets[PE_PRESETS] = {
-    {.name = "quick", .summary = "seven encodings, one seed, 500 steps: about a minute on two cores",
+    {.name = "quick", .minutes = "1 minute",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 500, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 200, 1}}, SMALL_MODEL},
-    {.name = "default", .summary = "ten encodings, one seed, 500 steps: about two minutes on two cores",
+    {.name = "default", .minutes = "2 minutes",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw",
      .steps = 500, .seeds = 1,
      .tasks = {{"posid", 400, 1}, {"order", 600, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
      .extension = "brief", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "full",
-     .summary = "all encodings and combinations, three seeds, 2000 steps: an hour and a half on two cores",
+    {.name = "full", .minutes = "90 minutes",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2000, .seeds = 3,
      .tasks = {{"posid", 1500, 3}, {"order", 1500, 3}, {"shift", 1500, 3}, {"needle", 1500, 3},
                {"copy", 1500, 3}, {"reverse", 1500, 3}, {"sort", 1500, 3}, {"count", 1500, 3},
                {"parity", 1500, 3}, {"grid", 1500, 3}},
      .extension = "full", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "huge", .summary = "the same with a larger model at L = 256, 4000 steps and three more tasks: "
-                "a night on many machines",
+    {.name = "huge", .minutes = "60 hours",
      .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 4000, .seeds = 3, .L = 256,
-     .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20, .learning_rate = 0.024,
-     .weight_decay = 0.1, .clip = 1, .windows = 96, .extension = "full", .tune_steps = 100, .claims = 1,
-     .stability = "brief",
+     .reach = PE_REACH, .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20,
+     .learning_rate = 0.024, .weight_decay = 0.1, .clip = 1, .windows = 96, .extension = "full",
+     .tune_steps = 100, .claims = 1, .stability = "brief",
      .tasks = {{"posid", 4000, 3}, {"order", 4000, 3}, {"shift", 4000, 3}, {"needle", 4000, 3},
                {"copy", 4000, 3}, {"reverse", 4000, 3}, {"sort", 4000, 3}, {"count", 4000, 3},
                {"parity", 4000, 3}, {"grid", 4000, 3}, {"addition", 4000, 3}, {"summation", 4000, 3},
@@ -70,6 +70,27 @@ const pe_preset *pe_preset_find(const char *name)
         if (!strcmp(pe_presets[i].name, name))
             return &pe_presets[i];
     return NULL;
+}
+
+/* How many SPECs there are in a list. */
+static int count_specs(const char *list)
+{
+    char          spec[PE_LONGEST_SPEC];
+    posenc_status status = POSENC_OK;
+    int           count  = 0;
+    for (; list && !status; count++)
+        list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
+    return count;
+}
+
+void pe_preset_describe(char *text, size_t n, const pe_preset *p)
+{
+    int tasks = 0;
+    while (tasks < PE_MOST_TASKS && p->tasks[tasks].name)
+        tasks++;
+    snprintf(text, n, "%d encodings, %lld steps, L %lld, width %lld, %d tasks: %s", count_specs(p->encodings),
+             (long long)p->steps, (long long)p->L, (long long)p->d_model, tasks,
+             p->minutes ? p->minutes : "");
 }
 
 /* ---------------------------------------------------------------- words --------------------- */

@@ -26,10 +26,11 @@ typedef struct pe_preset_task {
 } pe_preset_task;
 
 typedef struct pe_preset {
-    const char *name, *summary;
+    const char *name;
+    const char *minutes;        /* how long it takes on two cores: "1 minute" */
     const char *encodings;      /* SPECs, separated by commas */
     const char *grid_encodings; /* further ones, only for tasks on a grid; NULL: none */
-    int64_t     steps, seeds, L, d_model, layers, heads, batch, warmup, windows;
+    int64_t     steps, seeds, L, reach, d_model, layers, heads, batch, warmup, windows;
     double      learning_rate, weight_decay, clip;
     /* Tasks: those of a run without another word, and what all of them have in common. */
     pe_preset_task tasks[PE_MOST_TASKS];               /* ends with {0} */
@@ -52,11 +53,29 @@ extern const pe_preset pe_presets[PE_PRESETS];
 
 /* That of a name, or NULL. */
 const pe_preset *pe_preset_find(const char *name);
+/* In one line what it trains with: "7 encodings, 500 steps, L 64, ...". */
+void pe_preset_describe(char *text, size_t n, const pe_preset *preset);
+
+/* ---------------------------------------------------------------- by option's name: preset_fields.c */
+
+enum { PE_SHORTEST_L = 8 }; /* fewer positions make no bucket of L/2 */
+
+/* Are all its numbers within bounds, and do they go together? ARGUMENT with the option that does not. */
+posenc_status pe_preset_check(const pe_preset *preset, posenc_error *err);
+/* Does a name mean a file: "mine.json", "folder/mine"? */
+int pe_preset_is_path(const char *name);
+/* The preset of such a file, over that of "default". *memory holds its texts until pe_preset_forget, whatever
+   the status. */
+posenc_status pe_preset_read(pe_preset *preset, void **memory, const char *path, posenc_error *err);
+void          pe_preset_forget(void *memory); /* NULL is fine */
 
 typedef struct pe_compare_config {
-    pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
-    const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
-    int64_t              text_size;
+    pe_preset            preset;      /* a copy, perhaps with other encodings, steps or seeds */
+    const unsigned char *text;        /* the last tenth is held out; must outlive the comparison */
+    const uint16_t      *tokens;      /* or ids of tokens instead of its bytes: the same; else NULL */
+    int64_t              text_size;   /* of either */
+    const int32_t       *token_bytes; /* [token_kinds] how many bytes an id stands for, or NULL */
+    int64_t              token_kinds;
     const char          *text_name; /* for the report */
     const char          *directory; /* NULL: nothing will be written */
     int64_t              workers;   /* 0: one per processor, or one where several processes share the runs */
@@ -74,6 +93,12 @@ typedef struct pe_compare_config {
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;
+
+/* How long a comparison would take. */
+typedef struct pe_compare_cost {
+    double  seconds, processor_seconds; /* until the end, and of all workers together */
+    int64_t runs, workers;
+} pe_compare_cost;
 
 /* The words of a configuration, "en" and "brief"; ARGUMENT with those that there are for any other. */
 posenc_status pe_preset_read_language(pe_language *language, const char *word, posenc_error *err);

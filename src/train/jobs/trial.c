@@ -16,9 +16,9 @@ enum { SPARED_PART = 20, MOST_WINDOWS = 512 };
 /* ---------------------------------------------------------------- reading a model ----------- */
 
 /* Window w: L + 1 bytes; neighbours share one, the last target of one and the first input of the next. */
-static const unsigned char *window_at(const pe_run_config *c, int64_t w)
+static const uint16_t *window_at(const pe_run_config *c, int64_t w)
 {
-    return c->text->bytes + c->text->train_size - c->text->spared + w * c->L;
+    return c->text->ids + c->text->train_size - c->text->spared + w * c->L;
 }
 
 static int64_t calls_of(const void *self, int64_t unit)
@@ -44,7 +44,7 @@ static posenc_status read_window(float *mean, pe_model *m, const pe_run_config *
                                  posenc_error *err)
 {
     unsigned char       *hidden = c->bidirectional ? (unsigned char *)(losses + c->L) : NULL;
-    const unsigned char *window = window_at(c, w);
+    const uint16_t      *window = window_at(c, w);
     const pe_batch       batch  = {.windows = &window, .hidden = hidden, .B = 1, .length = c->L};
     if (hidden)
         pe_text_hide(hidden, c->L, 0, "hidden.rates", w * c->L); /* for every seed and rate the same */

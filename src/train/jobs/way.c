@@ -69,7 +69,7 @@ const char *pe_way_tuning_name(int tuning)
 
 const char *pe_way_bucket_name(int bucket)
 {
-    return bucket == PE_AT_16L ? "x16" : pe_stats_bucket_name(bucket);
+    return pe_stats_bucket_name(bucket);
 }
 
 /* ---------------------------------------------------------------- a way as a SPEC ----------- */

@@ -273,8 +273,9 @@ static pe_interval of_outcome(const pe_compare *c, const claim_row *r, int i)
     case PERMUTED: return single(o->permuted);
     case PERMUTED_CAUSAL: return single(o->permuted_causal);
     case SHIFT:
-        return r->number && !is_presets_model(&c->config.preset) ? unmeasured
-                                                                  : single(pe_losses_largest_shift(o));
+        return r->number && (!is_presets_model(&c->config.preset) || c->config.preset.reach != PE_REACH)
+                   ? unmeasured
+                   : single(pe_losses_largest_shift(o));
     case RATIO: return pe_losses_ratio(o, c->config.preset.seeds, r->at);
     case BREAK: return single((double)(o->break_position + 1) / (double)o->config.L);
     case ANGLE: return single(o->cosine_after);
@@ -544,6 +545,8 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
     const pe_extension *x = c->extension;
     switch (kind_of(r)) {
     case OUTCOMES:
+        if (r->at > pe_stats_furthest(c->config.preset.reach))
+            return "not read so far beyond L: see --reach";
         if (r->quantity <= SHIFT && !count)
             return "not in this comparison with default settings and the preset's model";
         if (r->quantity <= SHIFT)

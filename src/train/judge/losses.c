@@ -2,8 +2,8 @@
 /*
  * losses.c: from runs to losses per bucket, curves, ratios and ranks
  *
- * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the
- * matrix [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
+ * One causal pass over windows of R L gives the loss at every shorter length, so everything follows from the
+ * matrix [windows, R L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
  * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. The
  * matrix of a run that diverged is NaN: so are its numbers, and it has no rank.
  *
@@ -27,7 +27,7 @@
 #define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
-static const char *const class_names[PE_SPREAD_CLASSES] = {"extrapolates", "degrades", "breaks"}; /* by E_8 */
+static const char *const class_names[PE_SPREAD_CLASSES] = {"extrapolates", "degrades", "breaks"}; /* by E_R */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -39,8 +39,8 @@ static int64_t larger(int64_t a, int64_t b)
 static int allocate_numbers(pe_outcome *o, int64_t seeds)
 {
     const pe_run_config *c     = &o->config;
-    const int64_t        means = seeds * c->windows, far = PE_REACH * c->L, space = 2 * larger(far, c->steps);
-    const int64_t        count = space + (PE_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
+    const int64_t        means = seeds * c->windows, far = c->reach * c->L, space = 2 * larger(far, c->steps);
+    const int64_t        count = space + (PE_MOST_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
     free(o->numbers);
     double *at = o->numbers = malloc((size_t)count * sizeof *at);
     for (int64_t i = 0; at && i < count; i++)
@@ -48,9 +48,9 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
     if (!at)
         return 0;
     o->truncated = at + space;
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++)
         o->window_means[b] = o->truncated + (b + 1) * means;
-    o->curve    = o->truncated + (PE_BUCKETS + 1) * means;
+    o->curve    = o->truncated + (PE_MOST_BUCKETS + 1) * means;
     o->low      = seeds > 1 ? o->curve + far : NULL;
     o->high     = seeds > 1 ? o->curve + 2 * far : NULL;
     o->far      = o->curve + 3 * far;
@@ -61,11 +61,11 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
     return 1;
 }
 
-/* Up to L a causal run has scored more text than the windows of 8 L hold. */
+/* Up to L a causal run has scored more text than the windows of R L hold. */
 static void bucket_means(double *means, const pe_run_result *r, const pe_run_config *c, int bucket)
 {
     if (c->bidirectional || bucket > PE_AT_L)
-        pe_stats_bucket_means(means, r->window_loss, c->windows, c->L, bucket);
+        pe_stats_bucket_means(means, r->window_loss, c->windows, c->reach * c->L, c->L, bucket);
     else
         for (int64_t w = 0; w < c->windows; w++)
             means[w] = r->scored[2 * w + bucket];
@@ -74,20 +74,21 @@ static void bucket_means(double *means, const pe_run_result *r, const pe_run_con
 static void measure_buckets(pe_outcome *o, int64_t seeds)
 {
     const int64_t windows = o->config.windows;
-    for (int b = 0; b < PE_BUCKETS; b++) {
-        for (int64_t s = 0; s < seeds; s++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++) { /* NaN beyond what is read */
+        for (int64_t s = 0; s < seeds && b < pe_stats_buckets(o->config.reach); s++)
             bucket_means(o->window_means[b] + s * windows, &o->runs[s].result, &o->config, b);
         o->loss[b] = pe_stats_mean(o->window_means[b], seeds * windows);
     }
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < PE_MOST_BUCKETS; b++)
         o->ratio[b] = o->loss[b] / o->loss[PE_AT_L];
 }
 
 /* Mean over the windows of each run, by position, smoothed; over the seeds their mean, least and largest. */
 static void measure_curve(pe_outcome *o, int64_t seeds)
 {
-    const int64_t n = PE_REACH * o->config.L, windows = o->config.windows, part = o->config.L / SMOOTH_PART;
-    double       *raw = o->numbers, *smooth = raw + n;
+    const int64_t n = o->config.reach * o->config.L, windows = o->config.windows,
+                  part = o->config.L / SMOOTH_PART;
+    double *raw = o->numbers, *smooth = raw + n;
     for (int64_t s = 0; s < seeds; s++) {
         for (int64_t p = 0; p < n; p++) {
             double sum = 0;
@@ -131,7 +132,7 @@ static void copy_seed(pe_outcome *o, int64_t s, int64_t seeds)
             o->shift[i] = (double)numbers[at.shift + i];
     for (int64_t t = 0; t < c->L; t++)
         o->near[t] += (double)numbers[at.near + t] / (double)seeds;
-    for (int64_t t = 0; t < PE_REACH * c->L; t++)
+    for (int64_t t = 0; t < c->reach * c->L; t++)
         o->far[t] += (double)numbers[at.far + t] / (double)seeds;
     for (int64_t w = 0; w < c->windows; w++)
         o->truncated[s * c->windows + w] = (double)numbers[at.truncated + w];
@@ -144,7 +145,7 @@ static void copy_trained(pe_outcome *o, int64_t seeds)
     for (int64_t s = 0; s < seeds; s++)
         copy_seed(o, s, seeds);
     o->near_90 = pe_trained_distance(o->near, o->config.L, SHARE);
-    o->far_90  = pe_trained_distance(o->far, PE_REACH * o->config.L, SHARE);
+    o->far_90  = pe_trained_distance(o->far, o->config.reach * o->config.L, SHARE);
 }
 
 posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
@@ -166,7 +167,7 @@ posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
         o->seconds += (o->runs[s].result.train_seconds + o->runs[s].result.eval_seconds) / (double)seeds;
     }
     o->break_position =
-        pe_stats_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
+        pe_stats_break_position(o->curve, o->config.reach * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
     o->is_complete = 1;
     return POSENC_OK;
 }
@@ -228,7 +229,7 @@ static void fill_means(double *means, const pe_compare *c, int bucket)
 /* c->order, and from it the reference. */
 static void order_outcomes(pe_compare *c, double *means)
 {
-    for (int b = 0; b < PE_BUCKETS; b++) {
+    for (int b = 0; b < PE_MOST_BUCKETS; b++) {
         c->order_count = 0;
         c->order[b]    = c->order[0] + b * c->count;
         for (int i = 0; i < c->count; i++)
@@ -243,21 +244,27 @@ static void order_outcomes(pe_compare *c, double *means)
 
 /* ---------------------------------------------------------------- spreads, resolution ------- */
 
-/* A model whose loss is above this knows less than the frequencies of bytes. */
-static double entropy_of(const pe_text *text)
+/* A model whose loss is above this knows less than the frequencies of bytes, or tokens. */
+static posenc_status measure_entropy(double *entropy, const pe_text *text, posenc_error *err)
 {
-    int64_t counts[256] = {0};
+    const int64_t words  = text->vocabulary ? text->vocabulary : PE_BYTES;
+    int64_t      *counts = calloc((size_t)words, sizeof *counts);
+    if (!counts)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to count %lld tokens",
+                       (long long)words);
     for (int64_t i = text->train_size; i < text->size; i++)
-        counts[text->bytes[i]]++;
-    return pe_stats_entropy(counts, 256);
+        counts[text->ids[i]]++;
+    *entropy = pe_stats_entropy(counts, (int)words);
+    free(counts);
+    return POSENC_OK;
 }
 
 static void classify(pe_compare *c)
 {
-    c->entropy = entropy_of(&c->text);
     for (int i = 0; i < c->count; i++) {
         pe_outcome *o   = &c->outcomes[i];
-        const int class = pe_spread_class(ranked_loss(o, PE_AT_8L) / ranked_loss(o, PE_AT_L));
+        const int class = pe_spread_class(ranked_loss(o, pe_stats_furthest(o->config.reach)) /
+                                          ranked_loss(o, PE_AT_L));
         o->has_learned  = ranked_loss(o, PE_AT_L) < c->entropy;
         o->verdict      = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
     }
@@ -380,7 +387,7 @@ static void rank_bucket(pe_compare *c, int bucket, bucket_space *space)
     for (int i = 0; i < c->count; i++) {
         pe_outcome *o   = &c->outcomes[i];
         o->rank[bucket] = space->ranks[i];
-        if (bucket == PE_AT_8L)
+        if (bucket == pe_stats_furthest(o->config.reach))
             o->gain = gain_of(o, c->config.preset.seeds, bucket);
         o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
         if (c->reference >= 0 && !isnan(space->means[i]))
@@ -391,26 +398,29 @@ static void rank_bucket(pe_compare *c, int bucket, bucket_space *space)
 
 posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
 {
-    const size_t n     = (size_t)c->count;
+    const size_t  n      = (size_t)c->count;
+    posenc_status status = POSENC_OK;
     bucket_space space = {malloc(n * (size_t)c->config.preset.seeds * sizeof(double)),
                           malloc(n * n * sizeof(double)), malloc(n * sizeof(int)), malloc(n * sizeof(int)),
                           malloc(2 * n * sizeof(pe_spread))};
     free(c->order[0]);
-    c->order[0] = malloc(n * PE_BUCKETS * sizeof *c->order[0]);
+    c->order[0] = malloc(n * PE_MOST_BUCKETS * sizeof *c->order[0]);
     const int enough =
         space.means && space.widths && space.classes && space.ranks && space.spreads && c->order[0];
     if (enough) {
         order_outcomes(c, space.means);
+        status = measure_entropy(&c->entropy, &c->text, err);
         classify(c);
     }
-    for (int b = 0; enough && b < PE_BUCKETS; b++)
+    for (int b = 0; enough && b < PE_MOST_BUCKETS; b++)
         rank_bucket(c, b, &space);
     free(space.means);
     free(space.widths);
     free(space.classes);
     free(space.ranks);
     free(space.spreads);
-    return enough ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
+    return enough ? status
+                  : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
 }
 
 /* ---------------------------------------------------------------- models read further ------- */

@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const int buckets[PE_ORDERS] = {PE_AT_L, PE_AT_8L}; /* ORDER PE_ORDER_AT_L ... */
-
 /* Differences of one seed that mean nothing: two standard deviations of a difference between seeds. */
 static const double resolutions[PE_ORDERS] = {0.02, 0.1};
 
@@ -72,10 +70,11 @@ static posenc_status judge_order(pe_compare *c, int which, int levels, double *l
                                       .losses     = losses,
                                       .resolution = resolution_of,
                                       .self       = &resolutions[which]};
+    const int bucket = which == PE_ORDER_AT_L ? PE_AT_L : pe_stats_furthest(c->config.preset.reach);
     for (int k = 0; k < levels; k++)
         for (int i = 0; i < c->count; i++)
             losses[k * c->count + i] =
-                loss_of(pe_level_outcome(c, pe_stability_level(c->levels, k), i), buckets[which]);
+                loss_of(pe_level_outcome(c, pe_stability_level(c->levels, k), i), bucket);
     pe_order_free(c->orders[which]);
     return pe_order_create(&c->orders[which], &question, err);
 }

@@ -28,6 +28,7 @@ static posenc_status check_config(const pe_model_config *c, posenc_error *err)
                  {"layers", c->layers, 1 << 10},
                  {"heads", c->heads, 1 << 10},
                  {"batch", c->batch, 1 << 14},
+                 {"vocabulary", c->vocabulary ? c->vocabulary : PE_BYTES, PE_MOST_SYMBOLS},
                  {"symbols", c->symbols ? c->symbols : PE_BYTES, PE_BYTES},
                  {"classes", c->symbols ? c->classes : PE_BYTES, PE_BYTES}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -108,8 +109,8 @@ static int64_t transposed_elements(const pe_model *m)
 static size_t lay_out(pe_model *m, char *base)
 {
     const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
-                 d    = (size_t)m->config.d_model;
-    const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
+                 d       = (size_t)m->config.d_model;
+    const size_t classes = (size_t)m->classes, wide = PE_MLP_WIDTH * d > classes ? PE_MLP_WIDTH * d : classes;
     size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_RUN_FORWARD),
            both  = posenc_plan_workspace(m->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     m->theta     = carve(base, &used, (size_t)m->size * e);
@@ -218,10 +219,11 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
         m->config.longest = m->config.L;
     posenc_status status = check_config(&m->config, err);
     if (!status) {
-        /* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the
+        const int64_t vocabulary = config->vocabulary ? config->vocabulary : PE_BYTES;
+        /* The embedding of a bidirectional model of text has one row more, the mask symbol's. It is the
            last, so that all others start from the numbers that they have in any model. */
-        m->symbols = config->symbols ? config->symbols : PE_BYTES + (config->bidirectional ? 1 : 0);
-        m->classes = config->symbols ? config->classes : PE_BYTES;
+        m->symbols = config->symbols ? config->symbols : vocabulary + (config->bidirectional ? 1 : 0);
+        m->classes = config->symbols ? config->classes : vocabulary;
         m->kernels = pe_kernels_choose();
         m->math    = config->dtype == POSENC_DTYPE_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
@@ -286,7 +288,7 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
     return status ? status : m->math->gradient(m, loss, batch, err);
 }
 
-posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err)
+posenc_status pe_model_cosine(pe_model *m, double *cosine, const double *weight, posenc_error *err)
 {
     *cosine            = NAN;
     const int has_both = m->has_rows && !m->by_word && !m->config.symbols;

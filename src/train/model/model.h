@@ -2,8 +2,8 @@
 /*
  * model.h: the small Transformer of `compare`, forward and backward
  *
- * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; spec.h has the
- * other ways in which rows may enter), then layers of
+ * A Transformer over bytes or tokens: token embedding (+ rows of the encoding, if it acts at the input;
+ * spec.h has the other ways in which rows may enter), then layers of
  *
  *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
  *     x += Wdown gelu(norm(x) Wup + bup) + bdown
@@ -33,9 +33,8 @@
 #include "kernels/kernels.h"
 #include "train/model/spec.h"
 
-/* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have
-   it. */
-enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 128 };
+/* A text is bytes, or ids of tokens, of which there are at most PE_MOST_SYMBOLS. */
+enum { PE_BYTES = 256, PE_MOST_SYMBOLS = 1 << 16, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 128 };
 
 /* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
 typedef enum pe_layer_weight {
@@ -107,8 +106,10 @@ typedef struct pe_model_config {
     posenc_dtype dtype;         /* F32, or F64 for tests */
     int          bidirectional; /* 1: no mask, and hidden bytes are predicted; 0: causal, the next byte */
     pe_entry     entry;         /* how rows of an input encoding enter; all 0: added before the first block */
+    int64_t      vocabulary;    /* of a model of text: ids are below it; 0: bytes */
+    int          is_rough; /* 1: weights begin with any numbers, made quickly: it is only tried or timed */
     /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of
-       bytes. */
+       text. */
     int64_t symbols, classes;
     int64_t grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
                      stand in line */
@@ -125,24 +126,24 @@ typedef struct pe_layer_memory {
 
 typedef struct pe_model pe_model;
 
-/* What a model reads and predicts.
+/* What a model reads and predicts; bytes may be tokens throughout.
    Next byte: windows[b] has length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p; hidden is NULL.
    Bidirectional: windows[b] has length bytes; byte p is hidden where hidden[b * length + p] is not 0: there
    the model reads the mask symbol, and predicts the byte from all that stand around it.
    Symbols: windows[b] has length symbols, targets[b * length + p] is the class to be predicted at p, or
    negative; hidden is NULL. On a grid symbol p stands in row p / columns, column p % columns. */
 typedef struct pe_batch {
-    const unsigned char *const *windows;
-    const unsigned char        *hidden;
-    int64_t                     B, length;
-    const int16_t              *targets;
-    int64_t                     columns;
+    const uint16_t *const *windows;
+    const unsigned char   *hidden;
+    int64_t                B, length;
+    const int16_t         *targets;
+    int64_t                columns;
 } pe_batch;
 
 typedef struct pe_model_math {
     posenc_status (*losses)(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
     posenc_status (*gradient)(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
-    posenc_status (*cosine)(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
+    posenc_status (*cosine)(pe_model *m, double *cosine, const double *weight, posenc_error *err);
 } pe_model_math;
 
 extern const pe_model_math pe_model_math_f32, pe_model_math_f64;
@@ -168,10 +169,10 @@ struct pe_model {
     int            has_rows;      /* the encoding acts at the input */
     int64_t        row_width;     /* numbers per row there; 0: has_rows is 0 */
     int            by_word;       /* rows take the place of the embedding, which is not trained then */
-    int64_t        symbols;       /* rows of the embedding: bytes, and the mask symbol where there is one */
-    int64_t        classes;       /* columns of the output */
-    int            coordinates;   /* of a position at the input: 2 for encodings of grids */
-    int            has_mixer;     /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
+    int64_t symbols;     /* rows of the embedding: bytes or tokens; last the mask symbol, if there is one */
+    int64_t classes;     /* columns of the output */
+    int     coordinates; /* of a position at the input: 2 for encodings of grids */
+    int     has_mixer;   /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
     void            *memory;    /* the one block of all that follows */
     void            *workspace; /* for posenc_... */
@@ -179,7 +180,7 @@ struct pe_model {
     void            *x, *dx, *spare;      /* [n,d] */
     void            *dqkv;                /* [n,3d] */
     void            *rows, *unit, *scale; /* [block,d] twice, [block] */
-    void            *wide, *active;       /* [block,max(4d,256)], [block,4d] */
+    void            *wide, *active;       /* [block,max(4d,classes)], [block,4d] */
     void            *transposed;          /* matrices of a layer, transposed */
     double          *losses;              /* [n] */
     int64_t       *asked, asked_count; /* [n] rows of the batch that something is predicted from, ascending */
@@ -215,9 +216,9 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
 
 /* *cosine = mean of |cos| between what of a token's vector and what of a position's row enter the first
    block's sum: e and p, or with combine=concat the two halves of [e; p] W; over the positions below L and the
-   bytes as `weight` (of sum 1) weighs them. NaN without an encoding at the input, and for a model of symbols.
-   Uses the buffers of a batch. */
-posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
+   bytes as `weight` [classes] (of sum 1) weighs them. NaN without an encoding at the input, and for a model
+   of symbols. Uses the buffers of a batch. */
+posenc_status pe_model_cosine(pe_model *m, double *cosine, const double *weight, posenc_error *err);
 
 /* About how many multiplications so many tokens cost, for what is to be weighed against each other: at most,
    for rows that are not asked do not pass through all of the last layer. */

@@ -8,12 +8,12 @@
 #include "base/status.h"
 
 struct pe_speed {
-    pe_model             *model;
-    pe_optimiser         *optimiser;
-    unsigned char        *text;
-    const unsigned char **windows;
-    pe_batch              batch;
-    int64_t               step;
+    pe_model        *model;
+    pe_optimiser    *optimiser;
+    uint16_t        *text;
+    const uint16_t **windows;
+    pe_batch         batch;
+    int64_t          step;
 };
 
 static posenc_status make_text(pe_speed *s, const pe_speed_shape *shape, uint64_t seed, posenc_error *err)
@@ -24,7 +24,7 @@ static posenc_status make_text(pe_speed *s, const pe_speed_shape *shape, uint64_
     if (!s->text || !s->windows)
         return pe_fail(err, POSENC_ERROR_MEMORY, "speed: not enough memory for a batch");
     for (int64_t i = 0; i < shape->batch * window; i++)
-        s->text[i] = (unsigned char)(posenc_random_uniform(seed, "text", (uint64_t)i) * PE_BYTES);
+        s->text[i] = (uint16_t)(posenc_random_uniform(seed, "text", (uint64_t)i) * PE_BYTES);
     for (int64_t b = 0; b < shape->batch; b++)
         s->windows[b] = s->text + b * window;
     s->batch = (pe_batch){.windows = s->windows, .B = shape->batch, .length = shape->L};

@@ -14,7 +14,7 @@
  *               difference from the encoding that is best at L: where two bands do not touch in that sense is
  *               what the ranks say. The interval of a loss by itself is some ten times as wide, as texts
  *               differ, and would hide everything.
- * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
+ * Attention     the share of the weight that lies within a distance, of queries at the end of R L.
  * On a page     each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty
  *               element stands where it was, because that script counts the elements. It also takes the mouse
  *               wheel and the arrow keys, with which people scroll: a listener before it hands them back.
@@ -40,13 +40,23 @@ static double *next_numbers(pe_gallery *g, int64_t n)
     return space;
 }
 
-/* The next exhibit, a figure of `count` curves for the caller to fill. */
-static pe_figure *add_figure(pe_gallery *g, pe_curve **curves, const char *name, int count)
+/* A label about bytes, or about tokens where they are compared: then the gallery's own. */
+static const char *label_of(pe_gallery *g, const pe_compare *c, const char *text)
 {
+    char *told = c->text.vocabulary && g->label_count < PE_LABELS ? pe_words_retell(c, text) : NULL;
+    if (told)
+        g->labels[g->label_count++] = told;
+    return told ? told : text;
+}
+
+/* The next exhibit, a figure with a curve for each encoding, for the caller to fill. */
+static pe_figure *add_figure(pe_gallery *g, pe_curve **curves, const char *name, const pe_compare *c)
+{
+    const int  count   = c->order_count;
     pe_figure *f       = &g->general[g->count];
     *curves            = g->curves + g->count * count;
     *f                 = (pe_figure){.kind = PE_CURVES, .curves = *curves, .curve_count = count};
-    f->y_label         = "loss (nats per byte)";
+    f->y_label         = label_of(g, c, "loss (nats per byte)");
     g->items[g->count] = (pe_exhibit){.outcome = -1, .figure = f};
     snprintf(g->items[g->count].name, PE_GALLERY_NAME, "%s", name);
     g->count++;
@@ -64,13 +74,12 @@ static void set_mark(pe_gallery *g, pe_figure *f)
 
 /* Positions that are drawn: all at first, then ever fewer, evenly on a logarithmic axis. Returns their
    count. */
-static int64_t choose_positions(int64_t *positions, int64_t L)
+static int64_t choose_positions(int64_t *positions, int64_t L, int64_t far)
 {
     int64_t n = 0;
-    for (int64_t p = L < FIRST_PART ? 1 : L / FIRST_PART; p < PE_REACH * L - 1;
-         p += p < STEP_PART ? 1 : p / STEP_PART)
+    for (int64_t p = L < FIRST_PART ? 1 : L / FIRST_PART; p < far - 1; p += p < STEP_PART ? 1 : p / STEP_PART)
         positions[n++] = p;
-    positions[n++] = PE_REACH * L - 1;
+    positions[n++] = far - 1;
     return n;
 }
 
@@ -79,11 +88,11 @@ static int64_t choose_positions(int64_t *positions, int64_t L)
 static double *thin(pe_gallery *g, const double *curve, const int64_t *positions, int64_t n,
                     const pe_run_config *c)
 {
-    const int64_t L = c->L;
+    const int64_t L = c->L, far = c->reach * L;
     double       *y = next_numbers(g, n);
     for (int64_t i = 0; i < n; i++) {
         const int64_t p = positions[i], half = p > L && !c->bidirectional ? p / 2 / SMOOTH_PART : 0;
-        const int64_t end = p + half + 1 > PE_REACH * L ? PE_REACH * L : p + half + 1;
+        const int64_t end = p + half + 1 > far ? far : p + half + 1;
         y[i]              = pe_stats_mean(curve + p - half, end - (p - half));
     }
     return y;
@@ -118,12 +127,13 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int64_t *pos
     const pe_preset *p      = &c->config.preset;
     const int        masked = c->config.bidirectional;
     pe_curve        *curves;
-    pe_figure       *f = add_figure(g, &curves, "loss", c->order_count);
+    pe_figure       *f = add_figure(g, &curves, "loss", c);
     snprintf(g->title, sizeof g->title, "Loss by %s, trained at L = %lld%s", masked ? "length" : "position",
              (long long)p->L, p->seeds > 1 ? " (band: range over seeds)" : "");
     f->title   = g->title;
-    f->x_label = masked ? "length that is read at once (bytes, log scale)"
-                        : "position in the window (bytes, log scale)";
+    f->x_label = label_of(g, c,
+                          masked ? "length that is read at once (bytes, log scale)"
+                                 : "position in the window (bytes, log scale)");
     set_mark(g, f);
     for (int i = 0; i < c->order_count; i++) {
         const pe_outcome *o     = &c->outcomes[c->order[PE_AT_L][i]];
@@ -143,25 +153,26 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int64_t *pos
 /* Each encoding's means and the bounds of its differences around them. */
 static void add_lengths(pe_gallery *g, const pe_compare *c)
 {
-    double    *x = next_numbers(g, PE_BUCKETS);
+    const int  buckets = pe_stats_buckets(c->config.preset.reach);
+    double    *x       = next_numbers(g, buckets);
     pe_curve  *curves;
-    pe_figure *f = add_figure(g, &curves, "length", c->order_count);
+    pe_figure *f = add_figure(g, &curves, "length", c);
     f->title     = "Loss by length (band: paired 95 % interval)";
-    f->x_label   = "end of the range of positions (bytes, log scale)";
+    f->x_label   = label_of(g, c, "end of the range of positions (bytes, log scale)");
     set_mark(g, f);
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < buckets; b++)
         x[b] = (double)pe_stats_bucket_edge(c->config.preset.L, b + 1);
     for (int i = 0; i < c->order_count; i++) {
         const pe_outcome *o = &c->outcomes[c->order[PE_AT_L][i]];
-        double           *y = next_numbers(g, PE_BUCKETS), *low = next_numbers(g, PE_BUCKETS),
-               *high = next_numbers(g, PE_BUCKETS);
-        for (int b = 0; b < PE_BUCKETS; b++) {
+        double           *y = next_numbers(g, buckets), *low = next_numbers(g, buckets),
+               *high = next_numbers(g, buckets);
+        for (int b = 0; b < buckets; b++) {
             const pe_interval d = o->difference[b];
             y[b]                = o->loss[b];
             low[b]              = isfinite(d.value) ? y[b] - (d.value - d.low) : y[b];
             high[b]             = isfinite(d.value) ? y[b] + (d.high - d.value) : y[b];
         }
-        curves[i] = (pe_curve){.name = o->label, .x = x, .y = y, .low = low, .high = high, .n = PE_BUCKETS};
+        curves[i] = (pe_curve){.name = o->label, .x = x, .y = y, .low = low, .high = high, .n = buckets};
     }
     bound_bands(f);
 }
@@ -180,7 +191,7 @@ static void add_training(pe_gallery *g, const pe_compare *c)
     const int64_t steps = c->config.preset.steps, n = steps < MOST_STEPS ? steps : MOST_STEPS;
     double       *x = next_numbers(g, n);
     pe_curve     *curves;
-    pe_figure    *f = add_figure(g, &curves, "training", c->order_count);
+    pe_figure    *f = add_figure(g, &curves, "training", c);
     f->title        = "Training: loss of the batches, smoothed";
     f->x_label      = "step";
     for (int64_t i = 0; i < n; i++)
@@ -223,9 +234,9 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int64_t *pos
     if (!measured)
         return;
     pe_curve  *curves;
-    pe_figure *f   = add_figure(g, &curves, "attention", c->order_count);
+    pe_figure *f   = add_figure(g, &curves, "attention", c);
     f->title       = "Attention: share of the weight within a distance";
-    f->x_label     = "distance + 1 (bytes, log scale)";
+    f->x_label     = label_of(g, c, "distance + 1 (bytes, log scale)");
     f->y_label     = "share of the weight";
     f->curve_count = 0;
     set_mark(g, f);
@@ -240,9 +251,9 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int64_t *pos
 /* 0 without memory. */
 static int add_lines(pe_gallery *g, const pe_compare *c)
 {
-    const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
+    const int64_t far = c->config.preset.reach * c->config.preset.L, n = c->count;
     /* by position x, then y, low and high of each; by length the same; training x and y; attention y */
-    const int64_t numbers   = (1 + 3 * n) * (far + PE_BUCKETS) + (1 + n) * MOST_STEPS + n * far;
+    const int64_t numbers   = (1 + 3 * n) * (far + PE_MOST_BUCKETS) + (1 + n) * MOST_STEPS + n * far;
     int64_t      *positions = malloc((size_t)far * sizeof *positions);
     g->curves               = calloc((size_t)(PE_GENERAL * n), sizeof *g->curves);
     g->numbers              = malloc((size_t)numbers * sizeof *g->numbers);
@@ -250,7 +261,7 @@ static int add_lines(pe_gallery *g, const pe_compare *c)
     if (positions && g->curves && g->numbers) {
         snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)c->config.preset.L);
         g->mark              = (pe_mark){(double)c->config.preset.L, g->mark_label};
-        const int64_t points = choose_positions(positions, c->config.preset.L);
+        const int64_t points = choose_positions(positions, c->config.preset.L, far);
         double       *x      = next_numbers(g, points);
         for (int64_t i = 0; i < points; i++)
             x[i] = (double)(positions[i] + 1);
@@ -351,6 +362,8 @@ void pe_gallery_free(pe_gallery *g)
         free(g->items[i].svg);
         pe_picture_free(g->items[i].picture);
     }
+    for (int i = 0; i < g->label_count; i++)
+        free(g->labels[i]);
     free(g->items);
     free(g->curves);
     free(g->numbers);

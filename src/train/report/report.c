@@ -54,7 +54,9 @@ static void set_values(pe_page *page, const pe_compare *c)
                    {"L", p->L},
                    {"smooth", p->L / 8},
                    {"windows", c->windows},
-                   {"reach", PE_REACH * p->L},
+                   {"reach", p->reach * p->L},
+                   {"times", p->reach},
+                   {"half", p->reach / 2},
                    {"bytes", c->text.size},
                    {"thousand",
                     c->reference >= 0 ? c->outcomes[c->reference].runs[0].result.parameters / 1000 : 0}};
@@ -80,6 +82,7 @@ static void set_values(pe_page *page, const pe_compare *c)
     pe_html_set(page, "trained", "%s", pe_html_count(text, p->seeds, "seed"));
     pe_html_set(page, "workers", "%s", pe_html_count(text, c->workers, "worker"));
     pe_html_set(page, "seconds", "%.0f", c->wall_seconds);
+    pe_html_set(page, "rate", "%g", p->learning_rate);
     pe_html_set(page, "cosine", "%.3f", pe_stats_random_cosine(p->d_model));
     pe_html_set(page, "cosine_512", "%.3f", pe_stats_random_cosine(512));
     set_flag(page, "bidirectional", c->config.bidirectional);
@@ -133,7 +136,9 @@ static void write_entries(pe_page *page, const pe_compare *c)
 
 #define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
 
-enum { RATIOS = 1, CLASS = 4, BREAK, GAIN, NEAR, FAR, SHIFTS, COLUMNS = SHIFTS + PE_SHIFTS };
+/* ORDER after_ratios, which follow E_2, E_4 ... */
+enum { CLASS, BREAK, GAIN, NEAR, FAR, SHIFTS, AFTER_RATIOS = SHIFTS + PE_SHIFTS };
+enum { RATIOS = 1, COLUMNS = RATIOS + PE_MOST_BUCKETS + AFTER_RATIOS };
 
 /* A dash where it was not measured. */
 static void put_distance(pe_table *t, int row, int column, int64_t distance)
@@ -152,55 +157,64 @@ static void put_shift(pe_table *t, int row, int column, double x)
 
 static void put_trained(pe_table *t, int row, const pe_outcome *o)
 {
+    const int furthest = pe_stats_furthest(o->config.reach), after = RATIOS + furthest - PE_AT_L;
     pe_table_text(t, row, 0, o->label);
-    for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
+    for (int b = PE_AT_2L; b <= furthest; b++)
         pe_table_number(t, row, RATIOS + b - PE_AT_2L, "%.2f", isfinite(o->ratio[b]) ? o->ratio[b] : NAN);
-    pe_table_text(t, row, CLASS, o->verdict);
-    put_distance(t, row, BREAK, o->break_position + 1);
+    pe_table_text(t, row, after + CLASS, o->verdict);
+    put_distance(t, row, after + BREAK, o->break_position + 1);
     if (isfinite(o->gain.value))
-        pe_table_set(t, row, GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
+        pe_table_set(t, row, after + GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
     else
-        pe_table_text(t, row, GAIN, "-");
-    put_distance(t, row, NEAR, o->near_90);
-    put_distance(t, row, FAR, o->far_90);
+        pe_table_text(t, row, after + GAIN, "-");
+    put_distance(t, row, after + NEAR, o->near_90);
+    put_distance(t, row, after + FAR, o->far_90);
     for (int i = 0; i < PE_SHIFTS; i++)
-        put_shift(t, row, SHIFTS + i, o->shift[i]);
+        put_shift(t, row, after + SHIFTS + i, o->shift[i]);
+}
+
+/* The heads, whose texts stand in `texts`; returns their count. */
+static int name_columns(pe_column heads[COLUMNS], char texts[COLUMNS][32], const pe_run_config *c)
+{
+    const int ratios = pe_stats_furthest(c->reach) - PE_AT_L, after = RATIOS + ratios;
+    for (int k = 0; k < after + AFTER_RATIOS; k++)
+        heads[k] = (pe_column){.head = texts[k], .is_text = k == 0 || k == after + CLASS};
+    snprintf(texts[0], sizeof texts[0], "encoding");
+    for (int i = 0; i < ratios; i++)
+        snprintf(texts[RATIOS + i], sizeof texts[0], "E_%d", 2 << i);
+    snprintf(texts[after + CLASS], sizeof texts[0], "class");
+    snprintf(texts[after + BREAK], sizeof texts[0], "breaks at");
+    snprintf(texts[after + GAIN], sizeof texts[0], "gain of %lld L over L", (long long)c->reach);
+    snprintf(texts[after + NEAR], sizeof texts[0], "at L");
+    snprintf(texts[after + FAR], sizeof texts[0], "at %lld L", (long long)c->reach);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        snprintf(texts[after + SHIFTS + i], sizeof texts[0], "%lld", (long long)pe_trained_shift_at(c, i));
+    return after + AFTER_RATIOS;
 }
 
 /* One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more
    context (gain), how far back it looks (attention), and whether it notices where a text begins (shift). */
 static void write_trained(pe_page *page, const pe_compare *c, const pe_gallery *g)
 {
-    static const pe_column_group groups[]       = {{RATIOS, 4, "loss beyond L / at L"},
-                                                   {NEAR, 2, "90 % of the weight within"},
-                                                   {SHIFTS, PE_SHIFTS, "change of loss from position"}};
-    pe_column                    heads[COLUMNS] = {{"encoding", NULL, 1, 0},
-                                                   {"E_2", NULL, 0, 0},
-                                                   {"E_4", NULL, 0, 0},
-                                                   {"E_8", NULL, 0, 0},
-                                                   {"class", NULL, 1, 0},
-                                                   {"breaks at", NULL, 0, 0},
-                                                   {"gain of 8 L over L", NULL, 0, 0},
-                                                   {"at L", NULL, 0, 0},
-                                                   {"at 8 L", NULL, 0, 0}};
-    char                         from[PE_SHIFTS][24];
-    pe_table                     t;
-    const int                    n = c->config.bidirectional ? 0 : c->order_count;
-    for (int i = 0; i < PE_SHIFTS; i++) {
-        snprintf(from[i], sizeof from[i], "%lld", (long long)pe_trained_shift_at(c->config.preset.L, i));
-        heads[SHIFTS + i] = (pe_column){.head = from[i]};
-    }
-    if (n > 0 && !pe_table_open(&t, heads, COLUMNS, n, NULL)) {
-        t.groups      = groups;
-        t.group_count = sizeof groups / sizeof *groups;
-        for (int i = 0; i < n; i++)
-            put_trained(&t, i, &c->outcomes[c->order[PE_AT_L][i]]);
-        pe_html_part(page, "trained");
-        pe_html_table(page->to, &t, "", 1);
-        pe_html_part(page, "trained columns");
-        write_drawing(page, g, "attention");
-        pe_table_free(&t);
-    }
+    const int ratios = pe_stats_furthest(c->config.preset.reach) - PE_AT_L, after = RATIOS + ratios;
+    const pe_column_group groups[] = {{RATIOS, ratios + 1, "loss beyond L / at L"},
+                                      {after + NEAR, 2, "90 % of the weight within"},
+                                      {after + SHIFTS, PE_SHIFTS, "change of loss from position"}};
+    pe_column             heads[COLUMNS];
+    char                  texts[COLUMNS][32];
+    pe_table              t;
+    const int             n = c->config.bidirectional ? 0 : c->order_count;
+    if (n == 0 || pe_table_open(&t, heads, name_columns(heads, texts, &c->outcomes[0].config), n, NULL))
+        return;
+    t.groups      = groups;
+    t.group_count = sizeof groups / sizeof *groups;
+    for (int i = 0; i < n; i++)
+        put_trained(&t, i, &c->outcomes[c->order[PE_AT_L][i]]);
+    pe_html_part(page, "trained");
+    pe_html_table(page->to, &t, "", 1);
+    pe_html_part(page, "trained columns");
+    write_drawing(page, g, "attention");
+    pe_table_free(&t);
 }
 
 /* ---------------------------------------------------------------- the page ------------------ */
@@ -226,7 +240,7 @@ static void write_checks(pe_page *page, const pe_compare *c)
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     pe_page page = {.to = to};
-    pe_words_speak(c->config.language);
+    pe_words_speak(c->config.language, c->text.vocabulary > 0);
     set_values(&page, c);
     pe_html_part(&page, "head");
     pe_gallery_script(to, g);
@@ -245,5 +259,5 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_report_papers(&page, c);
     pe_report_claims(&page, c);
     pe_html_part(&page, "reading");
-    pe_words_speak(PE_ENGLISH);
+    pe_words_speak(PE_ENGLISH, 0);
 }

@@ -28,7 +28,7 @@ typedef struct pe_exhibit {
 } pe_exhibit;
 
 /* The curves that compare all encodings; those that were not measured are missing. */
-enum { PE_GENERAL = 4 };
+enum { PE_GENERAL = 4, PE_LABELS = 2 * PE_GENERAL };
 
 typedef struct pe_gallery {
     pe_exhibit *items;
@@ -38,6 +38,8 @@ typedef struct pe_gallery {
     double     *numbers, *next; /* what the curves point into, and where its free part begins */
     pe_mark     mark;
     char        title[160], mark_label[32];
+    char       *labels[PE_LABELS]; /* those of figures about tokens */
+    int         label_count;
 } pe_gallery;
 
 /* First the curves over all encodings, then each encoding's own pictures, drawn from its trained
@@ -56,8 +58,8 @@ void pe_gallery_script(FILE *to, const pe_gallery *g);
 /* ---------------------------------------------------------------- texts, tables, template: html.c, words.c,
  * mathml.c */
 
-/* The language of the pages that this thread writes from now on. */
-void pe_words_speak(pe_language language);
+/* The language of the pages that this thread writes from now on; tokens: 1 where their text is tokens. */
+void pe_words_speak(pe_language language, int tokens);
 /* The first n bytes of a text in that language, as HTML; in English where no row of the catalogue fits. */
 void pe_words_write(FILE *to, const char *text, size_t n);
 /* They escaped, in no language: names. */

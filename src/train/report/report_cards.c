@@ -53,9 +53,9 @@ static void set_measured(pe_page *page, const pe_compare *c, const pe_outcome *o
     pe_html_set(page, "learns", "%s", o->runs[0].result.encoding_parameters ? text : "nothing");
     pe_html_set(page, "diverged", "%s", o->diverged ? "yes" : "");
     set_loss(page, "loss", "rank", c, o, PE_AT_L);
-    set_loss(page, "loss_8", "rank_8", c, o, PE_AT_8L);
+    set_loss(page, "loss_8", "rank_8", c, o, pe_stats_furthest(o->config.reach));
     pe_html_set(page, "class", "%s", o->verdict);
-    pe_html_set(page, "ratio", "%.2f", o->ratio[PE_AT_8L]);
+    pe_html_set(page, "ratio", "%.2f", o->ratio[pe_stats_furthest(o->config.reach)]);
     pe_html_set(page, "gain", "%+.3f", o->gain.value);
     pe_html_set(page, "gain_range", "%+.3f to %+.3f", o->gain.low, o->gain.high);
     if (o->diverged || !isfinite(o->gain.value))

@@ -58,14 +58,20 @@ static int rows_of(const pe_compare *c, int paper)
     return count;
 }
 
-enum { HERE = PE_BUCKETS - PE_AT_L, COLUMNS = 1 + LENGTHS + HERE };
+enum { MOST_HERE = PE_MOST_BUCKETS - PE_AT_L, COLUMNS = 1 + LENGTHS + MOST_HERE };
+
+/* How many of our lengths stand beside them. */
+static int lengths_here(const pe_compare *c)
+{
+    return pe_stats_furthest(c->config.preset.reach);
+}
 
 /* The paper's lengths and ours. */
 static void set_heads(pe_column heads[COLUMNS], char text[COLUMNS][24], const pe_compare *c, const anchor *p)
 {
-    const int n = columns_of(p);
-    heads[0]    = (pe_column){"", NULL, PE_TEXT | PE_NAMES, 0};
-    for (int k = 1; k <= n + HERE; k++) {
+    const int n = columns_of(p), here = lengths_here(c);
+    heads[0] = (pe_column){"", NULL, PE_TEXT | PE_NAMES, 0};
+    for (int k = 1; k <= n + here; k++) {
         const int64_t length =
             k <= n ? p->lengths[k - 1] : pe_stats_bucket_edge(c->config.preset.L, PE_AT_L + k - n);
         snprintf(text[k], sizeof text[k], "%lld", (long long)length);
@@ -79,7 +85,7 @@ static void put_paper_row(pe_table *t, int row, const anchor *a, const anchor *p
     pe_table_set(t, row, 0, *a->what ? "%s: %s" : "%s%s", a->encoding, a->what);
     for (int k = 0; k < n; k++)
         pe_table_text(t, row, 1 + k, *a->values[k] ? a->values[k] : "-");
-    for (int b = PE_AT_L; b < PE_BUCKETS && !*a->what; b++)
+    for (int b = PE_AT_L; b <= pe_stats_furthest(o->config.reach) && !*a->what; b++)
         if (isfinite(o->loss[b]))
             pe_table_set(t, row, 1 + n + b - PE_AT_L, "%.2f\nx%.2f", o->loss[b],
                          o->loss[b] / o->loss[PE_AT_L]);
@@ -91,12 +97,12 @@ static void write_paper(FILE *to, const pe_compare *c, int paper)
 {
     const anchor         *p        = &anchors[paper];
     const pe_column_group groups[] = {{1, columns_of(p), p->unit},
-                                      {1 + columns_of(p), HERE, "here: nats per byte"}};
+                                      {1 + columns_of(p), lengths_here(c), "here: nats per byte"}};
     pe_column             heads[COLUMNS];
     char                  text[COLUMNS][24];
     pe_table              t;
     set_heads(heads, text, c, p);
-    if (pe_table_open(&t, heads, 1 + columns_of(p) + HERE, rows_of(c, paper), NULL))
+    if (pe_table_open(&t, heads, 1 + columns_of(p) + lengths_here(c), rows_of(c, paper), NULL))
         return;
     t.groups      = groups;
     t.group_count = 2;

@@ -47,12 +47,13 @@ static json_t *numbers(const double *x, int64_t n)
 static json_t *settings_json(const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
-                     "objective", pe_outcome_objective(c->config.bidirectional), "steps",
-                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model",
-                     (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads,
-                     "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate",
-                     p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset",
+                     p->name, "objective", pe_outcome_objective(c->config.bidirectional), "steps",
+                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "reach",
+                     (json_int_t)p->reach, "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers,
+                     "heads", (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup",
+                     (json_int_t)p->warmup, "learning_rate", p->learning_rate, "weight_decay",
+                     p->weight_decay, "clip", p->clip);
 }
 
 /* How much one run's loss varies between seeds: as estimated from all encodings, and as its own runs show. */
@@ -81,15 +82,17 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t       *array = json_array();
     const int64_t L     = c->config.preset.L;
-    for (int b = 0; b < PE_BUCKETS; b++) {
+    for (int b = 0; b < pe_stats_buckets(o->config.reach); b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
         json_array_append_new(
-            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
-                             (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
-                             number_json(o->loss[b]), "ratio", number_json(o->ratio[b]), "to_reference",
-                             interval_json(o->difference[b]), "rank", o->rank[b], "spread", spread_json(o, b),
-                             "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+            array,
+            json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
+                      (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
+                      number_json(o->loss[b]), "loss_per_byte",
+                      number_json(c->text.vocabulary ? o->loss[b] / c->token_bytes[b] : o->loss[b]), "ratio",
+                      number_json(o->ratio[b]), "to_reference", interval_json(o->difference[b]), "rank",
+                      o->rank[b], "spread", spread_json(o, b), "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }
@@ -100,14 +103,15 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     const int64_t windows = o->config.windows;
     for (int64_t s = 0; s < c->config.preset.seeds; s++) {
         json_t *loss = json_array();
-        for (int b = 0; b < PE_BUCKETS; b++)
+        for (int b = 0; b < pe_stats_buckets(o->config.reach); b++)
             json_array_append_new(loss,
                                   number_json(pe_stats_mean(o->window_means[b] + s * windows, windows)));
         json_array_append_new(
             array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
                              o->runs[s].result.diverged, "loss", loss, "time", "train_seconds",
                              o->runs[s].result.train_seconds, "eval_seconds", o->runs[s].result.eval_seconds,
-                             "bytes_per_second", o->runs[s].result.tokens_per_second));
+                             c->text.vocabulary ? "tokens_per_second" : "bytes_per_second",
+                             o->runs[s].result.tokens_per_second));
     }
     return array;
 }
@@ -132,7 +136,7 @@ static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
     if (sum < 0 || o->diverged || c->outcomes[sum].diverged)
         return json_null();
     json_t *array = json_array();
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < pe_stats_buckets(o->config.reach); b++)
         json_array_append_new(array, interval_json(pe_losses_difference(c, i, sum, b)));
     return array;
 }
@@ -144,17 +148,19 @@ static json_t *distance_json(int64_t distance)
 
 static json_t *trained_json(const pe_outcome *o)
 {
-    const int64_t L      = o->config.L;
+    const int64_t L = o->config.L, reach = o->config.reach;
+    char          held[48], weight[48]; /* what the members about R L are called */
     json_t       *shifts = json_array();
+    snprintf(held, sizeof held, "holds_90_percent_at_%lldL", (long long)reach);
+    snprintf(weight, sizeof weight, "weight_by_distance_at_%lldL", (long long)reach);
     for (int i = 0; i < PE_SHIFTS; i++)
-        json_array_append_new(shifts,
-                              json_pack("{s:I, s:o}", "first_position", (json_int_t)pe_trained_shift_at(L, i),
-                                        "loss_change", number_json(o->shift[i])));
+        json_array_append_new(shifts, json_pack("{s:I, s:o}", "first_position",
+                                                (json_int_t)pe_trained_shift_at(&o->config, i), "loss_change",
+                                                number_json(o->shift[i])));
     return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts, "gain_over_truncated_context",
                      interval_json(o->gain), "attention_weight", "holds_90_percent_at_L",
-                     distance_json(o->near_90), "holds_90_percent_at_8L", distance_json(o->far_90),
-                     "weight_by_distance_at_L", numbers(o->near, L), "weight_by_distance_at_8L",
-                     numbers(o->far, PE_REACH * L));
+                     distance_json(o->near_90), held, distance_json(o->far_90), "weight_by_distance_at_L",
+                     numbers(o->near, L), weight, numbers(o->far, reach * L));
 }
 
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
@@ -170,7 +176,7 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
     json_object_set_new(json, "buckets", buckets_json(c, o));
     json_object_set_new(json, "runs", runs_json(c, o));
     json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : trained_json(o));
-    json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
+    json_object_set_new(json, "curve", numbers(o->curve, o->config.reach * o->config.L));
     json_object_set_new(json, "training", numbers(o->training, o->config.steps));
     return json;
 }
@@ -330,22 +336,45 @@ static json_t *files_json(const pe_gallery *g)
     return files;
 }
 
-static json_t *results_json(const pe_compare *c, const pe_gallery *g)
+static json_t *text_json(const pe_compare *c)
 {
-    json_t *encodings = json_array(), *absent = json_array(), *tasks = json_array();
-    for (int i = 0; i < c->order_count; i++)
-        json_array_append_new(encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
+    const int tokens = c->text.vocabulary > 0;
+    json_t *json = json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, tokens ? "tokens" : "bytes",
+                             (json_int_t)c->text.size, tokens ? "train_tokens" : "train_bytes",
+                             (json_int_t)c->text.train_size, "windows", (json_int_t)c->windows);
+    if (tokens)
+        json_object_set_new(json, "vocabulary", json_integer(c->text.vocabulary));
+    return json;
+}
+
+static json_t *absent_json(const pe_compare *c)
+{
+    json_t *absent = json_array();
     for (int i = 0; i < c->absent_count; i++)
         json_array_append_new(absent, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
                                                 c->absent[i].reason));
+    return absent;
+}
+
+/* The answer, about tokens where the text is tokens. */
+static json_t *answer_json(const pe_compare *c)
+{
+    char   *answer = pe_words_retell(c, c->answer);
+    json_t *json   = json_string(answer ? answer : "");
+    free(answer);
+    return json;
+}
+
+static json_t *results_json(const pe_compare *c, const pe_gallery *g)
+{
+    json_t *encodings = json_array(), *tasks = json_array();
+    for (int i = 0; i < c->order_count; i++)
+        json_array_append_new(encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
     for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
         json_array_append_new(tasks, task_json(c->suite, t));
-    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
-                             "answer", c->answer);
-    json_object_set_new(json, "text",
-                        json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
-                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
-                                  "windows", (json_int_t)c->windows));
+    json_t *json = json_pack("{s:s, s:s, s:o}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", answer_json(c));
+    json_object_set_new(json, "text", text_json(c));
     json_object_set_new(json, "settings", settings_json(c));
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
@@ -354,7 +383,7 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "rates", pe_settled_rates_json(c));
     json_object_set_new(json, "stability", pe_settled_orders_json(c));
     json_object_set_new(json, "encodings", encodings);
-    json_object_set_new(json, "does_not_apply", absent);
+    json_object_set_new(json, "does_not_apply", absent_json(c));
     json_object_set_new(json, "tasks", tasks);
     json_object_set_new(json, "extension", extension_json(c->extension));
     json_object_set_new(json, "claims", claims_json(c));
@@ -367,19 +396,55 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     return json;
 }
 
-static posenc_status results_text(const pe_compare *c, const pe_gallery *g, char **text, posenc_error *err)
+/* As text; the JSON is freed. */
+static posenc_status dump(json_t *json, char **text, posenc_error *err)
 {
-    json_t *json = results_json(c, g);
-    *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);
     return *text ? POSENC_OK
                  : pe_fail(err, POSENC_ERROR_MEMORY,
                            "compare: the results cannot be written as JSON; is a name not UTF-8?");
 }
 
+static posenc_status results_text(const pe_compare *c, const pe_gallery *g, char **text, posenc_error *err)
+{
+    return dump(results_json(c, g), text, err);
+}
+
 posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_error *err)
 {
     return results_text(compare, NULL, json, err);
+}
+
+static json_t *plan_json(const pe_compare *c)
+{
+    json_t         *encodings = json_array(), *tasks = json_array();
+    const pe_suite *suite = c->suite;
+    for (int i = 0; i < c->count; i++)
+        json_array_append_new(encodings, json_pack("{s:s, s:s}", "encoding", c->outcomes[i].label, "spec",
+                                                   posenc_encoding_spec(c->outcomes[i].e)));
+    for (int t = 0; suite->label_count && t < suite->task_count; t++) {
+        int64_t        runs = 0;
+        const pe_cell *row  = pe_suite_cell(suite, t, 0);
+        for (int l = 0; l < suite->label_count; l++)
+            runs += row[l].runs ? row[l].seeds : 0;
+        json_array_append_new(tasks, json_pack("{s:s, s:I, s:I}", "task", suite->tasks[t]->name, "steps",
+                                               (json_int_t)row->config.steps, "runs", (json_int_t)runs));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "format", "posenc-plan", "version",
+                     posenc_version(), "text", text_json(c), "settings", settings_json(c), "encodings",
+                     encodings, "does_not_apply", absent_json(c), "tasks", tasks);
+}
+
+posenc_status pe_results_plan_json(const pe_compare *c, const pe_compare_cost *cost, char **json,
+                                   posenc_error *err)
+{
+    json_t *plan = plan_json(c);
+    json_object_set_new(plan, "time",
+                        json_pack("{s:f, s:f, s:I, s:I}", "seconds", cost->seconds, "processor_seconds",
+                                  cost->processor_seconds, "workers", (json_int_t)cost->workers, "runs",
+                                  (json_int_t)cost->runs));
+    return dump(plan, json, err);
 }
 
 /* ---------------------------------------------------------------- tables -------------------- */
@@ -395,7 +460,7 @@ static void csv_value(FILE *to, double x)
 
 static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
 {
-    for (int b = 0; b < PE_BUCKETS; b++) {
+    for (int b = 0; b < pe_stats_buckets(o->config.reach); b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
         pe_text_write_csv(to, o->label);
@@ -408,7 +473,7 @@ static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
 
 static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
 {
-    const int64_t length = PE_REACH * o->config.L;
+    const int64_t length = o->config.reach * o->config.L;
     for (int64_t p = 0; p < length; p++) {
         double sum = 0;
         for (int64_t w = 0; w < o->config.windows; w++)

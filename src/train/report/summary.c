@@ -9,59 +9,138 @@
  */
 #include "train/report/report.h"
 
+#include "base/status.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
+
+/* ---------------------------------------------------------------- heads --------------------- */
+
+/* How many columns there are depends on how far beyond L is read. In these texts @ stands for a multiple of
+   L, # for half of it, and & for what the column of the length L is called. ORDER put_row */
 /* clang-format off */
-static const pe_column columns[] = { /* ORDER put_row */
-#define FIRST_COLUMNS {"encoding", "as given on the command line; settings below", 1, 0}
-    FIRST_COLUMNS,
+static const pe_column first_columns[] = {
+    {"encoding", "as given on the command line; settings below", 1, 0},
     {"0..L/2", "nats per byte where at most half of the training length is known", 0, 1},
     {"L/2..L", "nats per byte in the second half of the training length L", 0, 0},
-    {"x2", "nats per byte at positions from L to 2 L", 0, 0},
-    {"x4", "nats per byte at positions from 2 L to 4 L", 0, 0},
-    {"x8", "nats per byte at positions from 4 L to 8 L", 0, 0},
-#define LAST_COLUMNS(AT_L) \
-    {"E_2", "loss at x2 / loss at " AT_L, 0, 1}, \
-    {"E_4", "loss at x4 / loss at " AT_L, 0, 1}, \
-    {"E_8", "loss at x8 / loss at " AT_L, 0, 0}, \
-    {"class", \
-     "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks; not learned: worse at " AT_L \
-     " than guessing by how frequent each byte is", 1, 0}, \
-    {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
-    {"minus best at L (95 %)", \
-     "difference at " AT_L " from the encoding that is best there, with its paired interval", 1, 0}, \
-    {"minus the same at x8 (95 %)", "difference from that encoding at x8", 1, 1}, \
-    {"rank", "at " AT_L "; shared (=) where two cannot be told apart", 0, 0}, \
-    {"at x8", "rank at x8", 0, 0}, \
-    {"params", "trained parameters of the whole model", 0, 0}, \
-    {"own", "trained parameters of the encoding only (and W of combine=concat)", 0, 1}, \
-    {"|cos|", \
-     "mean |cos| between vectors of tokens and of positions, after training; " \
-     "for encodings at the input", 0, 0}, \
-    {"kB/s", "thousand bytes trained on per second, one thread", 0, 1}, \
-    {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0}
-    LAST_COLUMNS("L/2..L"),
 };
-
-static const pe_column masked_columns[] = { /* ORDER put_row */
-    FIRST_COLUMNS,
+static const pe_column first_masked_columns[] = {
+    {"encoding", "as given on the command line; settings below", 1, 0},
     {"L/2", "nats per hidden byte of windows read in pieces of L/2", 0, 1},
     {"L", "nats per hidden byte of the same windows read in pieces of the training length L", 0, 0},
-    {"x2", "nats per hidden byte of the same windows read in pieces of 2 L", 0, 0},
-    {"x4", "nats per hidden byte of the same windows read in pieces of 4 L", 0, 0},
-    {"x8", "nats per hidden byte of the same windows read whole, 8 L", 0, 0},
-    LAST_COLUMNS("L"),
+};
+/* For x2, x4 and so on; the last is shown on a terminal too. */
+static const pe_column
+    loss_column       = {"x@", "nats per byte at positions from # to @ L", 0, 0},
+    masked_column     = {"x@", "nats per hidden byte of the same windows read in pieces of @ L", 0, 0},
+    whole_column      = {"x@", "nats per hidden byte of the same windows read whole, @ L", 0, 0},
+    ratio_column      = {"E_@", "loss at x@ / loss at &", 0, 1},
+    last_ratio_column = {"E_@", "loss at x@ / loss at &", 0, 0};
+static const pe_column last_columns[] = {
+    {"class", 
+     "by E_@: extrapolates up to 1.1, degrades up to 1.4, else breaks; not learned: worse at & than guessing by "
+     "how frequent each byte is", 1, 0},
+    {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1},
+    {"minus best at L (95 %)",
+     "difference at & from the encoding that is best there, with its paired interval", 1, 0},
+    {"minus the same at x@ (95 %)", "difference from that encoding at x@", 1, 1},
+    {"rank", "at &; shared (=) where two cannot be told apart", 0, 0},
+    {"at x@", "rank at x@", 0, 0},
+    {"params", "trained parameters of the whole model", 0, 0},
+    {"own", "trained parameters of the encoding only (and W of combine=concat)", 0, 1},
+    {"|cos|",
+     "mean |cos| between vectors of tokens and of positions, after training; "
+     "for encodings at the input", 0, 0},
+    {"k/s", "thousand bytes trained on per second, one thread", 0, 1},
+    {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0},
+};
+/* Where it is known how many bytes a token has. */
+static const pe_column byte_columns[] = {
+    {"nats/B", "loss at & divided by the mean number of B of its tokens (--token-bytes)", 0, 0},
+    {"at x@", "loss at x@ divided by the mean number of B of its tokens (--token-bytes)", 0, 0},
+};
+/* clang-format on */
+
+enum {
+    MOST_COLUMNS = COUNT(first_columns) + 2 * PE_MOST_BUCKETS + COUNT(last_columns) + COUNT(byte_columns),
+    TEXT         = 128
 };
 
-enum { VERDICT_COLUMN = 9 };
+typedef struct head_list {
+    pe_column columns[MOST_COLUMNS];
+    int       count;
+    char      texts[MOST_COLUMNS][2][TEXT];
+} head_list;
 
-/* clang-format on */
-static_assert(COUNT(columns) == COUNT(masked_columns), "ORDER columns, masked_columns");
+static void fill_text(char text[TEXT], const char *from, int64_t times, int is_masked)
+{
+    size_t n = 0;
+    for (text[0] = 0; *from && n < TEXT - 1; from++, n = strlen(text))
+        if (*from == '@')
+            snprintf(text + n, TEXT - n, "%lld", (long long)times);
+        else if (*from == '#' && times == 2)
+            snprintf(text + n, TEXT - n, "L");
+        else if (*from == '#')
+            snprintf(text + n, TEXT - n, "%lld L", (long long)times / 2);
+        else if (*from == '&')
+            snprintf(text + n, TEXT - n, "%s", is_masked ? "L" : "L/2..L");
+        else
+            snprintf(text + n, TEXT - n, "%c", *from);
+}
+
+static void add_heads(head_list *h, const pe_column *columns, int count, int64_t times, int is_masked)
+{
+    for (int i = 0; i < count; i++) {
+        const int  k    = h->count++;
+        pe_column *head = &h->columns[k];
+        *head           = columns[i];
+        head->head      = h->texts[k][0];
+        head->meaning   = h->texts[k][1];
+        fill_text(h->texts[k][0], columns[i].head, times, is_masked);
+        fill_text(h->texts[k][1], columns[i].meaning, times, is_masked);
+    }
+}
+
+/* A table with these heads, which it then owns. */
+static posenc_status open_table(pe_table *t, head_list *h, int rows, posenc_error *err)
+{
+    const posenc_status status =
+        h ? pe_table_open(t, h->columns, h->count, rows, err)
+          : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the heads of a table");
+    if (status)
+        free(h);
+    else
+        t->texts = h;
+    return status;
+}
+
+static head_list *write_heads(const pe_compare *c)
+{
+    const int     masked = c->config.bidirectional;
+    const int64_t reach  = c->config.preset.reach;
+    head_list    *h      = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    add_heads(h, masked ? first_masked_columns : first_columns, COUNT(first_columns), reach, masked);
+    for (int64_t times = 2; times <= reach; times *= 2)
+        add_heads(h,
+                  !masked         ? &loss_column
+                  : times < reach ? &masked_column
+                                  : &whole_column,
+                  1, times, masked);
+    for (int64_t times = 2; times <= reach; times *= 2)
+        add_heads(h, times < reach ? &ratio_column : &last_ratio_column, 1, times, masked);
+    add_heads(h, last_columns, COUNT(last_columns), reach, masked);
+    if (isfinite(c->token_bytes[PE_AT_L]))
+        add_heads(h, byte_columns, COUNT(byte_columns), reach, masked);
+    return h;
+}
 
 static void put_interval(pe_table *t, int row, int column, pe_interval d)
 {
@@ -94,27 +173,32 @@ static void put_rank(pe_table *t, int row, int column, const pe_compare *c, cons
 
 static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome *o)
 {
-    const int64_t        broken = o->break_position + 1, end = PE_REACH * o->config.L;
-    const pe_run_result *first = &o->runs[0].result;
-    int                  k     = 0; /* ORDER columns */
+    const int64_t        broken = o->break_position + 1, end = o->config.reach * o->config.L;
+    const int            furthest = pe_stats_furthest(o->config.reach);
+    const pe_run_result *first    = &o->runs[0].result;
+    int                  k        = 0; /* ORDER first_columns, loss_column ... last_columns */
     pe_table_set(t, row, k++, "%s", o->label);
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b <= furthest; b++)
         pe_table_number(t, row, k++, o->untrained_beyond && b > PE_AT_L ? "%.3f*" : "%.3f", o->loss[b]);
-    for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
+    for (int b = PE_AT_2L; b <= furthest; b++)
         pe_table_number(t, row, k++, "%.2f", o->ratio[b]);
     pe_table_set(t, row, k++, "%s", o->verdict);
     pe_table_number(t, row, k++, broken >= end ? ">=%.0f" : "%.0f", o->diverged ? NAN : (double)broken);
     put_difference(t, row, k++, c, o, PE_AT_L);
-    put_difference(t, row, k++, c, o, PE_AT_8L);
+    put_difference(t, row, k++, c, o, furthest);
     put_rank(t, row, k++, c, o, PE_AT_L);
-    put_rank(t, row, k++, c, o, PE_AT_8L);
+    put_rank(t, row, k++, c, o, furthest);
     pe_table_set(t, row, k++, "%lld", (long long)first->parameters);
     pe_table_set(t, row, k++, "%lld", (long long)first->encoding_parameters);
     pe_table_number(t, row, k++, "%.3f", o->cosine_after);
     pe_table_number(t, row, k++, "%.0f",
                     first->tokens_per_second > 0 ? first->tokens_per_second / 1000 : NAN);
     pe_table_number(t, row, k++, "%.0f", o->seconds);
-    assert(k == COUNT(columns));
+    if (isfinite(c->token_bytes[PE_AT_L])) {
+        pe_table_number(t, row, k++, "%.3f", o->loss[PE_AT_L] / c->token_bytes[PE_AT_L]);
+        pe_table_number(t, row, k++, "%.3f", o->loss[furthest] / c->token_bytes[furthest]);
+    }
+    assert(k == t->column_count);
 }
 
 /* Why encodings are missing that were asked for. */
@@ -150,7 +234,7 @@ static void add_notes(const pe_compare *c, pe_table *t)
     pe_table_note(t,
                   "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = "
                   "%lld; lower is better.",
-                  (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
+                  (long long)c->windows, (long long)(p->reach * p->L), (long long)p->steps, (long long)p->L);
     pe_table_note(
         t, "Objective: %s.%s", pe_outcome_objective(c->config.bidirectional),
         c->config.bidirectional
@@ -178,17 +262,17 @@ static void add_notes(const pe_compare *c, pe_table *t)
 
 posenc_status pe_summary_table(const pe_compare *c, pe_table *table, posenc_error *err)
 {
-    const pe_column    *heads  = c->config.bidirectional ? masked_columns : columns;
-    const int           count  = c->order_count;
-    const posenc_status status = pe_table_open(table, heads, COUNT(columns), count + c->absent_count, err);
+    const int           count   = c->order_count;
+    const int           verdict = 1 + 2 * pe_stats_furthest(c->config.preset.reach);
+    const posenc_status status  = open_table(table, write_heads(c), count + c->absent_count, err);
     for (int row = 0; !status && row < count; row++)
         put_row(table, row, c, &c->outcomes[c->order[PE_AT_L][row]]);
     for (int i = 0; !status && i < c->absent_count; i++)
-        for (int k = 0; k < COUNT(columns); k++) /* dashes where numbers would stand */
+        for (int k = 0; k < table->column_count; k++) /* dashes where numbers would stand */
             pe_table_set(table, count + i, k, "%s",
-                         k == 0                ? c->absent[i].label
-                         : k == VERDICT_COLUMN ? "does not apply"
-                                               : "-");
+                         k == 0         ? c->absent[i].label
+                         : k == verdict ? "does not apply"
+                                        : "-");
     if (!status)
         add_notes(c, table);
     return status;
@@ -207,12 +291,12 @@ static const pe_column entry_columns[] = { /* ORDER put_row */
     {"combine", "add: x = e + p; concat: x = [e; p] W, where W is learned and starts as the sum", 1, 0},
     {"inject", "input: before the first block; blocks: before every block", 1, 0},
     {"at L", "nats per byte at the training length", 0, 0},
-    {"x8", "nats per byte at eight times the training length", 0, 0},
+    {"x@", "nats per byte at @ times the training length", 0, 0},
     {"minus added at L (95 %)", "difference from the same encoding, added, with its paired interval", 1, 0},
-    {"minus added at x8 (95 %)", "the same at eight times the training length", 1, 0},
+    {"minus added at x@ (95 %)", "the same at @ times the training length", 1, 0},
     {"params", "trained parameters of the whole model", 0, 0},
     {"own", "those of the encoding, and of W", 0, 0},
-    {"kB/s", "thousand bytes trained on per second, one thread", 0, 0},
+    {"k/s", "thousand bytes trained on per second, one thread", 0, 0},
     {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0},
     {"|cos| before", "mean |cos| between the two vectors that are combined, before training", 0, 0},
     {"after", "the same after training", 0, 0},
@@ -229,15 +313,16 @@ static void put_to_sum(pe_table *t, int row, int column, const pe_compare *c, in
 
 static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
 {
-    const pe_outcome *o      = &c->outcomes[index];
-    int               column = 0;
+    const pe_outcome *o        = &c->outcomes[index];
+    const int         furthest = pe_stats_furthest(o->config.reach);
+    int               column   = 0;
     pe_table_set(t, row, column++, "%s", o->label);
     pe_table_set(t, row, column++, "%s", pe_spec_combine_name(o->config.entry.combine));
     pe_table_set(t, row, column++, "%s", pe_spec_inject_name(o->config.entry.inject));
     pe_table_number(t, row, column++, "%.3f", o->loss[PE_AT_L]);
-    pe_table_number(t, row, column++, "%.3f", o->loss[PE_AT_8L]);
+    pe_table_number(t, row, column++, "%.3f", o->loss[furthest]);
     put_to_sum(t, row, column++, c, index, PE_AT_L);
-    put_to_sum(t, row, column++, c, index, PE_AT_8L);
+    put_to_sum(t, row, column++, c, index, furthest);
     pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].result.parameters);
     pe_table_set(t, row, column++, "%lld", (long long)o->runs[0].result.encoding_parameters);
     pe_table_number(t, row, column++, "%.0f", o->runs[0].result.tokens_per_second / 1000);
@@ -249,10 +334,13 @@ static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
 
 posenc_status pe_summary_entries(const pe_compare *c, pe_table *table, int *is_plain, posenc_error *err)
 {
-    const posenc_status status =
-        pe_table_open(table, entry_columns, COUNT(entry_columns), c->order_count, err);
-    *is_plain        = 1;
-    table->row_count = 0;
+    head_list *h = calloc(1, sizeof *h);
+    if (h)
+        add_heads(h, entry_columns, COUNT(entry_columns), c->config.preset.reach, c->config.bidirectional);
+    const posenc_status status = open_table(table, h, c->order_count, err);
+    *is_plain                  = 1;
+    if (!status)
+        table->row_count = 0;
     for (int i = 0; i < c->order_count && !status; i++)
         if (pe_outcome_adds_rows(c->outcomes[c->order[PE_AT_L][i]].e)) {
             put_entry(table, table->row_count++, c, c->order[PE_AT_L][i]);
@@ -360,7 +448,9 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
     add_absent_notes(compare, table);
     pe_table_note(table,
                   "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
-                  (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
+                  (long long)compare->text.size, (long long)compare->windows, (long long)(p->reach * p->L));
+    if (compare->text.vocabulary)
+        pe_table_note(table, "Vocabulary: %lld, the highest id plus 1.", (long long)compare->text.vocabulary);
     return POSENC_OK;
 }
 
@@ -443,8 +533,8 @@ void pe_summary_write_answer(pe_compare *c)
     }
     append_answer(c, "At the trained length, %lld bytes, ", (long long)c->config.preset.L);
     append_best(c, PE_AT_L);
-    append_answer(c, "; at %d times that length, ", PE_REACH);
-    append_best(c, PE_AT_8L);
+    append_answer(c, "; at %lld times that length, ", (long long)c->config.preset.reach);
+    append_best(c, pe_stats_furthest(c->config.preset.reach));
     append_answer(c, ".");
     if (!c->outcomes[c->reference].has_learned)
         append_answer(c,

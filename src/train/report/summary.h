@@ -31,6 +31,13 @@ posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, p
    none was. */
 posenc_status pe_report_extension_table(const pe_compare *compare, pe_table *table, posenc_error *err);
 
+/* A text about bytes for whoever prints it: about tokens where the comparison's text is tokens. Malloc'd;
+   NULL without memory. */
+char *pe_words_retell(const pe_compare *compare, const char *text);
+
+/* What would be trained and how long that takes, as JSON; malloc'd. */
+posenc_status pe_results_plan_json(const pe_compare *compare, const pe_compare_cost *cost, char **json,
+                                   posenc_error *err);
 /* results.json as text; malloc'd. */
 posenc_status pe_results_json(const pe_compare *compare, char **json, posenc_error *err);
 /* Writes the directory: it appears whole, and an older result is replaced whole. DIR.partial is removed if

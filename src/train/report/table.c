@@ -42,6 +42,7 @@ void pe_table_free(pe_table *table)
         free(table->cells[i].hint);
     }
     free(table->columns);
+    free(table->texts);
     free(table->cells);
     free(table->notes);
     *table = (pe_table){0};

@@ -36,6 +36,7 @@ typedef struct pe_table {
     pe_column *columns; /* [column_count], owned */
     int        column_count, row_count;
     pe_field  *cells; /* [row_count * column_count], owned */
+    void      *texts; /* of its heads, if they are its own; owned */
     char      *notes; /* lines below the table, each ending with \n; "" if there are none; owned */
     const pe_column_group *groups; /* [group_count], in order */
     int                    group_count;

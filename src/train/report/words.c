@@ -13,6 +13,8 @@
  */
 #include "train/report/report.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PLACES = 16, TEXT = 4096, DEEPEST = 5 };
@@ -36,10 +38,12 @@ typedef struct fit {
 } fit;
 
 static _Thread_local pe_language spoken;
+static _Thread_local int         of_tokens; /* the text is no bytes */
 
-void pe_words_speak(pe_language language)
+void pe_words_speak(pe_language language, int tokens)
 {
-    spoken = language;
+    spoken    = language;
+    of_tokens = tokens;
 }
 
 void pe_words_escape(FILE *to, const char *text, size_t n)
@@ -131,7 +135,62 @@ static void translate(FILE *to, const char *from, size_t n, int depth)
     }
 }
 
+/* ---------------------------------------------------------------- tokens -------------------- */
+
+/* All texts are about bytes. Where tokens are compared, these words take their place, in either language; a
+   word that is part of a name (--token-bytes, bytes.npy) stays. */
+static const struct {
+    const char *byte, *token;
+} units[] = {{"bytes", "tokens"}, {"byte", "token"}, {"字节", "词元"}};
+
+static int is_part(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("-_/.", c));
+}
+
+/* The row of `units` that stands at `at`, or -1. */
+static int unit_at(const char *text, const char *at)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const size_t n       = strlen(units[i].byte);
+        const int    is_word = isalpha((unsigned char)*units[i].byte);
+        if (!strncmp(at, units[i].byte, n) &&
+            !(is_word && ((at > text && is_part(at[-1])) ||
+                          (is_part(at[n]) && isalnum((unsigned char)at[n + (at[n] == '.')])))))
+            return (int)i;
+    }
+    return -1;
+}
+
+static void write_of_tokens(FILE *to, const char *text)
+{
+    for (const char *at = text; *at;) {
+        const int unit = unit_at(text, at);
+        fputs(unit < 0 ? (const char[]){*at, 0} : units[unit].token, to);
+        at += unit < 0 ? 1 : strlen(units[unit].byte);
+    }
+}
+
+char *pe_words_retell(const pe_compare *c, const char *text)
+{
+    char  *told = NULL;
+    size_t n;
+    FILE  *to = c->text.vocabulary ? open_memstream(&told, &n) : NULL;
+    if (!to)
+        return c->text.vocabulary ? NULL : strdup(text);
+    write_of_tokens(to, text);
+    fclose(to);
+    return told;
+}
+
 void pe_words_write(FILE *to, const char *text, size_t n)
 {
-    translate(to, text, n, spoken == PE_ENGLISH ? DEEPEST : 0);
+    const int depth = spoken == PE_ENGLISH ? DEEPEST : 0;
+    char     *whole = NULL;
+    size_t    size;
+    FILE     *memory = of_tokens ? open_memstream(&whole, &size) : NULL;
+    translate(memory ? memory : to, text, n, depth);
+    if (memory && !fclose(memory))
+        write_of_tokens(to, whole);
+    free(whole);
 }

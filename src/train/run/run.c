@@ -2,7 +2,7 @@
 /*
  * run.c: one training run, from checks to numbers
  *
- * Check, train `steps` batches of L, read held-out windows of 8 L (run_evaluate.c), measure the trained model
+ * Check, train `steps` batches of L, read held-out windows of R L (run_evaluate.c), measure the trained model
  * (trained.c), do with it what else is wanted (the follow-up). The order stands at the end. Each stage goes
  * on from where the marks of the state say that an earlier start has come, and returns OK at once if there is
  * nothing more to do.
@@ -24,6 +24,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WARM_STEPS = 100 };
@@ -38,6 +39,7 @@ static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
     } rows[] = {{"L", (double)c->L, 1, 1e6},
                 {"steps", (double)c->steps, 1, 1e9},
                 {"warmup", (double)c->warmup, 0, 1e9},
+                {"reach", (double)c->reach, 2, PE_LONGEST_REACH},
                 {"windows", (double)c->windows, 1, 1e9},
                 {"bidirectional", (double)c->bidirectional, 0, 1},
                 {"learning_rate", c->learning_rate, 0, 1e3},
@@ -47,31 +49,34 @@ static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
         if (!(rows[i].value >= rows[i].low && rows[i].value <= rows[i].high))
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: %s is %g; it must be %g to %g", rows[i].name,
                            rows[i].value, rows[i].low, rows[i].high);
+    if (c->reach & (c->reach - 1))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: reach is %lld; it must be a power of two",
+                       (long long)c->reach);
     return POSENC_OK;
 }
 
 static posenc_status check_text(const pe_run_config *c, posenc_error *err)
 {
     const pe_text *t = c->text;
-    if (!t || !t->bytes || t->spared < 0 || t->train_size < t->spared || t->train_size > t->size)
+    if (!t || !t->ids || t->spared < 0 || t->train_size < t->spared || t->train_size > t->size)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "run: text has no bytes, or its training part exceeds it");
     if (t->train_size - t->spared <= c->L)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "run: the training part of the text has %lld bytes; training at length %lld needs at "
                        "least %lld: give a longer text",
                        (long long)(t->train_size - t->spared), (long long)c->L, (long long)c->L + 1);
-    const int64_t windows = pe_text_windows(t, c->L);
+    const int64_t windows = pe_text_windows(t, c->reach * c->L);
     if (windows < c->windows)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "run: the held-out part of the text has %lld bytes; %lld window(s) of %lld "
                        "predictions need %lld: give a longer text",
                        (long long)(t->size - t->train_size), (long long)c->windows,
-                       (long long)(PE_REACH * c->L), (long long)(c->windows * PE_REACH * c->L + 1));
+                       (long long)(c->reach * c->L), (long long)(c->windows * c->reach * c->L + 1));
     return POSENC_OK;
 }
 
 /* Numbers within bounds, and a text that is long enough on both of its sides: one window of L to train on,
-   and all windows of 8 L that are held out. What a model can be made of is model.c's to refuse. */
+   and all windows of R L that are held out. What a model can be made of is model.c's to refuse. */
 static posenc_status check_config(const pe_run_config *c, posenc_error *err)
 {
     if (c->task)
@@ -191,14 +196,17 @@ static posenc_status do_followup(pe_run_state *w, posenc_error *err)
 
 static posenc_status measure_cosine(double *cosine, const pe_run_state *w, posenc_error *err)
 {
-    const pe_text *text             = w->config->text;
-    int64_t        counts[PE_BYTES] = {0};
-    double         weight[PE_BYTES];
+    const pe_text *text   = w->config->text;
+    double        *weight = calloc((size_t)w->model->classes, sizeof *weight);
+    if (!weight)
+        return pe_model_no_memory(err);
     for (int64_t i = 0; i < text->train_size; i++)
-        counts[text->bytes[i]]++;
-    for (int i = 0; i < PE_BYTES; i++)
-        weight[i] = (double)counts[i] / (double)text->train_size;
-    return pe_model_cosine(w->model, cosine, weight, err);
+        weight[text->ids[i]]++;
+    for (int64_t i = 0; i < w->model->classes; i++)
+        weight[i] /= (double)text->train_size;
+    const posenc_status status = pe_model_cosine(w->model, cosine, weight, err);
+    free(weight);
+    return status;
 }
 
 /* Before the first step; a run that resumes has it from its checkpoint. */
@@ -262,10 +270,12 @@ posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
     pe_run_config c            = *config;
     c.steps                    = 1;
     c.batch                    = 1;
+    c.layers                   = c.entry.inject == PE_IN_BLOCKS ? c.layers : 1; /* all layers are alike */
     c.windows                  = !c.task;
     c.sequences                = c.task != NULL;
     c.seed                     = 1;
     c.measures                 = 0;
+    c.is_rough                 = 1;
     const posenc_status status = pe_run(&c, NULL, &result, err);
     pe_run_result_free(&result);
     return status;

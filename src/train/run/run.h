@@ -19,12 +19,14 @@
 
 enum { PE_ISA = 16 };
 
-/* Text as bytes: the first part is trained on, the last tenth is held out in windows of 8 L. */
+/* Text as bytes, or as ids of tokens: the first part is trained on, the last tenth is held out in windows of
+   R L, R being how far beyond L is read. What is said of bytes goes for tokens too. */
 typedef struct pe_text {
-    const unsigned char *bytes;
-    int64_t              size;
-    int64_t              train_size; /* bytes [0, train_size) are for training */
-    int64_t              spared; /* except so many at its end: learning rates are chosen there (trial.h) */
+    const uint16_t *ids;
+    int64_t         size;
+    int64_t         train_size; /* ids [0, train_size) are for training */
+    int64_t         spared;     /* except so many at its end: learning rates are chosen there (trial.h) */
+    int64_t         vocabulary; /* ids of tokens are below it; 0: they are bytes */
 } pe_text;
 
 struct pe_model;
@@ -46,23 +48,25 @@ typedef struct pe_run_followup {
 } pe_run_followup;
 
 typedef struct pe_run_config {
-    const char    *spec; /* for posenc_encoding_create, complete with settings */
-    int64_t        L;    /* training length */
+    const char    *spec;  /* for posenc_encoding_create, complete with settings */
+    int64_t        L;     /* training length */
+    int64_t        reach; /* R: windows of R L are evaluated; a power of two */
     int64_t        d_model, layers, heads, batch;
     int64_t        steps; /* fixed, never adapted to the clock */
     int64_t        warmup;
     double         learning_rate, weight_decay, clip;
-    int64_t        windows;       /* held-out windows of 8 L to evaluate */
+    int64_t        windows;       /* held-out windows of R L to evaluate */
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    const pe_text *text;              /* NULL: it is a run on a task */
-    uint64_t       fingerprint;       /* of the text (pe_run_fingerprint); 0: whoever needs it works it out */
-    const pe_run_followup *followup;  /* NULL: none */
-    int                    measures;  /* 1: the trained model is measured too (trained.h), if it is causal */
-    const pe_task         *task;      /* NULL: on the text; else text, L, windows, followup, measures are 0 */
-    int64_t                sequences; /* of each tested length */
-    int                    longest;   /* tested: PE_TASK_4 ... */
+    int            is_rough;    /* 1: it is only tried or timed: the model begins with any numbers */
+    const pe_text *text;        /* NULL: it is a run on a task */
+    uint64_t       fingerprint; /* of the text (pe_run_text_fingerprint); 0: whoever needs it works it out */
+    const pe_run_followup *followup; /* NULL: none */
+    int                    measures; /* 1: the trained model is measured too (trained.h), if it is causal */
+    const pe_task *task;      /* NULL: on the text; else text, L, reach, windows, followup, measures are 0 */
+    int64_t        sequences; /* of each tested length */
+    int            longest;   /* tested: PE_TASK_4 ... */
     /* Not part of what decides the numbers: a file ending in .npz that holds the run while it goes on, or
        NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
@@ -77,10 +81,10 @@ typedef struct pe_run_progress {
 
 typedef struct pe_run_result {
     float *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
-    float *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
+    float *window_loss; /* [windows, R L] nats of each held-out byte, by position; NaN if not evaluated.
                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p.
                             Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L,
-                           2 L, 4 L and 8 L; column p holds that of the shortest of these lengths above p */
+                           2 L ... R L; column p holds that of the shortest of these lengths above p */
     double *scored; /* [windows, 2] nats per byte in [0, L/2) and [L/2, L), mean over the short windows of a
                        stretch of the held-out part (run_score.c); NaN if bidirectional */
     int64_t parameters, encoding_parameters;
@@ -117,13 +121,13 @@ typedef struct pe_run_slot {
 
 /* ---------------------------------------------------------------- windows (text_windows.c) -- */
 
-/* How many windows of 8 L predictions fit into the held-out part: each takes 8 L + 1 bytes, and the
+/* How many windows of so many predictions fit into the held-out part: each takes length + 1 bytes, and the
    last byte of one may be the first of the next. 0 if the text is too short. */
-int64_t pe_text_windows(const pe_text *text, int64_t L);
+int64_t pe_text_windows(const pe_text *text, int64_t length);
 
 /* windows[0 .. batch-1] point at L + 1 bytes each. train_size - spared must exceed L. */
-void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
-                   uint64_t seed, int64_t step);
+void pe_text_batch(const uint16_t **windows, const pe_text *text, int64_t L, int64_t batch, uint64_t seed,
+                   int64_t step);
 
 /* Masked text: which bytes a model must not see. hidden[p] = 1 for those of n bytes whose draw (number first
    + p of the stream named) is below PE_HIDDEN_SHARE, and in any case for the byte with the smallest draw, so
@@ -132,8 +136,8 @@ void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L
 #define PE_HIDDEN_SHARE 0.15
 void pe_text_hide(unsigned char *hidden, int64_t n, uint64_t seed, const char *stream, int64_t first);
 
-/* Held-out window w of `count`: 8 L + 1 bytes. count is at most pe_text_windows(text, L). */
-const unsigned char *pe_text_window(const pe_text *text, int64_t L, int64_t count, int64_t w);
+/* Held-out window w of `count`: length + 1 bytes. count is at most pe_text_windows(text, length). */
+const uint16_t *pe_text_window(const pe_text *text, int64_t length, int64_t count, int64_t w);
 
 /* ---------------------------------------------------------------- a run --------------------- */
 
@@ -158,7 +162,7 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
 void          pe_run_result_free(pe_run_result *result);
 
 /* Tries it out: one step of one window or sequence, and one of evaluation (on a task, of every length). Finds
-   what a plan cannot show, such as a table that ends before 8 L, in some hundredths of a second. */
+   what a plan cannot show, such as a table that ends before R L, in some hundredths of a second. */
 posenc_status pe_run_try(const pe_run_config *config, posenc_error *err);
 
 /* Have so many runs ended well? */
@@ -222,8 +226,9 @@ char *pe_run_identity(const pe_run_config *config);
 /* Its fingerprint, 16 hexadecimal digits, which name the run's file. */
 enum { PE_RUN_NAME = 17 };
 void pe_run_name(char name[PE_RUN_NAME], const char *identity);
-/* FNV-1a over n bytes. */
+/* FNV-1a over n bytes; over all ids of a text. */
 uint64_t pe_run_fingerprint(const void *bytes, size_t n);
+uint64_t pe_run_text_fingerprint(const pe_text *text);
 /* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if
    only in which encoding and which seed. Returns in how many. */
 int pe_run_identity_difference(char *text, size_t n, const char *there, const char *here);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_evaluate.c: held-out windows of 8 L, by position
+ * run_evaluate.c: held-out windows of R L, by position
  *
  * A causal model reads each window in one pass: since no byte sees what follows it, that pass holds the loss
- * at every shorter length. A bidirectional model reads each window five times, cut into pieces of L/2, L, 2
- * L, 4 L and 8 L, and predicts the same hidden bytes each time: only the length of what surrounds them
- * differs.
+ * at every shorter length. A bidirectional model reads each window several times, cut into pieces of L/2, L,
+ * 2 L and so on up to R L, and predicts the same hidden bytes each time: only the length of what surrounds
+ * them differs.
  *
  * A unit of this stage is one call of the model, on as many windows or pieces as fill the buffers of a
  * training step.
@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-enum { LENGTHS = 5 };   /* pieces of L/2 << i, i = 0 .. LENGTHS-1 */
 #define HELD_OUT_SEED 0 /* hidden bytes of held-out windows are the same for every seed of a run */
 
 /* ---------------------------------------------------------------- calls --------------------- */
@@ -24,7 +23,8 @@ static int64_t calls(int64_t all, int64_t per_call)
     return (all + per_call - 1) / per_call;
 }
 
-/* Evaluation number i: the length of its pieces, how many there are, and how many one call takes. */
+/* Evaluation number i: the length of its pieces, L/2 << i, how many there are, and how many one call takes.
+ */
 static int64_t piece_length(const pe_run_config *c, int i)
 {
     return i == 0 ? c->L / 2 : c->L << (i - 1);
@@ -32,25 +32,25 @@ static int64_t piece_length(const pe_run_config *c, int i)
 
 static int64_t piece_count(const pe_run_config *c, int i)
 {
-    return c->windows * (PE_REACH * c->L / piece_length(c, i));
+    return c->windows * (c->reach * c->L / piece_length(c, i));
 }
 
 /* As many as fill the buffers of a training step. */
 static int64_t pieces_per_call(const pe_run_config *c, int i)
 {
-    return piece_length(c, i) <= c->L ? c->batch : c->batch > PE_REACH ? c->batch / PE_REACH : 1;
+    return piece_length(c, i) <= c->L ? c->batch : c->batch > c->reach ? c->batch / c->reach : 1;
 }
 
 /* A causal model reads only the longest pieces, which are whole windows. */
 static int first_length(const pe_run_config *c)
 {
-    return c->bidirectional ? 0 : LENGTHS - 1;
+    return c->bidirectional ? 0 : pe_stats_furthest(c->reach);
 }
 
 int64_t pe_run_evaluate_calls(const pe_run_config *c)
 {
     int64_t all = 0;
-    for (int i = first_length(c); i < LENGTHS; i++)
+    for (int i = first_length(c); i <= pe_stats_furthest(c->reach); i++)
         all += calls(piece_count(c, i), pieces_per_call(c, i));
     return all;
 }
@@ -64,13 +64,13 @@ static posenc_status read_pieces(pe_run_state *w, int64_t length, int64_t first,
                                  posenc_error *err)
 {
     const pe_run_config *c          = w->config;
-    const int64_t        per_window = PE_REACH * c->L / length;
+    const int64_t        per_window = c->reach * c->L / length;
     const pe_batch       batch      = {.windows = w->windows,
                                        .hidden  = c->bidirectional ? w->hidden + first * length : NULL,
                                        .B       = count,
                                        .length  = length};
     for (int64_t i = 0; i < count; i++)
-        w->windows[i] = pe_text_window(c->text, c->L, c->windows, (first + i) / per_window) +
+        w->windows[i] = pe_text_window(c->text, c->reach * c->L, c->windows, (first + i) / per_window) +
                         (first + i) % per_window * length;
     const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
     for (int64_t i = 0; !status && i < count * length; i++)
@@ -87,14 +87,14 @@ static void write_means(pe_run_state *w, int64_t begin, int64_t end)
     const pe_run_config *c = w->config;
     for (int64_t i = 0; i < c->windows; i++)
         for (int64_t p = begin; p < end; p++)
-            w->result->window_loss[i * PE_REACH * c->L + p] = (float)(w->sums[i] / (double)w->counts[i]);
+            w->result->window_loss[i * c->reach * c->L + p] = (float)(w->sums[i] / (double)w->counts[i]);
 }
 
 /* The same for all lengths: which bytes of the held-out windows are hidden, and how many of each. */
 static void hide_windows(pe_run_state *w)
 {
     const pe_run_config *c      = w->config;
-    const int64_t        length = PE_REACH * c->L;
+    const int64_t        length = c->reach * c->L;
     for (int64_t i = 0; i < c->windows; i++) {
         pe_text_hide(w->hidden + i * length, length, HELD_OUT_SEED, "hidden.held-out", i * length);
         w->counts[i] = 0;
@@ -132,7 +132,7 @@ posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err)
     w->stage_start              = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
     if (c->bidirectional)
         hide_windows(w);
-    for (int l = first_length(c); l < LENGTHS && !status; l++) {
+    for (int l = first_length(c); l <= pe_stats_furthest(c->reach) && !status; l++) {
         status = evaluate_length(w, l, done > units ? done - units : 0, err);
         units += calls(piece_count(c, l), pieces_per_call(c, l));
     }

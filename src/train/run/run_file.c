@@ -138,12 +138,18 @@ uint64_t pe_run_fingerprint(const void *bytes, size_t n)
     return hash;
 }
 
+uint64_t pe_run_text_fingerprint(const pe_text *text)
+{
+    return pe_run_fingerprint(text->ids, (size_t)text->size * sizeof *text->ids);
+}
+
 static void add_text(json_t *json, const pe_run_config *c)
 {
     const pe_text *t     = c->text;
-    const uint64_t print = c->fingerprint ? c->fingerprint : pe_run_fingerprint(t->bytes, (size_t)t->size);
+    const uint64_t print = c->fingerprint ? c->fingerprint : pe_run_text_fingerprint(t);
     json_object_set_new(json, "trains", json_string(c->bidirectional ? "masked bytes" : "next byte"));
     json_object_set_new(json, "L", json_integer(c->L));
+    json_object_set_new(json, "reach", json_integer(c->reach));
     json_object_set_new(json, "windows", json_integer(c->windows));
     json_object_set_new(json, "text",
                         json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)t->size, "train_bytes",
@@ -151,6 +157,8 @@ static void add_text(json_t *json, const pe_run_config *c)
                                   json_sprintf("%016" PRIx64, print)));
     if (t->spared)
         json_object_set_new(json, "spared_bytes", json_integer(t->spared));
+    if (t->vocabulary)
+        json_object_set_new(json, "vocabulary", json_integer(t->vocabulary));
     if (c->followup)
         json_object_set_new(json, "followup", json_string(c->followup->name));
 }

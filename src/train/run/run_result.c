@@ -40,7 +40,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
         (pe_run_result){.cosine_before = NAN, .cosine_after = NAN, .lowest_loss = INFINITY, .last_loss = NAN};
     for (int i = 0; i < PE_TASK_LENGTHS; i++)
         result->loss[i] = NAN;
-    const int64_t windows = c->windows * PE_REACH * c->L, trained = c->task ? 0 : pe_trained_lay_out(c).count;
+    const int64_t windows = c->windows * c->reach * c->L, trained = c->task ? 0 : pe_trained_lay_out(c).count;
     const int64_t followup = c->followup ? c->followup->count : 0;
     posenc_status status   = c->task ? POSENC_OK : params_create(result, c, err);
     int64_t       n        = c->steps + windows + trained + followup;
@@ -76,7 +76,7 @@ static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     int64_t per_layer = 0;
     for (int i = 0; i < r->param_count / (int)c->layers; i++)
         per_layer += pe_tensor_elements(&r->params[i]);
-    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, c->reach * c->L);
     pe_run_file_list(k, "scored", r->scored, POSENC_DTYPE_F64, c->windows, 2);
     pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);

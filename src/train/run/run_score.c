@@ -2,8 +2,8 @@
 /*
  * run_score.c: the loss at the training length, on many short held-out windows
  *
- * Windows of 8 L are few, and each holds only L/2 bytes whose loss ranks encodings at L: too few to tell the
- * leaders apart. So the held-out part is divided into as many stretches as there are windows of 8 L, and of
+ * Windows of R L are few, and each holds only L/2 bytes whose loss ranks encodings at L: too few to tell the
+ * leaders apart. So the held-out part is divided into as many stretches as there are windows of R L, and of
  * each stretch short windows of L are read until PE_SCORED bytes in [L/2, L) are scored, or the text ends. A
  * stretch stays one sample of the bootstrap, so that neighbouring text is not counted as independent.
  */
@@ -26,11 +26,11 @@ static int64_t windows_of_stretch(const pe_run_config *c)
     return smaller(wanted, stretch / c->L);
 }
 
-static const unsigned char *window_at(const pe_run_config *c, int64_t i)
+static const uint16_t *window_at(const pe_run_config *c, int64_t i)
 {
     const int64_t n = windows_of_stretch(c), held_out = c->text->size - c->text->train_size - 1;
     const int64_t first = i / n * held_out / c->windows, stretch = held_out / c->windows;
-    return c->text->bytes + c->text->train_size + first + i % n * (stretch / n);
+    return c->text->ids + c->text->train_size + first + i % n * (stretch / n);
 }
 
 int64_t pe_run_score_calls(const pe_run_config *c)

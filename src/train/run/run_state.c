@@ -42,7 +42,7 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
     const pe_task  *task = c->task;
     pe_model_config m    = {.spec    = c->spec,
                             .L       = c->L,
-                            .longest = PE_REACH * c->L,
+                            .longest = c->reach * c->L,
                             .d_model = c->d_model,
                             .layers  = c->layers,
                             .heads   = c->heads,
@@ -51,6 +51,8 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
                             .dtype   = POSENC_DTYPE_F32,
 
                             .bidirectional = c->bidirectional,
+                            .is_rough      = c->is_rough,
+                            .vocabulary    = c->text ? c->text->vocabulary : 0,
                             .entry         = c->entry};
     if (task) {
         m.L             = pe_task_tokens(task, task->L);
@@ -65,7 +67,7 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
 
 static int allocate(pe_run_state *w, const pe_run_config *c)
 {
-    const int64_t tokens = pe_model_tokens(w->model), held_out = c->windows * PE_REACH * c->L;
+    const int64_t tokens = pe_model_tokens(w->model), held_out = c->windows * c->reach * c->L;
     w->windows = malloc((size_t)pe_model_rows(w->model) * sizeof *w->windows);
     w->losses  = malloc((size_t)tokens * sizeof *w->losses);
     if (c->task) {
@@ -136,7 +138,7 @@ static pe_run_file list_state(pe_run_state *w)
     pe_run_file_list(&k, "optimiser.step", t, POSENC_DTYPE_I64, 1, 0);
     pe_run_file_list(&k, "optimiser.moments", moments, POSENC_DTYPE_F32, remembered, 0);
     pe_run_file_list(&k, "train_loss", result->train_loss, POSENC_DTYPE_F32, c->steps, 0);
-    pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_DTYPE_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_DTYPE_F32, c->windows, c->reach * c->L);
     pe_run_file_list(&k, "sums", w->sums, POSENC_DTYPE_F64, c->windows, 0);
     if (c->followup)
         pe_run_file_list(&k, "followup", result->followup, POSENC_DTYPE_F32, c->followup->count, 0);

@@ -14,19 +14,19 @@ enum { PE_RUN_TRAIN_SECONDS, PE_RUN_EVAL_SECONDS, PE_RUN_RATE, PE_RUN_COSINE, PE
 
 /* What one run holds. */
 typedef struct pe_run_state {
-    const pe_run_config  *config;
-    pe_run_progress      *progress; /* NULL: nobody looks */
-    pe_run_result        *result;
-    pe_model             *model;
-    pe_optimiser         *optimiser;
-    const unsigned char **windows; /* [rows of one pass] */
-    double               *losses;  /* [tokens of one pass] */
-    unsigned char        *hidden;  /* [tokens of a batch, or of all held-out windows]; NULL: next byte */
-    double               *sums;    /* [windows] */
-    int64_t              *counts;  /* [windows] hidden bytes */
+    const pe_run_config *config;
+    pe_run_progress     *progress; /* NULL: nobody looks */
+    pe_run_result       *result;
+    pe_model            *model;
+    pe_optimiser        *optimiser;
+    const uint16_t     **windows; /* [rows of one pass] */
+    double              *losses;  /* [tokens of one pass] */
+    unsigned char       *hidden;  /* [tokens of a batch, or of all held-out windows]; NULL: next byte */
+    double              *sums;    /* [windows] */
+    int64_t             *counts;  /* [windows] hidden bytes */
 
-    unsigned char *symbols; /* of tasks: [tokens of one pass] */
-    int16_t       *targets; /* the same */
+    uint16_t *symbols; /* of tasks: [tokens of one pass] */
+    int16_t  *targets; /* the same */
 
     char   *identity; /* of its checkpoints; NULL: there are none */
     int64_t marks[PE_RUN_MARKS];

@@ -27,7 +27,20 @@
 #define TAIL         0.025  /* half of what a 95 % interval leaves out */
 #define FOUR_OF_FIVE 0.8416 /* the 80 % quantile of the normal */
 
-/* 0, L/2, L, 2 L, 4 L, 8 L */
+int pe_stats_furthest(int64_t reach)
+{
+    int bucket = PE_AT_L;
+    while (reach >>= 1)
+        bucket++;
+    return bucket;
+}
+
+int pe_stats_buckets(int64_t reach)
+{
+    return pe_stats_furthest(reach) + 1;
+}
+
+/* 0, L/2, L, 2 L, 4 L ... */
 int64_t pe_stats_bucket_edge(int64_t L, int bucket)
 {
     return bucket == 0 ? 0 : bucket == 1 ? L / 2 : L << (bucket - 2);
@@ -35,23 +48,24 @@ int64_t pe_stats_bucket_edge(int64_t L, int bucket)
 
 const char *pe_stats_bucket_name(int bucket)
 {
-    static const char *const names[PE_BUCKETS] = {"0..L/2", "L/2..L", "x2", "x4", "x8"};
+    static const char *const names[PE_MOST_BUCKETS] = {"0..L/2", "L/2..L", "x2",  "x4",
+                                                       "x8",     "x16",    "x32", "x64"};
     return names[bucket];
 }
 
 const char *pe_stats_length_name(int bucket)
 {
-    static const char *const names[PE_BUCKETS] = {"L/2", "L", "x2", "x4", "x8"};
-    return names[bucket];
+    return bucket == PE_AT_HALF ? "L/2" : bucket == PE_AT_L ? "L" : pe_stats_bucket_name(bucket);
 }
 
-void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket)
+void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t length, int64_t L,
+                           int bucket)
 {
     const int64_t first = pe_stats_bucket_edge(L, bucket), end = pe_stats_bucket_edge(L, bucket + 1);
     for (int64_t w = 0; w < windows; w++) {
         double sum = 0;
         for (int64_t p = first; p < end; p++)
-            sum += (double)losses[w * PE_REACH * L + p];
+            sum += (double)losses[w * length + p];
         means[w] = sum / (double)(end - first);
     }
 }

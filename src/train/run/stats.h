@@ -11,11 +11,15 @@
 #include <posenc/registry.h>
 #include <stdint.h>
 
-/* Positions of a window of 8 L: [0,L/2), [L/2,L), [L,2L), [2L,4L), [4L,8L). */
-enum { PE_BUCKETS = 5, PE_AT_HALF = 0, PE_AT_L, PE_AT_2L, PE_AT_4L, PE_AT_8L };
-enum { PE_REACH = 8 }; /* a held-out window is PE_REACH * L long */
+/* Positions of a window of R L: [0,L/2), [L/2,L), [L,2L), [2L,4L), ... [R L/2,R L). PE_BUCKETS of them where
+   R is PE_REACH, as in all presets. */
+enum { PE_BUCKETS = 5, PE_MOST_BUCKETS = 8, PE_AT_HALF = 0, PE_AT_L, PE_AT_2L, PE_AT_4L, PE_AT_8L };
+enum { PE_REACH = 8, PE_LONGEST_REACH = 64 };
+/* The last of them, and how many there are. */
+int pe_stats_furthest(int64_t reach);
+int pe_stats_buckets(int64_t reach);
 
-/* First position of bucket b, 0 <= b <= PE_BUCKETS: bucket b is [edge(b), edge(b+1)). */
+/* First position of bucket b, 0 <= b <= pe_stats_buckets(R): bucket b is [edge(b), edge(b+1)). */
 int64_t pe_stats_bucket_edge(int64_t L, int bucket);
 /* "L/2..L", "x2" ...: short, for a table's head. */
 const char *pe_stats_bucket_name(int bucket);
@@ -23,8 +27,9 @@ const char *pe_stats_bucket_name(int bucket);
    "L/2", "x2" ... */
 const char *pe_stats_length_name(int bucket);
 
-/* means[w] = mean over the bucket of window w. losses [windows, 8 L]. */
-void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket);
+/* means[w] = mean over the bucket of window w. losses [windows, length]. */
+void pe_stats_bucket_means(double *means, const float *losses, int64_t windows, int64_t length, int64_t L,
+                           int bucket);
 
 /* E |cos| of the angle between two random directions in d dimensions: Gamma(d/2) / (sqrt(pi) Gamma((d +
    1)/2)), which is near sqrt(2 / (pi d)): 0.100 at d = 64, 0.035 at d = 512. (One component of a uniform unit

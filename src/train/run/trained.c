@@ -2,16 +2,14 @@
 /*
  * trained.c: what a trained model does with positions. Contract: trained.h.
  *
- * Shift      Relativity as it arrives at the loss. Windows of 4 L, so that a table of 8 L rows has them at 4
- *            L too; the first 16 of them are enough, since a difference is either rounding or plain to see.
- *            An encoding that refuses such positions (a grid's) has no number there.
- * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of
- *            a window are asked, which have (nearly) all distances before them, so that one mean over them
- *            adds up to 1.
- * Truncated  Bytes [4 L, 8 L) once more, a quarter of L at a time, each quarter read at the end of a window
- *            of L that starts at position 0: what training looked like. The loss of the same bytes in one
- *            pass over 8 L is the other term of the gain. Who is better there uses what lies further back;
- *            who only tolerates it is not.
+ * Shift      Relativity as it arrives at the loss. Windows of R L/2, so that a table of R L rows has them at
+ *            R L/2 too; the first 16 of them are enough, since a difference is either rounding or plain to
+ * see. An encoding that refuses such positions (a grid's) has no number there. Attention  The weights after
+ * the softmax and before any gate, from posenc_scores: only the last queries of a window are asked, which
+ * have (nearly) all distances before them, so that one mean over them adds up to 1. Truncated  Bytes [R L/2,
+ * R L) once more, a quarter of L at a time, each quarter read at the end of a window of L that starts at
+ * position 0: what training looked like. The loss of the same bytes in one pass over R L is the other term of
+ * the gain. Who is better there uses what lies further back; who only tolerates it is not.
  *
  * Source     Press et al. 2022, arXiv:2108.12409, appendix B (why a gain at long inputs need not be a longer
  *            memory); Chi et al. 2022, arXiv:2205.09921, section 5.5 (the control with a truncated context).
@@ -24,11 +22,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHIFT_WINDOWS = 16, SHIFT_REACH = 4, MASS_WINDOWS = 2, ALIGNMENT = 64 };
+enum { SHIFT_WINDOWS = 16, MASS_WINDOWS = 2, ALIGNMENT = 64 };
 
-int64_t pe_trained_shift_at(int64_t L, int i)
+/* Half of what is read. */
+static int64_t half_of(const pe_run_config *c)
 {
-    const int64_t at[PE_SHIFTS] = {1, 16, L / 2, L, SHIFT_REACH * L};
+    return c->reach / 2 * c->L;
+}
+
+int64_t pe_trained_shift_at(const pe_run_config *c, int i)
+{
+    const int64_t at[PE_SHIFTS] = {1, 16, c->L / 2, c->L, half_of(c)};
     return at[i];
 }
 
@@ -36,7 +40,7 @@ pe_trained_layout pe_trained_lay_out(const pe_run_config *config)
 {
     pe_trained_layout at = {.near = PE_SHIFTS};
     at.far               = at.near + config->L;
-    at.truncated         = at.far + PE_REACH * config->L;
+    at.truncated         = at.far + config->reach * config->L;
     at.count             = at.truncated + config->windows;
     return at;
 }
@@ -48,16 +52,16 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* What the measures need in addition to the model. */
 typedef struct buffers {
-    const pe_run_config  *config;
-    const unsigned char **windows; /* [most] */
-    double               *losses;  /* [most tokens of one pass] */
-    float                *scores;  /* [H, L, 8 L] */
-    void                 *workspace;
+    const pe_run_config *config;
+    const uint16_t     **windows; /* [most] */
+    double              *losses;  /* [most tokens of one pass] */
+    float               *scores;  /* [H, L, R L] */
+    void                *workspace;
 } buffers;
 
 static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
 {
-    const size_t scores = (size_t)(c->heads * c->L * PE_REACH * c->L) * sizeof(float);
+    const size_t scores = (size_t)(c->heads * c->L * c->reach * c->L) * sizeof(float);
     *r                  = (buffers){.config = c};
     r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
     r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
@@ -69,17 +73,17 @@ static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_
     return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory to measure a trained model");
 }
 
-static const unsigned char *window_of(const pe_run_config *c, int64_t w)
+static const uint16_t *window_of(const pe_run_config *c, int64_t w)
 {
-    return pe_text_window(c->text, c->L, c->windows, w);
+    return pe_text_window(c->text, c->reach * c->L, c->windows, w);
 }
 
 /* ---------------------------------------------------------------- shift --------------------- */
 
-/* Mean loss of the first windows, 4 L bytes each, the first of which stands at `first`. */
+/* Mean loss of the first windows, R L/2 bytes each, the first of which stands at `first`. */
 static posenc_status loss_at(double *mean, buffers *r, pe_model *m, int64_t first, posenc_error *err)
 {
-    const int64_t length = SHIFT_REACH * r->config->L, all = smaller(SHIFT_WINDOWS, r->config->windows);
+    const int64_t length = half_of(r->config), all = smaller(SHIFT_WINDOWS, r->config->windows);
     double        sum = 0;
     m->first          = first;
     for (int64_t w = 0; w < all; w += m->long_batch) {
@@ -104,7 +108,7 @@ static posenc_status measure_shift(float *shift, buffers *r, pe_model *m, posenc
     double        here, there;
     posenc_status status = loss_at(&here, r, m, 0, err);
     for (int i = 0; i < PE_SHIFTS && !status; i++) {
-        status   = loss_at(&there, r, m, pe_trained_shift_at(r->config->L, i), err);
+        status   = loss_at(&there, r, m, pe_trained_shift_at(r->config, i), err);
         shift[i] = status ? NAN : (float)(there - here);
         if (status == POSENC_ERROR_RANGE || status == POSENC_ERROR_UNSUPPORTED)
             status = POSENC_OK;
@@ -198,14 +202,14 @@ static int64_t stride_of(const pe_run_config *c)
     return c->L % 4 ? c->L / 2 : c->L / 4;
 }
 
-/* Pieces first .. first + count - 1 of all windows: piece i of a window ends i + 1 strides after 4 L. */
+/* Pieces first .. first + count - 1 of all windows: piece i of a window ends i + 1 strides after R L/2. */
 static posenc_status read_pieces(double *sums, buffers *r, pe_model *m, int64_t per_window, int64_t first,
                                  int64_t count, posenc_error *err)
 {
     const int64_t  L = r->config->L, stride = stride_of(r->config);
     const pe_batch batch = {.windows = r->windows, .B = count, .length = L};
     for (int64_t b = 0; b < count; b++)
-        r->windows[b] = window_of(r->config, (first + b) / per_window) + PE_REACH / 2 * L +
+        r->windows[b] = window_of(r->config, (first + b) / per_window) + half_of(r->config) +
                         ((first + b) % per_window + 1) * stride - L;
     const posenc_status status = pe_model_losses(m, r->losses, &batch, err);
     for (int64_t b = 0; b < count && !status; b++)
@@ -216,9 +220,8 @@ static posenc_status read_pieces(double *sums, buffers *r, pe_model *m, int64_t 
 
 static posenc_status measure_truncated(float *truncated, buffers *r, pe_model *m, posenc_error *err)
 {
-    const pe_run_config *c      = r->config;
-    const int64_t        stride = stride_of(c), per_window = PE_REACH / 2 * c->L / stride,
-                  all  = c->windows * per_window;
+    const pe_run_config *c = r->config;
+    const int64_t stride = stride_of(c), per_window = half_of(c) / stride, all = c->windows * per_window;
     double       *sums = calloc((size_t)c->windows, sizeof *sums);
     posenc_status status =
         sums ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses");
@@ -242,7 +245,7 @@ posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_c
     if (!status)
         status = measure_mass(numbers + at.near, &r, model, L / 2, L, err);
     if (!status)
-        status = measure_mass(numbers + at.far, &r, model, (PE_REACH - 1) * L, PE_REACH * L, err);
+        status = measure_mass(numbers + at.far, &r, model, (config->reach - 1) * L, config->reach * L, err);
     if (!status)
         status = measure_truncated(numbers + at.truncated, &r, model, err);
     free(r.windows);

@@ -4,7 +4,7 @@
  *
  *     shift      the same bytes read at positions s, s+1, ...: a model that sees only differences does not
  *                notice
- *     attention  how much of the attention's weight lies how far back, in training's length and at 8 L
+ *     attention  how much of the attention's weight lies how far back, in training's length and at R L
  *     truncated  the far end of the windows read with L bytes of context only: what is a long context good
  *                for?
  *
@@ -19,21 +19,21 @@
 
 enum { PE_SHIFTS = 5 };
 
-/* Shift number i, in positions: 1, 16, L/2, L, 4 L. */
-int64_t pe_trained_shift_at(int64_t L, int i);
+/* Shift number i, in positions: 1, 16, L/2, L, R L/2. */
+int64_t pe_trained_shift_at(const pe_run_config *config, int i);
 
 /* Where each measure begins in the array; `count` is the whole. */
 typedef struct pe_trained_layout {
     int64_t shift;     /* [PE_SHIFTS] loss there - loss at 0, nats; NaN where it has no such positions */
     int64_t near;      /* [L] mean weight at distance t, of queries [L/2, L) */
-    int64_t far;       /* [8 L] the same of queries [7 L, 8 L) */
-    int64_t truncated; /* [windows] mean loss of bytes [4 L, 8 L), each with 3 L/4 to L bytes before it */
+    int64_t far;       /* [R L] the same of queries [(R - 1) L, R L) */
+    int64_t truncated; /* [windows] mean loss of bytes [R L/2, R L), each with 3 L/4 to L bytes before it */
     int64_t count;
 } pe_trained_layout;
 
 pe_trained_layout pe_trained_lay_out(const pe_run_config *config);
 
-/* Fills numbers [count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
+/* Fills numbers [count]. model: trained, causal, of bytes, in float, planned for R L; it is as it
    was afterwards. */
 posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
                                  posenc_error *err);

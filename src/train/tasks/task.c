@@ -71,7 +71,7 @@ int64_t pe_task_draw(pe_task_draws *d, int64_t n)
 
 /* Rows first .. end - 1 of group `step` of a stream. */
 static void make_rows(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t first,
-                      int64_t end, int64_t n, unsigned char *symbols, int16_t *targets)
+                      int64_t end, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     const int64_t length = pe_task_tokens(task, n);
     for (int64_t row = first; row < end; row++, symbols += length, targets += length) {
@@ -93,12 +93,12 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 }
 
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
-                   unsigned char *symbols, int16_t *targets)
+                   uint16_t *symbols, int16_t *targets)
 {
     make_rows(task, seed, task->name, step, 0, count, n, symbols, targets);
 }
 
-void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, unsigned char *symbols,
+void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, uint16_t *symbols,
                   int16_t *targets)
 {
     char stream[STREAM];
@@ -110,7 +110,7 @@ void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count,
 int64_t pe_task_asked(const pe_task *task, int length)
 {
     enum { MOST = 4096 };
-    unsigned char symbols[MOST];
+    uint16_t      symbols[MOST];
     int16_t       targets[MOST];
     const int64_t tokens = pe_task_tokens(task, pe_task_size(task, length));
     int64_t       asked  = 0;

@@ -67,7 +67,7 @@ typedef struct pe_task {
     int         grid;      /* 1: n is the side of a square, whose cells are the tokens, row by row */
     int64_t     tokens[3]; /* those of a sequence, as a polynomial of n: n^2, n, 1 */
     /* symbols, targets [pe_task_tokens]; all targets are PE_NOTHING_ASKED before. */
-    void (*make)(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets);
+    void (*make)(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets);
 } pe_task;
 
 enum { PE_TASKS = 13 };
@@ -91,8 +91,8 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step);
 /* Rows first .. first + count - 1 of a training batch of size n, or of the test sequences at a length:
    symbols, targets [count, tokens]. */
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
-                   unsigned char *symbols, int16_t *targets);
-void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, unsigned char *symbols,
+                   uint16_t *symbols, int16_t *targets);
+void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, uint16_t *symbols,
                   int16_t *targets);
 /* Answers that one test sequence of that length is asked for. */
 int64_t pe_task_asked(const pe_task *task, int length);

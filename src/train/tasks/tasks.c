@@ -67,15 +67,15 @@
 
 #include <string.h>
 
-static void draw_symbols(pe_task_draws *d, unsigned char *symbols, int64_t n, int64_t kinds)
+static void draw_symbols(pe_task_draws *d, uint16_t *symbols, int64_t n, int64_t kinds)
 {
     for (int64_t i = 0; i < n; i++)
-        symbols[i] = (unsigned char)(PE_FIRST_SYMBOL + pe_task_draw(d, kinds));
+        symbols[i] = (uint16_t)(PE_FIRST_SYMBOL + pe_task_draw(d, kinds));
 }
 
 /* ---------------------------------------------------------------- places -------------------- */
 
-static void make_posid(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_posid(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, 1, PE_ALPHABET);
     for (int64_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ static void make_posid(pe_task_draws *d, int64_t n, unsigned char *symbols, int1
 }
 
 /* Two places, all pairs as likely: the second is drawn among the others. */
-static void make_order(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_order(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     symbols[0] = PE_BOS;
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
@@ -99,30 +99,30 @@ static void make_order(pe_task_draws *d, int64_t n, unsigned char *symbols, int1
 
 enum { BACK = 5 };
 
-static void make_shift(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_shift(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n, PE_ALPHABET);
     for (int64_t i = BACK; i < n; i++)
-        targets[i] = symbols[i - BACK];
+        targets[i] = (int16_t)symbols[i - BACK];
 }
 
-static void make_needle(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_needle(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n - 1, PE_ALPHABET);
     const int64_t place = pe_task_draw(d, n - 2); /* at most n - 3: a symbol stands between MARK and SEP */
     symbols[place]      = PE_MARK;
     symbols[n - 1]      = PE_SEP;
-    targets[n - 1]      = symbols[place + 1];
+    targets[n - 1]      = (int16_t)symbols[place + 1];
 }
 
 enum { SIDE = 8, DOWN = 1, RIGHT = 2 };
 
-static void make_grid(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_grid(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols, n * n, PE_ALPHABET);
     const int64_t row = pe_task_draw(d, n - DOWN), column = pe_task_draw(d, n - RIGHT),
                   cell = row * n + column;
-    targets[cell]      = symbols[cell + DOWN * n + RIGHT];
+    targets[cell]      = (int16_t)symbols[cell + DOWN * n + RIGHT];
     symbols[cell]      = PE_MARK;
 }
 
@@ -130,23 +130,23 @@ static void make_grid(pe_task_draws *d, int64_t n, unsigned char *symbols, int16
 
 /* BOS s SEP, then `again`, whose symbols have been written to symbols + n + 2; each token from SEP on is
    asked for the next one, the last for SEP. */
-static void ask(int64_t n, unsigned char *symbols, int16_t *targets)
+static void ask(int64_t n, uint16_t *symbols, int16_t *targets)
 {
     symbols[0]     = PE_BOS;
     symbols[n + 1] = PE_SEP;
     for (int64_t i = 0; i < n; i++)
-        targets[n + 1 + i] = symbols[n + 2 + i];
+        targets[n + 1 + i] = (int16_t)symbols[n + 2 + i];
     targets[2 * n + 1] = PE_SEP;
 }
 
-static void make_copy(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_copy(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
-    memcpy(symbols + n + 2, symbols + 1, (size_t)n);
+    memcpy(symbols + n + 2, symbols + 1, (size_t)n * sizeof *symbols);
     ask(n, symbols, targets);
 }
 
-static void make_reverse(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_reverse(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
     for (int64_t i = 0; i < n; i++)
@@ -155,14 +155,14 @@ static void make_reverse(pe_task_draws *d, int64_t n, unsigned char *symbols, in
 }
 
 /* By counting: there are few symbols. */
-static void make_sort(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_sort(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     int64_t at = n + 2;
     draw_symbols(d, symbols + 1, n, PE_ALPHABET);
     for (int symbol = PE_FIRST_SYMBOL; symbol < PE_FIRST_SYMBOL + PE_ALPHABET; symbol++)
         for (int64_t i = 1; i <= n; i++)
             if (symbols[i] == symbol)
-                symbols[at++] = (unsigned char)symbol;
+                symbols[at++] = (uint16_t)symbol;
     ask(n, symbols, targets);
 }
 
@@ -174,7 +174,7 @@ enum { PASS = PE_FIRST_SYMBOL, INC, RESET };
 #define INC_SHARE   0.25
 #define RESET_SHARE (2.0 / COUNT_L)
 
-static unsigned char draw_instruction(pe_task_draws *d)
+static uint16_t draw_instruction(pe_task_draws *d)
 {
     const int64_t part = pe_task_draw(d, PARTS); /* both shares are whole sixteenths */
     if (part < (int64_t)(INC_SHARE * PARTS))
@@ -182,7 +182,7 @@ static unsigned char draw_instruction(pe_task_draws *d)
     return part < (int64_t)((INC_SHARE + RESET_SHARE) * PARTS) ? RESET : PASS;
 }
 
-static void make_count(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_count(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     int16_t count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -194,7 +194,7 @@ static void make_count(pe_task_draws *d, int64_t n, unsigned char *symbols, int1
 
 enum { ZERO = PE_FIRST_SYMBOL };
 
-static void make_parity(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_parity(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     int parity = 0;
     draw_symbols(d, symbols, n, 2);
@@ -209,10 +209,10 @@ static void make_parity(pe_task_draws *d, int64_t n, unsigned char *symbols, int
 enum { TEN = 10, PLUS = PE_MARK_A, EQUALS = PE_MARK_B };
 enum { NAMES = 64, FIRST_NAME = PE_TASK_SYMBOLS, MINUS = PE_MARK_B, ONE = PE_MARK };
 
-static void make_addition(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_addition(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
-    unsigned char *a = symbols + 1, *b = a + n + 1, *c = b + n + 1;
-    int            carry = 0;
+    uint16_t *a = symbols + 1, *b = a + n + 1, *c = b + n + 1;
+    int       carry = 0;
     draw_symbols(d, a, n, TEN);
     draw_symbols(d, b, n, TEN);
     symbols[0] = PE_BOS;
@@ -223,11 +223,11 @@ static void make_addition(pe_task_draws *d, int64_t n, unsigned char *symbols, i
         carry                        = sum / TEN;
         targets[c - 1 + i - symbols] = (int16_t)(sum % TEN);
         if (i < n)
-            c[i] = (unsigned char)(ZERO + sum % TEN);
+            c[i] = (uint16_t)(ZERO + sum % TEN);
     }
 }
 
-static void make_summation(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_summation(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
     int sum    = 0;
     symbols[0] = PE_BOS;
@@ -239,21 +239,21 @@ static void make_summation(pe_task_draws *d, int64_t n, unsigned char *symbols, 
 }
 
 /* The first n of a random order of all names (Fisher and Yates, from the front). */
-static void draw_names(pe_task_draws *d, int64_t n, unsigned char names[NAMES])
+static void draw_names(pe_task_draws *d, int64_t n, uint16_t names[NAMES])
 {
     for (int i = 0; i < NAMES; i++)
-        names[i] = (unsigned char)(FIRST_NAME + i);
+        names[i] = (uint16_t)(FIRST_NAME + i);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t       other = i + pe_task_draw(d, NAMES - i);
-        const unsigned char name  = names[i];
-        names[i]                  = names[other];
-        names[other]              = name;
+        const int64_t  other = i + pe_task_draw(d, NAMES - i);
+        const uint16_t name  = names[i];
+        names[i]             = names[other];
+        names[other]         = name;
     }
 }
 
-static void make_lego(pe_task_draws *d, int64_t n, unsigned char *symbols, int16_t *targets)
+static void make_lego(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
 {
-    unsigned char names[NAMES], *clause = symbols + 1;
+    uint16_t      names[NAMES], *clause = symbols + 1;
     const int64_t asked    = pe_task_draw(d, n);
     int           negative = 0;
     draw_names(d, n, names);
