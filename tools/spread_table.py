@@ -5,7 +5,7 @@
 From comparisons with several seeds (at least four) of several encodings: the table that intervals use where a
 comparison has few seeds. Per bucket and class of encodings (loss / loss at L up to 1.1, up to 1.4, above): the root
 of the pooled variance between seeds, without what is common to all encodings, and as degrees of freedom how alike the
-variances of the encodings are (Smyth 2004, section 6.2: by the scatter of their logarithms; 2 to 30). A class that is
+variances of the encodings are (Smyth 2004, section 6.2: by the scatter of their logarithms; 3 to 30). A class that is
 not in the files keeps the row that it has. Prints also, of the tasks, what belongs into RATE_DEVIATION and
 RATE_FREEDOM of spread.c. --check tries this on numbers that are known. Standard library only.
 """
@@ -40,7 +40,7 @@ def pool(spreads):
         return math.sqrt(variance), FEWEST
     logs = [math.log(v) - digamma(n / 2) + math.log(n / 2) for v, n in spreads]
     scatter = sum((x - mean(logs)) ** 2 for x in logs) / (len(logs) - 1) - mean([trigamma(n / 2) for _, n in spreads])
-    low, high = 2, 30
+    low, high = FEWEST, 30
     while high - low > 0.1:  # trigamma falls
         middle = (low + high) / 2
         low, high = (middle, high) if trigamma(middle / 2) > scatter else (low, middle)
@@ -145,7 +145,7 @@ def main():
         rates += rates_of(results)
         s = results["settings"]
         words.append(
-            f"{results['text']['name']}, {s['preset']}, {s['steps']} steps, L = {s['L']}, {seeds} seeds of {len(losses)} encodings"
+            f"{results['text']['name']}, {s['steps']} steps, L = {s['L']}, {seeds} seeds of {len(losses)} encodings"
         )
     table = table_of(files)
     for (bucket, group), (deviation, freedom) in sorted(table.items()):

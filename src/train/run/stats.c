@@ -11,11 +11,13 @@
  *            v(windows) / W + (spread + spread) / S.
  * Pairing    Some windows are hard for all encodings, which makes losses vary by 0.09 nats from window to
  *            window, but the differences of two encodings by 0.013 only. It is worth fifty times the windows.
- * Interval   estimate -+ t sqrt(variance), with Student's t for as many degrees of freedom as the sum of
- *            variances has (Satterthwaite). A ratio a / b is treated as the difference a - r b at the r that
- *            makes it zero (delta method).
+ * Interval   estimate -+ t sqrt(variance). The three variances are known with different degrees of freedom;
+ *            t is the mean of their three quantiles of Student's t, weighted with the variances (Cochran and
+ *            Cox). Satterthwaite's degrees of freedom give intervals that are too short where a spread is
+ *            known badly. A ratio a / b is treated as the difference a - r b at the r that makes it zero
+ *            (delta method).
  * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
- * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Satterthwaite 1946, Biometrics Bulletin 2, 110;
+ * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Cochran and Cox 1957, Experimental Designs, 4.14;
  *            Searle, Casella and McCulloch 1992, Variance Components, chapter 4 (crossed random effects);
  *            Efron and Tibshirani 1993, 5.3 (delta method); NIST Handbook of Mathematical Functions, 8.17(v)
  *            and Lentz 1976, Applied Optics 15, 668 (incomplete beta function).
@@ -177,23 +179,31 @@ static pe_spread from_windows(const pe_stats_sample *a, const pe_stats_sample *b
     return a->windows > 1 ? (pe_spread){squares / (n - 1) / n, n - 1, 0} : (pe_spread){0, 1, 0};
 }
 
-/* The variance of mean(a) - r mean(b) with so many seeds, whose spreads gain a degree of freedom with each.
-   Degrees of freedom of the sum are Satterthwaite's: the error of a variance v with n of them is v sqrt(2/n).
-   The spreads have most of their error in common, the pool's, so theirs are added, not their squares. */
-static pe_spread spread_of(const pe_stats_sample *a, const pe_stats_sample *b, double r, int64_t seeds)
+/* How far mean(a) - r mean(b) may be off: its standard error, and half the width of its 95 % interval. */
+typedef struct error_bar {
+    double deviation, half;
+} error_bar;
+
+/* With so many seeds; the spreads gain a degree of freedom with each. The standard error is the root of the
+   sum of the three variances; each brings the t of its own degrees of freedom into the mean that multiplies
+   it. */
+static error_bar error_of(const pe_stats_sample *a, const pe_stats_sample *b, double r, int64_t seeds)
 {
-    const pe_spread windows = from_windows(a, b, r);
-    const double    more = (double)(seeds - a->seeds), of_a = a->spread.variance / (double)seeds,
-                 of_b    = r * r * b->spread.variance / (double)seeds,
-                 error   = of_a / sqrt(a->spread.freedom + more) + of_b / sqrt(b->spread.freedom + more),
-                 all     = windows.variance + of_a + of_b,
-                 squares = error * error + windows.variance * windows.variance / windows.freedom;
-    return (pe_spread){all, all > 0 ? all * all / squares : INFINITY, 0};
+    const double    n = (double)seeds, more = (double)(seeds - a->seeds);
+    const pe_spread parts[] = {from_windows(a, b, r),
+                               {a->spread.variance / n, a->spread.freedom + more, 0},
+                               {r * r * b->spread.variance / n, b->spread.freedom + more, 0}};
+    double          sum = 0, weighted = 0;
+    for (int i = 0; i < 3; i++) {
+        sum += parts[i].variance;
+        weighted += parts[i].variance > 0 ? parts[i].variance * pe_stats_student(parts[i].freedom)
+                                          : parts[i].variance; /* 0 or NaN */
+    }
+    return (error_bar){sqrt(sum), sum > 0 ? weighted / sqrt(sum) : sum};
 }
 
-static pe_interval interval_about(double value, pe_spread s)
+static pe_interval interval_about(double value, double half)
 {
-    const double half = s.variance > 0 ? pe_stats_student(s.freedom) * sqrt(s.variance) : s.variance;
     return (pe_interval){value, value - half, value + half};
 }
 
@@ -204,23 +214,21 @@ static double mean_of(const pe_stats_sample *a)
 
 pe_interval pe_stats_difference(const pe_stats_sample *a, const pe_stats_sample *b)
 {
-    return interval_about(mean_of(a) - mean_of(b), spread_of(a, b, 1, a->seeds));
+    return interval_about(mean_of(a) - mean_of(b), error_of(a, b, 1, a->seeds).half);
 }
 
 pe_interval pe_stats_ratio(const pe_stats_sample *a, const pe_stats_sample *b)
 {
     const double below = mean_of(b), ratio = mean_of(a) / below;
-    pe_spread    s = spread_of(a, b, ratio, a->seeds); /* of mean(a) - ratio mean(b), which is near 0 */
-    s.variance /= below * below;
-    return interval_about(ratio, s);
+    return interval_about(ratio, error_of(a, b, ratio, a->seeds).half / fabs(below));
 }
 
 int pe_stats_seeds_to_settle(const pe_stats_sample *a, const pe_stats_sample *b)
 {
     const double difference = fabs(mean_of(a) - mean_of(b));
     for (int64_t seeds = a->seeds; seeds <= PE_MOST_SEEDS; seeds++) {
-        const pe_spread s = spread_of(a, b, 1, seeds);
-        if (difference > (pe_stats_student(s.freedom) + FOUR_OF_FIVE) * sqrt(s.variance))
+        const error_bar e = error_of(a, b, 1, seeds);
+        if (difference > e.half + FOUR_OF_FIVE * e.deviation)
             return (int)seeds;
     }
     return PE_MOST_SEEDS + 1;
