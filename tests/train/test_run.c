@@ -224,7 +224,7 @@ static void a_text_too_short_is_refused_with_a_sentence_that_says_how_much_it_ne
     (void)state;
     char spec[512];
     spec_of(spec, sizeof spec, first_name());
-    const pe_text texts[2] = {{bytes, 3000 + 3 * 8 * LENGTH, 3000, 0}, {bytes, 3000, LENGTH, 0}};
+    const pe_text texts[2] = {{bytes, 3000 + 3 * 8 * LENGTH, 3000, 0, 0}, {bytes, 3000, LENGTH, 0, 0}};
     const char   *needs[2] = {"385", "17"};
     for (int i = 0; i < 2; i++) {
         pe_run_config config = small(spec);
@@ -240,7 +240,7 @@ static void a_text_too_short_is_refused_with_a_sentence_that_says_how_much_it_ne
 static void batches_are_named_by_seed_and_step_and_stay_in_the_training_part(void **state)
 {
     (void)state;
-    const pe_text   tight = {bytes, LENGTH + 3, LENGTH + 2, 0}; /* two places */
+    const pe_text   tight = {bytes, LENGTH + 3, LENGTH + 2, 0, 0}; /* two places */
     const uint16_t *a[64], *b[64];
     int             seen[2] = {0};
     pe_text_batch(a, &tight, LENGTH, 64, 9, 4);
