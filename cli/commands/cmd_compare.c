@@ -225,11 +225,20 @@ static void write_duration(char *to, size_t n, double seconds)
 
 static void show_progress(void *self, const pe_compare_state *state)
 {
-    char remaining[32] = "?";
+    char text[80], remaining[32] = "?";
     if (!isnan(state->remaining))
         write_duration(remaining, sizeof remaining, state->remaining);
-    fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
-            100 * state->fraction, remaining);
+    const int said = snprintf(text, sizeof text, "%3.0f %%, %d of %d runs, %s left", 100 * state->fraction,
+                              state->finished, state->runs, remaining);
+    const int bar = cli_width() - said - (int)strlen("compare []  "), done = (int)(bar * state->fraction);
+    fputs("\r\033[Kcompare ", stderr);
+    if (bar > 0) {
+        fputc('[', stderr);
+        for (int i = 0; i < bar; i++)
+            fputc(i < done ? '#' : '.', stderr);
+        fputs("] ", stderr);
+    }
+    fputs(text, stderr);
     fflush(stderr);
 }
 
@@ -262,15 +271,37 @@ static void print_part(pe_table *part, int is_wanted)
     putchar('\n');
 }
 
-/* Nothing where there are no tasks. */
-static int print_tasks(const pe_compare *c,
-                       posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
+/* Nothing where it has no rows. */
+static int print_made(const pe_compare *c,
+                      posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
 {
     posenc_error err;
-    pe_table     tasks;
-    if (make(c, &tasks, &err))
+    pe_table     made;
+    if (make(c, &made, &err))
         return cli_error(&err);
-    print_part(&tasks, tasks.row_count > 0);
+    print_part(&made, made.row_count > 0);
+    return CLI_DONE;
+}
+
+/* A paragraph per need. */
+static int print_answer(const pe_compare *c)
+{
+    enum { INDENT = 4 };
+    posenc_error err;
+    pe_table     answer;
+    if (pe_answer_table(c, &answer, &err))
+        return cli_error(&err);
+    puts("Which to choose, for");
+    for (int row = 0; row < answer.row_count; row++) {
+        char        text[1024];
+        const char *because = pe_table_cell(&answer, row, 3);
+        snprintf(text, sizeof text, "%s: %s (%s)", pe_table_cell(&answer, row, 0),
+                 pe_table_cell(&answer, row, 1), pe_table_cell(&answer, row, 2));
+        cli_wrap(text, strlen(text), 0, INDENT, cli_width());
+        printf("%*s", INDENT, "");
+        cli_wrap(because, strlen(because), INDENT, INDENT, cli_width());
+    }
+    pe_table_free(&answer);
     return CLI_DONE;
 }
 
@@ -279,18 +310,19 @@ static int print_results(const pe_compare *c)
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
-    if (pe_summary_table(c, &results, &err) || pe_summary_checks(c, &checks, 0, &err))
+    if (pe_summary_table(c, &results, &err))
         return cli_error(&err);
     print_part(&results, 1);
     /* how rows of input encodings enter, if some do otherwise than usual */
     if (pe_summary_entries(c, &entries, &is_plain, &err))
         return cli_error(&err);
     print_part(&entries, !is_plain);
-    if (print_tasks(c, pe_report_tasks_table) || print_tasks(c, pe_report_extension_table))
+    if (print_made(c, pe_report_tasks_table) || print_made(c, pe_answer_costs))
         return CLI_FAILED;
-    cli_print_table(&checks);
-    printf("\n%s\n", pe_compare_says(c).answer);
-    return CLI_DONE;
+    if (pe_summary_checks(c, &checks, 0, &err))
+        return cli_error(&err);
+    print_part(&checks, 1);
+    return print_answer(c);
 }
 
 static int print_json(const pe_compare *c)
@@ -313,7 +345,7 @@ static int print_plan(pe_compare *c)
     if (pe_summary_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
         return cli_error(&err);
     print_part(&plan, 1);
-    if (print_tasks(c, pe_report_tasks_plan))
+    if (print_made(c, pe_report_tasks_plan))
         return CLI_FAILED;
     write_duration(text, sizeof text, seconds);
     printf("Estimated time: %s\n", text);

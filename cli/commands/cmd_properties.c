@@ -116,14 +116,21 @@ static int set_finding(pe_table *table, int row, const void *from)
 
 static int print_one(const subject *s, const pe_survey *survey)
 {
-    static const pe_column columns[] = {{"PROPERTY", "", 1, 0}, {"MEASURE", "", 1, 0}, {"OF", "", 1, 0},
-                                        {"VALUE", "", 0, 0},    {"SPREAD", "", 0, 0},  {"UNIT", "", 1, 0},
-                                        {"VERDICT", "", 1, 0}};
-    printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n%s\n", s->spec,
-           (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
-           (long long)survey->sizes.heads, (long long)survey->sizes.draws,
-           (unsigned long long)survey->sizes.seed,
-           s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
+    static const pe_column columns[] = {{"PROPERTY", "", PE_WIDE, 0},
+                                        {"MEASURE", "", PE_WIDE | PE_KEY, 0},
+                                        {"OF", "", PE_WIDE | PE_KEY, 0},
+                                        {"VALUE", "", 0, 0},
+                                        {"SPREAD", "", 0, 0},
+                                        {"UNIT", "", PE_WIDE, 0},
+                                        {"VERDICT", "", PE_WIDE, 0}};
+    char                   sizes[256];
+    snprintf(sizes, sizeof sizes,
+             "%lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu",
+             (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
+             (long long)survey->sizes.heads, (long long)survey->sizes.draws,
+             (unsigned long long)survey->sizes.seed);
+    cli_wrap(sizes, strlen(sizes), printf("%s: ", s->spec), 0, cli_width());
+    puts(s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
     const int status =
         cli_print_rows("properties", columns, 7, s->findings.count, set_finding, s->findings.rows);
     if (!status && s->coordinates > 1)

@@ -159,8 +159,7 @@ void pe_compare_free(pe_compare *compare)
 
 pe_compare_words pe_compare_says(const pe_compare *compare)
 {
-    pe_compare_words words = {compare->warning[0] ? compare->warning : NULL, compare->notes, compare->answer,
-                              0};
+    pe_compare_words words = {compare->warning[0] ? compare->warning : NULL, compare->notes, 0};
     for (int i = 0; i < compare->count; i++)
         words.finished += compare->outcomes[i].is_complete;
     return words;

@@ -34,7 +34,6 @@ void          pe_compare_free(pe_compare *compare); /* NULL is fine */
 typedef struct pe_compare_words {
     const char *warning;  /* about something that is unusual but no error (few held-out windows), or NULL */
     const char *notes;    /* lines about what was taken over from an earlier start or ignored, or NULL */
-    const char *answer;   /* in one or two sentences, once trained */
     int         finished; /* encodings whose runs all finished */
 } pe_compare_words;
 pe_compare_words pe_compare_says(const pe_compare *compare);

@@ -81,7 +81,7 @@ static pe_compare_state state_of(const training *t)
         all += unit * total;
     }
     state.fraction = done / all;
-    if (state.fraction > t->before + 0.01)
+    if (state.fraction > t->before)
         state.remaining = state.seconds * (1 - state.fraction) / (state.fraction - t->before);
     return state;
 }
@@ -247,8 +247,6 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
         status = pe_losses_measure_extension(c->extension, err);
     if (!status)
         status = pe_claims_measure(c, err);
-    if (!status)
-        pe_summary_write_answer(c);
     return status;
 }
 

@@ -67,7 +67,7 @@ static void judge_pages(const pe_compare_config *config)
                                                {"rank at x8\"", "x8 处的名次\""},
                                                {"Nats per byte of held-out text",
                                                 "留出文本上每字节的 nat 数"},
-                                               {">extrapolates<", ">能外推<"},
+                                               {">Which to choose<", ">该选哪一种<"},
                                                {"permuted tokens, no mask", "打乱词元，无掩码"},
                                                {"no positional encoding", "无位置编码"},
                                                {">loss (nats per byte)<", ">损失（每字节 nat 数）<"}};

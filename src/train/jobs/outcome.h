@@ -16,7 +16,7 @@
 #include "train/run/stats.h"
 #include "train/run/trained.h"
 
-enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+enum { PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
 typedef struct pe_outcome {
     char             label[PE_LONGEST_SPEC]; /* as it was asked for */
@@ -36,7 +36,7 @@ typedef struct pe_outcome {
     double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
     double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
-    const char *verdict;                     /* "extrapolates", "degrades", "breaks", "diverged" */
+    const char *verdict;                     /* of the loss beyond L: "kept", "rises", "breaks", "diverged" */
     double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
     double      seconds;                     /* training and evaluation, mean over seeds */
     double
@@ -115,7 +115,7 @@ struct pe_compare {
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
     char            *notes; /* lines about what was taken over from there; NULL: none */
-    char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+    char             warning[PE_LONGEST_WARNING], machine[PE_MACHINE];
 };
 
 /* Sizes of one window of 8 L, and the configuration of a run except its seed. */

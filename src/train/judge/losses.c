@@ -27,11 +27,11 @@
 #define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
-/* Classes by E_8. */
+/* What becomes of the loss beyond L, by E_8. */
 static const struct {
     double      most;
     const char *name;
-} classes[] = {{1.1, "extrapolates"}, {1.4, "degrades"}, {INFINITY, "breaks"}};
+} classes[] = {{1.1, "kept"}, {1.4, "rises"}, {INFINITY, "breaks"}};
 
 static int64_t larger(int64_t a, int64_t b)
 {

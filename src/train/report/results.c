@@ -138,7 +138,7 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
     json_t *json =
         json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
                   posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
-                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "class",
+                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "loss_beyond_L",
                   o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
     json_object_set_new(json, "entry", entry_json(o));
     json_object_set_new(json, "to_sum", to_sum_json(c, o));
@@ -255,9 +255,11 @@ static json_t *claims_json(const pe_compare *c)
     json_t *array = json_array();
     for (int k = 0; c->properties && k < pe_claims_count(); k++) {
         const char *tutorials, *said;
+        char        where[1024];
         int         count;
         json_t     *list = json_array();
         said             = pe_claims_said(k, &tutorials, &count);
+        pe_report_sources(where, sizeof where, tutorials);
         for (int i = 0; i < count; i++) {
             const pe_evidence e = pe_claims_evidence(c, k, i);
             json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
@@ -266,10 +268,37 @@ static json_t *claims_json(const pe_compare *c)
                                                   e.at_least ? "at least" : "at most", "limit", e.limit,
                                                   "verdict", pe_claims_holds_name(e.holds)));
         }
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
-                                               "verdict", pe_claims_holds_name(pe_claims_judge(c, k)),
-                                               "evidence", list));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:s, s:o}", "sources", where, "said", said, "verdict",
+                                        pe_claims_holds_name(pe_claims_judge(c, k)), "evidence", list));
     }
+    return array;
+}
+
+/* "a, b" as a list; "-" as none. */
+static json_t *names_json(const char *names)
+{
+    json_t *array = json_array();
+    while (strcmp(names, "-") != 0 && *names) {
+        const size_t n = strcspn(names, ",");
+        json_array_append_new(array, json_stringn(names, n));
+        names += n + strspn(names + n, ", ");
+    }
+    return array;
+}
+
+static json_t *recommendations_json(const pe_compare *c)
+{
+    pe_table t;
+    json_t  *array = json_array();
+    if (pe_answer_table(c, &t, NULL))
+        return array;
+    for (int row = 0; row < t.row_count; row++)
+        json_array_append_new(array,
+                              json_pack("{s:s, s:o, s:s, s:s}", "for", pe_table_cell(&t, row, 0), "choose",
+                                        names_json(pe_table_cell(&t, row, 1)), "confidence",
+                                        pe_table_cell(&t, row, 2), "because", pe_table_cell(&t, row, 3)));
+    pe_table_free(&t);
     return array;
 }
 
@@ -313,8 +342,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
                                                 c->absent[i].reason));
     for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
         json_array_append_new(tasks, task_json(c->suite, t));
-    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
-                             "answer", c->answer);
+    json_t *json = json_pack("{s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version());
+    json_object_set_new(json, "recommendations", recommendations_json(c));
     json_object_set_new(json, "text",
                         json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
                                   (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
