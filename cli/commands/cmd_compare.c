@@ -242,21 +242,37 @@ static void show_progress(void *self, const pe_compare_state *state)
     fflush(stderr);
 }
 
+/* On a terminal in lines that fit, further ones indented. */
+static void print_line(const char *text)
+{
+    const int on_terminal = cli_is_terminal(STDERR_FILENO);
+    size_t    room        = on_terminal ? (size_t)cli_width() : SIZE_MAX;
+    if (on_terminal)
+        fputs("\r\033[K", stderr);
+    while (strlen(text) > room) {
+        size_t n = room;
+        while (n > 1 && text[n] != ' ')
+            n--;
+        fprintf(stderr, "%.*s\n   ", (int)n, text);
+        text += n;
+        room = (size_t)cli_width() - 3;
+    }
+    fprintf(stderr, "%s\n", text);
+}
+
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
-    if (cli_is_terminal(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-    fprintf(stderr, "compare: %d of %d: %s%s%s, seed %" PRId64 ": ", state->finished, state->runs, run->label,
-            run->task ? " on " : "", run->task ? run->task : "", run->seed);
-    if (run->diverged)
-        fputs("diverged", stderr);
-    else if (run->task)
-        fprintf(stderr, "%.2f right at L", run->accuracy_at_L);
-    else
-        fprintf(stderr, "%.3f nats per byte at L, %.3f at 8 L", run->loss_at_L, run->loss_at_8L);
+    char what[128] = "diverged", more[32] = "", text[PE_LONGEST_SPEC + 256];
     if (!run->diverged && run->task && !isnan(run->accuracy_at_2L))
-        fprintf(stderr, ", %.2f at 2 L", run->accuracy_at_2L);
-    fprintf(stderr, ", %.0f s\n", run->seconds);
+        snprintf(more, sizeof more, ", %.2f at 2 L", run->accuracy_at_2L);
+    if (!run->diverged && run->task)
+        snprintf(what, sizeof what, "%.2f right at L%s", run->accuracy_at_L, more);
+    else if (!run->diverged)
+        snprintf(what, sizeof what, "%.3f nats per byte at L, %.3f at 8 L", run->loss_at_L, run->loss_at_8L);
+    snprintf(text, sizeof text, "compare: %d of %d: %s%s%s, seed %" PRId64 ": %s, %.0f s", state->finished,
+             state->runs, run->label, run->task ? " on " : "", run->task ? run->task : "", run->seed, what,
+             run->seconds);
+    print_line(text);
 }
 
 /* ---------------------------------------------------------------- what came out ------------- */

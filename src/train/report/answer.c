@@ -299,10 +299,12 @@ static pe_losses_reading reading_of(const candidates *k, int candidate)
 
 static const char *way_name(const void *self, int candidate, char text[PE_LONGEST_SPEC])
 {
-    const pe_losses_reading r = reading_of(self, candidate);
+    const pe_losses_reading r       = reading_of(self, candidate);
     const int               is_none = r.way == pe_losses_nothing_done(r.way).way;
     snprintf(text, PE_LONGEST_SPEC, r.tuning ? "%s tuned" : "%s",
-             !is_none ? pe_ways[r.way].name : r.tuning ? "just" : "as it is");
+             !is_none   ? pe_ways[r.way].name
+             : r.tuning ? "just"
+                        : "as it is");
     return text;
 }
 

@@ -96,6 +96,7 @@ static void write_answer(pe_page *page, const pe_compare *c)
         pe_html_table(page->to, &t, "stack", 1);
         pe_table_free(&t);
     }
+    pe_html_part(page, "picture");
     pe_answer_chart(page->to, c);
     pe_html_part(page, "costs");
     if (pe_answer_costs(c, &t, NULL) == POSENC_OK) {

@@ -29,7 +29,7 @@ static const pe_column columns[] = { /* ORDER put_row */
     {"E_4", "loss at x4 / loss at " AT_L, 0, 1}, \
     {"E_8", "loss at x8 / loss at " AT_L, 0, 1}, \
     {"beyond L", "by E_8 the loss at L is kept (up to 1.1), rises (up to 1.4) or breaks", 1, 0}, \
-    {"nope", "below where the loss at x8 is clearly below that of nope, above where above, else level", \
+    {"vs nope", "below where the loss at x8 is clearly below that of nope, above where above, else level", \
      1, 0}, \
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
     {"minus best at L (95 %)", \
