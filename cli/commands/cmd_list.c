@@ -60,6 +60,14 @@ static void print_choices(const char *text, int indent)
     putchar('\n');
 }
 
+static int longest_choice(const char *text)
+{
+    size_t longest = 0;
+    for (; *text; text += text[strcspn(text, "| ")] ? strcspn(text, "| ") + 1 : strcspn(text, "| "))
+        longest = strcspn(text, "| ") > longest ? strcspn(text, "| ") : longest;
+    return (int)longest + 1;
+}
+
 /* A cell and what follows it up to the next column, or, after a cell too wide for its own, on the next line.
    Returns where the next column begins. */
 static int print_cell(const char *cell, int at, int width)
@@ -84,6 +92,8 @@ static void print_row_above_prose(const list_row *rows, int count, int r, int co
         at              = print_cell(rows[r].cells[c], at, width < widest ? width : widest);
         below           = c ? below : at;
     }
+    if (at + longest_choice(rows[r].cells[columns - 2]) > narrow())
+        at = printf("\n%*s", 2 * INDENT, "") - 1;
     print_choices(rows[r].cells[columns - 2], at);
     printf("%*s", below, "");
     cli_wrap(prose, strlen(prose), below, below, narrow());
@@ -231,10 +241,11 @@ static void print_one(const posenc_encoding_info *info)
         {{"scale", default_scale(info)}}, /* the last: left out where there is none */
     };
     const int count = (int)(sizeof facts / sizeof *facts) - !default_scale(info);
-    printf("%s: %s\n\n", info->name, info->title);
+    cli_wrap(info->title, strlen(info->title), printf("%s: ", info->name), 0, narrow());
+    putchar('\n');
     for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
         const int n = (int)strcspn(line, "\n");
-        printf("  %.*s\n", n, line);
+        cli_wrap(line, (size_t)n, printf("  "), 2 * INDENT, narrow());
         line += n;
     }
     putchar('\n');

@@ -114,6 +114,14 @@ static int set_finding(pe_table *table, int row, const void *from)
     return made;
 }
 
+/* "NAME: what is to be said.", in lines that fit. */
+static void print_note(const char *name, const char *said, const char *more)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s: %s%s.", name, said, more);
+    cli_wrap(text, strlen(text), 0, 0, cli_width());
+}
+
 static int print_one(const subject *s, const pe_survey *survey)
 {
     static const pe_column columns[] = {{"PROPERTY", "", PE_WIDE, 0},
@@ -133,8 +141,10 @@ static int print_one(const subject *s, const pe_survey *survey)
     puts(s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
     const int status =
         cli_print_rows("properties", columns, 7, s->findings.count, set_finding, s->findings.rows);
-    if (!status && s->coordinates > 1)
-        printf("\n%s: %s.\n", words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE]);
+    if (!status && s->coordinates > 1) {
+        putchar('\n');
+        print_note(words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE], "");
+    }
     return status;
 }
 
@@ -194,12 +204,12 @@ static void print_notes(const subject *list, int count)
     putchar('\n');
     for (int r = 0; r < REASONS; r++)
         if (is_used[r])
-            printf("%s: %s.\n", words[r], notes[r]);
+            print_note(words[r], notes[r], "");
     for (int i = 0; i < count; i++) {
         if (!list[i].err.status && list[i].findings.randomised)
-            printf("%s: initialised to zero; its parameters are drawn from N(0,1).\n", list[i].name);
+            print_note(list[i].name, "initialised to zero; its parameters are drawn from N(0,1)", "");
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
-            printf("%s: measured as %s.\n", list[i].name, list[i].spec);
+            print_note(list[i].name, "measured as ", list[i].spec);
     }
 }
 
