@@ -460,7 +460,9 @@ const cli_command cli_compare = {
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
         "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
-        "up to eight times the trained length. Prints a table and writes a directory with report.html, "
+        "up to eight times the trained length. Prints a table and what to choose for which need, and writes "
+        "a "
+        "directory with report.html, "
         "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
         "result, which is replaced.\n\n"
         "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), order "

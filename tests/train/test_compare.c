@@ -208,6 +208,34 @@ static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
     pe_compare_free(c);
 }
 
+/* What is cheap and no better than nothing is not recommended. */
+static void the_cheapest_to_decode_is_better_than_no_encoding(void **state)
+{
+    static const double     loss[] = {3, 1, 2, 3.5};
+    const pe_compare_config config = tiny_compare("nope,transformer_xl,t5,learned");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    pe_table                t;
+    int                     found = 0;
+    (void)state;
+    for (int b = 0; b < PE_BUCKETS; b++)
+        for (int i = 0; i < 4; i++) {
+            for (int64_t w = 0; w < c->windows; w++)
+                c->outcomes[i].window_means[b][w] = loss[i];
+            c->outcomes[i].loss[b] = loss[i];
+        }
+    assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
+    assert_int_equal(pe_answer_table(c, &t, NULL), POSENC_OK);
+    for (int row = 0; row < t.row_count; row++)
+        if (!strncmp(pe_table_cell(&t, row, 0), "cheapest", 8)) {
+            assert_string_equal(pe_table_cell(&t, row, 1), "t5");
+            assert_string_equal(pe_table_cell(&t, row, 2), "settled");
+            found++;
+        }
+    assert_int_equal(found, 1);
+    pe_table_free(&t);
+    pe_compare_free(c);
+}
+
 /* ---------------------------------------------------------------- objectives ---------------- */
 
 static const char *find_causal_only(void)
@@ -770,6 +798,7 @@ int main(void)
         cmocka_unit_test(a_winner_is_named_only_where_the_data_show_one),
         cmocka_unit_test(seeds_that_disagree_name_no_winner),
         cmocka_unit_test(what_a_wide_interval_leaves_open_is_said_apart),
+        cmocka_unit_test(the_cheapest_to_decode_is_better_than_no_encoding),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),
         cmocka_unit_test(both_ways_of_combining_stand_side_by_side),

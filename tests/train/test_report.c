@@ -68,6 +68,7 @@ static void judge_pages(const pe_compare_config *config)
                                                {"Nats per byte of held-out text",
                                                 "留出文本上每字节的 nat 数"},
                                                {">Which to choose<", ">该选哪一种<"},
+                                               {">already on RoPE", ">已使用 RoPE"},
                                                {"permuted tokens, no mask", "打乱词元，无掩码"},
                                                {"no positional encoding", "无位置编码"},
                                                {">loss (nats per byte)<", ">损失（每字节 nat 数）<"}};

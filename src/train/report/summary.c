@@ -137,9 +137,8 @@ static void add_absent_notes(const pe_compare *c, pe_table *t)
 static void add_notes(const pe_compare *c, pe_table *t)
 {
     const pe_preset *p       = &c->config.preset;
-    int              starred = 0, undone = 0, met = 0;
+    int              starred = 0, undone = 0;
     for (int i = 0; i < c->count; i++) {
-        met |= c->outcomes[i].is_complete && !isnan(c->outcomes[i].cosine_after);
         starred |= c->outcomes[i].is_complete && c->outcomes[i].untrained_beyond;
         undone += !c->outcomes[i].is_complete;
     }
@@ -158,9 +157,6 @@ static void add_notes(const pe_compare *c, pe_table *t)
         pe_table_note(
             t,
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
-    if (met)
-        pe_table_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
-                      (long long)p->d_model, pe_stats_random_cosine(p->d_model));
     if (undone)
         pe_table_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
     add_absent_notes(c, t);
