@@ -182,6 +182,7 @@ static void the_page_has_formulas_curves_and_what_papers_found(void **state)
     assert_non_null(strstr(page, "@media print"));
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
     assert_non_null(strstr(page, "<svg class=chart"));
+    assert_non_null(strstr(page, "viewBox=\"0 0 640 ")); /* a phone's width, enlarged little */
     assert_non_null(strstr(page, "class=name x=256"));
     assert_non_null(strstr(page, "What each costs"));
     assert_non_null(strstr(page, "id=carries"));
