@@ -72,9 +72,10 @@ static const char *number_text(char text[TEXT], double x)
     return text;
 }
 
-static const pe_column columns[] = {{"GOAL", "", 1, 0},      {"WHAT", "", 1, 0},   {"VALUE", "", 0, 0},
-                                    {"QUARTILES", "", 1, 0}, {"WANTED", "", 1, 0}, {"MET", "", 1, 0},
-                                    {"LIMIT", "", 1, 0}};
+static const pe_column columns[] = {{"GOAL", "", 1, 0},       {"WHAT", "", PE_WIDE, 0},
+                                    {"VALUE", "", 0, 0},      {"QUARTILES", "", PE_WIDE, 0},
+                                    {"WANTED", "", 1, 0},     {"MET", "", 1, 0},
+                                    {"LIMIT", "", PE_WIDE, 0}};
 
 static int set_row(pe_table *table, int i, const void *rows)
 {

@@ -187,31 +187,56 @@ static void write_duration(char *to, size_t n, double seconds)
 
 static void show_progress(void *self, const pe_compare_state *state)
 {
-    char remaining[32] = "?";
+    char text[80], remaining[32] = "?";
     if (!isnan(state->remaining))
         write_duration(remaining, sizeof remaining, state->remaining);
-    fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
-            100 * state->fraction, remaining);
+    const int said = snprintf(text, sizeof text, "%3.0f %%, %d of %d runs, %s left", 100 * state->fraction,
+                              state->finished, state->runs, remaining);
+    const int bar = cli_width() - said - (int)strlen("compare []  "), done = (int)(bar * state->fraction);
+    fputs("\r\033[Kcompare ", stderr);
+    if (bar > 0) {
+        fputc('[', stderr);
+        for (int i = 0; i < bar; i++)
+            fputc(i < done ? '#' : '.', stderr);
+        fputs("] ", stderr);
+    }
+    fputs(text, stderr);
     fflush(stderr);
+}
+
+/* On a terminal in lines that fit, further ones indented. */
+static void print_line(const char *text)
+{
+    const int on_terminal = cli_is_terminal(STDERR_FILENO);
+    size_t    room        = on_terminal ? (size_t)cli_width() : SIZE_MAX;
+    if (on_terminal)
+        fputs("\r\033[K", stderr);
+    while (strlen(text) > room) {
+        size_t n = room;
+        while (n > 1 && text[n] != ' ')
+            n--;
+        fprintf(stderr, "%.*s\n   ", (int)n, text);
+        text += n;
+        room = (size_t)cli_width() - 3;
+    }
+    fprintf(stderr, "%s\n", text);
 }
 
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
     const pe_compare_config *shown = self;
-    if (cli_is_terminal(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-    fprintf(stderr, "compare: %d of %d: %s%s%s, seed %" PRId64 ": ", state->finished, state->runs, run->label,
-            run->task ? " on " : "", run->task ? run->task : "", run->seed);
-    if (run->diverged)
-        fputs("diverged", stderr);
-    else if (run->task)
-        fprintf(stderr, "%.2f right at L", run->accuracy_at_L);
-    else
-        fprintf(stderr, "%.3f nats per %s at L, %.3f at %" PRId64 " L", run->loss_at_L,
-                shown->tokens ? "token" : "byte", run->loss_beyond, shown->preset.reach);
+    char what[128] = "diverged", more[32] = "", text[PE_LONGEST_SPEC + 256];
     if (!run->diverged && run->task && !isnan(run->accuracy_at_2L))
-        fprintf(stderr, ", %.2f at 2 L", run->accuracy_at_2L);
-    fprintf(stderr, ", %.0f s\n", run->seconds);
+        snprintf(more, sizeof more, ", %.2f at 2 L", run->accuracy_at_2L);
+    if (!run->diverged && run->task)
+        snprintf(what, sizeof what, "%.2f right at L%s", run->accuracy_at_L, more);
+    else if (!run->diverged)
+        snprintf(what, sizeof what, "%.3f nats per %s at L, %.3f at %" PRId64 " L", run->loss_at_L,
+                 shown->tokens ? "token" : "byte", run->loss_beyond, shown->preset.reach);
+    snprintf(text, sizeof text, "compare: %d of %d: %s%s%s, seed %" PRId64 ": %s, %.0f s", state->finished,
+             state->runs, run->label, run->task ? " on " : "", run->task ? run->task : "", run->seed, what,
+             run->seconds);
+    print_line(text);
 }
 
 /* ---------------------------------------------------------------- what came out ------------- */
@@ -232,15 +257,48 @@ static void print_part(const pe_compare *c, pe_table *part, int is_wanted)
     putchar('\n');
 }
 
-/* Nothing where there are no tasks. */
-static int print_tasks(const pe_compare *c,
-                       posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
+/* Nothing where it has no rows. */
+static int print_made(const pe_compare *c,
+                      posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
 {
     posenc_error err;
-    pe_table     tasks;
-    if (make(c, &tasks, &err))
+    pe_table     made;
+    if (make(c, &made, &err))
         return cli_error(&err);
-    print_part(c, &tasks, tasks.row_count > 0);
+    print_part(c, &made, made.row_count > 0);
+    return CLI_DONE;
+}
+
+/* A paragraph per need. */
+static int print_answer(const pe_compare *c)
+{
+    enum { INDENT = 4 };
+    posenc_error err;
+    pe_table     answer;
+    if (pe_answer_table(c, &answer, &err))
+        return cli_error(&err);
+    puts("Which to choose, for");
+    for (int row = 0; row < answer.row_count; row++) {
+        char        text[1024];
+        char       *because = pe_words_retell(c, pe_table_cell(&answer, row, 3));
+        snprintf(text, sizeof text, "%s: %s (%s)", pe_table_cell(&answer, row, 0),
+                 pe_table_cell(&answer, row, 1), pe_table_cell(&answer, row, 2));
+        cli_wrap(text, strlen(text), 0, INDENT, cli_width());
+        printf("%*s", INDENT, "");
+        cli_wrap(because ? because : "", because ? strlen(because) : 0, INDENT, INDENT, cli_width());
+        free(because);
+    }
+    pe_table_free(&answer);
+    return CLI_DONE;
+}
+
+/* What of the order is settled, and what is doubtful about learning rates. */
+static int print_orders(pe_compare_words says)
+{
+    if (says.orders)
+        cli_wrap(says.orders, strlen(says.orders), 0, 0, cli_width());
+    if (says.rates)
+        cli_wrap(says.rates, strlen(says.rates), 0, 0, cli_width());
     return CLI_DONE;
 }
 
@@ -249,24 +307,21 @@ static int print_results(const pe_compare *c)
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
-    if (pe_summary_table(c, &results, &err) || pe_summary_checks(c, &checks, 0, &err))
+    if (pe_summary_table(c, &results, &err))
         return cli_error(&err);
     print_part(c, &results, 1);
     /* how rows of input encodings enter, if some do otherwise than usual */
     if (pe_summary_entries(c, &entries, &is_plain, &err))
         return cli_error(&err);
     print_part(c, &entries, !is_plain);
-    if (print_tasks(c, pe_report_tasks_table) || print_tasks(c, pe_report_extension_table))
+    if (print_made(c, pe_report_tasks_table) || print_made(c, pe_answer_costs))
         return CLI_FAILED;
-    cli_print_table(&checks);
-    char *answer = pe_words_retell(c, pe_compare_says(c).answer);
-    printf("\n%s\n", answer ? answer : "");
-    free(answer);
-    if (pe_compare_says(c).orders)
-        printf("%s\n", pe_compare_says(c).orders);
-    if (pe_compare_says(c).rates)
-        fputs(pe_compare_says(c).rates, stdout);
-    return CLI_DONE;
+    if (pe_summary_checks(c, &checks, 0, &err))
+        return cli_error(&err);
+    print_part(c, &checks, 1);
+    if (print_answer(c))
+        return CLI_FAILED;
+    return print_orders(pe_compare_says(c));
 }
 
 static int print_json(const pe_compare *c)
@@ -317,7 +372,7 @@ static int print_plan(const cli_args *args, pe_compare *c)
     if (pe_summary_plan(c, &plan, &err))
         return cli_error(&err);
     print_part(c, &plan, 1);
-    if (print_tasks(c, pe_report_tasks_plan))
+    if (print_made(c, pe_report_tasks_plan))
         return CLI_FAILED;
     write_words(wall, sizeof wall, cost.seconds);
     write_words(processor, sizeof processor, cost.processor_seconds);
@@ -430,8 +485,8 @@ const cli_command cli_compare = {
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
         "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
-        "up to eight times the trained length (--reach). Prints a table and writes a directory with "
-        "report.html, "
+        "up to eight times the trained length (--reach). Prints a table and what to choose for which need, and "
+        "writes a directory with report.html, "
         "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
         "result, which is replaced.\n\n"
         "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), order "
@@ -466,8 +521,8 @@ const cli_command cli_compare = {
         "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
         "same numbers.\n\n"
         "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given get "
-        "values that suit a model of this size. Step counts are fixed: the same command gives the same "
-        "table, however many threads it has.\n\n"
+        "values that suit a model of this size. The same command gives the same table, however many threads it "
+        "has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
         "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which is "
         "initialised to give the sum (sinusoidal[combine=concat]), and inject=blocks for rows that are added "
@@ -478,9 +533,8 @@ const cli_command cli_compare = {
         "The vocabulary is the highest id plus 1; losses are per token, and with --token-bytes per byte "
         "too.\n\n"
         "A preset of your own is a JSON object whose members are named as these options, as in "
-        "{\"length\": 128, \"steps\": 1000}; what it leaves out is as in the preset default. Of --dry-run "
-        "the "
-        "estimate is measured here in a few seconds. The presets, and how long each takes on two cores:",
+        "{\"length\": 128, \"steps\": 1000}; what it leaves out is as in the preset default. "
+        "The estimate of --dry-run is measured here in a few seconds. The presets, and how long each takes on two cores:",
     .lines   = print_presets,
     .options = options,
     .run     = run,

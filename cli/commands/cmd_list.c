@@ -12,7 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
+enum { LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
+
+/* Prose in longer lines is hard to read. */
+static int narrow(void)
+{
+    return cli_width() < 80 ? cli_width() : 80;
+}
 
 /* A row of a table, as many cells as the table has columns. Those of the last column are prose and wrap. */
 typedef struct list_row {
@@ -41,17 +47,25 @@ static void print_table(const list_row *rows, int count, int columns, int indent
     }
 }
 
-/* "a|b|c" in lines up to NARROW, broken after a '|' or at a blank; the cursor stands at `indent`. */
+/* "a|b|c" in lines that fit, broken after a '|' or at a blank; the cursor stands at `indent`. */
 static void print_choices(const char *text, int indent)
 {
     for (int at = indent; *text;) {
         const int n = (int)strcspn(text, "| "), whole = n + (text[n] == '|');
-        if (at > indent && at + whole > NARROW)
+        if (at > indent && at + whole > narrow())
             at = printf("\n%*s", indent, "") - 1;
         at += printf("%.*s", whole + (text[n] == ' '), text);
         text += n + (text[n] != 0);
     }
     putchar('\n');
+}
+
+static int longest_choice(const char *text)
+{
+    size_t longest = 0;
+    for (; *text; text += text[strcspn(text, "| ")] ? strcspn(text, "| ") + 1 : strcspn(text, "| "))
+        longest = strcspn(text, "| ") > longest ? strcspn(text, "| ") : longest;
+    return (int)longest + 1;
 }
 
 /* A cell and what follows it up to the next column, or, after a cell too wide for its own, on the next line.
@@ -61,24 +75,28 @@ static int print_cell(const char *cell, int at, int width)
     const int next = at + width + 2;
     if ((int)strlen(cell) <= width)
         printf("%-*s", width + 2, cell);
-    else
-        printf("%s\n%*s", cell, next, "");
+    else {
+        cli_wrap(cell, strlen(cell), at, at, narrow());
+        printf("%*s", next, "");
+    }
     return next;
 }
 
 static void print_row_above_prose(const list_row *rows, int count, int r, int columns)
 {
-    enum { WIDEST = 24 };
-    const char *prose = rows[r].cells[columns - 1];
+    const int   widest = narrow() < 80 ? 16 : 24;
+    const char *prose  = rows[r].cells[columns - 1];
     int         at = printf("%*s", INDENT, ""), below = 0;
     for (int c = 0; c < columns - 2; c++) {
         const int width = cell_width(rows, count, c);
-        at              = print_cell(rows[r].cells[c], at, width < WIDEST ? width : WIDEST);
+        at              = print_cell(rows[r].cells[c], at, width < widest ? width : widest);
         below           = c ? below : at;
     }
+    if (at + longest_choice(rows[r].cells[columns - 2]) > narrow())
+        at = printf("\n%*s", 2 * INDENT, "") - 1;
     print_choices(rows[r].cells[columns - 2], at);
     printf("%*s", below, "");
-    cli_wrap(prose, strlen(prose), below, below, NARROW);
+    cli_wrap(prose, strlen(prose), below, below, narrow());
 }
 
 /* A table with prose in its last column, below each row where it is not wide enough; nothing where it has
@@ -91,8 +109,8 @@ static void print_section(const char *title, const list_row *rows, int count, in
     printf("\n%s\n", title);
     for (int c = 0; c < columns - 1; c++)
         before += cell_width(rows, count, c) + 2;
-    if (before + LEAST_PROSE <= NARROW)
-        print_table(rows, count, columns, INDENT, NARROW);
+    if (before + LEAST_PROSE <= narrow())
+        print_table(rows, count, columns, INDENT, narrow());
     else
         for (int r = 0; r < count; r++)
             print_row_above_prose(rows, count, r, columns);
@@ -122,19 +140,24 @@ static const char *or_dash(const char *text)
     return text && *text ? text : "-";
 }
 
+static int set_encoding(pe_table *t, int row, const void *from)
+{
+    const posenc_encoding_info *info = posenc_encoding_info_at(row);
+    char                        learns[CELL], about[512];
+    (void)from;
+    what_it_learns(info, 3, learns);
+    snprintf(about, sizeof about, "learns %s; %s%s%s", learns, or_dash(info->paper),
+             info->models && *info->models ? "; " : "", info->models ? info->models : "");
+    return pe_table_text(t, row, 0, info->name) && pe_table_text(t, row, 1, posenc_place_name(info->place)) &&
+           pe_table_text(t, row, 2, about);
+}
+
 static int print_all(void)
 {
-    list_row rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
-    char     learns[MOST_ROWS][CELL];
-    int      n = 1;
-    for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
-        const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        what_it_learns(info, 3, learns[n]);
-        rows[n] = (list_row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
-                              or_dash(info->models)}};
-    }
-    print_table(rows, n, COLUMNS, 0, WIDTH);
-    return CLI_DONE;
+    static const pe_column columns[] = {{"ENCODING", "", 1, 0},
+                                        {"PLACE", "", 1, 0},
+                                        {"LEARNS; PAPER; MODELS", "", PE_WIDE, 0}};
+    return cli_print_rows("list", columns, 3, posenc_encoding_count(), set_encoding, NULL);
 }
 
 /* ---------------------------------------------------------------- one encoding --------------- */
@@ -218,14 +241,15 @@ static void print_one(const posenc_encoding_info *info)
         {{"scale", default_scale(info)}}, /* the last: left out where there is none */
     };
     const int count = (int)(sizeof facts / sizeof *facts) - !default_scale(info);
-    printf("%s: %s\n\n", info->name, info->title);
+    cli_wrap(info->title, strlen(info->title), printf("%s: ", info->name), 0, narrow());
+    putchar('\n');
     for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
         const int n = (int)strcspn(line, "\n");
-        printf("  %.*s\n", n, line);
+        cli_wrap(line, (size_t)n, printf("  "), 2 * INDENT, narrow());
         line += n;
     }
     putchar('\n');
-    print_table(facts, count, 2, INDENT, NARROW);
+    print_table(facts, count, 2, INDENT, narrow());
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int common_count = posenc_common_settings(&common);
     if (info->place != POSENC_PLACE_INPUT) /* they are about scores */

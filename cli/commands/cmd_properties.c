@@ -114,20 +114,37 @@ static int set_finding(pe_table *table, int row, const void *from)
     return made;
 }
 
+/* "NAME: what is to be said.", in lines that fit. */
+static void print_note(const char *name, const char *said, const char *more)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s: %s%s.", name, said, more);
+    cli_wrap(text, strlen(text), 0, 0, cli_width());
+}
+
 static int print_one(const subject *s, const pe_survey *survey)
 {
-    static const pe_column columns[] = {{"PROPERTY", "", 1, 0}, {"MEASURE", "", 1, 0}, {"OF", "", 1, 0},
-                                        {"VALUE", "", 0, 0},    {"SPREAD", "", 0, 0},  {"UNIT", "", 1, 0},
-                                        {"VERDICT", "", 1, 0}};
-    printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n%s\n", s->spec,
-           (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
-           (long long)survey->sizes.heads, (long long)survey->sizes.draws,
-           (unsigned long long)survey->sizes.seed,
-           s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
+    static const pe_column columns[] = {{"PROPERTY", "", PE_WIDE, 0},
+                                        {"MEASURE", "", PE_WIDE | PE_KEY, 0},
+                                        {"OF", "", PE_WIDE | PE_KEY, 0},
+                                        {"VALUE", "", 0, 0},
+                                        {"SPREAD", "", 0, 0},
+                                        {"UNIT", "", PE_WIDE, 0},
+                                        {"VERDICT", "", PE_WIDE, 0}};
+    char                   sizes[256];
+    snprintf(sizes, sizeof sizes,
+             "%lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu",
+             (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
+             (long long)survey->sizes.heads, (long long)survey->sizes.draws,
+             (unsigned long long)survey->sizes.seed);
+    cli_wrap(sizes, strlen(sizes), printf("%s: ", s->spec), 0, cli_width());
+    puts(s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
     const int status =
         cli_print_rows("properties", columns, 7, s->findings.count, set_finding, s->findings.rows);
-    if (!status && s->coordinates > 1)
-        printf("\n%s: %s.\n", words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE]);
+    if (!status && s->coordinates > 1) {
+        putchar('\n');
+        print_note(words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE], "");
+    }
     return status;
 }
 
@@ -187,12 +204,12 @@ static void print_notes(const subject *list, int count)
     putchar('\n');
     for (int r = 0; r < REASONS; r++)
         if (is_used[r])
-            printf("%s: %s.\n", words[r], notes[r]);
+            print_note(words[r], notes[r], "");
     for (int i = 0; i < count; i++) {
         if (!list[i].err.status && list[i].findings.randomised)
-            printf("%s: initialised to zero; its parameters are drawn from N(0,1).\n", list[i].name);
+            print_note(list[i].name, "initialised to zero; its parameters are drawn from N(0,1)", "");
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
-            printf("%s: measured as %s.\n", list[i].name, list[i].spec);
+            print_note(list[i].name, "measured as ", list[i].spec);
     }
 }
 

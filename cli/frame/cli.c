@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Red for errors, yellow for warnings; the words must do without it, colour only helps the eye. */
@@ -46,6 +47,17 @@ int cli_colour(int fd)
 {
     const char *no = getenv("NO_COLOR");
     return (!no || !*no) && cli_is_terminal(fd);
+}
+
+int cli_width(void)
+{
+    enum { LEAST = 40, MOST = 1000, USUAL = 80 };
+    const char    *given = getenv("COLUMNS");
+    struct winsize size  = {0};
+    int            width = given ? atoi(given) : 0;
+    if (width <= 0 && (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !ioctl(STDERR_FILENO, TIOCGWINSZ, &size)))
+        width = size.ws_col;
+    return width <= 0 ? USUAL : width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
 /* ---------------------------------------------------------------- signals ------------------- */

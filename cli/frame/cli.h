@@ -106,6 +106,7 @@ void                         cli_catch(int signal);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */
+int cli_width(void);         /* characters of a line: COLUMNS, or the terminal's, or 80 */
 
 /* ---------------------------------------------------------------- the frame ----------------- */
 

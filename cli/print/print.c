@@ -2,8 +2,9 @@
 /*
  * print.c: tables of text cells on the terminal, and values as JSON
  *
- * Every column is as wide as its widest cell, two spaces apart. Nothing is cut and nothing wraps; programs
- * should read the JSON.
+ * Every column is as wide as its widest cell, two spaces apart, as long as the lines fit the terminal. Where
+ * they do not, columns of prose (PE_WIDE) wrap; and where that does not suffice, the columns that are too
+ * many follow below, behind the first one again. Nothing is cut; programs should read the JSON.
  */
 #include "cli/print/print.h"
 
@@ -11,41 +12,126 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Row -1 is the head. */
+enum { GAP = 2, MOST_COLUMNS = 64 };
+
+/* How a table becomes lines. Row -1 is the head. */
+typedef struct layout {
+    const pe_table *t;
+    int             page;                /* characters of a line */
+    int             keys;                /* columns that begin every line */
+    int             width[MOST_COLUMNS]; /* of each column; 0: a detail, which is not shown */
+} layout;
+
 static const char *cell_of(const pe_table *t, int row, int column)
 {
     return row < 0 ? t->columns[column].head : pe_table_cell(t, row, column);
 }
 
-static int width_of(const pe_table *t, int column)
+/* The widest cell of a column, or its longest word. */
+static int widest(const pe_table *t, int column, int is_word)
 {
-    int width = 0;
-    for (int row = -1; row < t->row_count; row++) {
-        const int n = (int)strlen(cell_of(t, row, column));
-        width       = n > width ? n : width;
-    }
-    return width;
+    size_t most = 0;
+    for (int row = -1; row < t->row_count; row++)
+        for (const char *s = cell_of(t, row, column); *s;) {
+            const size_t n = is_word ? strcspn(s, " ") : strlen(s);
+            most           = n > most ? n : most;
+            s += n + strspn(s + n, " ");
+        }
+    return most > 0 ? (int)most : 1;
 }
 
-/* Spaces at the end of a line help nobody: a row ends with its last cell that is not empty. */
-static void print_row(const pe_table *t, int row)
+/* Characters of the shown columns from `first` to `last`, and of the keys before them. */
+static int span_of(const layout *l, int first, int last)
 {
-    int last = t->column_count - 1;
-    while (last > 0 && (t->columns[last].is_detail || !*cell_of(t, row, last)))
-        last--;
+    int span = -GAP;
     for (int k = 0; k <= last; k++)
-        if (!t->columns[k].is_detail)
-            printf(t->columns[k].is_text ? "%-*s%s" : "%*s%s",
-                   t->columns[k].is_text && k == last ? 0 : width_of(t, k), cell_of(t, row, k),
-                   k == last ? "" : "  ");
-    putchar('\n');
+        span += l->width[k] && (k < l->keys || k >= first) ? GAP + l->width[k] : 0;
+    return span;
+}
+
+/* Takes from the widest columns of prose what is too much, down to their longest words. */
+static void shrink(layout *l)
+{
+    const int last = l->t->column_count - 1;
+    for (int k = 0; span_of(l, 0, last) > l->page && k >= 0;) {
+        k = -1;
+        for (int i = 0; i <= last; i++)
+            if (l->t->columns[i].is_text & PE_WIDE && l->width[i] > widest(l->t, i, 1) &&
+                (k < 0 || l->width[i] > l->width[k]))
+                k = i;
+        if (k >= 0)
+            l->width[k]--;
+    }
+}
+
+/* How much of a text stands on one line of that width: whole words, or one that is wider. */
+static size_t line_of(const char *text, int width)
+{
+    size_t n = strcspn(text, " ");
+    while (text[n]) {
+        const size_t next = n + strspn(text + n, " ") + strcspn(text + n + strspn(text + n, " "), " ");
+        if (next > (size_t)width)
+            break;
+        n = next;
+    }
+    return n;
+}
+
+/* The part of a cell that stands on line `line` of its row, and how long it is. */
+static const char *part_of(const layout *l, int row, int column, int line, size_t *n)
+{
+    const char *text = cell_of(l->t, row, column);
+    for (*n = line_of(text, l->width[column]); line > 0 && *text; line--) {
+        text += *n + strspn(text + *n, " ");
+        *n = line_of(text, l->width[column]);
+    }
+    return text;
+}
+
+/* Spaces at the end of a line help nobody: it ends with its last cell that is not empty. 0 where all are. */
+static int print_line(const layout *l, int row, int line, int first, int last)
+{
+    size_t n;
+    int    is_empty = 1, blanks = 0;
+    for (int k = 0; k <= last; k = k + 1 < l->keys || k + 1 > first ? k + 1 : first) {
+        const char *text = part_of(l, row, k, line, &n);
+        if (!l->width[k])
+            continue;
+        const int rest = l->width[k] - (int)n, left = l->t->columns[k].is_text ? 0 : rest;
+        if (n)
+            printf("%*s%.*s", blanks + left, "", (int)n, text);
+        blanks = n ? rest - left : blanks + l->width[k];
+        blanks += GAP;
+        is_empty &= !n;
+    }
+    if (!is_empty || line == 0)
+        putchar('\n');
+    return !is_empty;
 }
 
 void cli_print_table(pe_table *t)
 {
-    for (int row = -1; row < t->row_count; row++)
-        print_row(t, row);
-    printf("%s", t->notes);
+    layout    l    = {.t = t, .page = cli_width()};
+    const int last = t->column_count - 1;
+    for (int k = 0; k <= last; k++)
+        l.width[k] = t->columns[k].is_detail ? 0 : widest(t, k, 0);
+    shrink(&l);
+    for (l.keys = 1; l.keys <= last && t->columns[l.keys].is_text & PE_KEY;)
+        l.keys++;
+    for (int first = 0, end; first <= last; first = end + 1) {
+        for (end = first; end < last && span_of(&l, first, end + 1) <= l.page;)
+            end++;
+        if (first > 0)
+            putchar('\n');
+        for (int row = -1; t->row_count && row < t->row_count; row++)
+            for (int line = 0; print_line(&l, row, line, first, end);)
+                line++;
+    }
+    for (const char *note = t->notes; *note;) {
+        const size_t n = strcspn(note, "\n");
+        cli_wrap(note, n, 0, 0, l.page);
+        note += n + (note[n] == '\n');
+    }
     pe_table_free(t);
 }
 

@@ -9,8 +9,8 @@
 #include "cli/frame/cli.h"
 #include "train/compare.h"
 
-/* Aligned columns, texts left, numbers right, then the notes; frees the table. Columns that are details are
-   omitted. */
+/* Aligned columns, texts left, numbers right, then the notes, in lines of cli_width(); frees the table.
+   Columns that are details are omitted. */
 void cli_print_table(pe_table *t);
 
 /* The same of a table of `count` rows, each filled by `set` (0: no memory). An exit status; `who` is the

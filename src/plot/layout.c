@@ -21,6 +21,7 @@
 enum {
     WIDTH        = 1000,
     HEIGHT       = 600,
+    LOW          = 480, /* of what is narrow, above its names */
     PANEL_WIDTH  = 600,
     PANEL_HEIGHT = 440,
     LEAST_PAGE   = 640,
@@ -331,9 +332,12 @@ void pe_layout_page(pe_page_layout *l, const pe_figure *f)
         return;
     }
     size pane = pane_size(f, 0);
+    if (f->narrow)
+        pane.width = LEAST_PAGE;
     l->width = pane.width = ceil(fmax(pane.width, LEAST_PAGE));
     if (f->kind == PE_CURVES) /* title lines beyond the second must not shrink the plot */
-        pane.height = HEIGHT + PE_TITLE_LINE * fmax(page_title(l, f) - 2, 0);
+        pane.height = (f->narrow ? LOW + PE_TEXT_LINE * ((f->curve_count + 1) / 2) : HEIGHT) +
+                      PE_TITLE_LINE * fmax(page_title(l, f) - 2, 0);
     set_strip(l, f, pane, 1);
 }
 

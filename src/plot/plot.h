@@ -69,6 +69,7 @@ typedef struct pe_figure {
     const pe_curve *curves;
     int             curve_count;
     int             ordered; /* 1: the curves are a family in order (heads), coloured along one scale */
+    int             narrow;  /* 1: for a page on a phone: two thirds as wide, names below */
     int             steps;   /* 1: values hold from half before to half after, with jumps between */
     const pe_mark  *marks;
     int             mark_count;

@@ -59,7 +59,7 @@ static void write_common(FILE *to, const pe_figure *f, const char *title, int is
             continue;
         fputs(k ? "set ylabel " : "set xlabel ", to);
         write_text(to, label);
-        fputs(" noenhanced\n", to);
+        fputs(!k && f->narrow ? " .\"\\n \" noenhanced\n" : " noenhanced\n", to); /* then the names */
     }
     fprintf(to, "set title font ',%d'\nset border lc rgb '#444444'\n", is_panel ? 13 : 16);
 }
@@ -77,7 +77,7 @@ static void write_marks(FILE *to, const pe_figure *f)
         write_text(to, f->marks[i].label);
         fputs(" at first", to);
         write_number(to, f->marks[i].x);
-        fputs(", graph 1.025 center front noenhanced tc rgb '#333333'\n", to);
+        fprintf(to, ", graph %s center front noenhanced tc rgb '#333333'\n", f->narrow ? "1.045" : "1.025");
     }
 }
 
@@ -114,6 +114,8 @@ static const char *key_of(const pe_figure *f, int is_panel)
         return "unset key\n";
     for (int i = 0; i < f->curve_count; i++)
         longest = strlen(f->curves[i].name) > longest ? strlen(f->curves[i].name) : longest;
+    if (f->narrow)
+        return "set key below center horizontal Left reverse samplen 2 spacing 1.1 noenhanced\n";
     return is_panel || longest > LONG_NAME
                ? "set key above center horizontal Left reverse samplen 2 spacing 1.1 noenhanced\n"
                : "set key outside right top Left reverse samplen 2.5 spacing 1.2 noenhanced\n";

@@ -35,7 +35,6 @@ typedef struct pe_compare_words {
     const char *warning;  /* about something that is unusual but no error (few held-out windows), or NULL */
     const char *advice;   /* about the number of seeds, or NULL */
     const char *notes;    /* lines about what was taken over from an earlier start or ignored, or NULL */
-    const char *answer;   /* in one or two sentences, once trained */
     int         finished; /* encodings whose runs all finished */
     const char *rates;    /* what is doubtful about the learning rates that were chosen, or NULL */
     const char *orders;   /* lines: which encodings stand in a settled order, or NULL */

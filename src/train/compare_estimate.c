@@ -189,7 +189,7 @@ posenc_status pe_compare_estimate(pe_compare *compare, pe_compare_cost *cost, po
                             calloc(tasks, sizeof *s.bases)};
     posenc_status status = s.text && s.tasks && s.bases
                                ? measure(&s, err)
-                               : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for an estimate");
+                               : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for an estimate");
     *cost                = (pe_compare_cost){0};
     if (!status)
         add_up(cost, &s);

@@ -88,7 +88,7 @@ static pe_compare_state state_of(const training *t)
         all += unit * total;
     }
     state.fraction = done / all;
-    if (state.fraction > t->before + 0.01)
+    if (state.fraction > t->before)
         state.remaining = state.seconds * (1 - state.fraction) / (state.fraction - t->before);
     return state;
 }
@@ -266,8 +266,6 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
         status = pe_claims_measure(c, err);
     if (!status)
         status = pe_stability_measure(c, err);
-    if (!status)
-        pe_summary_write_answer(c);
     if (!status)
         pe_settled_write_notes(c);
     return status;

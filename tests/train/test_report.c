@@ -68,6 +68,8 @@ static void judge_pages(const pe_compare_config *config)
                                                {"Nats per byte of held-out text",
                                                 "留出文本上每字节的 nat 数"},
                                                {">not learned<", ">未学会<"},
+                                               {">Which to choose<", ">该选哪一种<"},
+                                               {">already on RoPE", ">已使用 RoPE"},
                                                {"permuted tokens, no mask", "打乱词元，无掩码"},
                                                {"no positional encoding", "无位置编码"},
                                                {">loss (nats per byte)<", ">损失（每字节 nat 数）<"}};
@@ -156,6 +158,15 @@ static void wide_bands_do_not_press_losses_together(void **state)
     pe_compare_free(c);
 }
 
+/* A reader has titles, not the numbers of docs/errata.md. */
+static void introductions_are_named_by_title(void **state)
+{
+    char text[512];
+    (void)state;
+    pe_report_sources(text, sizeof text, "001, 004, table");
+    assert_string_equal(text, "Embedding (lecture slides); Position Embedding (notes)");
+}
+
 static void the_page_has_formulas_curves_and_what_papers_found(void **state)
 {
     pe_compare_config config = tiny_compare("sinusoidal,alibi");
@@ -170,6 +181,12 @@ static void the_page_has_formulas_curves_and_what_papers_found(void **state)
     assert_non_null(strstr(page, "<td>271.40</td>"));
     assert_null(strstr(page, "<td>47.81</td>")); /* rope was not compared */
     assert_non_null(strstr(page, "@media print"));
+    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
+    assert_non_null(strstr(page, "<svg class=chart"));
+    assert_non_null(strstr(page, "viewBox=\"0 0 640 ")); /* a phone's width, enlarged little */
+    assert_non_null(strstr(page, "class=name x=256"));
+    assert_non_null(strstr(page, "What each costs"));
+    assert_non_null(strstr(page, "id=carries"));
     free(page);
     pe_compare_free(c);
 }
@@ -181,6 +198,7 @@ int main(void)
         cmocka_unit_test(two_seeds_and_extended_models_are_too),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
         cmocka_unit_test(wide_bands_do_not_press_losses_together),
+        cmocka_unit_test(introductions_are_named_by_title),
         cmocka_unit_test(the_page_has_formulas_curves_and_what_papers_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ typedef struct pe_outcome {
     double     *curve, *low, *high; /* [R L] by position, smoothed over L/8; range over seeds, or NULL */
     double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
-    const char *verdict; /* "extrapolates", "degrades", "breaks", "diverged", "not learned" */
+    const char *verdict; /* of the loss beyond L: "kept", "rises", "breaks", "diverged"; or "not learned" */
     double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
     double      seconds;                     /* training and evaluation, mean over seeds */
     double
@@ -129,7 +129,7 @@ struct pe_compare {
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
     char            *notes; /* lines about what was taken over from there; NULL: none */
-    char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+    char             warning[PE_LONGEST_WARNING], machine[PE_MACHINE];
 
     struct pe_trials *trials;    /* of learning rates; NULL until they are known */
     struct pe_levels *levels;    /* less training, or a narrower model; NULL until they are known */

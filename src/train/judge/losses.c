@@ -27,7 +27,8 @@
 #define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
-static const char *const class_names[PE_SPREAD_CLASSES] = {"extrapolates", "degrades", "breaks"}; /* by E_R */
+/* What becomes of the loss beyond L, by E_R. */
+static const char *const class_names[PE_SPREAD_CLASSES] = {"kept", "rises", "breaks"};
 
 static int64_t larger(int64_t a, int64_t b)
 {

@@ -55,7 +55,7 @@ static pe_figure *add_figure(pe_gallery *g, pe_curve **curves, const char *name,
     const int  count   = c->order_count;
     pe_figure *f       = &g->general[g->count];
     *curves            = g->curves + g->count * count;
-    *f                 = (pe_figure){.kind = PE_CURVES, .curves = *curves, .curve_count = count};
+    *f                 = (pe_figure){.kind = PE_CURVES, .curves = *curves, .curve_count = count, .narrow = 1};
     f->y_label         = label_of(g, c, "loss (nats per byte)");
     g->items[g->count] = (pe_exhibit){.outcome = -1, .figure = f};
     snprintf(g->items[g->count].name, PE_GALLERY_NAME, "%s", name);

@@ -2,7 +2,7 @@
 /*
  * report.c: the comparison as one self-contained page
  *
- * Order of a reader's questions: the answer, what was run, the table, the pictures, whether to believe it
+ * Order of a reader's questions: what to choose, what was run, the table, the pictures, whether to believe it
  * (checks), the encodings one by one, what papers found, how to read it, how to repeat it. Everything is in
  * the file: style, drawings, text. Whoever has JavaScript gets coordinates and curves that can be switched
  * off; whoever has not, or prints, loses nothing else. Prose and style stand in report.html.
@@ -66,7 +66,6 @@ static void set_values(pe_page *page, const pe_compare *c)
         const char *name, *text;
     } texts[] = {{"lang", pe_preset_language_code(c->config.language)},
                  {"text", c->config.text_name},
-                 {"answer", c->answer},
                  {"warning", c->warning},
                  {"objective", pe_outcome_objective_text(c->config.bidirectional)},
                  {"call", c->config.call ? c->config.call : ""},
@@ -89,6 +88,26 @@ static void set_values(pe_page *page, const pe_compare *c)
     set_flag(page, "tasks", c->suite->task_count > 0);
     set_flag(page, "extension", c->extension && c->extension->count && c->extension->means);
     set_flag(page, "claims", c->properties != NULL);
+}
+
+/* What to choose, the picture, what it costs. */
+static void write_answer(pe_page *page, const pe_compare *c)
+{
+    pe_table t;
+    pe_html_part(page, "answer");
+    if (pe_answer_table(c, &t, NULL) == POSENC_OK) {
+        pe_html_table(page->to, &t, "stack", 1);
+        pe_table_free(&t);
+    }
+    pe_html_part(page, "picture");
+    pe_answer_chart(page->to, c);
+    pe_html_part(page, "costs");
+    if (pe_answer_costs(c, &t, NULL) == POSENC_OK) {
+        pe_html_table(page->to, &t, "", 1);
+        pe_html_notes(page->to, t.notes);
+        pe_table_free(&t);
+    }
+    pe_html_part(page, "doubts");
 }
 
 static void write_meanings(FILE *to, const pe_table *t)
@@ -182,7 +201,7 @@ static int name_columns(pe_column heads[COLUMNS], char texts[COLUMNS][32], const
     snprintf(texts[0], sizeof texts[0], "encoding");
     for (int i = 0; i < ratios; i++)
         snprintf(texts[RATIOS + i], sizeof texts[0], "E_%d", 2 << i);
-    snprintf(texts[after + CLASS], sizeof texts[0], "class");
+    snprintf(texts[after + CLASS], sizeof texts[0], "beyond L");
     snprintf(texts[after + BREAK], sizeof texts[0], "breaks at");
     snprintf(texts[after + GAIN], sizeof texts[0], "gain of %lld L over L", (long long)c->reach);
     snprintf(texts[after + NEAR], sizeof texts[0], "at L");
@@ -244,7 +263,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     set_values(&page, c);
     pe_html_part(&page, "head");
     pe_gallery_script(to, g);
-    pe_html_part(&page, "answer");
+    write_answer(&page, c);
     pe_html_part(&page, "run");
     write_results(&page, c);
     write_entries(&page, c);
@@ -258,6 +277,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_report_cards(&page, c, g);
     pe_report_papers(&page, c);
     pe_report_claims(&page, c);
+    pe_html_part(&page, "carries");
     pe_html_part(&page, "reading");
     pe_words_speak(PE_ENGLISH, 0);
 }

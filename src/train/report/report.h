@@ -105,7 +105,10 @@ void pe_html_part(const pe_page *p, const char *part);
    What could not be written the stream remembers. */
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 
-/* Parts of it. The tasks, report_tasks.c; nothing where there are none. */
+/* Parts of it. A point per encoding, loss at L and at 8 L: answer_chart.c. Nothing where there are fewer than
+   two. */
+void pe_answer_chart(FILE *to, const pe_compare *c);
+/* The tasks, report_tasks.c; nothing where there are none. */
 void pe_report_tasks(pe_page *page, const pe_suite *suite);
 /* Models read further than they were trained: report_extension.c. Nothing where nothing was extended. */
 void pe_report_extension(pe_page *page, const pe_compare *c);
@@ -115,5 +118,7 @@ void pe_report_cards(pe_page *page, const pe_compare *c, const pe_gallery *g);
 void pe_report_papers(pe_page *page, const pe_compare *c);
 /* What introductions say, next to what is measured; report_papers.c. Nothing where it was not asked for. */
 void pe_report_claims(pe_page *page, const pe_compare *c);
+/* The titles of the introductions that a claim names by number. */
+void pe_report_sources(char *text, size_t n, const char *tutorials);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_extension.c: extended models in the report and on the terminal
+ * report_extension.c: extended models in the report
  *
  * A number is compared with the same bytes' loss of the unmodified model ("none", "random", untuned): its
  * difference has an interval, and is what a colour says in the report: blue where doing it helped, orange
@@ -12,56 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- terminal ------------------ */
-
 static int is_measured(const pe_extension *x)
 {
     return x && x->count && x->means;
 }
-
-/* Loss and, in brackets, what doing it changed; a dash where it was not read. */
-static void put_loss(pe_table *t, int row, int column, const pe_extension *x, pe_losses_reading s)
-{
-    const int    bucket = PE_AT_2L + s.factor_index; /* that ends at f L */
-    const double loss   = pe_losses_extended(x, s, bucket);
-    if (!isfinite(loss)) {
-        pe_table_set(t, row, column, "-");
-        return;
-    }
-    const pe_interval d = pe_losses_extended_difference(x, s, pe_losses_nothing_done(s.way), bucket);
-    pe_table_set(t, row, column, d.low > 0 || d.high < 0 ? "%.3f%s" : "%.3f", loss, d.low > 0 ? " +" : " -");
-}
-
-posenc_status pe_report_extension_table(const pe_compare *c, pe_table *table, posenc_error *err)
-{
-    static const pe_column heads[] = {
-        {"trained", "the encoding that was trained at L", 1, 0},
-        {"method", "how the model was read beyond L", 1, 0},
-        {"", "as it was, or after a short training at that length", 1, 0},
-        {"2 L", "loss in [L, 2 L) with factor 2; - and +: clearly below and above the unmodified model", 0,
-         0},
-        {"4 L", "in [2 L, 4 L) with factor 4", 0, 0},
-        {"8 L", "in [4 L, 8 L) with factor 8", 0, 0},
-        {"16 L", "in [8 L, 16 L) with factor 16", 0, 0}};
-    const pe_extension *x      = c->extension;
-    const int           rows   = is_measured(x) ? PE_TUNINGS * PE_WAYS : 0;
-    const posenc_status status = pe_table_open(table, heads, sizeof heads / sizeof *heads, rows, err);
-    for (int row = 0; row < rows && !status; row++) {
-        const int way = row / PE_TUNINGS, tuning = row % PE_TUNINGS;
-        pe_table_set(table, row, 0, "%s", pe_ways[way].family);
-        pe_table_set(table, row, 1, "%s", pe_ways[way].name);
-        pe_table_set(table, row, 2, "%s", pe_way_tuning_name(tuning));
-        for (int f = 0; f < PE_FACTORS; f++)
-            put_loss(table, row, 3 + f, x, (pe_losses_reading){way, f, tuning});
-    }
-    if (rows && !status)
-        pe_table_note(table, "Read further: nats per byte in the second half of that length, read with that "
-                             "factor. After a number, - or +: the paired 95 %% interval of its difference "
-                             "from the unmodified model is below or above 0; a dash alone: not measured.");
-    return status;
-}
-
-/* ---------------------------------------------------------------- report -------------------- */
 
 static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe_losses_reading s, int bucket)
 {

@@ -10,6 +10,7 @@
 #include "train/report/report.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LENGTHS = 5 };
 
@@ -135,6 +136,21 @@ void pe_report_papers(pe_page *page, const pe_compare *c)
 
 /* ---------------------------------------------------------------- introductions ------------ */
 
+/* By the numbers of docs/errata.md, which has authors and addresses. */
+static const char *const sources[] = {"Positional encoding in the Transformer (blog post)",
+                                      "Embedding (lecture slides)",
+                                      "In natural language, order decides everything (essay)",
+                                      "Position Encoding in the Transformer (Zheng 2022)",
+                                      "Position Embedding (notes)"};
+
+void pe_report_sources(char *text, size_t n, const char *tutorials)
+{
+    text[0] = 0;
+    for (const char *at = tutorials; (at = strstr(at, "00")); at += 3)
+        if ((size_t)(at[2] - '0') < sizeof sources / sizeof *sources)
+            snprintf(text + strlen(text), n - strlen(text), "%s%s", *text ? "; " : "", sources[at[2] - '0']);
+}
+
 static const char *class_of(pe_holds holds)
 {
     return holds == PE_HOLDS ? "passed" : holds == PE_HOLDS_NOT ? "FAILED" : "note";
@@ -158,10 +174,11 @@ static int set_claim(pe_table *t, int row, const pe_compare *c, int claim)
 {
     const char *tutorials, *said;
     int         count;
-    char        text[1024];
+    char        text[1024], where[1024];
     said = pe_claims_said(claim, &tutorials, &count);
     snprintf(text, sizeof text, "%s\n%s", said, pe_claims_holds_name(pe_claims_judge(c, claim)));
-    pe_table_text(t, row, 0, tutorials);
+    pe_report_sources(where, sizeof where, tutorials);
+    pe_table_text(t, row, 0, where);
     pe_table_text(t, row, 1, text);
     pe_table_at(t, row, 1)->kind = class_of(pe_claims_judge(c, claim));
     for (int i = 0; i < count; i++) {
@@ -174,7 +191,7 @@ static int set_claim(pe_table *t, int row, const pe_compare *c, int claim)
 
 void pe_report_claims(pe_page *page, const pe_compare *c)
 {
-    static const pe_column heads[] = {{"where", NULL, PE_TEXT, 0},    {"said", NULL, PE_WIDE, 0},
+    static const pe_column heads[] = {{"where", NULL, PE_WIDE, 0},    {"said", NULL, PE_WIDE, 0},
                                       {"measured", NULL, PE_WIDE, 0}, {"found", NULL, 0, 0},
                                       {"to hold", NULL, 0, 0},        {"verdict", NULL, PE_TEXT, 0}};
     pe_table               t;

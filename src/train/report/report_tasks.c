@@ -97,10 +97,10 @@ posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, p
 {
     const pe_suite        *suite   = compare->suite;
     static const pe_column heads[] = {{"task", "posenc compare --tasks NAME,...", 1, 0},
-                                      {"what is asked", "of the model", 1, 0},
+                                      {"what is asked", "of the model", PE_WIDE, 0},
                                       {"mask", "causal, or none", 1, 0},
                                       {"n", "sizes in training", 1, 0},
-                                      {"tested at", "sizes", 1, 0},
+                                      {"tested at", "sizes", PE_WIDE, 0},
                                       {"steps", "of training", 0, 0},
                                       {"seeds", "runs per encoding", 0, 0},
                                       {"chance", "accuracy without knowing anything", 0, 0}};

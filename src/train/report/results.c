@@ -69,7 +69,7 @@ static json_t *spread_json(const pe_outcome *o, int b)
 static json_t *resolution_json(const pe_compare *c)
 {
     json_t *array = json_array();
-    for (int b = 0; b < PE_BUCKETS; b++)
+    for (int b = 0; b < pe_stats_buckets(c->config.preset.reach); b++)
         json_array_append_new(array, json_pack("{s:s, s:o, s:i}", "name",
                                                c->config.bidirectional ? pe_stats_length_name(b)
                                                                        : pe_stats_bucket_name(b),
@@ -168,7 +168,7 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
     json_t *json =
         json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
                   posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
-                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "class",
+                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "loss_beyond_L",
                   o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
     json_object_set_new(json, "learning_rate", json_real(o->config.learning_rate));
     json_object_set_new(json, "entry", entry_json(o));
@@ -286,9 +286,11 @@ static json_t *claims_json(const pe_compare *c)
     json_t *array = json_array();
     for (int k = 0; c->properties && k < pe_claims_count(); k++) {
         const char *tutorials, *said;
+        char        where[1024];
         int         count;
         json_t     *list = json_array();
         said             = pe_claims_said(k, &tutorials, &count);
+        pe_report_sources(where, sizeof where, tutorials);
         for (int i = 0; i < count; i++) {
             const pe_evidence e = pe_claims_evidence(c, k, i);
             json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
@@ -297,10 +299,37 @@ static json_t *claims_json(const pe_compare *c)
                                                   e.at_least ? "at least" : "at most", "limit", e.limit,
                                                   "verdict", pe_claims_holds_name(e.holds)));
         }
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
-                                               "verdict", pe_claims_holds_name(pe_claims_judge(c, k)),
-                                               "evidence", list));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:s, s:o}", "sources", where, "said", said, "verdict",
+                                        pe_claims_holds_name(pe_claims_judge(c, k)), "evidence", list));
     }
+    return array;
+}
+
+/* "a, b" as a list; "-" as none. */
+static json_t *names_json(const char *names)
+{
+    json_t *array = json_array();
+    while (strcmp(names, "-") != 0 && *names) {
+        const size_t n = strcspn(names, ",");
+        json_array_append_new(array, json_stringn(names, n));
+        names += n + strspn(names + n, ", ");
+    }
+    return array;
+}
+
+static json_t *recommendations_json(const pe_compare *c)
+{
+    pe_table t;
+    json_t  *array = json_array();
+    if (pe_answer_table(c, &t, NULL))
+        return array;
+    for (int row = 0; row < t.row_count; row++)
+        json_array_append_new(array,
+                              json_pack("{s:s, s:o, s:s, s:s}", "for", pe_table_cell(&t, row, 0), "choose",
+                                        names_json(pe_table_cell(&t, row, 1)), "confidence",
+                                        pe_table_cell(&t, row, 2), "because", pe_table_cell(&t, row, 3)));
+    pe_table_free(&t);
     return array;
 }
 
@@ -356,15 +385,6 @@ static json_t *absent_json(const pe_compare *c)
     return absent;
 }
 
-/* The answer, about tokens where the text is tokens. */
-static json_t *answer_json(const pe_compare *c)
-{
-    char   *answer = pe_words_retell(c, c->answer);
-    json_t *json   = json_string(answer ? answer : "");
-    free(answer);
-    return json;
-}
-
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
     json_t *encodings = json_array(), *tasks = json_array();
@@ -372,8 +392,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
         json_array_append_new(encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
     for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
         json_array_append_new(tasks, task_json(c->suite, t));
-    json_t *json = json_pack("{s:s, s:s, s:o}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
-                             "answer", answer_json(c));
+    json_t *json = json_pack("{s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version());
+    json_object_set_new(json, "recommendations", recommendations_json(c));
     json_object_set_new(json, "text", text_json(c));
     json_object_set_new(json, "settings", settings_json(c));
     json_object_set_new(json, "reference",

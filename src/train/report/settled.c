@@ -89,8 +89,9 @@ json_t *pe_settled_rates_json(const pe_compare *c)
 
 static json_t *level_json(const pe_compare *c, int level)
 {
-    json_t              *array  = json_array();
-    const pe_run_config *config = NULL;
+    json_t              *array    = json_array();
+    const int            furthest = pe_stats_furthest(c->config.preset.reach);
+    const pe_run_config *config   = NULL;
     for (int i = 0; i < c->count; i++) {
         const pe_outcome *o = pe_level_outcome(c, level, i);
         if (!o)
@@ -98,8 +99,8 @@ static json_t *level_json(const pe_compare *c, int level)
         config = &o->config;
         if (o->is_complete)
             json_array_append_new(array, json_pack("{s:s, s:o, s:o}", "encoding", c->outcomes[i].label,
-                                                   "loss_at_L", number_json(o->loss[PE_AT_L]), "loss_at_8L",
-                                                   number_json(o->loss[PE_AT_8L])));
+                                                   "loss_at_L", number_json(o->loss[PE_AT_L]), "loss_at_end",
+                                                   number_json(o->loss[furthest])));
     }
     return json_pack("{s:s, s:I, s:I, s:o}", "level", pe_level_name(level), "steps",
                      (json_int_t)(config ? config->steps : 0), "d_model",

@@ -13,7 +13,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +42,10 @@ static const pe_column
     ratio_column      = {"E_@", "loss at x@ / loss at &", 0, 1},
     last_ratio_column = {"E_@", "loss at x@ / loss at &", 0, 0};
 static const pe_column last_columns[] = {
-    {"class", 
-     "by E_@: extrapolates up to 1.1, degrades up to 1.4, else breaks; not learned: worse at & than guessing by "
-     "how frequent each byte is", 1, 0},
+    {"beyond L",
+     "by E_@ the loss at L is kept (up to 1.1), rises (up to 1.4) or breaks; not learned: worse at & than "
+     "guessing by how frequent each byte is", 1, 0},
+    {"vs nope", "below where the loss at x@ is clearly below that of nope, above where above, else level", 1, 0},
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1},
     {"minus best at L (95 %)",
      "difference at & from the encoding that is best there, with its paired interval", 1, 0},
@@ -112,7 +112,7 @@ static posenc_status open_table(pe_table *t, head_list *h, int rows, posenc_erro
 {
     const posenc_status status =
         h ? pe_table_open(t, h->columns, h->count, rows, err)
-          : pe_fail(err, POSENC_ERROR_MEMORY, "compare: no memory for the heads of a table");
+          : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the heads of a table");
     if (status)
         free(h);
     else
@@ -171,6 +171,16 @@ static void put_rank(pe_table *t, int row, int column, const pe_compare *c, cons
         pe_table_set(t, row, column, "-");
 }
 
+/* Is its loss at R L clearly below or above that of no encoding? A loss that stays is worth little above. */
+static const char *against_nope(const pe_compare *c, const pe_outcome *o)
+{
+    const int nope = pe_claims_find(c, "nope"), i = (int)(o - c->outcomes);
+    if (nope < 0 || nope == i || o->diverged || c->outcomes[nope].diverged)
+        return "-";
+    const pe_interval d = pe_losses_difference(c, i, nope, pe_stats_furthest(o->config.reach));
+    return d.high < 0 ? "below" : d.low > 0 ? "above" : "level";
+}
+
 static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome *o)
 {
     const int64_t        broken = o->break_position + 1, end = o->config.reach * o->config.L;
@@ -183,6 +193,7 @@ static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome 
     for (int b = PE_AT_2L; b <= furthest; b++)
         pe_table_number(t, row, k++, "%.2f", o->ratio[b]);
     pe_table_set(t, row, k++, "%s", o->verdict);
+    pe_table_set(t, row, k++, "%s", against_nope(c, o));
     pe_table_number(t, row, k++, broken >= end ? ">=%.0f" : "%.0f", o->diverged ? NAN : (double)broken);
     put_difference(t, row, k++, c, o, PE_AT_L);
     put_difference(t, row, k++, c, o, furthest);
@@ -214,8 +225,8 @@ static void add_resolution_note(const pe_compare *c, pe_table *t)
     const int seeds = c->seeds_to_settle[PE_AT_L];
     if (isnan(c->resolution[PE_AT_L]))
         return;
-    pe_table_note(t, "Differences below %.3f at L and %.3f at x8 are not called.", c->resolution[PE_AT_L],
-                  c->resolution[PE_AT_8L]);
+    pe_table_note(t, "Differences below %.3f at L and %.3f at x%lld are not called.", c->resolution[PE_AT_L],
+                  c->resolution[pe_stats_furthest(c->config.preset.reach)], (long long)c->config.preset.reach);
     if (seeds > PE_MOST_SEEDS)
         pe_table_note(t, "To tell which is best at L would take more than %d seeds.", PE_MOST_SEEDS);
     else if (seeds)
@@ -225,9 +236,8 @@ static void add_resolution_note(const pe_compare *c, pe_table *t)
 static void add_notes(const pe_compare *c, pe_table *t)
 {
     const pe_preset *p       = &c->config.preset;
-    int              starred = 0, undone = 0, met = 0;
+    int              starred = 0, undone = 0;
     for (int i = 0; i < c->count; i++) {
-        met |= c->outcomes[i].is_complete && !isnan(c->outcomes[i].cosine_after);
         starred |= c->outcomes[i].is_complete && c->outcomes[i].untrained_beyond;
         undone += !c->outcomes[i].is_complete;
     }
@@ -252,9 +262,6 @@ static void add_notes(const pe_compare *c, pe_table *t)
         pe_table_note(
             t,
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
-    if (met)
-        pe_table_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
-                      (long long)p->d_model, pe_stats_random_cosine(p->d_model));
     if (undone)
         pe_table_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
     add_absent_notes(c, t);
@@ -351,8 +358,6 @@ posenc_status pe_summary_entries(const pe_compare *c, pe_table *table, int *is_p
 
 /* ---------------------------------------------------------------- checks, plan -------------- */
 
-enum { SHOWN_CLAIM = 120 }; /* letters: some claims name all encodings */
-
 posenc_status pe_summary_checks(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
@@ -361,20 +366,23 @@ posenc_status pe_summary_checks(const pe_compare *c, pe_table *table, int whole,
                                       {"found", "what was measured, or why it cannot be judged", PE_WIDE, 0}};
     pe_check_result        all[PE_MOST_CHECKS];
     const int              count  = pe_claims_check(all, c);
+    int                    passed = 0, silent = 0, row = 0;
     const posenc_status    status = pe_table_open(table, heads, COUNT(heads), count, err);
-    for (int i = 0; !status && i < count; i++) {
-        const pe_check_result *r = &all[i];
-        pe_table_set(table, i, 0, "%d", r->number);
-        pe_table_set(table, i, 1, "%.*s%s", SHOWN_CLAIM, r->claim,
-                     strlen(r->claim) > SHOWN_CLAIM ? " ..." : "");
-        pe_table_set(table, i, 2, "%s", pe_claims_verdict_name(r->verdict));
-        pe_table_set(table, i, 3, "%s", r->found);
-        pe_table_at(table, i, 2)->kind = pe_claims_verdict_name(r->verdict);
-        if (whole) {
-            pe_table_text(table, i, 1, r->claim);
-            pe_table_text(table, i, 3, r->found);
-        }
+    for (const pe_check_result *r = all; !status && r < all + count; r++) {
+        passed += r->verdict == PE_PASSED;
+        silent += r->verdict == PE_NOT_APPLICABLE;
+        if (!whole && (r->verdict == PE_PASSED || r->verdict == PE_NOT_APPLICABLE))
+            continue;
+        pe_table_set(table, row, 0, "%d", r->number);
+        pe_table_text(table, row, 1, r->claim);
+        pe_table_text(table, row, 2, pe_claims_verdict_name(r->verdict));
+        pe_table_text(table, row, 3, r->found);
+        pe_table_at(table, row++, 2)->kind = pe_claims_verdict_name(r->verdict);
     }
+    if (!status && !whole)
+        pe_table_note(table, "Checks: %s%d passed, %d not applicable.", row ? "those above; " : "", passed,
+                      silent);
+    table->row_count = row;
     return status;
 }
 
@@ -419,7 +427,8 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
 {
     static const pe_column heads[] = {{"encoding", "as given on the command line", 1, 0},
                                       {"place", "where it acts", 1, 0},
-                                      {"settings", "those that differ from the encoding's defaults", 1, 0}};
+                                      {"settings", "those that differ from the encoding's defaults", PE_WIDE,
+                                       0}};
     const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), compare->count, err);
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o          = &compare->outcomes[i];
@@ -452,93 +461,4 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
     if (compare->text.vocabulary)
         pe_table_note(table, "Vocabulary: %lld, the highest id plus 1.", (long long)compare->text.vocabulary);
     return POSENC_OK;
-}
-
-/* ---------------------------------------------------------------- the answer ---------------- */
-
-__attribute__((format(printf, 2, 3))) static void append_answer(pe_compare *c, const char *format, ...)
-{
-    const size_t used = strlen(c->answer);
-    va_list      values;
-    va_start(values, format);
-    vsnprintf(c->answer + used, sizeof c->answer - used, format, values);
-    va_end(values);
-}
-
-/* The next from number `i` on that cannot be told from the very first; `count` if there is none. */
-static int next_doubtful(const pe_compare *c, int bucket, const int order[], int i, int count)
-{
-    while (i < count && pe_losses_differ(c, order[i], order[0], bucket))
-        i++;
-    return i;
-}
-
-/* Those after the first place that cannot be told from the very first, with their losses. */
-static void append_doubtful(pe_compare *c, int bucket, const int order[], int first, int count)
-{
-    if (first == count)
-        return;
-    for (int i = first; i < count; i = next_doubtful(c, bucket, order, i + 1, count))
-        append_answer(c, "%s %s %.3f", i == first ? ", with" : ",", c->outcomes[order[i]].label,
-                      c->outcomes[order[i]].loss[bucket]);
-    append_answer(c, " not ruled out (wide interval)");
-}
-
-/* One is better than all others: by how much than the next one. */
-static void append_margin(pe_compare *c, int bucket, const int order[])
-{
-    const pe_interval d = pe_losses_difference(c, order[1], order[0], bucket);
-    append_answer(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label,
-                  d.low, d.high);
-}
-
-/* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the
-   first place. What has not learned is best at nothing. */
-static void append_best(pe_compare *c, int bucket)
-{
-    const int *order = c->order[bucket];
-    int        count = c->order_count;
-    while (c->outcomes[order[count - 1]].diverged)
-        count--;
-    int alike = 1; /* share the first place: those up to one that is told from the very first */
-    while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
-        alike++;
-    const int doubtful    = next_doubtful(c, bucket, order, alike, count),
-              has_learned = c->outcomes[order[0]].has_learned;
-    const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
-    for (int i = 0; i < alike; i++)
-        append_answer(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);
-    if (count == 1)
-        append_answer(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
-    else if (alike > 1)
-        append_answer(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
-                      alike < count && has_learned ? " predict this text best and" : "", first[bucket],
-                      last[bucket]);
-    else if (doubtful < count || !has_learned)
-        append_answer(c, " has the lowest loss (%.3f nats per byte)", first[bucket]);
-    else {
-        append_answer(c, " predicts this text best (%.3f nats per byte", first[bucket]);
-        append_margin(c, bucket, order);
-        append_answer(c, ")");
-    }
-    append_doubtful(c, bucket, order, doubtful, count);
-}
-
-void pe_summary_write_answer(pe_compare *c)
-{
-    c->answer[0] = 0;
-    if (c->reference < 0) {
-        append_answer(c, "No encoding finished its training, so there is no answer.");
-        return;
-    }
-    append_answer(c, "At the trained length, %lld bytes, ", (long long)c->config.preset.L);
-    append_best(c, PE_AT_L);
-    append_answer(c, "; at %lld times that length, ", (long long)c->config.preset.reach);
-    append_best(c, pe_stats_furthest(c->config.preset.reach));
-    append_answer(c, ".");
-    if (!c->outcomes[c->reference].has_learned)
-        append_answer(c,
-                      " No model has learned: each predicts worse than guessing by how frequent each byte is "
-                      "(%.3f nats per byte); train for more steps.",
-                      c->entropy);
 }

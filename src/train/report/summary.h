@@ -16,20 +16,20 @@ posenc_status pe_summary_table(const pe_compare *compare, pe_table *table, posen
    no rows where there is none. *is_plain = 1 if all of them are added at the input, which is the default. */
 posenc_status pe_summary_entries(const pe_compare *compare, pe_table *table, int *is_plain,
                                  posenc_error *err);
-/* Claims that must hold on an ordinary text: one row per claim, whole or cut to what fits a terminal. */
+/* Claims that must hold on an ordinary text: one row per claim; not whole: of those that passed or do not
+   apply only how many there are. */
 posenc_status pe_summary_checks(const pe_compare *compare, pe_table *table, int whole, posenc_error *err);
-/* In one or two sentences, into compare->answer. */
-void pe_summary_write_answer(pe_compare *compare);
 /* What is doubtful about learning rates, and which of the order is settled, into its notes. */
 void pe_settled_write_notes(pe_compare *compare);
+/* Which encoding to choose: one row per need (answer.c); nothing in it depends on a clock. */
+posenc_status pe_answer_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* What encodings cost: one row per encoding. */
+posenc_status pe_answer_costs(const pe_compare *compare, pe_table *table, posenc_error *err);
 
 /* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
 posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* What they are, and how long they would be, or were, trained: a row per task. */
 posenc_status pe_report_tasks_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
-/* Models read further than they were trained: a row per way of doing it, untuned and tuned; no rows where
-   none was. */
-posenc_status pe_report_extension_table(const pe_compare *compare, pe_table *table, posenc_error *err);
 
 /* A text about bytes for whoever prints it: about tokens where the comparison's text is tokens. Malloc'd;
    NULL without memory. */
