@@ -63,7 +63,7 @@ static const pe_column last_columns[] = {
 /* Where it is known how many bytes a token has. */
 static const pe_column byte_columns[] = {
     {"nats/B", "loss at & divided by the mean number of B of its tokens (--token-bytes)", 0, 0},
-    {"at x@", "loss at x@ divided by the mean number of B of its tokens (--token-bytes)", 0, 0},
+    {"nats/B x@", "loss at x@ divided by the mean number of B of its tokens (--token-bytes)", 0, 0},
 };
 /* clang-format on */
 
