@@ -250,9 +250,9 @@ static void add_notes(const pe_compare *c, pe_table *t)
         c->config.bidirectional
             ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
             : "");
-    pe_table_note(
-        t, "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
-        p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand, on another text.");
+    pe_table_note(t,
+                  "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
+                  p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand.");
     add_resolution_note(c, t);
     if (c->trials->rate_count == 1)
         pe_table_note(
