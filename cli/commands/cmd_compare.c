@@ -224,8 +224,8 @@ static void print_line(const char *text)
 
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
-    const pe_compare_config *shown = self;
-    char what[128] = "diverged", more[32] = "", text[PE_LONGEST_SPEC + 256];
+    const pe_compare_config *shown     = self;
+    char                     what[128] = "diverged", more[32] = "", text[PE_LONGEST_SPEC + 256];
     if (!run->diverged && run->task && !isnan(run->accuracy_at_2L))
         snprintf(more, sizeof more, ", %.2f at 2 L", run->accuracy_at_2L);
     if (!run->diverged && run->task)
@@ -279,8 +279,8 @@ static int print_answer(const pe_compare *c)
         return cli_error(&err);
     puts("Which to choose, for");
     for (int row = 0; row < answer.row_count; row++) {
-        char        text[1024];
-        char       *because = pe_words_retell(c, pe_table_cell(&answer, row, 3));
+        char  text[1024];
+        char *because = pe_words_retell(c, pe_table_cell(&answer, row, 3));
         snprintf(text, sizeof text, "%s: %s (%s)", pe_table_cell(&answer, row, 0),
                  pe_table_cell(&answer, row, 1), pe_table_cell(&answer, row, 2));
         cli_wrap(text, strlen(text), 0, INDENT, cli_width());
@@ -485,7 +485,8 @@ const cli_command cli_compare = {
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
         "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
-        "up to eight times the trained length (--reach). Prints a table and what to choose for which need, and "
+        "up to eight times the trained length (--reach). Prints a table and what to choose for which need, "
+        "and "
         "writes a directory with report.html, "
         "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
         "result, which is replaced.\n\n"
@@ -501,7 +502,8 @@ const cli_command cli_compare = {
         "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
         "full and huge do full; with -e none is done unless asked for.\n\n"
         "With several --rates every encoding is trained at each of them first, on a quarter of the steps, "
-        "and then compared at its best. --stability trains each for fewer steps too, and in full also at half "
+        "and then compared at its best. --stability trains each for fewer steps too, and in full also at "
+        "half "
         "of the width: the line \"Order at L\" separates by < only encodings whose order was the same each "
         "time.\n\n"
         "With --bidirectional the models see both sides of every byte; 15 % of the bytes are hidden, and the "
@@ -518,7 +520,8 @@ const cli_command cli_compare = {
         "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
         "same numbers.\n\n"
         "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given get "
-        "values that suit a model of this size. The same command gives the same table, however many threads it "
+        "values that suit a model of this size. The same command gives the same table, however many threads "
+        "it "
         "has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
         "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which is "
@@ -531,7 +534,8 @@ const cli_command cli_compare = {
         "too.\n\n"
         "A preset of your own is a JSON object whose members are named as these options, as in "
         "{\"length\": 128, \"steps\": 1000}; what it leaves out is as in the preset default. "
-        "The estimate of --dry-run is measured here in a few seconds. The presets, and how long each takes on two cores:",
+        "The estimate of --dry-run is measured here in a few seconds. The presets, and how long each takes "
+        "on two cores:",
     .lines   = print_presets,
     .options = options,
     .run     = run,

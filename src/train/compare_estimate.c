@@ -185,12 +185,13 @@ static void add_up(pe_compare_cost *cost, const speeds *s)
 posenc_status pe_compare_estimate(pe_compare *compare, pe_compare_cost *cost, posenc_error *err)
 {
     const size_t  n = (size_t)compare->count, tasks = (size_t)compare->suite->task_count + 1;
-    speeds        s      = {compare, calloc(n, sizeof *s.text), calloc(tasks, sizeof *s.tasks),
-                            calloc(tasks, sizeof *s.bases)};
-    posenc_status status = s.text && s.tasks && s.bases
-                               ? measure(&s, err)
-                               : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for an estimate");
-    *cost                = (pe_compare_cost){0};
+    speeds        s = {compare, calloc(n, sizeof *s.text), calloc(tasks, sizeof *s.tasks),
+                       calloc(tasks, sizeof *s.bases)};
+    posenc_status status =
+        s.text && s.tasks && s.bases
+            ? measure(&s, err)
+            : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for an estimate");
+    *cost = (pe_compare_cost){0};
     if (!status)
         add_up(cost, &s);
     free(s.text);

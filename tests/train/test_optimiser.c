@@ -18,9 +18,12 @@
 
 #include <cmocka.h>
 
-static const pe_weight matrix = {.name = "matrix", .offset = 0, .count = 1, .rate = 1, .decays = 1, .trains = 1};
-static const pe_weight vector = {.name = "vector", .offset = 0, .count = 1, .rate = 1, .decays = 0, .trains = 1};
-static const pe_weight fixed  = {.name = "fixed", .offset = 0, .count = 1, .rate = 1, .decays = 0, .trains = 0};
+static const pe_weight matrix = {
+    .name = "matrix", .offset = 0, .count = 1, .rate = 1, .decays = 1, .trains = 1};
+static const pe_weight vector = {
+    .name = "vector", .offset = 0, .count = 1, .rate = 1, .decays = 0, .trains = 1};
+static const pe_weight fixed = {
+    .name = "fixed", .offset = 0, .count = 1, .rate = 1, .decays = 0, .trains = 0};
 
 static pe_optimiser *optimiser_of_weight(const pe_weight *w)
 {
@@ -155,7 +158,7 @@ static void known_matrix(float *g, int64_t rows, int64_t columns)
    singular values near one. */
 static void check_step(int64_t rows, int64_t columns)
 {
-    const pe_weight w = {.count = rows * columns, .rows = rows, .matrices = 1, .rate = 1, .trains = 1};
+    const pe_weight w      = {.count = rows * columns, .rows = rows, .matrices = 1, .rate = 1, .trains = 1};
     const double    length = 0.8 * 0.1 * sqrt(columns > rows ? (double)columns / (double)rows : 1);
     float           theta[MOST] = {0}, g[MOST];
     double          x[MOST];
@@ -205,8 +208,8 @@ static void matrices_side_by_side_are_stepped_each_by_itself(void **state)
 
 static void a_gradient_of_zero_moves_no_matrix(void **state)
 {
-    const pe_weight w = {.count = 16, .rows = 4, .matrices = 1, .rate = 1, .trains = 1};
-    const float     g[16] = {0};
+    const pe_weight w         = {.count = 16, .rows = 4, .matrices = 1, .rate = 1, .trains = 1};
+    const float     g[16]     = {0};
     float           theta[16] = {1};
     pe_optimiser   *o         = optimiser_of_weight(&w);
     (void)state;

@@ -216,8 +216,9 @@ static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, i
 static posenc_status tune_model(unit *u, int *finite, posenc_error *err)
 {
     pe_optimiser *optimiser;
-    *finite              = 1;
-    posenc_status status = pe_optimiser_create(&optimiser, u->model->weights, u->model->weight_count, u->model->kernels, err);
+    *finite = 1;
+    posenc_status status =
+        pe_optimiser_create(&optimiser, u->model->weights, u->model->weight_count, u->model->kernels, err);
     for (int64_t step = 0; step < u->plan->steps && !status && *finite; step++) {
         status = tune_step(u, optimiser, step, finite, err);
         if (!status)

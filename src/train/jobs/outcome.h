@@ -52,7 +52,7 @@ typedef struct pe_outcome {
     /* max |f(Px) - P f(x)| of the encoding by itself: pe_claims_measure */
     double permuted, permuted_causal;
     /* Set by the comparison of all outcomes. */
-    int         has_learned;            /* loss at L below the entropy of the text's bytes */
+    int         has_learned;                 /* loss at L below the entropy of the text's bytes */
     pe_spread   spread[PE_MOST_BUCKETS];     /* of one run's loss between seeds, moderated */
     pe_spread   own_spread[PE_MOST_BUCKETS]; /* as its own runs show it */
     pe_interval difference[PE_MOST_BUCKETS]; /* to the reference encoding */

@@ -20,8 +20,8 @@
 
 // clang-format off
 #define SMALL_MODEL \
-    .L = 64, .reach = PE_REACH, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, .learning_rate = 0.024, \
-    .weight_decay = 0.1, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
+    .L = 64, .reach = PE_REACH, .d_model = 64, .layers = 3, .heads = 4, .batch = 16, .warmup = 20, \
+    .learning_rate = 0.024, .weight_decay = 0.1, .clip = 1, .windows = 96, .tune_steps = 100, .claims = 1, \
     .stability = "brief", SMALL_TASKS(512, PE_TASK_4)
 #define SMALL_RATES "0.012,0.024,0.048"
 #define SMALL_TASKS(n, most) .task_layers = 2, .task_batch = 64, .sequences = n, .longest = most

@@ -57,6 +57,9 @@ static const field fields[] = {
     {"extension",      TEXT,    AT(extension),      0, 0},
     {"tune-steps",     WHOLE,   AT(tune_steps),     0, 1e8},
     {"claims",         FLAG,    AT(claims),         0, 0},
+    {"rates",          TEXT,    AT(rates),          0, 0},
+    {"rate-share",     REAL,    AT(rate_share),     0, 1},
+    {"stability",      TEXT,    AT(stability),      0, 0},
 };
 /* clang-format on */
 

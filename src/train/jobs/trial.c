@@ -43,9 +43,9 @@ static double mean_of(const double *losses, const unsigned char *hidden, int64_t
 static posenc_status read_window(float *mean, pe_model *m, const pe_run_config *c, int64_t w, double *losses,
                                  posenc_error *err)
 {
-    unsigned char       *hidden = c->bidirectional ? (unsigned char *)(losses + c->L) : NULL;
-    const uint16_t      *window = window_at(c, w);
-    const pe_batch       batch  = {.windows = &window, .hidden = hidden, .B = 1, .length = c->L};
+    unsigned char  *hidden = c->bidirectional ? (unsigned char *)(losses + c->L) : NULL;
+    const uint16_t *window = window_at(c, w);
+    const pe_batch  batch  = {.windows = &window, .hidden = hidden, .B = 1, .length = c->L};
     if (hidden)
         pe_text_hide(hidden, c->L, 0, "hidden.rates", w * c->L); /* for every seed and rate the same */
     const posenc_status status = pe_model_losses(m, losses, &batch, err);

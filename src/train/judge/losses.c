@@ -263,11 +263,11 @@ static posenc_status measure_entropy(double *entropy, const pe_text *text, posen
 static void classify(pe_compare *c)
 {
     for (int i = 0; i < c->count; i++) {
-        pe_outcome *o   = &c->outcomes[i];
-        const int class = pe_spread_class(ranked_loss(o, pe_stats_furthest(o->config.reach)) /
-                                          ranked_loss(o, PE_AT_L));
-        o->has_learned  = ranked_loss(o, PE_AT_L) < c->entropy;
-        o->verdict      = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
+        pe_outcome *o = &c->outcomes[i];
+        const int class =
+            pe_spread_class(ranked_loss(o, pe_stats_furthest(o->config.reach)) / ranked_loss(o, PE_AT_L));
+        o->has_learned = ranked_loss(o, PE_AT_L) < c->entropy;
+        o->verdict     = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
     }
 }
 
@@ -401,9 +401,9 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
 {
     const size_t  n      = (size_t)c->count;
     posenc_status status = POSENC_OK;
-    bucket_space space = {malloc(n * (size_t)c->config.preset.seeds * sizeof(double)),
-                          malloc(n * n * sizeof(double)), malloc(n * sizeof(int)), malloc(n * sizeof(int)),
-                          malloc(2 * n * sizeof(pe_spread))};
+    bucket_space  space  = {malloc(n * (size_t)c->config.preset.seeds * sizeof(double)),
+                            malloc(n * n * sizeof(double)), malloc(n * sizeof(int)), malloc(n * sizeof(int)),
+                            malloc(2 * n * sizeof(pe_spread))};
     free(c->order[0]);
     c->order[0] = malloc(n * PE_MOST_BUCKETS * sizeof *c->order[0]);
     const int enough =
@@ -420,8 +420,7 @@ posenc_status pe_losses_rank(pe_compare *c, posenc_error *err)
     free(space.classes);
     free(space.ranks);
     free(space.spreads);
-    return enough ? status
-                  : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
+    return enough ? status : pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the ranks");
 }
 
 /* ---------------------------------------------------------------- models read further ------- */

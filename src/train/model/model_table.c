@@ -10,9 +10,9 @@
  * name, so two models with different encodings start from the same numbers, and the difference of their
  * losses is the encoding's.
  *
- * Source: initialisation as in GPT-2 (Radford et al. 2019), in units where a token has variance one (Vaswani et
- * al. 2017, section 3.4), but for the two matrices whose products are added to the stream, which start at zero,
- * so that every layer starts as the identity (Zhang et al. 2019, arXiv:1901.09321; measured in
+ * Source: initialisation as in GPT-2 (Radford et al. 2019), in units where a token has variance one (Vaswani
+ * et al. 2017, section 3.4), but for the two matrices whose products are added to the stream, which start at
+ * zero, so that every layer starts as the identity (Zhang et al. 2019, arXiv:1901.09321; measured in
  * docs/decisions/0014-recipe.md).
  */
 #include "train/model/model.h"
@@ -37,7 +37,6 @@ typedef struct recipe {
     int         decays;
     int         matrices; /* side by side, that Muon steps; 0: AdamW does */
 } recipe;
-
 
 // clang-format off
 static const recipe layer_recipes[PE_LAYER_WEIGHTS] = { /* ORDER pe_layer_weight */
@@ -109,7 +108,7 @@ static int is_of_rows(const pe_model *m, int i)
 static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
 {
     pe_weight *w = &m->weights[m->weight_count++];
-    *w           = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains, .rate = 1};
+    *w = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains, .rate = 1};
     m->size += (count + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
     return w;
 }
@@ -171,7 +170,8 @@ static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *
     pe_weight  *w    = add_weight(m, count, 0, posenc_param_trainable(m->encoding, i));
     const char *name = posenc_param_name(m->encoding, i);
     w->rate          = ENCODING_RATE;
-    if (ndim == 3 && shape[0] == m->config.d_model) { /* [d_model,H,D]: projects, as q, k and v are projected */
+    if (ndim == 3 &&
+        shape[0] == m->config.d_model) { /* [d_model,H,D]: projects, as q, k and v are projected */
         w->rows     = shape[0];
         w->matrices = 1;
         w->decays   = 1;

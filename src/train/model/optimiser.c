@@ -20,7 +20,8 @@
 
 static const double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
 static const float  momentum = 0.95F;
-/* A step of a matrix, of singular values near 1, by the rate of the other parameters; and its decay by theirs. */
+/* A step of a matrix, of singular values near 1, by the rate of the other parameters; and its decay by
+ * theirs. */
 static const double matrix_share = 0.8, matrix_decay = 0.5;
 
 struct pe_optimiser {
@@ -61,8 +62,8 @@ posenc_status pe_optimiser_create(pe_optimiser **o, const pe_weight *weights, in
     const int64_t    step = step_elements(weights, count);
     *o                    = calloc(1, sizeof **o + (size_t)(2 * size + step) * sizeof(float));
     if (!*o)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "optimiser: not enough memory for the moments of %lld parameters",
-                       (long long)size);
+        return pe_fail(err, POSENC_ERROR_MEMORY,
+                       "optimiser: not enough memory for the moments of %lld parameters", (long long)size);
     (*o)->size    = size;
     (*o)->kernels = kernels;
     (*o)->step    = (*o)->moments + 2 * size;
@@ -107,32 +108,32 @@ static void update(float *restrict theta, float *restrict m, float *restrict v, 
 /* ---------------------------------------------------------------- matrices ------------------ */
 
 /* One of the matrices of a weight, in an array that has theta's places. */
-typedef struct view {
+typedef struct matrix {
     float  *at;
     int64_t rows, columns, stride;
-} view;
+} matrix;
 
-static view matrix_of(const pe_weight *w, float *array, int which)
+static matrix matrix_of(const pe_weight *w, float *array, int which)
 {
     const int64_t columns = matrix_count(w) / w->rows;
-    return (view){array + w->offset + which * columns, w->rows, columns, w->count / w->rows};
+    return (matrix){array + w->offset + which * columns, w->rows, columns, w->count / w->rows};
 }
 
 /* m = momentum m + (1 - momentum) g, step = momentum m + (1 - momentum) g (Nesterov's), transposed if it is
    wider than tall. */
-static void push(float *step, view m, view g)
+static void push(float *step, matrix m, matrix g)
 {
     const int wide = m.columns > m.rows;
     for (int64_t r = 0; r < m.rows; r++)
         for (int64_t c = 0; c < m.columns; c++) {
-            float      *at = &m.at[r * m.stride + c];
-            const float d  = (1 - momentum) * g.at[r * g.stride + c];
-            *at            = momentum * *at + d;
+            float      *at                                  = &m.at[r * m.stride + c];
+            const float d                                   = (1 - momentum) * g.at[r * g.stride + c];
+            *at                                             = momentum * *at + d;
             step[wide ? c * m.rows + r : r * m.columns + c] = d + momentum * *at;
         }
 }
 
-static void follow(view theta, const float *step, float shrink, float rate)
+static void follow(matrix theta, const float *step, float shrink, float rate)
 {
     const int wide = theta.columns > theta.rows;
     for (int64_t r = 0; r < theta.rows; r++)
@@ -148,7 +149,7 @@ static void step_matrices(pe_optimiser *o, float *theta, const float *grad, cons
     const int64_t narrow = narrow_side(w), wide = matrix_count(w) / narrow;
     float        *scratch = o->step + matrix_count(w) + PE_LANES;
     for (int i = 0; i < w->matrices; i++) {
-        const view   at    = matrix_of(w, theta, i);
+        const matrix at    = matrix_of(w, theta, i);
         const double ratio = (double)at.columns / (double)at.rows;
         push(o->step, matrix_of(w, o->moments, i), matrix_of(w, (float *)grad, i));
         pe_muon_orthogonalise(o->kernels, o->step, wide, narrow, scratch);

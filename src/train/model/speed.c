@@ -50,7 +50,8 @@ posenc_status pe_speed_create(pe_speed **s, const char *spec, const pe_speed_sha
     if (!status)
         status = pe_model_create(&made->model, &config, err);
     if (!status)
-        status = pe_optimiser_create(&made->optimiser, made->model->weights, made->model->weight_count, made->model->kernels, err);
+        status = pe_optimiser_create(&made->optimiser, made->model->weights, made->model->weight_count,
+                                     made->model->kernels, err);
     if (status)
         pe_speed_free(made);
     else

@@ -136,7 +136,8 @@ static void explain_losses(need *n, const candidates *k)
             append(n->because, "no encoding finished its training");
         else
             append(n->because,
-                   "no model has learned: each predicts worse than guessing by how frequent each byte is (%.3f nats "
+                   "no model has learned: each predicts worse than guessing by how frequent each byte is "
+                   "(%.3f nats "
                    "per byte); train for more steps",
                    k->c->entropy);
         return;

@@ -86,13 +86,13 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
         json_array_append_new(
-            array,
-            json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
-                      (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
-                      number_json(o->loss[b]), "loss_per_byte",
-                      number_json(c->text.vocabulary ? o->loss[b] / c->token_bytes[b] : o->loss[b]), "ratio",
-                      number_json(o->ratio[b]), "to_reference", interval_json(o->difference[b]), "rank",
-                      o->rank[b], "spread", spread_json(o, b), "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
+                             (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
+                             number_json(o->loss[b]), "loss_per_byte",
+                             number_json(c->text.vocabulary ? o->loss[b] / c->token_bytes[b] : o->loss[b]),
+                             "ratio", number_json(o->ratio[b]), "to_reference",
+                             interval_json(o->difference[b]), "rank", o->rank[b], "spread", spread_json(o, b),
+                             "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }

@@ -18,7 +18,6 @@
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-
 /* ---------------------------------------------------------------- heads --------------------- */
 
 /* How many columns there are depends on how far beyond L is read. In these texts @ stands for a multiple of
@@ -45,7 +44,8 @@ static const pe_column last_columns[] = {
     {"beyond L",
      "by E_@ the loss at L is kept (up to 1.1), rises (up to 1.4) or breaks; not learned: worse at & than "
      "guessing by how frequent each byte is", 1, 0},
-    {"vs nope", "below where the loss at x@ is clearly below that of nope, above where above, else level", 1, 0},
+    {"vs nope", "below where the loss at x@ is clearly below that of nope, above where above, else level", 1,
+     0},
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1},
     {"minus best at L (95 %)",
      "difference at & from the encoding that is best there, with its paired interval", 1, 0},
@@ -226,7 +226,8 @@ static void add_resolution_note(const pe_compare *c, pe_table *t)
     if (isnan(c->resolution[PE_AT_L]))
         return;
     pe_table_note(t, "Differences below %.3f at L and %.3f at x%lld are not called.", c->resolution[PE_AT_L],
-                  c->resolution[pe_stats_furthest(c->config.preset.reach)], (long long)c->config.preset.reach);
+                  c->resolution[pe_stats_furthest(c->config.preset.reach)],
+                  (long long)c->config.preset.reach);
     if (seeds > PE_MOST_SEEDS)
         pe_table_note(t, "To tell which is best at L would take more than %d seeds.", PE_MOST_SEEDS);
     else if (seeds)

@@ -224,8 +224,8 @@ static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 
 typedef posenc_status stage(pe_run_state *w, posenc_error *err);
 
-static stage *const on_text[] = {pe_run_resume,   measure_first,   train_steps, measure_last,
-                                 pe_run_evaluate, pe_run_score,    measure_trained, do_followup,  NULL};
+static stage *const on_text[] = {pe_run_resume, measure_first,   train_steps, measure_last, pe_run_evaluate,
+                                 pe_run_score,  measure_trained, do_followup, NULL};
 static stage *const on_task[] = {train_steps, pe_run_task_evaluate, NULL};
 
 static void copy_measures(pe_run_result *result, const pe_run_state *w)

@@ -41,8 +41,8 @@ int64_t pe_run_score_calls(const pe_run_config *c)
 /* Adds what windows first .. first + count - 1 say of both halves of L to the means of their stretches. */
 static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc_error *err)
 {
-    const pe_run_config *c     = w->config;
-    const int64_t        n     = windows_of_stretch(c), half = c->L / 2;
+    const pe_run_config *c = w->config;
+    const int64_t        n = windows_of_stretch(c), half = c->L / 2;
     const pe_batch       batch = {.windows = w->windows, .B = count, .length = c->L};
     for (int64_t i = 0; i < count; i++)
         w->windows[i] = window_at(c, first + i);

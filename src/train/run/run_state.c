@@ -90,7 +90,8 @@ posenc_status pe_run_state_create(pe_run_state *w, const pe_run_config *c, posen
     const pe_model_config config = pe_run_model_config(c);
     posenc_status         status = pe_model_create(&w->model, &config, err);
     if (!status)
-        status = pe_optimiser_create(&w->optimiser, w->model->weights, w->model->weight_count, w->model->kernels, err);
+        status = pe_optimiser_create(&w->optimiser, w->model->weights, w->model->weight_count,
+                                     w->model->kernels, err);
     if (status)
         return status;
     if (!allocate(w, c))
