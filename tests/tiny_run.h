@@ -34,7 +34,7 @@ static inline pe_run_config tiny_run(const char *spec)
                            .batch         = 8,
                            .steps         = TINY_STEPS,
                            .warmup        = 5,
-                           .learning_rate = 5e-3,
+                           .learning_rate = 0.024,
                            .weight_decay  = 0.01,
                            .clip          = 1,
                            .windows       = TINY_WINDOWS,

@@ -285,8 +285,7 @@ static int print_answer(const pe_compare *c)
                  pe_table_cell(&answer, row, 1), pe_table_cell(&answer, row, 2));
         cli_wrap(text, strlen(text), 0, INDENT, cli_width());
         printf("%*s", INDENT, "");
-        cli_wrap(because ? because : "", because ? strlen(because) : 0, INDENT, INDENT, cli_width());
-        free(because);
+        cli_wrap(because, strlen(because), INDENT, INDENT, cli_width());
     }
     pe_table_free(&answer);
     return CLI_DONE;

@@ -40,12 +40,29 @@ static posenc_status try_create(pe_model **m, const char *spec, posenc_error *er
     return pe_model_create(m, &config, err);
 }
 
+static void randomise(double *x, int64_t n, const char *name)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = 0.5 * posenc_random_normal(9, name, (uint64_t)i);
+}
+
+/* What layers add to the stream starts as zeros, behind which nothing of theirs would show. */
+static void wake(pe_model *m)
+{
+    for (int i = 0; i < m->weight_count; i++) {
+        const pe_weight *w = &m->weights[i];
+        if (strstr(w->name, "attention.out") || strstr(w->name, ".down"))
+            randomise((double *)m->theta + w->offset, w->count, w->name);
+    }
+}
+
 static pe_model *create(const char *spec)
 {
     posenc_error err;
     pe_model    *m;
     if (try_create(&m, spec, &err))
         fail_msg("%s: %s", spec, err.message);
+    wake(m);
     return m;
 }
 
@@ -87,12 +104,6 @@ static double *weights_named(const pe_model *m, const char *name, int64_t *count
     fail_msg("there is no tensor %s", name);
     *count = 0;
     return NULL;
-}
-
-static void randomise(double *x, int64_t n, const char *name)
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = 0.5 * posenc_random_normal(9, name, (uint64_t)i);
 }
 
 /* to[n,m] = a[n,k] w[k,m] */

@@ -590,6 +590,7 @@ static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **stat
         pe_model *m = both_ways(i, name);
         if (!m)
             continue;
+        stir(m);
         uint16_t        other[LENGTH];
         const uint16_t *window = other;
         const pe_batch  batch  = {.windows = &window, .hidden = hidden(), .B = 1, .length = LENGTH};

@@ -101,6 +101,10 @@ static void the_example_of_a_preset_file_is_quick(void **state)
     p.encodings      = quick->encodings;
     p.grid_encodings = quick->grid_encodings;
     p.extension      = quick->extension;
+    assert_string_equal(p.rates, "0.024"); /* one */
+    assert_string_equal(p.stability, quick->stability);
+    p.rates     = quick->rates;
+    p.stability = quick->stability;
     assert_memory_equal(&p, quick, sizeof p);
     assert_int_equal(pe_preset_check(&p, NULL), POSENC_OK);
     pe_preset_forget(memory);
@@ -156,7 +160,7 @@ static void a_preset_is_described_by_its_numbers(void **state)
         assert_true(strlen(text) < 69 && pe_presets[i].minutes[0]);
     }
     pe_preset_describe(text, sizeof text, &pe_presets[0]);
-    assert_int_equal(strncmp(text, "7 encodings, 500 steps, L 64, width 64, 3 tasks", 47), 0);
+    assert_int_equal(strncmp(text, "7 encodings, 2200 steps, L 64, width 64, 3 tasks", 48), 0);
 }
 
 static void a_comma_within_brackets_belongs_to_the_specification(void **state)

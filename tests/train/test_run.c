@@ -51,7 +51,7 @@ static pe_run_config small(const char *spec)
                            .batch         = 8,
                            .steps         = 20,
                            .warmup        = 5,
-                           .learning_rate = 5e-3,
+                           .learning_rate = 0.024,
                            .weight_decay  = 0.01,
                            .clip          = 1,
                            .windows       = 3,

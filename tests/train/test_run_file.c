@@ -147,7 +147,7 @@ static void every_member_of_the_configuration_has_its_say(void **state)
     OTHER(batch, 9, "batch");
     OTHER(steps, 13, "steps is 12 there and 13 here");
     OTHER(warmup, 4, "warmup");
-    OTHER(learning_rate, 5.000000001e-3, "learning_rate");
+    OTHER(learning_rate, 2.4000000001e-2, "learning_rate");
     OTHER(weight_decay, 0.02, "weight_decay");
     OTHER(clip, 2, "clip");
     OTHER(windows, 2, "windows");

@@ -29,7 +29,7 @@ static pe_run_config tiny(const char *task)
                            .seed          = 1,
                            .steps         = 3,
                            .warmup        = 2,
-                           .learning_rate = 5e-3,
+                           .learning_rate = 0.024,
                            .weight_decay  = 0.01,
                            .clip          = 1};
 }

@@ -258,6 +258,8 @@ static void fill_losses(pe_outcome *o, const double loss[PE_BUCKETS])
             for (int64_t p = pe_stats_bucket_edge(o->config.L, b);
                  p < pe_stats_bucket_edge(o->config.L, b + 1); p++)
                 o->runs[0].result.window_loss[w * n + p] = (float)(loss[b] + 0.001 * (double)w);
+    for (int64_t i = 0; i < 2 * o->config.windows; i++)
+        o->runs[0].result.scored[i] = loss[i % 2] + 0.001 * (double)(i / 2);
 }
 
 static void good_losses(double loss[PE_BUCKETS], const char *label)

@@ -383,15 +383,23 @@ static const char known_of_rope[] =
     "without "
     "tuning";
 
-static void put_need(pe_table *t, int row, const need *n)
+/* About tokens where the text is tokens. */
+static void put_told(pe_table *t, int row, int column, const pe_compare *c, const char *text)
+{
+    char *told = pe_words_retell(c, text);
+    pe_table_text(t, row, column, told ? told : text);
+    free(told);
+}
+
+static void put_need(pe_table *t, int row, const pe_compare *c, const need *n)
 {
     char names[NAMES];
     list_names(names, n, n->advice.group, n->advice.count);
     const int fails = n->advice.confidence == PE_FAILED_ALL || n->advice.confidence == PE_NOBODY;
-    pe_table_text(t, row, 0, n->what);
+    put_told(t, row, 0, c, n->what);
     pe_table_text(t, row, 1, fails ? "-" : names);
     pe_table_text(t, row, 2, pe_advice_name(n->advice.confidence));
-    pe_table_text(t, row, 3, n->because);
+    put_told(t, row, 3, c, n->because);
 }
 
 posenc_status pe_answer_table(const pe_compare *c, pe_table *table, posenc_error *err)
@@ -412,7 +420,7 @@ posenc_status pe_answer_table(const pe_compare *c, pe_table *table, posenc_error
               tells            = !extended && c->reference >= 0;
     const posenc_status status = pe_table_open(table, heads, 4, count + extended + tells, err);
     for (int i = 0; i < count + extended && !status; i++)
-        put_need(table, i, &needs[i]);
+        put_need(table, i, c, &needs[i]);
     if (tells && !status) {
         pe_table_text(table, count, 0, "already on RoPE");
         pe_table_text(table, count, 1, "-");

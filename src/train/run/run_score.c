@@ -56,15 +56,17 @@ static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc
 
 posenc_status pe_run_score(pe_run_state *w, posenc_error *err)
 {
-    const pe_run_config *c      = w->config;
-    const int64_t        all    = c->bidirectional ? 0 : windows_of_stretch(c) * c->windows;
-    posenc_status        status = POSENC_OK;
-    for (int64_t i = 0; i < 2 * c->windows && all; i++)
+    const pe_run_config *c   = w->config;
+    const int64_t        all = c->bidirectional ? 0 : windows_of_stretch(c) * c->windows,
+                  done       = w->marks[PE_RUN_SCORED] * c->batch;
+    posenc_status status     = POSENC_OK;
+    w->stage_start           = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
+    for (int64_t i = 0; i < 2 * c->windows && all && !done; i++)
         w->result->scored[i] = 0;
-    for (int64_t first = 0; first < all && !status; first += c->batch) {
+    for (int64_t first = done; first < all && !status; first += c->batch) {
         status = score(w, first, smaller(c->batch, all - first), err);
         if (!status)
-            status = pe_run_counted(w, err);
+            status = pe_run_unit_done(w, PE_RUN_SCORED, err);
     }
     return status;
 }

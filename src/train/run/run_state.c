@@ -140,6 +140,7 @@ static pe_run_file list_state(pe_run_state *w)
     pe_run_file_list(&k, "optimiser.moments", moments, POSENC_DTYPE_F32, remembered, 0);
     pe_run_file_list(&k, "train_loss", result->train_loss, POSENC_DTYPE_F32, c->steps, 0);
     pe_run_file_list(&k, "window_loss", result->window_loss, POSENC_DTYPE_F32, c->windows, c->reach * c->L);
+    pe_run_file_list(&k, "scored", result->scored, POSENC_DTYPE_F64, c->windows, 2);
     pe_run_file_list(&k, "sums", w->sums, POSENC_DTYPE_F64, c->windows, 0);
     if (c->followup)
         pe_run_file_list(&k, "followup", result->followup, POSENC_DTYPE_F32, c->followup->count, 0);
@@ -159,7 +160,7 @@ posenc_status pe_run_resume(pe_run_state *w, posenc_error *err)
         status = pe_run_file_take(&list, &set, "", c->checkpoint, err);
     posenc_arrays_free(&set);
     w->result->diverged = w->marks[PE_RUN_DIVERGED] != 0;
-    atomic_store(&w->progress->step, w->marks[PE_RUN_STEP] + w->marks[PE_RUN_UNIT] +
+    atomic_store(&w->progress->step, w->marks[PE_RUN_STEP] + w->marks[PE_RUN_UNIT] + w->marks[PE_RUN_SCORED] +
                                          pe_run_followup_work(c, w->marks[PE_RUN_FOLLOWUP]));
     return status;
 }
@@ -172,14 +173,6 @@ posenc_status pe_run_save(pe_run_state *w, int stops, posenc_error *err)
     const pe_run_file list = list_state(w);
     w->saved               = now;
     return pe_run_file_write(w->config->checkpoint, &list, err);
-}
-
-posenc_status pe_run_counted(pe_run_state *w, posenc_error *err)
-{
-    if (!pe_run_advance(w->progress))
-        return POSENC_OK;
-    const posenc_status status = pe_run_save(w, 1, err);
-    return status ? status : pe_run_cancelled(&w->result->cancelled, err);
 }
 
 /* Who is told to stop has the checkpoint before this one if none can be written any more. */

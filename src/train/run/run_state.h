@@ -7,8 +7,9 @@
 #include "train/run/run.h"
 #include "train/run/stats.h"
 
-/* How far a run is: steps, calls of the evaluation, 1 if it stopped there, units of the follow-up. */
-enum { PE_RUN_STEP, PE_RUN_UNIT, PE_RUN_DIVERGED, PE_RUN_FOLLOWUP, PE_RUN_MARKS };
+/* How far a run is: steps, calls of the evaluation, 1 if it stopped there, units of the follow-up, calls of
+   the scoring at L. */
+enum { PE_RUN_STEP, PE_RUN_UNIT, PE_RUN_DIVERGED, PE_RUN_FOLLOWUP, PE_RUN_SCORED, PE_RUN_MARKS };
 /* What is measured on the way; the cosine before the first step. */
 enum { PE_RUN_TRAIN_SECONDS, PE_RUN_EVAL_SECONDS, PE_RUN_RATE, PE_RUN_COSINE, PE_RUN_MEASURES };
 
@@ -47,9 +48,6 @@ posenc_status pe_run_save(pe_run_state *w, int stops, posenc_error *err);
    time to, and stops with result->cancelled if somebody asked to. */
 posenc_status pe_run_unit_done(pe_run_state *w, int mark, posenc_error *err);
 
-/* After a unit of work that no checkpoint holds. */
-posenc_status pe_run_counted(pe_run_state *w, posenc_error *err);
-
 /* Units of progress of the follow-up, up to before its unit number `units`. */
 int64_t pe_run_followup_work(const pe_run_config *c, int64_t units);
 
@@ -57,7 +55,7 @@ int64_t pe_run_followup_work(const pe_run_config *c, int64_t units);
 posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err);
 /* How many units that takes. */
 int64_t pe_run_evaluate_calls(const pe_run_config *c);
-/* result->scored; a run that goes on from a checkpoint does it again. */
+/* result->scored, and how many units that takes. */
 posenc_status pe_run_score(pe_run_state *w, posenc_error *err);
 int64_t       pe_run_score_calls(const pe_run_config *c);
 
