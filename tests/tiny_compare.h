@@ -40,7 +40,7 @@ static inline pe_compare_config tiny_compare(const char *encodings)
                               .batch         = 4,
                               .warmup        = 5,
                               .windows       = 30,
-                              .learning_rate = 2e-3,
+                              .learning_rate = 0.024,
                               .weight_decay  = 0.01,
                               .clip          = 1};
     return (pe_compare_config){

@@ -279,8 +279,8 @@ static int print_answer(const pe_compare *c)
         return cli_error(&err);
     puts("Which to choose, for");
     for (int row = 0; row < answer.row_count; row++) {
-        char  text[1024];
-        char *because = pe_words_retell(c, pe_table_cell(&answer, row, 3));
+        char        text[1024];
+        const char *because = pe_table_cell(&answer, row, 3);
         snprintf(text, sizeof text, "%s: %s (%s)", pe_table_cell(&answer, row, 0),
                  pe_table_cell(&answer, row, 1), pe_table_cell(&answer, row, 2));
         cli_wrap(text, strlen(text), 0, INDENT, cli_width());

@@ -234,15 +234,16 @@ static void seeds_that_disagree_name_no_winner(void **state)
    either. */
 static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
 {
-    pe_compare_config config = tiny_compare("nope,rope,alibi");
+    enum { COUNT = 5 };
+    pe_compare_config config = tiny_compare("nope,rope,t5,kerple_log,alibi");
     (void)state;
     config.preset.seeds = 3;
     pe_compare *c       = tiny_trained(&config, NULL);
     for (int b = 0; b < PE_BUCKETS; b++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < COUNT; i++) {
             pe_outcome *o = &c->outcomes[i];
             for (int64_t w = 0; w < 3 * c->windows; w++)
-                o->window_means[b][w] = i == 0 ? 2 : i == 1 ? 2.1 : 1.9 + 3 * (double)(w / c->windows);
+                o->window_means[b][w] = i < COUNT - 1 ? 2 + 0.1 * i : 1.9 + 0.4 * (double)(w / c->windows);
             o->loss[b] = pe_stats_mean(o->window_means[b], 3 * c->windows);
         }
     assert_int_equal(pe_losses_rank(c, NULL), POSENC_OK);
