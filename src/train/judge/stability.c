@@ -27,7 +27,7 @@ static double resolution_of(const void *self, int level, int a, int b)
     (void)level;
     (void)a;
     (void)b;
-    return *(const double *)self;
+    return pe_stability_resolution(*(const int *)self);
 }
 
 int pe_stability_level(const pe_levels *levels, int k)
@@ -67,11 +67,8 @@ static posenc_status measure_levels(pe_compare *c, posenc_error *err)
 
 static posenc_status judge_order(pe_compare *c, int which, int levels, double *losses, posenc_error *err)
 {
-    const pe_order_losses question = {.items      = c->count,
-                                      .levels     = levels,
-                                      .losses     = losses,
-                                      .resolution = resolution_of,
-                                      .self       = &resolutions[which]};
+    const pe_order_losses question = {
+        .items = c->count, .levels = levels, .losses = losses, .resolution = resolution_of, .self = &which};
     for (int k = 0; k < levels; k++)
         for (int i = 0; i < c->count; i++)
             losses[k * c->count + i] =
