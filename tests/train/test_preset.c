@@ -101,9 +101,8 @@ static void the_example_of_a_preset_file_is_quick(void **state)
     p.encodings      = quick->encodings;
     p.grid_encodings = quick->grid_encodings;
     p.extension      = quick->extension;
-    assert_string_equal(p.rates, "0.024"); /* one */
+    assert_null(p.rates); /* it has a learning rate */
     assert_string_equal(p.stability, quick->stability);
-    p.rates     = quick->rates;
     p.stability = quick->stability;
     assert_memory_equal(&p, quick, sizeof p);
     assert_int_equal(pe_preset_check(&p, NULL), POSENC_OK);

@@ -67,9 +67,9 @@ static void judge_pages(const pe_compare_config *config)
                                                {"rank at x8\"", "x8 处的名次\""},
                                                {"Nats per byte of held-out text",
                                                 "留出文本上每字节的 nat 数"},
-                                               {">not learned<", ">未学会<"},
                                                {">Which to choose<", ">该选哪一种<"},
                                                {">already on RoPE", ">已使用 RoPE"},
+                                               {"Nothing was tuned for any", "没有为任何编码调参"},
                                                {"permuted tokens, no mask", "打乱词元，无掩码"},
                                                {"no positional encoding", "无位置编码"},
                                                {">loss (nats per byte)<", ">损失（每字节 nat 数）<"}};
@@ -100,6 +100,24 @@ static void a_causal_comparison_is_a_page_in_two_languages(void **state)
     config.preset.longest     = PE_TASK_2;
     (void)state;
     judge_pages(&config);
+}
+
+static void a_page_says_which_learning_rates_were_tried(void **state)
+{
+    static const char *const sentences[] = {"the best of the learning rates 0.001, 0.004,",
+                                            "每种编码都用学习率 0.001, 0.004 中"};
+    pe_compare_config        config      = tiny_compare("nope,rope");
+    (void)state;
+    config.preset.rates = "1e-3,4e-3";
+    pe_compare *c       = tiny_trained(&config, NULL);
+    for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
+        char *page = page_of(c, (pe_language)language);
+        judge_texts(page, (pe_language)language);
+        assert_non_null(strstr(page, sentences[language]));
+        assert_null(strstr(page, "Nothing was tuned"));
+        free(page);
+    }
+    pe_compare_free(c);
 }
 
 static void two_seeds_and_extended_models_are_too(void **state)
@@ -195,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_causal_comparison_is_a_page_in_two_languages),
+        cmocka_unit_test(a_page_says_which_learning_rates_were_tried),
         cmocka_unit_test(two_seeds_and_extended_models_are_too),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
         cmocka_unit_test(wide_bands_do_not_press_losses_together),

@@ -38,27 +38,29 @@ static int encoding_of(const pe_compare *c, const char *family)
     return i;
 }
 
-/* What number `at` of a kind trains; *encoding: whose rate it has, or -1. */
-static void find_run(pe_job *j, int *encoding, const pe_compare *c, int kind, int64_t at)
+/* What number `at` of a kind trains. */
+static void find_run(pe_job *j, const pe_compare *c, int kind, int64_t at)
 {
     const int64_t seeds = c->config.preset.seeds;
-    *encoding           = -1;
-    if (kind == TRIALS)
-        j->outcome = &c->trials->outcomes[at];
+    j->encoding         = -1;
+    if (kind == TRIALS) {
+        j->encoding = (int)(at / c->trials->rate_count);
+        j->outcome  = &c->trials->outcomes[at];
+    }
     if (kind == TASKS)
         j->cell = pe_suite_cell_of_run(c->suite, at, &j->seed);
     if (kind == TEXT || kind == EXTENDED)
         j->seed = at % seeds;
     if (kind == TEXT) {
-        *encoding  = (int)(at / seeds);
-        j->outcome = &c->outcomes[*encoding];
+        j->encoding = (int)(at / seeds);
+        j->outcome  = &c->outcomes[j->encoding];
     } else if (kind == EXTENDED) {
-        j->outcome = &c->extension->outcomes[at / seeds];
-        *encoding  = encoding_of(c, c->extension->plans[at / seeds].family);
+        j->outcome  = &c->extension->outcomes[at / seeds];
+        j->encoding = encoding_of(c, c->extension->plans[at / seeds].family);
     } else if (kind == LEVELS) {
         pe_level_run *run = pe_level_run_at(c->levels, at);
         j->outcome        = &run->outcome;
-        *encoding         = run->encoding;
+        j->encoding       = run->encoding;
     }
 }
 
@@ -66,12 +68,12 @@ pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
     int64_t begin[KINDS + 1];
     pe_job  j    = {0};
-    int     kind = 0, encoding;
+    int     kind = 0;
     lay_out(begin, c);
     while (job >= begin[kind + 1])
         kind++;
-    find_run(&j, &encoding, c, kind, job - begin[kind]);
-    const int    rate = encoding >= 0 ? c->trials->chosen[encoding] : 0;
+    find_run(&j, c, kind, job - begin[kind]);
+    const int    rate = kind != TRIALS && j.encoding >= 0 ? c->trials->chosen[j.encoding] : 0;
     pe_run_slot *run  = (j.cell ? j.cell->runs : j.outcome->runs) + j.seed;
     j.rate            = rate > 0 ? rate : 0;
     j.waits           = rate < 0;

@@ -13,10 +13,11 @@
 
 /* A run, whatever it trains on. */
 typedef struct pe_job {
-    pe_outcome      *outcome; /* NULL: a run on a task */
-    int              rate;    /* number of its learning rate (trial.h), 0 where there is no choice */
-    int              waits;   /* 1: the rate is not chosen yet; its number is then 0 */
-    pe_cell         *cell;    /* NULL: a run on the text */
+    pe_outcome      *outcome;  /* NULL: a run on a task */
+    int              encoding; /* the outcome of the comparison whose encoding it is; -1: none, or a task */
+    int              rate;     /* number of its learning rate (trial.h), 0 where there is no choice */
+    int              waits;    /* 1: the rate is not chosen yet; its number is then 0 */
+    pe_cell         *cell;     /* NULL: a run on the text */
     const char      *label;
     int64_t          seed;   /* from 0 */
     pe_run_config    config; /* whole, except for a checkpoint */

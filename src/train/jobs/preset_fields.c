@@ -213,6 +213,8 @@ posenc_status pe_preset_read(pe_preset *preset, void **memory, const char *path,
     *preset            = *pe_preset_find(BASE);
     preset->name       = slash && slash[1] ? slash + 1 : path;
     *memory            = json; /* the texts of the preset stand there */
+    if (json_object_get(json, "learning-rate"))
+        preset->rates = NULL; /* one, unless the file has several */
     if (json && json_is_object(json))
         return read_object(preset, path, json, err);
     if (json)

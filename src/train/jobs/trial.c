@@ -216,3 +216,10 @@ int pe_trial_edge(const pe_trials *t, int i)
         return 0;
     return t->chosen[i] == 0 ? -1 : t->chosen[i] == t->rate_count - 1;
 }
+
+void pe_trial_write_rates(char text[PE_RATES_TEXT], const pe_trials *t)
+{
+    text[0] = 0;
+    for (int r = 0; r < t->rate_count && t->outcomes; r++)
+        snprintf(text + strlen(text), PE_RATES_TEXT - strlen(text), "%s%g", r ? ", " : "", t->rates[r]);
+}

@@ -50,6 +50,10 @@ void pe_trial_choose(pe_trials *trials);
    beyond; 0: it is neither, or nothing was tried. */
 int pe_trial_edge(const pe_trials *trials, int i);
 
+/* "0.001, 0.002"; "" where nothing was tried. */
+enum { PE_RATES_TEXT = 128 };
+void pe_trial_write_rates(char text[PE_RATES_TEXT], const pe_trials *trials);
+
 /* So many of the steps. */
 int64_t pe_trial_steps(int64_t steps, double share);
 

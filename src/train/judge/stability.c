@@ -20,12 +20,19 @@ double pe_stability_resolution(int order)
     return resolutions[order];
 }
 
+/* An order of a comparison, and its bucket. */
+typedef struct judged_order {
+    const pe_compare *c;
+    int               which, bucket;
+} judged_order;
+
+/* Half of the interval of the pair's difference, and at least what one seed cannot tell: a level has one. */
 static double resolution_of(const void *self, int level, int a, int b)
 {
+    const judged_order *o = self;
+    const pe_interval   d = pe_losses_difference(o->c, a, b, o->bucket);
     (void)level;
-    (void)a;
-    (void)b;
-    return *(const double *)self;
+    return fmax(resolutions[o->which], (d.high - d.low) / 2); /* fmax ignores NaN */
 }
 
 int pe_stability_level(const pe_levels *levels, int k)
@@ -65,12 +72,10 @@ static posenc_status measure_levels(pe_compare *c, posenc_error *err)
 
 static posenc_status judge_order(pe_compare *c, int which, int levels, double *losses, posenc_error *err)
 {
-    const pe_order_losses question = {.items      = c->count,
-                                      .levels     = levels,
-                                      .losses     = losses,
-                                      .resolution = resolution_of,
-                                      .self       = &resolutions[which]};
-    const int bucket = which == PE_ORDER_AT_L ? PE_AT_L : pe_stats_furthest(c->config.preset.reach);
+    const int          bucket = which == PE_ORDER_AT_L ? PE_AT_L : pe_stats_furthest(c->config.preset.reach);
+    const judged_order self   = {c, which, bucket};
+    const pe_order_losses question = {
+        .items = c->count, .levels = levels, .losses = losses, .resolution = resolution_of, .self = &self};
     for (int k = 0; k < levels; k++)
         for (int i = 0; i < c->count; i++)
             losses[k * c->count + i] =

@@ -41,7 +41,7 @@ static void set_flag(pe_page *page, const char *name, int is)
 static void set_values(pe_page *page, const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
-    char             text[48];
+    char             text[48], rates[PE_RATES_TEXT];
     const struct {
         const char *name;
         int64_t     n;
@@ -78,6 +78,8 @@ static void set_values(pe_page *page, const pe_compare *c)
         pe_html_set(page, "seeds", "%lld", (long long)p->seeds);
     else
         set_flag(page, "seeds", 0);
+    pe_trial_write_rates(rates, c->trials);
+    pe_html_set(page, "rates", "%s", rates);
     pe_html_set(page, "trained", "%s", pe_html_count(text, p->seeds, "seed"));
     pe_html_set(page, "workers", "%s", pe_html_count(text, c->workers, "worker"));
     pe_html_set(page, "seconds", "%.0f", c->wall_seconds);

@@ -406,12 +406,11 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
 /* The learning rates that are tried, and the runs that show what of the order is settled. */
 static void add_trial_notes(const pe_compare *c, pe_table *table)
 {
-    const pe_trials *t          = c->trials;
-    const pe_levels *l          = c->levels;
-    char             rates[256] = "";
+    const pe_trials *t = c->trials;
+    const pe_levels *l = c->levels;
+    char             rates[PE_RATES_TEXT];
     const int64_t    tried = pe_trial_runs(t), runs = pe_level_runs(l);
-    for (int r = 0; r < t->rate_count; r++)
-        snprintf(rates + strlen(rates), sizeof rates - strlen(rates), "%s%g", r ? ", " : "", t->rates[r]);
+    pe_trial_write_rates(rates, t);
     if (tried)
         pe_table_note(table, "Learning rates tried for each encoding: %s; %lld more runs of %lld steps.",
                       rates, (long long)tried, (long long)pe_trial_steps(c->config.preset.steps, t->share));
