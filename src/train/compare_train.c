@@ -101,6 +101,10 @@ static double run_loss(const pe_job *j, int is_far)
     const int64_t        length = c->reach * c->L, first = pe_stats_bucket_edge(c->L, bucket),
                   end = pe_stats_bucket_edge(c->L, bucket + 1);
     double sum        = 0;
+    for (int64_t w = 0; w < c->windows && !is_far && !c->bidirectional; w++)
+        sum += j->result->scored[2 * w + 1] / (double)c->windows;
+    if (!is_far && !c->bidirectional)
+        return sum;
     for (int64_t w = 0; w < c->windows; w++)
         for (int64_t p = first; p < end; p++)
             sum += (double)j->result->window_loss[w * length + p];

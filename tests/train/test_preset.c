@@ -159,7 +159,7 @@ static void a_preset_is_described_by_its_numbers(void **state)
         assert_true(strlen(text) < 69 && pe_presets[i].minutes[0]);
     }
     pe_preset_describe(text, sizeof text, &pe_presets[0]);
-    assert_int_equal(strncmp(text, "7 encodings, 2200 steps, L 64, width 64, 3 tasks", 48), 0);
+    assert_int_equal(strncmp(text, "7 encodings, 2400 steps, L 64, width 64, 3 tasks", 48), 0);
 }
 
 static void a_comma_within_brackets_belongs_to_the_specification(void **state)

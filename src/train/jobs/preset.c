@@ -36,15 +36,15 @@
 
 const pe_preset pe_presets[PE_PRESETS] = {
     {.name = "quick", .minutes = "4 minutes",
-     .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 2200, .seeds = 1,
+     .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 2400, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 200, 1}}, SMALL_MODEL},
     {.name = "default", .minutes = "10 minutes",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw",
-     .steps = 2200, .seeds = 1,
+     .steps = 2400, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
      .extension = "brief", .rates = SMALL_RATES, SMALL_MODEL},
     {.name = "full", .minutes = "90 minutes",
-     .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2900, .seeds = 3,
+     .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2400, .seeds = 3,
      .tasks = {{"posid", 1500, 3}, {"order", 1500, 3}, {"shift", 1500, 3}, {"needle", 1500, 3},
                {"copy", 1500, 3}, {"reverse", 1500, 3}, {"sort", 1500, 3}, {"count", 1500, 3},
                {"parity", 1500, 3}, {"grid", 1500, 3}},

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* Differences of one seed that mean nothing: two standard deviations of a difference between seeds. */
-static const double resolutions[PE_ORDERS] = {0.02, 0.1};
+static const double resolutions[PE_ORDERS] = {0.01, 0.05};
 
 double pe_stability_resolution(int order)
 {

@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHRUNK 0.5
-
 enum { SHOWN_PAIRS = 6 };
 
 static double loss_at(const pe_order_losses *q, int level, int item)
@@ -64,6 +62,14 @@ static history look_back(const pe_order_losses *q, const pe_order_pair *p)
     return h;
 }
 
+/* Would nothing that counts be left after sixteen times the steps? From the first level, a quarter of the
+   steps, to the last the difference has shrunk by a factor; that many steps are twice that factor. */
+static int is_closing(const pe_order_losses *q, const pe_order_pair *p, double first, double last)
+{
+    const double share = last / first;
+    return share < 1 && last * share * share < q->resolution(q->self, q->levels - 1, p->better, p->worse);
+}
+
 static void judge_pair(const pe_order_losses *q, pe_order_pair *p)
 {
     const int     last = q->levels - 1, counts = sign_of(q, last, p->better, p->worse) > 0;
@@ -79,7 +85,8 @@ static void judge_pair(const pe_order_losses *q, pe_order_pair *p)
                  {h.reversed == 2, PE_PAIR_CROSSED, "crossed"},
                  {!before, PE_PAIR_MOVING, "apart only now"},
                  {h.reversed == 1, PE_PAIR_MOVING, "order changed"},
-                 {p->difference[last] < SHRUNK * p->difference[h.first], PE_PAIR_MOVING, "closing"},
+                 {h.previous >= 0 && is_closing(q, p, p->difference[h.first], p->difference[last]),
+                  PE_PAIR_MOVING, "closing"},
                  {1, PE_PAIR_SETTLED, NULL}};
     int rule  = 0;
     while (!rules[rule].applies)
