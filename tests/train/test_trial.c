@@ -81,7 +81,7 @@ static void a_chosen_rate_is_what_is_trained(void **state)
 
 static void a_rate_that_diverges_is_not_chosen(void **state)
 {
-    const pe_compare_config config = with_rates("1e-3,1000", NULL);
+    const pe_compare_config config = with_rates("1e-3,400", NULL);
     pe_compare             *c      = tiny_trained(&config, NULL);
     (void)state;
     for (int i = 0; i < c->count; i++)
@@ -309,7 +309,8 @@ static void without_trials_a_quarter_is_trained(void **state)
     const double *first = c->outcomes[0].loss;
     assert_int_equal(pe_job_count(c), 6);
     assert_int_equal(last.config.steps, 5);
-    assert_int_equal(last.config.warmup, 1);
+    assert_int_equal(last.config.warmup, 5);
+    assert_true(last.config.learning_rate == 2 * c->outcomes[2].config.learning_rate);
     assert_string_equal(last.label, "alibi, a quarter of the steps");
     assert_non_null(strstr(pe_compare_says(c).orders, "Order at L: "));
     assert_true(pe_level_outcome(c, PE_LEVEL_QUARTER, 0)->loss[PE_AT_L] > first[PE_AT_L]);
@@ -320,7 +321,7 @@ static void without_trials_a_quarter_is_trained(void **state)
     assert_int_equal(pe_job_count(c), 9 + 3 + 3);
     for (int i = 0; i < c->count; i++)
         assert_true(pe_level_outcome(c, PE_LEVEL_QUARTER, i)->config.learning_rate ==
-                    c->outcomes[i].config.learning_rate);
+                    2 * c->outcomes[i].config.learning_rate);
     pe_compare_free(c);
 }
 
@@ -334,7 +335,7 @@ static void full_trains_half_of_the_steps_and_of_the_width(void **state)
         const pe_run_config *narrow = &pe_level_outcome(c, PE_LEVEL_NARROW, i)->config,
                             *half   = &pe_level_outcome(c, PE_LEVEL_HALF, i)->config;
         assert_true(narrow->d_model == 8 && narrow->heads == 1 && narrow->steps == 20);
-        assert_true(half->d_model == 16 && half->heads == 2 && half->steps == 10 && half->warmup == 3);
+        assert_true(half->d_model == 16 && half->heads == 2 && half->steps == 10 && half->warmup == 5);
         assert_true(pe_level_outcome(c, PE_LEVEL_NARROW, i)->is_complete);
         assert_ptr_equal(pe_level_outcome(c, PE_LEVEL_WHOLE, i), &c->outcomes[i]);
     }

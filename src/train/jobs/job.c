@@ -95,8 +95,10 @@ void pe_job_set_rates(pe_compare *c, int tried)
         c->outcomes[i].config.learning_rate = c->trials->rates[number < 0 ? tried : number];
     }
     for (int64_t k = 0; k < pe_level_runs(c->levels); k++) {
-        pe_level_run *run                 = pe_level_run_at(c->levels, k);
-        run->outcome.config.learning_rate = c->outcomes[run->encoding].config.learning_rate;
+        pe_level_run        *run   = pe_level_run_at(c->levels, k);
+        const pe_run_config *whole = &c->outcomes[run->encoding].config;
+        run->outcome.config.learning_rate =
+            pe_trial_rate(whole->learning_rate, run->outcome.config.steps, whole->steps);
     }
     for (int f = 0; f < c->extension->count; f++) {
         const int i = encoding_of(c, c->extension->plans[f].family);

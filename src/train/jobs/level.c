@@ -72,10 +72,8 @@ static posenc_status run_create(pe_level_run *run, const pe_compare *c, int leve
                                      ? narrow_outcome(o, c, whole, levels[level].width, err)
                                      : copy_outcome(o, whole, err);
     snprintf(o->label, sizeof o->label, "%.*s, %s", PE_LONGEST_SPEC - 32, whole->label, levels[level].name);
-    if (share < 1) {
-        o->config.steps  = pe_trial_steps(whole->config.steps, share);
-        o->config.warmup = pe_trial_steps(whole->config.warmup, share);
-    }
+    if (share < 1)
+        o->config.steps = pe_trial_steps(whole->config.steps, share);
     o->config.measures = 0;
     return status;
 }

@@ -90,6 +90,11 @@ int64_t pe_trial_steps(int64_t steps, double share)
     return n > 1 ? n : 1;
 }
 
+double pe_trial_rate(double rate, int64_t steps, int64_t all)
+{
+    return rate * sqrt((double)all / (double)steps);
+}
+
 int64_t pe_trial_runs(const pe_trials *t)
 {
     return t && t->outcomes ? (int64_t)t->encodings * t->rate_count : 0;
@@ -107,8 +112,7 @@ static posenc_status trial_create(pe_trials *t, const pe_compare *c, int i, int 
              t->rates[r]);
     o->config               = c->outcomes[i].config;
     o->config.steps         = pe_trial_steps(o->config.steps, t->share);
-    o->config.warmup        = pe_trial_steps(o->config.warmup, t->share);
-    o->config.learning_rate = t->rates[r];
+    o->config.learning_rate = pe_trial_rate(t->rates[r], o->config.steps, c->outcomes[i].config.steps);
     o->config.measures      = 0;
     o->config.followup      = &t->followup;
     o->runs                 = calloc(1, sizeof *o->runs);

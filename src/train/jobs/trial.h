@@ -56,5 +56,8 @@ void pe_trial_write_rates(char text[PE_RATES_TEXT], const pe_trials *trials);
 
 /* So many of the steps. */
 int64_t pe_trial_steps(int64_t steps, double share);
+/* What a rate for `all` steps is where only `steps` are trained: the best one falls as the root of the steps
+   (docs/decisions/0014-recipe.md). */
+double pe_trial_rate(double rate, int64_t steps, int64_t all);
 
 #endif
