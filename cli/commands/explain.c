@@ -47,7 +47,7 @@ static const struct {
     const char *when; /* the value that must not be 0; NULL: always */
     const char *fact; /* whose rule is printed */
     const char *text; /* one that begins with a line end is a title */
-} rows[] = {
+} lines[] = {
     {NULL, NULL, "\nWhich channels"},
     {NULL, "head_dim", "a head has {head} channels"},
     {NULL, "dim", "M = dim / 2 = {dim} / 2 = {M} pairs"},
@@ -392,15 +392,15 @@ static void print(const view *v)
     char                     layers[CLI_LAYERS_TEXT];
     printf("%s: %s, %s\n  %s\n", v->config->path, info->type ? info->type : "unknown type",
            cli_config_layers(layers, sizeof layers, v->group), v->group->spec);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const double       when = rows[i].when ? number(v, rows[i].when) : 1;
-        const posenc_fact *f    = rows[i].fact ? posenc_model_fact(v->group, rows[i].fact) : NULL;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const double       when = lines[i].when ? number(v, lines[i].when) : 1;
+        const posenc_fact *f    = lines[i].fact ? posenc_model_fact(v->group, lines[i].fact) : NULL;
         if (isnan(when) || when == 0)
             continue;
-        fputs(*rows[i].text == '\n' ? "" : "  ", stdout);
-        put(v, rows[i].text);
+        fputs(*lines[i].text == '\n' ? "" : "  ", stdout);
+        put(v, lines[i].text);
         if (f && *f->rule)
-            printf("   (%s: %s)", rows[i].fact, f->rule);
+            printf("   (%s: %s)", lines[i].fact, f->rule);
         putchar('\n');
     }
 }

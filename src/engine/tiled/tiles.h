@@ -326,7 +326,7 @@ static inline void pe_tile_begin(const pe_tiles *T, pe_scratch *z, int64_t b, in
     z->x0 = pe_band_start(T, z->i0, z->R, z->j0);
 }
 
-/* ---- tiles.c: sizes, and the memory and the tables of a run ---- */
+/* ---- tiles_prepare.c: sizes, and the memory and the tables of a run ---- */
 
 /* Memory; then what a run needs before its first tile: tables. */
 pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward);
