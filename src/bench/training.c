@@ -4,8 +4,10 @@
  *
  * The step is a gradient and an update of a small model. Useful arithmetic per token, forward and backward:
  * 6 (12 d d layers + 256 d) for the matrices and 12 d layers (L + 1) / 2 for the pairs below the diagonal;
- * nothing else counts. Two runs share only the computer, as workers of `compare` do: each takes its steps on
- * a thread of its own, and the steps of both per second are held against those of one.
+ * per step 300 d d d layers for Muon (muon.h: five times 4 m n n + 2 n n n for each matrix of m rows and n
+ * columns, of which a layer has four with m = n = d and two with m = 4 d); nothing else counts. Two runs
+ * share only the computer, as workers of `compare` do: each takes its steps on a thread of its own, and the
+ * steps of both per second are held against those of one.
  */
 #include "bench/limits.h"
 #include "bench/metric.h"
@@ -27,7 +29,7 @@ static double operations(const pe_bench_shape *s)
     const double d = (double)s->D, layers = (double)s->layers;
     const double matrices = 6 * (12 * d * d * layers + SYMBOLS * d),
                  pairs    = 12 * d * layers * (double)(s->Lq + 1) / 2;
-    return (matrices + pairs) * (double)(s->batch * s->Lq);
+    return (matrices + pairs) * (double)(s->batch * s->Lq) + 300 * d * d * d * layers;
 }
 
 static void step(void *context)
