@@ -183,7 +183,7 @@ static void the_resolution_and_the_seeds_that_would_settle_it_are_numbers(void *
     assert_true(fabs(c->resolution[PE_AT_L] - (d.high - d.low) / 2) < 1e-12);
     assert_int_equal(c->seeds_to_settle[PE_AT_L], 0);
     assert_true(pe_losses_differ(c, 0, 1, PE_AT_L) && pe_losses_differ(c, 1, 0, PE_AT_L));
-    set_outcomes_apart(c, 0.03, 0.02);
+    set_outcomes_apart(c, 0.006, 0.002);
     assert_true(c->seeds_to_settle[PE_AT_L] > 1 && c->seeds_to_settle[PE_AT_L] <= PE_MOST_SEEDS);
     set_outcomes_apart(c, 0.0001, 0.02);
     assert_int_equal(c->seeds_to_settle[PE_AT_L], PE_MOST_SEEDS + 1);

@@ -20,9 +20,9 @@
 
 /* Four encodings are equal, one is worse by WORSE, two lose much beyond L; the last bucket but two. */
 enum { EQUAL = 4, KEEP = 5, COUNT = 7, WINDOWS = 32, MOST = 5, BUCKET = PE_AT_2L };
-#define WORSE  0.06
+#define WORSE  0.02
 #define COMMON 0.006 /* of all encodings, from seed to seed */
-#define NOISE  0.03  /* of an encoding, from window to window */
+#define NOISE  0.02  /* of an encoding, from window to window */
 
 static int64_t trials = 300;
 

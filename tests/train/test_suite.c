@@ -396,7 +396,6 @@ static const struct falsehood {
     double      value;
 } falsehoods[] = {
     {10, NULL, "rope", PE_AT_L, 3},
-    {10, NULL, "alibi", PE_AT_L, 3},
     {10, NULL, "transformer_xl", PE_AT_L, 3},
     {10, NULL, "kerple_log", PE_AT_L, 3},
     {10, NULL, "shaw", PE_AT_L, 3},
@@ -417,13 +416,13 @@ static const struct falsehood {
     {4, "order", "nope", PE_TASK_L, 0.3},
     {5, "order", "shaw", PE_TASK_L, 0.6},
     {5, "order", "t5", PE_TASK_L, 0.6},
-    {6, "order", "rope", PE_TASK_4, 0.9},
+    {6, "order", "rope", PE_TASK_4, 0.99},
     {6, "order", "alibi", PE_TASK_4, 0.5},
     {6, "order", "t5", PE_TASK_4, 0.5},
     {7, "shift", "shaw", PE_TASK_L, 0.7},
     {7, "shift", "alibi", PE_TASK_L, 0.9},
     {8, "shift", "shaw", PE_TASK_2, 0.7},
-    {8, "shift", "rope", PE_TASK_2, 0.5},
+    {8, "shift", "rope", PE_TASK_2, 0.1},
     {8, "shift", "learned", PE_TASK_2, 0.8},
     {9, "needle", "alibi", PE_TASK_4, 0.2},
     {9, "needle", "sinusoidal", PE_TASK_4, 0.9},
