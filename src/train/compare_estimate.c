@@ -108,7 +108,8 @@ static double seconds_of(const pe_run_config *c, speed s)
                                                             : 1;
     const int64_t read =
         c->task ? c->sequences : passes * c->windows + (passes == PASSES ? SHIFT_WINDOWS : 0);
-    return s.train * work.train * (double)(c->batch * steps) + s.read * work.read * (double)read;
+    const double scored = c->task ? 0 : (double)(pe_run_score_calls(c) * c->batch) / (double)c->reach;
+    return s.train * work.train * (double)(c->batch * steps) + s.read * work.read * ((double)read + scored);
 }
 
 /* ---------------------------------------------------------------- all of them --------------- */

@@ -146,6 +146,9 @@ struct pe_model_config pe_run_model_config(const pe_run_config *config);
 
 /* How many units of progress->step the whole run takes (for time left). */
 int64_t pe_run_work(const pe_run_config *config);
+/* Of these the calls that score the loss at L, each of a batch of windows of L; none of a model that is only
+   tried or timed. */
+int64_t pe_run_score_calls(const pe_run_config *config);
 /* Counts one of them; nonzero if somebody asked to stop. */
 int pe_run_advance(pe_run_progress *progress);
 /* What a run then returns. */

@@ -33,9 +33,15 @@ static const uint16_t *window_at(const pe_run_config *c, int64_t i)
     return c->text->ids + c->text->train_size + first + i % n * (stretch / n);
 }
 
+/* 0: nothing is scored. */
+static int64_t windows_in_all(const pe_run_config *c)
+{
+    return c->bidirectional || c->is_rough ? 0 : windows_of_stretch(c) * c->windows;
+}
+
 int64_t pe_run_score_calls(const pe_run_config *c)
 {
-    return c->bidirectional ? 0 : (windows_of_stretch(c) * c->windows + c->batch - 1) / c->batch;
+    return (windows_in_all(c) + c->batch - 1) / c->batch;
 }
 
 /* Adds what windows first .. first + count - 1 say of both halves of L to the means of their stretches. */
@@ -57,10 +63,9 @@ static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc
 posenc_status pe_run_score(pe_run_state *w, posenc_error *err)
 {
     const pe_run_config *c   = w->config;
-    const int64_t        all = c->bidirectional ? 0 : windows_of_stretch(c) * c->windows,
-                  done       = w->marks[PE_RUN_SCORED] * c->batch;
-    posenc_status status     = POSENC_OK;
-    w->stage_start           = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
+    const int64_t        all = windows_in_all(c), done = w->marks[PE_RUN_SCORED] * c->batch;
+    posenc_status        status = POSENC_OK;
+    w->stage_start              = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
     for (int64_t i = 0; i < 2 * c->windows && all && !done; i++)
         w->result->scored[i] = 0;
     for (int64_t first = done; first < all && !status; first += c->batch) {

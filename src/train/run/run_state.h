@@ -55,9 +55,8 @@ int64_t pe_run_followup_work(const pe_run_config *c, int64_t units);
 posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err);
 /* How many units that takes. */
 int64_t pe_run_evaluate_calls(const pe_run_config *c);
-/* result->scored, and how many units that takes. */
+/* result->scored. */
 posenc_status pe_run_score(pe_run_state *w, posenc_error *err);
-int64_t       pe_run_score_calls(const pe_run_config *c);
 
 /* The same of tasks, result->right and result->loss; and the batch of a step of training. */
 posenc_status pe_run_task_check(const pe_run_config *c, posenc_error *err);
