@@ -25,7 +25,7 @@ static int append(reading *t, FILE *from, const char *name)
             const size_t   capacity = 2 * t->capacity + CHUNK;
             unsigned char *more     = realloc(c->bytes, capacity);
             if (!more)
-                return cli_failed("%s: there is no memory for a text of more than %zu bytes", name, c->size);
+                return cli_failed("%s: not enough memory for a text of more than %zu bytes", name, c->size);
             c->bytes    = more;
             t->capacity = capacity;
         }
@@ -108,7 +108,7 @@ static int read_tokens(corpus *c, const char *path)
     const int64_t n      = status ? 0 : set.items[0].tensor.shape[0];
     c->tokens            = status ? NULL : malloc(((size_t)n + 1) * sizeof *c->tokens);
     if (!status && !c->tokens)
-        status = cli_failed("--tokens: there is no memory for %" PRId64 " ids", n);
+        status = cli_failed("--tokens: not enough memory for %" PRId64 " ids", n);
     for (int64_t i = 0; i < n && !status; i++)
         c->tokens[i] = (uint16_t)whole_at(&set.items[0].tensor, i);
     c->size = (size_t)n;
@@ -123,7 +123,7 @@ static int read_token_bytes(corpus *c, const char *path)
     const int64_t n      = status ? 0 : set.items[0].tensor.shape[0];
     c->token_bytes       = status ? NULL : malloc(((size_t)n + 1) * sizeof *c->token_bytes);
     if (!status && !c->token_bytes)
-        status = cli_failed("--token-bytes: there is no memory for %" PRId64 " numbers", n);
+        status = cli_failed("--token-bytes: not enough memory for %" PRId64 " numbers", n);
     for (int64_t i = 0; i < n && !status; i++)
         c->token_bytes[i] = (int32_t)whole_at(&set.items[0].tensor, i);
     c->kinds = (size_t)n;
@@ -152,7 +152,7 @@ static void *share(void *array, size_t bytes, int *status)
     if (pe_ranks_here())
         array = malloc(bytes + 1);
     posenc_error err = {.status = array ? POSENC_OK : POSENC_ERROR_MEMORY};
-    snprintf(err.message, sizeof err.message, "compare: there is no memory for the text");
+    snprintf(err.message, sizeof err.message, "compare: not enough memory for the text");
     if (pe_ranks_agree(err.status, &err))
         *status = cli_error(&err);
     else

@@ -59,7 +59,7 @@ static double smaller(double a, double b)
 static speed work_of(const pe_run_config *c)
 {
     const pe_model_config m       = pe_run_model_config(c);
-    const int64_t         classes = m.symbols ? m.classes : m.vocabulary ? m.vocabulary : PE_BYTES;
+    const int64_t         classes = pe_model_classes(&m);
     return (speed){pe_model_cost(m.d_model, m.layers, classes, m.L),
                    pe_model_cost(m.d_model, m.layers, classes, m.longest)};
 }

@@ -75,14 +75,11 @@ static pe_compare_state state_of(const training *t)
                               .remaining = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
-        const pe_job          j = pe_job_at(t->c, job);
-        const pe_model_config m = pe_run_model_config(&j.config);
-        const double total = (double)pe_run_work(&j.config), unit = /* the cost of one unit of progress */
-                                                             pe_model_cost(m.d_model, m.layers,
-                                                                           m.symbols      ? m.classes
-                                                                           : m.vocabulary ? m.vocabulary
-                                                                                          : PE_BYTES,
-                                                                           m.batch * m.L);
+        const pe_job          j     = pe_job_at(t->c, job);
+        const pe_model_config m     = pe_run_model_config(&j.config);
+        const double          total = (double)pe_run_work(&j.config),
+                     unit           = /* the cost of one unit of progress */
+                     pe_model_cost(m.d_model, m.layers, pe_model_classes(&m), m.batch * m.L);
         const int ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
@@ -93,22 +90,13 @@ static pe_compare_state state_of(const training *t)
     return state;
 }
 
-/* Mean of one run over the bucket that ends at L, or over the furthest. */
-static double run_loss(const pe_job *j, int is_far)
+/* Mean of one run over a bucket. */
+static double run_loss(const pe_job *j, int bucket)
 {
-    const pe_run_config *c      = &j->config;
-    const int            bucket = is_far ? pe_stats_furthest(c->reach) : PE_AT_L;
-    const int64_t        length = c->reach * c->L, first = pe_stats_bucket_edge(c->L, bucket),
-                  end = pe_stats_bucket_edge(c->L, bucket + 1);
-    double sum        = 0;
-    for (int64_t w = 0; w < c->windows && !is_far && !c->bidirectional; w++)
-        sum += j->result->scored[2 * w + 1] / (double)c->windows;
-    if (!is_far && !c->bidirectional)
-        return sum;
-    for (int64_t w = 0; w < c->windows; w++)
-        for (int64_t p = first; p < end; p++)
-            sum += (double)j->result->window_loss[w * length + p];
-    return sum / (double)(c->windows * (end - first));
+    double sum = 0;
+    for (int64_t w = 0; w < j->config.windows; w++)
+        sum += pe_losses_of_window(j->result, &j->config, bucket, w);
+    return sum / (double)j->config.windows;
 }
 
 /* A trial's is that on the windows that decide. */
@@ -117,18 +105,19 @@ static double loss_at_L(const training *t, int64_t job, const pe_job *j)
     const pe_trials *trials = t->c->trials;
     return job < pe_trial_runs(trials)
                ? pe_trial_loss(trials, (int)(job / trials->rate_count), (int)(job % trials->rate_count))
-               : run_loss(j, 0);
+               : run_loss(j, PE_AT_L);
 }
 
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
 static void report_finished(training *t, int64_t job, const pe_job *j)
 {
     const pe_cell       *cell = j->cell;
+    const int            far  = pe_stats_furthest(j->config.reach);
     const pe_compare_run row  = {.label          = j->label,
                                  .task           = cell ? cell->task->name : NULL,
                                  .seed           = j->seed + 1,
                                  .loss_at_L      = cell ? NAN : loss_at_L(t, job, j),
-                                 .loss_beyond    = cell ? NAN : run_loss(j, 1),
+                                 .loss_beyond    = cell ? NAN : run_loss(j, far),
                                  .accuracy_at_L  = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_L) : NAN,
                                  .accuracy_at_2L = cell ? pe_rates_accuracy(cell, j->seed, PE_TASK_2) : NAN,
                                  .seconds        = j->result->train_seconds + j->result->eval_seconds,

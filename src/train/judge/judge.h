@@ -13,6 +13,9 @@
 
 /* ---------------------------------------------------------------- losses on the text: losses.c */
 
+/* Mean loss of one held-out window of a run in a bucket; up to L that of its stretch (run_score.c). */
+double pe_losses_of_window(const pe_run_result *result, const pe_run_config *config, int bucket,
+                           int64_t window);
 /* What the runs of one encoding say. Does nothing before all have finished. */
 posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
 /* Spreads, differences, resolution, ranks and c->order, once all that will be measured is measured. */

@@ -62,14 +62,15 @@ static int allocate_numbers(pe_outcome *o, int64_t seeds)
     return 1;
 }
 
-/* Up to L a causal run has scored more text than the windows of R L hold. */
-static void bucket_means(double *means, const pe_run_result *r, const pe_run_config *c, int bucket)
+double pe_losses_of_window(const pe_run_result *r, const pe_run_config *c, int bucket, int64_t window)
 {
-    if (c->bidirectional || bucket > PE_AT_L)
-        pe_stats_bucket_means(means, r->window_loss, c->windows, c->reach * c->L, c->L, bucket);
-    else
-        for (int64_t w = 0; w < c->windows; w++)
-            means[w] = r->scored[2 * w + bucket];
+    const int64_t length = c->reach * c->L;
+    double        mean;
+    if (!c->bidirectional &&
+        bucket <= PE_AT_L) /* a causal run has scored more text than these windows hold */
+        return r->scored[2 * window + bucket];
+    pe_stats_bucket_means(&mean, r->window_loss + window * length, 1, length, c->L, bucket);
+    return mean;
 }
 
 static void measure_buckets(pe_outcome *o, int64_t seeds)
@@ -77,7 +78,9 @@ static void measure_buckets(pe_outcome *o, int64_t seeds)
     const int64_t windows = o->config.windows;
     for (int b = 0; b < PE_MOST_BUCKETS; b++) { /* NaN beyond what is read */
         for (int64_t s = 0; s < seeds && b < pe_stats_buckets(o->config.reach); s++)
-            bucket_means(o->window_means[b] + s * windows, &o->runs[s].result, &o->config, b);
+            for (int64_t w = 0; w < windows; w++)
+                o->window_means[b][s * windows + w] =
+                    pe_losses_of_window(&o->runs[s].result, &o->config, b, w);
         o->loss[b] = pe_stats_mean(o->window_means[b], seeds * windows);
     }
     for (int b = 0; b < PE_MOST_BUCKETS; b++)

@@ -208,6 +208,11 @@ typedef posenc_status stage(pe_model *m, posenc_error *err);
 static stage *const stages[] = {plans_create,  pe_model_entry_prepare, pe_model_table_create,
                                 memory_create, pe_model_start,         check_rows_length_free};
 
+int64_t pe_model_classes(const pe_model_config *c)
+{
+    return c->symbols ? c->classes : c->vocabulary ? c->vocabulary : PE_BYTES;
+}
+
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err)
 {
     *model      = NULL;
@@ -219,11 +224,10 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
         m->config.longest = m->config.L;
     posenc_status status = check_config(&m->config, err);
     if (!status) {
-        const int64_t vocabulary = config->vocabulary ? config->vocabulary : PE_BYTES;
         /* The embedding of a bidirectional model of text has one row more, the mask symbol's. It is the
            last, so that all others start from the numbers that they have in any model. */
-        m->symbols = config->symbols ? config->symbols : vocabulary + (config->bidirectional ? 1 : 0);
-        m->classes = config->symbols ? config->classes : vocabulary;
+        m->classes = pe_model_classes(config);
+        m->symbols = config->symbols ? config->symbols : m->classes + (config->bidirectional ? 1 : 0);
         m->kernels = pe_kernels_choose();
         m->math    = config->dtype == POSENC_DTYPE_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;

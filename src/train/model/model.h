@@ -201,6 +201,8 @@ struct pe_model {
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
 
+/* Columns of its output: classes of symbols, ids of tokens, or bytes. */
+int64_t pe_model_classes(const pe_model_config *config);
 /* The most windows, and bytes of them, that one call takes. */
 int64_t pe_model_rows(const pe_model *m);
 int64_t pe_model_tokens(const pe_model *m);

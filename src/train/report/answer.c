@@ -137,8 +137,7 @@ static void explain_losses(need *n, const candidates *k)
         else
             append(n->because,
                    "no model has learned: each predicts worse than guessing by how frequent each byte is "
-                   "(%.3f nats "
-                   "per byte); train for more steps",
+                   "(%.3f nats per byte); train for more steps",
                    k->c->entropy);
         return;
     }

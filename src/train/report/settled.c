@@ -146,11 +146,12 @@ static int write_order(char text[PE_LONGEST_ANSWER], const pe_compare *c, const 
 
 static json_t *order_json(const pe_compare *c, int which)
 {
-    static const char *const places[PE_ORDERS] = {"L", "8 L"};
-    const pe_order          *o                 = c->orders[which];
-    char                     text[PE_LONGEST_ANSWER];
+    const pe_order *o = c->orders[which];
+    char            text[PE_LONGEST_ANSWER], at[24] = "L";
+    if (which == PE_ORDER_FURTHEST)
+        snprintf(at, sizeof at, "%lld L", (long long)c->config.preset.reach);
     write_order(text, c, o);
-    return json_pack("{s:s, s:s, s:f, s:o, s:o, s:o}", "at", places[which], "text", text, "resolution",
+    return json_pack("{s:s, s:s, s:f, s:o, s:o, s:o}", "at", at, "text", text, "resolution",
                      pe_stability_resolution(which), "groups", groups_json(c, o), "kendall_tau",
                      numbers_json(o->tau, o->levels), "pairs", pairs_json(c, o));
 }

@@ -59,7 +59,7 @@ typedef struct pe_run_config {
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    int            is_rough;    /* 1: it is only tried or timed: the model begins with any numbers */
+    int            is_rough;    /* 1: it is only tried or timed: any numbers to begin with, no scoring at L */
     const pe_text *text;        /* NULL: it is a run on a task */
     uint64_t       fingerprint; /* of the text (pe_run_text_fingerprint); 0: whoever needs it works it out */
     const pe_run_followup *followup; /* NULL: none */

@@ -5,11 +5,9 @@
  * Windows of R L are few, and each holds only L/2 bytes whose loss ranks encodings at L: too few to tell the
  * leaders apart. So the held-out part is divided into as many stretches as there are windows of R L, and of
  * each stretch short windows of L are read until PE_SCORED bytes in [L/2, L) are scored, or the text ends. A
- * stretch stays one sample of the bootstrap, so that neighbouring text is not counted as independent.
+ * stretch stays one sample, so that neighbouring text is not counted as independent.
  */
 #include "train/run/run_state.h"
-
-#include <math.h>
 
 enum { PE_SCORED = 100000 };
 
