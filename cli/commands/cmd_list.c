@@ -6,7 +6,6 @@
  * the content. As text they become aligned tables whose last column wraps, or, where the others leave it too
  * little width, stands below each row; with --json the same members, unabridged, for programs.
  */
-#include "cli/commands/config.h"
 #include "cli/print/print.h"
 
 #include <stdio.h>
@@ -323,27 +322,6 @@ static json_t *json_one(const posenc_encoding_info *info)
 
 /* ---------------------------------------------------------------- the command ---------------- */
 
-/* The formulas of a model's rotation; a name may say which encoding is meant, and must be right then. */
-static int explain(const cli_args *args)
-{
-    cli_config  config = {0};
-    const char *name   = cli_at(args, 0);
-    if (!cli_value(args, "explain") || !cli_value(args, "config"))
-        return cli_usage("list: --explain and --config F belong together; give both");
-    if (cli_value(args, "json"))
-        return cli_usage("list: --explain has no JSON form; posenc inspect F --json prints the numbers");
-    int status = cli_config_read(&config, args);
-    if (!status && name && strcmp(name, config.group->encoding) != 0)
-        status = cli_usage("list: %s has the encoding %s, not \"%s\"; leave out the name", config.path,
-                           config.group->encoding, name);
-    if (!status)
-        status = cli_explain(&config);
-    if (!status)
-        cli_config_warn(&config);
-    posenc_model_free(config.model);
-    return status;
-}
-
 static int run(const cli_args *args)
 {
     const char *name = cli_at(args, 0);
@@ -351,8 +329,6 @@ static int run(const cli_args *args)
     if (args->count > 1)
         return cli_usage("list: unexpected argument \"%s\"; give one encoding, or none for all",
                          cli_at(args, 1));
-    if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
-        return explain(args);
     if (!name && !json)
         return print_all();
     if (!name) {
@@ -373,22 +349,17 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     {0, "json", NULL, "print everything as JSON"},
-    {0, "explain", NULL, "print the formulas of a rotation with the numbers of the model given by --config"},
-    CLI_CONFIG_OPTIONS,
     {0, NULL, NULL, NULL},
 };
 
 const cli_command cli_list = {
     .name     = "list",
     .summary  = "list the encodings, or show everything about one",
-    .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
+    .synopsis = "[NAME] [--json]",
     .details  = "Without NAME, prints a table: where each encoding acts, what it learns, its paper, models "
                 "that use it. With NAME, prints its settings with types, defaults and ranges, its parameters "
                 "with shapes in the letters of the library (H heads, D head width, d_model model width), "
-                "and worked examples from its paper.\n\n"
-                "With --explain, prints every formula of a model's rotation, as papers write it and with the "
-                "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
-                "what follows from them within its context.",
+                "and worked examples from its paper. posenc explain NAME puts numbers into its formula.",
     .options  = options,
     .run      = run,
 };

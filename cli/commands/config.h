@@ -40,7 +40,4 @@ double cli_config_fact(const posenc_model_group *group, const char *name);
 /* The file's numbers in the place of parameters that are as they are initialised. */
 void cli_config_params(const cli_config *c, pe_calc *p);
 
-/* Every formula of the rotation with its numbers in place, to standard output. An exit status. */
-int cli_explain(const cli_config *c);
-
 #endif

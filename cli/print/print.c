@@ -18,6 +18,7 @@ enum { GAP = 2, MOST_COLUMNS = 64 };
 typedef struct layout {
     const pe_table *t;
     int             page;                /* characters of a line */
+    int             indent;              /* blanks before it, which are not counted there */
     int             keys;                /* columns that begin every line */
     int             width[MOST_COLUMNS]; /* of each column; 0: a detail, which is not shown */
 } layout;
@@ -92,7 +93,7 @@ static const char *part_of(const layout *l, int row, int column, int line, size_
 static int print_line(const layout *l, int row, int line, int first, int last)
 {
     size_t n;
-    int    is_empty = 1, blanks = 0;
+    int    is_empty = 1, blanks = l->indent;
     for (int k = 0; k <= last; k = k + 1 < l->keys || k + 1 > first ? k + 1 : first) {
         const char *text = part_of(l, row, k, line, &n);
         if (!l->width[k])
@@ -111,7 +112,12 @@ static int print_line(const layout *l, int row, int line, int first, int last)
 
 void cli_print_table(pe_table *t)
 {
-    layout    l    = {.t = t, .page = cli_width()};
+    cli_print_indented(t, 0);
+}
+
+void cli_print_indented(pe_table *t, int indent)
+{
+    layout    l    = {.t = t, .page = cli_width() - indent, .indent = indent};
     const int last = t->column_count - 1;
     for (int k = 0; k <= last; k++)
         l.width[k] = t->columns[k].is_detail ? 0 : widest(t, k, 0);
@@ -129,7 +135,8 @@ void cli_print_table(pe_table *t)
     }
     for (const char *note = t->notes; *note;) {
         const size_t n = strcspn(note, "\n");
-        cli_wrap(note, n, 0, 0, l.page);
+        printf("%*s", indent, "");
+        cli_wrap(note, n, indent, indent, cli_width());
         note += n + (note[n] == '\n');
     }
     pe_table_free(t);

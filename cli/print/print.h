@@ -12,6 +12,7 @@
 /* Aligned columns, texts left, numbers right, then the notes, in lines of cli_width(); frees the table.
    Columns that are details are omitted. */
 void cli_print_table(pe_table *t);
+void cli_print_indented(pe_table *t, int indent);
 
 /* The same of a table of `count` rows, each filled by `set` (0: no memory). An exit status; `who` is the
    command for its sentence. */

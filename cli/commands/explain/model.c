@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain.c: posenc list rope --explain --config F: the formulas of a rotation, with a model's numbers
+ * model.c: posenc explain --config F: the formulas of a rotation, with a model's numbers
  *
  * A formula is written twice: as papers write it, then with this model's numbers; what follows from it comes
  * after. They are the rows of a table, and a name in braces is a number: a fact of the model (posenc/files.h;
@@ -8,7 +8,7 @@
  * of the library (posenc_rotary_pairs), so that what is said about them - which pairs a schedule leaves
  * unchanged, which it slows by the whole factor - is seen in them, not concluded from the formula.
  */
-#include "cli/commands/config.h"
+#include "cli/commands/explain/explain.h"
 
 #include <math.h>
 #include <posenc/rotary.h>
@@ -424,9 +424,9 @@ static void make_pairs(view *v)
         posenc_rotary_pairs(p->plan, p->params, isfinite(length) ? length : 1, v->late, p->work, &p->err);
 }
 
-int cli_explain(const cli_config *config)
+void cli_explain_model(cli_explanation *x)
 {
-    view v   = {.config = config, .group = config->group, .p = pe_calc_new("list")};
+    view v   = {.config = &x->subject.config, .group = x->subject.config.group, .p = pe_calc_new("explain")};
     v.base   = number(&v, "base");
     v.dim    = number(&v, "dim");
     v.factor = number(&v, "factor");
@@ -438,5 +438,5 @@ int cli_explain(const cli_config *config)
         derive_context(&v);
         print(&v);
     }
-    return cli_calc_end(&v.p);
+    cli_calc_said(&x->subject.p, cli_calc_end(&v.p));
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_explain.c: posenc explain SPEC: the formula of an encoding, its letters, and both with numbers in place
+ *
+ * For whoever works an example by hand: a vector goes in on the command line, and every step to the result
+ * comes out. The numbers are the library's own (posenc_rows, posenc_rotate, posenc_bias, ...); where
+ * a formula can be evaluated in a second way, that stands beside them with the difference. Here the options
+ * are read and the encoding is made; explain.h says who answers.
+ */
+#include "cli/commands/explain/explain.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST 1000000000000      /* of a number in a vector */
+#define MOST    (INT64_C(1) << 40) /* of a position */
+
+enum { WIDEST = 1024, MOST_HEADS = 32, LONGEST = 256, MOST_DIGITS = 15 };
+
+static const cli_option options[] = {
+    CLI_CONFIG_OPTIONS,
+    {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
+    {0, "vector", "LIST",
+     "what is encoded: a query, or the vector of a word: 1,2,3,4 (default: 1, 2, 3, ...)", CLI_REALS,
+     offsetof(cli_explanation, vector), -LARGEST, LARGEST},
+    {0, "position", "P", "where the vector stands (default: 2)", CLI_REAL,
+     offsetof(cli_explanation, position), -MOST, MOST},
+    {0, "key", "LIST", "a key, for its score with the vector as the query", CLI_REALS,
+     offsetof(cli_explanation, key), -LARGEST, LARGEST},
+    {0, "key-position", "P", "where the key stands (default: 0)", CLI_REAL,
+     offsetof(cli_explanation, key_position), -MOST, MOST},
+    {0, "step", "K", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
+     offsetof(cli_explanation, step), 1, 1 << 20},
+    {0, "dim", "D", "width of the vector (default: as long as --vector, else that of the model, else 4)",
+     CLI_WHOLE, offsetof(cli_explanation, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of scores (default: 4)", CLI_WHOLE, offsetof(cli_explanation, heads), 1,
+     MOST_HEADS},
+    {0, "length", "L", "positions 0 .. L-1: of tables of rows, and of keys (default: 8 keys)", CLI_WHOLE,
+     offsetof(cli_explanation, length), 1, LONGEST},
+    {0, "theta", "LIST", "frequencies of a rotation, one for all pairs or one each: pi/4, or 1,0.01"},
+    {0, "seed", "N", "seed of parameters that are drawn (default: 0)", CLI_WHOLE,
+     offsetof(cli_explanation, seed), 0, INT64_MAX},
+    {0, "digits", "N", "digits after the point (default: 5)", CLI_WHOLE, offsetof(cli_explanation, digits), 1,
+     MOST_DIGITS},
+    {0, "json", NULL, "print the numbers as JSON, with all their digits"},
+    {0},
+};
+
+/* ---------------------------------------------------------------- the arguments ------------- */
+
+/* "0.5", "pi/4", "2pi": a number, pi times it, and divided by another. 0: it is none. */
+static int read_angle(const char **text, double *value)
+{
+    char *end;
+    *value              = strtod(*text, &end);
+    const int is_number = end != *text;
+    const int is_pi     = !strncmp(end, "pi", 2);
+    if (is_pi) {
+        *value = (is_number ? *value : 1) * 3.14159265358979323846;
+        end += 2;
+    }
+    if (is_pi && *end == '/') {
+        *text = end + 1;
+        *value /= strtod(*text, &end);
+    }
+    const int is_read = end != *text && isfinite(*value) && fabs(*value) <= LARGEST;
+    *text             = end;
+    return is_read && (is_number || is_pi);
+}
+
+static int read_theta(cli_explanation *x)
+{
+    const char *given = cli_value(x->args, "theta"), *text = given;
+    while (text && x->theta.count < CLI_LIST_MOST && read_angle(&text, &x->theta.real[x->theta.count])) {
+        x->theta.count++;
+        if (!*text)
+            return CLI_DONE;
+        text += *text == ',' || *text == ':';
+    }
+    return !given
+               ? CLI_DONE
+               : cli_usage("explain: --theta is \"%s\"; it must be up to %d numbers or multiples of pi, such "
+                           "as pi/4 or 1,0.01",
+                           given, CLI_LIST_MOST);
+}
+
+static int read_arguments(cli_explanation *x)
+{
+    const cli_args *args = x->args;
+    if (args->count > 1)
+        return cli_usage("explain: unexpected argument \"%s\"; give one encoding, parts joined by +",
+                         cli_at(args, 1));
+    if (args->count && cli_value(args, "config"))
+        return cli_usage("explain: %s and --config both say what to explain; give only one", cli_at(args, 0));
+    if (!args->count && !cli_value(args, "config") && !cli_value(args, "layer"))
+        return cli_usage("explain: what shall be explained? Name an encoding (posenc list shows them), or a "
+                         "model's file with --config F");
+    if (cli_read(args, x) || read_theta(x))
+        return CLI_USAGE;
+    if (x->dim && x->vector.count && x->dim != x->vector.count)
+        return cli_usage("explain: --vector has %d numbers and --dim is %lld; leave one of them out",
+                         x->vector.count, (long long)x->dim);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- the command --------------- */
+
+static int make_encoding(cli_explanation *x)
+{
+    if (cli_value(x->args, "config") || cli_value(x->args, "layer"))
+        return cli_subject_config(&x->subject, x->args);
+    return cli_subject_encoding(&x->subject, x->args, cli_at(x->args, 0),
+                                x->theta.count ? "schedule=explicit" : "");
+}
+
+static void explain(cli_explanation *x)
+{
+    const int is_model = x->subject.config.group != NULL;
+    if (is_model && !x->sheet.json)
+        cli_explain_model(x);
+}
+
+static int run(const cli_args *args)
+{
+    cli_explanation x = {.args = args, .position = 2, .step = 1, .digits = 5};
+    x.subject.p       = pe_calc_new("explain");
+    int status        = read_arguments(&x);
+    x.sheet           = (cli_sheet){.digits = (int)x.digits};
+    if (cli_value(args, "json")) {
+        x.sheet.json    = json_object();
+        x.sheet.is_lost = !x.sheet.json;
+    }
+    if (!status && !(status = make_encoding(&x))) {
+        explain(&x);
+        status = cli_calc_status(&x.subject.p);
+    }
+    if (!status)
+        cli_config_warn(&x.subject.config);
+    cli_subject_free(&x.subject);
+    if (!status)
+        return cli_sheet_end(&x.sheet);
+    json_decref(x.sheet.json);
+    return status;
+}
+
+const cli_command cli_explain = {
+    .name     = "explain",
+    .summary  = "the formula of an encoding, step by step with numbers",
+    .synopsis = "SPEC | --config F [--layer N] [--vector LIST] [--position P] [--set K=V]...",
+    .details  = "Prints the formula of an encoding and what each of its letters means.\n\n"
+                "With --config, prints every formula of a model's rotation, as papers write it and with the "
+                "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
+                "what follows from them within its context.",
+    .options  = options,
+    .run      = run,
+};
