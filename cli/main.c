@@ -1,75 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c: posenc, the command-line tool: which command was meant
+ * main.c: posenc, the command-line tool
  *
  *     posenc COMMAND [OPTION]... [ARGUMENT]...
- *
- * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options.
- * This file finds the command (pages.c), lets options.c read the rest and runs it. Two further commands,
- * `help` and `completion` (pages.c), print what the tables say: a man page and a shell completion that cannot
- * fall behind.
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
  */
 #include "cli/frame/cli.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static int run_command(const cli_command *command, int argc, char **argv)
-{
-    cli_args args;
-    int      status = cli_options_parse(&args, command, argc, argv);
-    if (status == CLI_DONE && args.help)
-        cli_pages_help(command);
-    else if (status == CLI_DONE && args.version)
-        printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
-    else if (status == CLI_DONE)
-        status = command->run(&args);
-    free(args.given);
-    return status;
-}
-
-static int refuse_options(const cli_args *args)
-{
-    return cli_usage("the command comes first: posenc COMMAND [OPTION]...; try posenc --help");
-}
-
-/* A run on another instruction set than the one asked for would be worse than none. */
-static int check_isa(void)
-{
-    const char *wanted = getenv("POSENC_ISA");
-    char        list[80];
-    size_t      used = 0;
-    for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++) {
-        if (!wanted || !*wanted || !strcmp(wanted, posenc_isa_at(i)))
-            return CLI_DONE;
-        used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
-    }
-    return cli_usage("POSENC_ISA is \"%s\", which this processor cannot run; it must be one of: %s", wanted,
-                     list);
-}
-
-static int run(int argc, char **argv)
-{
-    static const cli_command tool = {.name = "", .summary = "", .run = refuse_options};
-    if (check_isa())
-        return CLI_USAGE;
-    if (argc < 2)
-        return cli_usage("a command is missing; try posenc --help");
-    if (argv[1][0] == '-')
-        return run_command(&tool, argc, argv);
-    const cli_command *command = cli_pages_find(cli_commands, argv[1]);
-    if (!command)
-        command = cli_pages_find(cli_page_commands, argv[1]);
-    return command ? run_command(command, argc - 1, argv + 1) : cli_pages_unknown(argv[1]);
-}
-
 int main(int argc, char **argv)
 {
-    /* A parent may have told us to ignore it; `posenc list | head -1` shall end quietly all the same. */
-    signal(SIGPIPE, SIG_DFL);
-    if (cli_remember_call(argc, argv))
-        return cli_failed("not enough memory for the arguments");
-    return cli_finish(run(argc, argv));
+    return cli_start(argc, argv);
 }

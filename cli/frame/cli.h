@@ -154,6 +154,10 @@ void cli_wrap(const char *text, size_t length, int at, int indent, int width);
 /* Help of one command, or with NULL or a nameless one of the tool, to standard output. */
 void cli_pages_help(const cli_command *command);
 
+/* Runs the command that the words ask for; the tool's whole life. An exit status; standard output is closed.
+ */
+int cli_start(int argc, char **argv);
+
 /* Keeps the words of the whole call for cli_call(). 0, or -1 without memory. */
 int cli_remember_call(int argc, char **argv);
 /* Closes standard output and says so if what was written there did not arrive. */

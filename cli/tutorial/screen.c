@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * screen.c: a tutorial in the terminal. Contract: view.h.
+ *
+ * Prose is folded at blanks, and between Chinese characters, which are two columns wide. What commands print
+ * is a table more often than not: where its lines are too long, columns of blanks that all of them share
+ * shrink to two, and what is too long even then goes on below.
+ */
+#include "cli/tutorial/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDENT = 2, DEEP = 4, GAP = 2, MOST_COLUMNS = 4096 };
+
+/* ---------------------------------------------------------------- characters ---------------- */
+
+/* Bytes of the UTF-8 character at s, and its code. */
+static size_t read_character(const char *s, unsigned *code)
+{
+    const unsigned char lead = (unsigned char)*s;
+    size_t              n    = 1;
+    *code = lead < 0x80 ? lead : lead < 0xE0 ? lead & 0x1F : lead < 0xF0 ? lead & 0x0F : lead & 7;
+    for (; ((unsigned char)s[n] & 0xC0) == 0x80; n++)
+        *code = *code << 6 | ((unsigned char)s[n] & 0x3F);
+    return n;
+}
+
+/* Chinese, Japanese, Korean and their punctuation are two columns wide. */
+static int is_wide(unsigned code)
+{
+    return (code >= 0x2E80 && code <= 0xA4CF) || (code >= 0xAC00 && code <= 0xD7A3) ||
+           (code >= 0xF900 && code <= 0xFAFF) || (code >= 0xFE30 && code <= 0xFE6F) ||
+           (code >= 0xFF00 && code <= 0xFF60) || (code >= 0x20000 && code <= 0x3FFFD);
+}
+
+/* A line does not begin with one of these. */
+static int closes(const char *s)
+{
+    static const char *const marks[] = {"，", "。", "、", "：", "；", "）", "”", "？", "！", "》", "」"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strncmp(s, marks[i], strlen(marks[i])))
+            return 1;
+    return 0;
+}
+
+/* Bytes of the piece at s that stays on one line, and its columns: a word, or one wide character and what
+   must follow it. */
+static size_t read_piece(const char *s, int *columns)
+{
+    size_t n = 0;
+    *columns = 0;
+    while (s[n] && s[n] != ' ' && s[n] != '\n') {
+        unsigned     code;
+        const size_t bytes = read_character(s + n, &code);
+        if (n && is_wide(code) && !closes(s + n))
+            break;
+        n += bytes;
+        *columns += is_wide(code) ? 2 : 1;
+        if (is_wide(code) && !closes(s + n))
+            break;
+    }
+    return n;
+}
+
+/* A paragraph; the cursor stands in column `at`, and further lines are indented. */
+static void fold(FILE *to, const char *s, int at, int indent, int width)
+{
+    int columns, column = at;
+    while (*s) {
+        const int blank = *s == ' ' || *s == '\n';
+        s += strspn(s, " \n");
+        const size_t n = read_piece(s, &columns);
+        if (column > indent && column + blank + columns > width) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+        } else if (blank && column > indent) {
+            fputc(' ', to);
+            column++;
+        }
+        fwrite(s, 1, n, to);
+        column += columns;
+        s += n;
+    }
+    fputc('\n', to);
+}
+
+static void paragraph(const cli_view *v, const char *escape, const char *s)
+{
+    fprintf(v->to, "%*s%s", INDENT, "", v->colour ? escape : "");
+    fold(v->to, s, INDENT, INDENT, v->width);
+    fputs(v->colour && *escape ? "\033[0m" : "", v->to);
+}
+
+/* ---------------------------------------------------------------- what commands print ------- */
+
+/* Marks the columns in which any line has something; returns the longest line's columns. */
+static int mark_columns(const char *text, char used[MOST_COLUMNS])
+{
+    int longest = 0;
+    for (const char *line = text; *line; line += *line == '\n') {
+        int      column = 0;
+        unsigned code;
+        while (*line && *line != '\n') {
+            const char here = *line;
+            line += read_character(line, &code);
+            for (int i = 0; i <= is_wide(code) && column < MOST_COLUMNS; i++)
+                used[column++] |= here != ' ';
+        }
+        longest = column > longest ? column : longest;
+    }
+    return longest;
+}
+
+/* The columns that may go: of those that all lines leave blank, all but two of a run. */
+static void mark_idle(char used[MOST_COLUMNS], int columns)
+{
+    for (int column = 0, run = 0; column < columns; column++) {
+        run          = used[column] ? 0 : run + 1;
+        used[column] = run <= GAP;
+    }
+}
+
+/* A line without its idle columns, in as many lines as it needs. */
+static void write_line(const cli_view *v, const char *line, size_t n, const char *kept)
+{
+    int      column = 0, at = 0;
+    unsigned code;
+    fprintf(v->to, "%*s", DEEP, "");
+    for (const char *end = line + n; line < end;) {
+        const size_t bytes = read_character(line, &code);
+        const int    wide = 1 + is_wide(code), shown = !kept || column >= MOST_COLUMNS || kept[column];
+        if (shown && DEEP + at + wide > v->width)
+            at = fprintf(v->to, "\n%*s", DEEP + GAP, "") - 1 - DEEP;
+        if (shown)
+            fwrite(line, 1, bytes, v->to);
+        at += shown ? wide : 0;
+        column += wide;
+        line += bytes;
+    }
+    fputc('\n', v->to);
+}
+
+static void show_output(const cli_view *v, const char *text)
+{
+    char      used[MOST_COLUMNS] = {0};
+    const int columns            = mark_columns(text, used);
+    mark_idle(used, columns < MOST_COLUMNS ? columns : MOST_COLUMNS);
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        write_line(v, text, n, DEEP + columns > v->width ? used : NULL);
+    }
+}
+
+/* ---------------------------------------------------------------- the view ------------------ */
+
+static const char bold[] = "\033[1m", faint[] = "\033[2m";
+
+static void show_line(const cli_view *v, const char *escape, const char *text)
+{
+    fputs(v->colour ? escape : "", v->to);
+    fold(v->to, text, 0, 0, v->width);
+    fputs(v->colour ? "\033[0m" : "", v->to);
+}
+
+static void begin(const cli_view *v, const cli_lesson *l)
+{
+    char title[512];
+    snprintf(title, sizeof title, "%s  %s", l->number, l->title[v->tongue]);
+    show_line(v, bold, title);
+    show_line(v, faint, l->source[v->tongue]);
+}
+
+static void section(const cli_view *v, int number, const char *heading)
+{
+    char title[512];
+    snprintf(title, sizeof title, "%d. %s", number, heading);
+    fputc('\n', v->to);
+    show_line(v, bold, title);
+}
+
+static void row(const cli_view *v, const cli_row *r)
+{
+    fprintf(v->to, "\n%s%s%s  %s\n", v->colour ? bold : "", r->id, v->colour ? "\033[0m" : "",
+            cli_lesson_kind(r->id, v->tongue));
+    paragraph(v, "", r->says[v->tongue]);
+    if (r->formula)
+        fprintf(v->to, "\n%*s%s\n", DEEP, "", r->formula);
+}
+
+static void command(const cli_view *v, const char *text)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "$ posenc %s", text);
+    fputc('\n', v->to);
+    paragraph(v, bold, line);
+}
+
+static void verdict(const cli_view *v, cli_mood mood, const char *text)
+{
+    static const char *const escapes[] = {
+        [CLI_GOOD] = "\033[32m", [CLI_OTHER] = "\033[33m", [CLI_BAD] = "\033[31m"};
+    paragraph(v, escapes[mood], text);
+}
+
+static void note(const cli_view *v, const char *text)
+{
+    paragraph(v, "", text);
+}
+
+static void end_row(const cli_view *v)
+{
+}
+
+static void end(const cli_view *v, const char *summary)
+{
+    fputc('\n', v->to);
+    show_line(v, bold, summary);
+}
+
+void cli_screen_view(cli_view *v)
+{
+    v->begin   = begin;
+    v->section = section;
+    v->row     = row;
+    v->command = command;
+    v->output  = show_output;
+    v->picture = NULL;
+    v->verdict = verdict;
+    v->note    = note;
+    v->end_row = end_row;
+    v->end     = end;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tour.c: through a tutorial, row by row. Contract: tour.h.
+ *
+ * A command's lines are made wide, so that tables do not wrap and numbers stand where the table of the
+ * tutorial says, whatever the terminal; the view folds them. Pictures are as wide as the view.
+ */
+#include "cli/tutorial/tour.h"
+
+#include "cli/frame/cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDE = 400, SENTENCE = 1024, PICTURE_MOST = 72, INDENT = 4 };
+
+static const char text_word[] = "TEXT"; /* in commands: the user's text */
+
+/* ---------------------------------------------------------------- commands ------------------ */
+
+static int is_picture(const char *command)
+{
+    return !strncmp(command, "plot ", strlen("plot "));
+}
+
+/* The command with the name of the text in place of TEXT; malloc'd, NULL without memory. */
+static char *with_text(const char *command, const char *path)
+{
+    const char  *at = strstr(command, text_word);
+    const size_t n  = strlen(command) + strlen(path) + 3;
+    char        *to = malloc(n);
+    if (to && at)
+        snprintf(to, n, "%.*s'%s'%s", (int)(at - command), command, path, at + strlen(text_word));
+    else if (to)
+        snprintf(to, n, "%s", command);
+    return to;
+}
+
+static const cli_tour_run *find_run(const cli_tour *t, const char *command)
+{
+    for (int i = 0; i < t->run_count; i++)
+        if (!strcmp(t->runs[i].command, command))
+            return &t->runs[i];
+    return NULL;
+}
+
+/* A place for a further run, with its command. */
+static cli_tour_run *add_run(cli_tour *t, const char *command)
+{
+    cli_tour_run *more = realloc(t->runs, (size_t)(t->run_count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    t->runs = more;
+    more += t->run_count;
+    *more = (cli_tour_run){.command = strdup(command)};
+    t->run_count += more->command != NULL;
+    return more->command ? more : NULL;
+}
+
+/* A stored one is copied, so that all are freed alike. */
+static int fill_run(const cli_tour *t, cli_tour_run *run, const char *stored)
+{
+    const int columns = is_picture(run->command) ? t->view.width - INDENT : WIDE;
+    if (stored && !t->text) {
+        run->output = (cli_output){.text = strdup(stored)};
+        return run->output.text ? 0 : (cli_failed("tutorial: not enough memory for a stored result"), -1);
+    }
+    char     *command = with_text(run->command, t->text ? t->text : text_word);
+    const int most    = is_picture(run->command) && columns > PICTURE_MOST ? PICTURE_MOST : columns;
+    const int fault   = command ? cli_child_run(&run->output, command, NULL, most)
+                                : (cli_failed("tutorial: not enough memory for a command"), -1);
+    free(command);
+    return fault;
+}
+
+const cli_output *cli_tour_output(cli_tour *t, const char *command, const char **measured_on)
+{
+    const char         *stored = cli_lesson_stored(command, t->view.tongue, measured_on);
+    const cli_tour_run *known  = find_run(t, command);
+    if (t->text)
+        *measured_on = NULL;
+    if (known)
+        return &known->output;
+    cli_tour_run *run = add_run(t, command);
+    if (!run)
+        cli_failed("tutorial: not enough memory for what a command prints");
+    return run && !fill_run(t, run, stored) ? &run->output : NULL;
+}
+
+void cli_tour_free(cli_tour *t)
+{
+    for (int i = 0; i < t->run_count; i++) {
+        free(t->runs[i].command);
+        free(t->runs[i].output.text);
+    }
+    free(t->runs);
+    t->runs      = NULL;
+    t->run_count = 0;
+}
+
+/* ---------------------------------------------------------------- what is shown ------------- */
+
+static int has_one_of(const char *line, size_t n, const json_t *marks)
+{
+    for (size_t i = 0; i < json_array_size(marks); i++) {
+        const char *mark = json_string_value(json_array_get(marks, i)),
+                   *at   = mark ? strstr(line, mark) : NULL;
+        if (at && at + strlen(mark) <= line + n)
+            return 1;
+    }
+    return 0;
+}
+
+/* The lines that have one of the marks, or all of them; malloc'd. */
+static char *choose_lines(const char *text, const json_t *marks)
+{
+    char  *chosen = NULL;
+    size_t size;
+    FILE  *to = open_memstream(&chosen, &size);
+    for (size_t n; to && *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        if (!marks || has_one_of(text, n, marks))
+            fprintf(to, "%.*s\n", (int)n, text);
+    }
+    return to && !fclose(to) ? chosen : (free(chosen), NULL);
+}
+
+static void show_output(const cli_tour *t, const cli_row_run *run, const cli_output *o)
+{
+    char *lines = choose_lines(o->text, run->show);
+    t->view.output(&t->view, lines ? lines : o->text);
+    free(lines);
+}
+
+/* ---------------------------------------------------------------- verdicts ------------------ */
+
+/* A sentence in the view's language. */
+__attribute__((format(printf, 4, 6))) static void say(const cli_tour *t, cli_mood mood, int is_verdict,
+                                                      const char *english, const char *chinese, ...)
+{
+    char    text[SENTENCE];
+    va_list values;
+    va_start(values, chinese);
+    vsnprintf(text, sizeof text, t->view.tongue == CLI_CHINESE ? chinese : english, values);
+    va_end(values);
+    if (is_verdict)
+        t->view.verdict(&t->view, mood, text);
+    else
+        t->view.note(&t->view, text);
+}
+
+static void say_number(const cli_tour *t, const cli_verdict *v, int erratum)
+{
+    if (v->finding == CLI_DIFFERS)
+        say(t, CLI_OTHER, 1, "differs: the tutorial says %s, right is %s (erratum %d)",
+            "与原文不同：原文为 %s，应为 %s（勘误 %d）", v->printed, v->right, erratum);
+    else if (v->finding == CLI_FAILS)
+        say(t, CLI_BAD, 1, "WRONG: the tutorial says %s, this tool %s", "有误：原文为 %s，本工具得到 %s",
+            v->printed, v->found);
+    else
+        say(t, CLI_BAD, 1, "MISSING: the tutorial says %s, but the output has no number there",
+            "缺失：原文为 %s，而输出中没有该数", v->printed);
+}
+
+/* Numbers that are as printed in one line, the others one by one. */
+static void judge_numbers(cli_tour *t, const json_t *check, int erratum, const char *output)
+{
+    const int count = cli_judge_count(check);
+    char      same[SENTENCE];
+    size_t    used = 0;
+    *same          = 0;
+    for (int i = 0; i < count; i++) {
+        const cli_verdict v = cli_judge(check, i, output);
+        t->kinds[v.finding]++;
+        if (v.finding == CLI_AS_PRINTED && used < sizeof same)
+            used += (size_t)snprintf(same + used, sizeof same - used, "%s%s", used ? ", " : "", v.printed);
+        else if (v.finding != CLI_AS_PRINTED)
+            say_number(t, &v, erratum);
+    }
+    if (used)
+        say(t, CLI_GOOD, 1, "as printed: %s", "与原文一致：%s", same);
+}
+
+static void judge_measured(cli_tour *t, const json_t *check, const char *output)
+{
+    const cli_verdict v    = cli_judge(check, 0, output);
+    const char       *what = cli_lesson_heading(check, t->view.tongue),
+               *is         = json_string_value(json_object_get(check, "is"));
+    t->kinds[v.finding]++;
+    if (v.finding == CLI_HOLDS && is)
+        say(t, CLI_GOOD, 1, "measured: %s: %s (%s)", "实测：%s：%s（%s）", what, v.found, is);
+    else if (v.finding == CLI_HOLDS)
+        say(t, CLI_GOOD, 1, "measured: %s", "实测：%s", what);
+    else
+        say(t, CLI_BAD, 1, "NOT SO: %s: %s (%s)", "不成立：%s：%s（%s）", what, *v.found ? v.found : "-",
+            is ? is : "-");
+}
+
+static void judge_run(cli_tour *t, const cli_row_run *run, int erratum, const cli_output *o)
+{
+    size_t  i;
+    json_t *check;
+    if (o->status != run->status) {
+        t->broken++;
+        say(t, CLI_BAD, 1, "the command ended with status %d instead of %d", "命令的退出状态为 %d，应为 %d",
+            o->status, run->status);
+    }
+    json_array_foreach(run->numbers, i, check) judge_numbers(t, check, erratum, o->text);
+    json_array_foreach(run->measured, i, check) judge_measured(t, check, o->text);
+}
+
+/* ---------------------------------------------------------------- rows ---------------------- */
+
+/* 0, or -1 after printing why. */
+static int show_run(cli_tour *t, json_t *from, int erratum)
+{
+    char        fault[160];
+    cli_row_run run;
+    const char *wrong = cli_lesson_run(&run, from, fault), *measured_on;
+    if (wrong)
+        return cli_failed("tutorial: the table is broken: %s", wrong), -1;
+    const cli_output *o = cli_tour_output(t, run.command, &measured_on);
+    if (!o)
+        return -1;
+    t->view.command(&t->view, run.command);
+    show_output(t, &run, o);
+    if (measured_on)
+        say(t, CLI_OTHER, 0, "(stored: %s; --run TEXT runs it, which takes minutes)",
+            "（已存结果：%s；用 --run TEXT 重新运行，需数分钟）", measured_on);
+    judge_run(t, &run, erratum, o);
+    return 0;
+}
+
+static int show_row(cli_tour *t, json_t *from)
+{
+    const cli_view *v = &t->view;
+    char            fault[160];
+    cli_row         row;
+    size_t          i;
+    json_t         *run;
+    const char     *wrong = cli_lesson_row(&row, from, fault);
+    if (wrong)
+        return cli_failed("tutorial: the table is broken: %s", wrong), -1;
+    if (t->only && strcmp(t->only, row.id) != 0)
+        return 0;
+    t->rows++;
+    v->row(v, &row);
+    json_array_foreach(row.runs, i, run) if (show_run(t, run, row.erratum)) return -1;
+    if (row.erratum)
+        say(t, CLI_OTHER, 1, "erratum %d: %s", "勘误 %d：%s", row.erratum, row.right[v->tongue]);
+    if (row.note[v->tongue])
+        v->note(v, row.note[v->tongue]);
+    v->end_row(v);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the whole ----------------- */
+
+int cli_tour_find(const cli_lesson *l, const char *id)
+{
+    size_t  s, i;
+    json_t *part, *row;
+    json_array_foreach(l->sections, s, part) json_array_foreach(
+        cli_lesson_rows(part), i,
+        row) if (!strcmp(id, json_string_value(json_object_get(row, "id")))) return (int)s +
+        1;
+    return 0;
+}
+
+static int failures(const cli_tour *t)
+{
+    return t->broken + t->kinds[CLI_FAILS] + t->kinds[CLI_MISSING] + t->kinds[CLI_FAULTY];
+}
+
+static void summarise(const cli_tour *t)
+{
+    static const char *const forms[CLI_TONGUES] = {
+        "%d rows: %d numbers as printed, %d in the errata; %d measurements hold; %d failed.",
+        "%d 条：%d 个数值与原文一致，%d 个见勘误；%d 项实测成立；%d 项失败。"};
+    char line[SENTENCE];
+    snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->kinds[CLI_AS_PRINTED],
+             t->kinds[CLI_DIFFERS], t->kinds[CLI_HOLDS], failures(t));
+    t->view.end(&t->view, line);
+}
+
+int cli_tour_show(cli_tour *t, const cli_lesson *l)
+{
+    size_t  s, i;
+    json_t *part, *row;
+    t->view.begin(&t->view, l);
+    json_array_foreach(l->sections, s, part)
+    {
+        if (t->section && t->section != (int)s + 1)
+            continue;
+        t->view.section(&t->view, (int)s + 1, cli_lesson_heading(part, t->view.tongue));
+        json_array_foreach(cli_lesson_rows(part), i, row) if (show_row(t, row)) return CLI_FAILED;
+    }
+    if (!t->only)
+        summarise(t);
+    return failures(t) ? CLI_FAILED : CLI_DONE;
+}

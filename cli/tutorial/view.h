@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* view.h: where a tutorial is shown: in the terminal, or as a page. */
+#ifndef CLI_TUTORIAL_VIEW_H
+#define CLI_TUTORIAL_VIEW_H
+
+#include "cli/tutorial/lesson.h"
+
+#include <stdio.h>
+
+/* What a verdict is shown as. */
+typedef enum cli_mood { CLI_GOOD, CLI_OTHER, CLI_BAD } cli_mood;
+
+typedef struct cli_view cli_view;
+struct cli_view {
+    FILE      *to;
+    cli_tongue tongue;
+    int        width;    /* characters of a line */
+    int        colour;   /* escape sequences */
+    int        pictures; /* 1: commands that draw are asked for SVG */
+    void (*begin)(const cli_view *v, const cli_lesson *l);
+    void (*section)(const cli_view *v, int number, const char *heading);
+    void (*row)(const cli_view *v, const cli_row *row);
+    void (*command)(const cli_view *v, const char *command);
+    void (*output)(const cli_view *v, const char *text);
+    void (*picture)(const cli_view *v, const char *svg);
+    void (*verdict)(const cli_view *v, cli_mood mood, const char *text);
+    void (*note)(const cli_view *v, const char *text);
+    void (*end_row)(const cli_view *v);
+    void (*end)(const cli_view *v, const char *summary);
+};
+
+/* Sets the functions of one. */
+void cli_screen_view(cli_view *v);
+
+#endif
