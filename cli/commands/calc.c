@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How a command sets up a calculation and reports on it: contract in calc.h. */
 #include "cli/commands/calc.h"
+#include "files/arrays/text.h"
 
 #include <string.h>
 
@@ -10,6 +11,21 @@ const char *cli_calc_settings(pe_calc *p, const cli_args *args)
     for (int i = 0; i < cli_value_count(args, "set"); i++)
         all = pe_calc_text(p, "%s%s%s", all, i ? " " : "", cli_value_at(args, "set", i));
     return all;
+}
+
+void cli_calc_output(pe_calc *p, const cli_args *args, const char *endings)
+{
+    const char *output = cli_value(args, "output"), *dot = output ? strrchr(output, '.') : NULL;
+    if (output && strcmp(output, "-") && !(dot && pe_text_is_among(endings, dot)))
+        pe_calc_refuse(p, "the output %s must end in one of %s, or be -", output, endings);
+}
+
+posenc_status cli_calc_write(pe_calc *p, const char *output)
+{
+    if (pe_calc_failed(p))
+        return p->err.status;
+    return output ? posenc_arrays_write(&p->results, output, &p->err)
+                  : posenc_arrays_print(&p->results, stdout, &p->err);
 }
 
 void cli_calc_said(pe_calc *p, int status)

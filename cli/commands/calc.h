@@ -9,6 +9,19 @@
 /* Joins every --set NAME=VALUE into one text. */
 const char *cli_calc_settings(pe_calc *p, const cli_args *args);
 
+/* What help pages say of CSV. */
+#define CLI_CALC_CSV                                                                                       \
+    "In CSV a line such as # q 2x3x4 names the array below it (2 heads, 3 positions, 4 channels); each "   \
+    "line "                                                                                                \
+    "of numbers is a row of its last axis, heads one after the other. Without a shape one line is a list " \
+    "and "                                                                                                 \
+    "several are [lines,numbers of a line]."
+
+/* Refuses -o where it ends in none of these (text such as ".npz .csv") and is not "-"; it may be missing. */
+void cli_calc_output(pe_calc *p, const cli_args *args, const char *endings);
+/* Writes p's results to the output, or without one prints them as CSV. */
+posenc_status cli_calc_write(pe_calc *p, const char *output);
+
 /* Takes over an exit status whose sentence was printed. */
 void cli_calc_said(pe_calc *p, int status);
 /* Prints what is wrong, once; the exit status. `end` also frees everything. */

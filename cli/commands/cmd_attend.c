@@ -30,15 +30,17 @@ typedef struct attend_job {
     posenc_attend_out  to;
     posenc_attend_grad grad_to;
     int                in_halves; /* q, k and v came as real and imaginary parts; so go the results */
+    int32_t            axes[3];   /* of q, k and v in the file; their results have as many */
 } attend_job;
 
 #define MOST (INT64_C(1) << 53) /* of a position */
 
 static const cli_option options[] = {
-    {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input", CLI_TEXT,
+    {'i', "input", "F", "tensors: .npz, .safetensors or .csv; - is standard input", CLI_TEXT,
      offsetof(attend_job, input)},
-    {'o', "output", "F", "where the results go: .npz; - is standard output", CLI_TEXT,
-     offsetof(attend_job, output)},
+    {'o', "output", "F",
+     "where the results go: .npz or .csv; - is standard output, as .npz; without -o they are printed as CSV",
+     CLI_TEXT, offsetof(attend_job, output)},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
      offsetof(attend_job, causal)},
@@ -73,17 +75,14 @@ static void read_arguments(attend_job *j)
     static const posenc_executor executors[] = {POSENC_EXECUTOR_AUTO, POSENC_EXECUTOR_REFERENCE,
                                                 POSENC_EXECUTOR_TILED};
     pe_calc                     *p           = &j->p;
-    const char                  *output      = cli_value(j->args, "output");
     if (j->args->count != 1)
         pe_calc_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
                        j->args->count);
     else if (!cli_value(j->args, "input"))
         pe_calc_refuse(p, "the input is missing; name a file with q, k and v: -i F");
-    else if (!output)
-        pe_calc_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
-    else if (strcmp(output, "-") && !pe_text_ends_with(output, ".npz"))
-        pe_calc_refuse(p, "the output %s must end in .npz, or be -", output);
     else
+        cli_calc_output(p, j->args, ".npz .csv");
+    if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
     p->options.executor = executors[j->executor];
     p->options.threads  = (int)j->threads;
@@ -115,12 +114,25 @@ static void make_encoding(attend_job *j)
 
 /* ---------------------------------------------------------------- q, k, v ------------------- */
 
-/* [B,H,L,D] of an array in the file's layout. */
+/* [B,H,L,D] of an array in the file's layout, or of one without B, without heads, or of one vector. */
 static posenc_tensor in_layout(const attend_job *j, posenc_tensor t)
 {
+    if (j->is_blhd && t.data && t.ndim < 3) {
+        t = pe_calc_with_axes(t, 2);
+        return posenc_tensor_from_blhd(t.data, t.dtype, 1, t.shape[0], 1, t.shape[1]);
+    }
+    t = pe_calc_with_axes(t, 4);
     return j->is_blhd && t.data
                ? posenc_tensor_from_blhd(t.data, t.dtype, t.shape[0], t.shape[1], t.shape[2], t.shape[3])
                : t;
+}
+
+/* The other way: the sizes of an array of so many axes in the file's layout. */
+static void stored_shape(const attend_job *j, int64_t *to, const int64_t *bhld, int32_t axes)
+{
+    const int     swapped = j->is_blhd && axes > 2;
+    const int64_t all[4]  = {bhld[0], bhld[swapped ? 2 : 1], bhld[swapped ? 1 : 2], bhld[3]};
+    memcpy(to, all + 4 - axes, (size_t)axes * sizeof *to);
 }
 
 /* An array under one of its two names; or its real and imaginary parts, the same names followed by r and i,
@@ -147,22 +159,24 @@ static posenc_tensor whole(attend_job *j, const char *const *names)
     return both;
 }
 
-/* An array of four axes, each at least 1, of real numbers. */
-static posenc_tensor heads(attend_job *j, const char *const *names)
+/* An array of real numbers and at most four axes, each at least 1; how many it has. */
+static posenc_tensor heads(attend_job *j, const char *const *names, int32_t *axes)
 {
     pe_calc            *p    = &j->p;
     const posenc_tensor t    = whole(j, names);
     const char         *text = pe_calc_shape_text(p, t.ndim, t.shape);
     if (pe_calc_failed(p))
         return (posenc_tensor){0};
-    if (t.ndim != 4)
-        pe_calc_refuse(p, "%s has the shape %s; it must have four axes, %s", names[0], text,
-                       j->is_blhd ? "[B,L,H,D]" : "[B,H,L,D] (or [B,L,H,D] with --heads-layout blhd)");
+    if (t.ndim < (p->file.items[0].is_text ? 1 : 2) || t.ndim > 4) /* a flat dump is no token */
+        pe_calc_refuse(p, "%s has the shape %s; it must be %s", names[0], text,
+                       j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
+                                  : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
     else if (pe_tensor_elements(&t) < 1)
         pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", names[0], text);
     else if (!pe_tensor_is_float(t.dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16 or bfloat16",
                        names[0]);
+    *axes = t.ndim;
     return pe_calc_failed(p) ? (posenc_tensor){0} : in_layout(j, t);
 }
 
@@ -180,7 +194,8 @@ static void read_heads(attend_job *j)
     pe_calc                 *p           = &j->p;
     pe_calc_read(p, j->input);
     pe_calc_infer(p, cli_at(j->args, 0), settings_of(j));
-    const posenc_tensor q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
+    const posenc_tensor q = heads(j, names[0], &j->axes[0]), k = heads(j, names[1], &j->axes[1]),
+                        v = heads(j, names[2], &j->axes[2]);
     if (pe_calc_failed(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
@@ -206,8 +221,9 @@ static void read_heads(attend_job *j)
 /* An array of whole numbers, as `dtype`, with so many axes. */
 static posenc_tensor whole_numbers(attend_job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
 {
-    const posenc_tensor t = pe_calc_find(&j->p, names);
-    if (t.data && pe_tensor_is_float(t.dtype))
+    const posenc_array *array = pe_calc_find_array(&j->p, names);
+    const posenc_tensor t     = pe_calc_find(&j->p, names);
+    if (t.data && !pe_calc_is_whole(array))
         pe_calc_refuse(&j->p, "%s holds real numbers; it must be whole numbers or booleans", names[0]);
     return pe_calc_with_axes(pe_calc_convert(&j->p, dtype, &t), ndim);
 }
@@ -303,23 +319,25 @@ static void make_plan(attend_job *j)
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is split at the end. */
-static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t *shape)
+static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t *shape, int32_t axes)
 {
-    const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
-    return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, 4, stored)
-                                     : pe_calc_result(&j->p, name, j->dtype, 4, stored));
+    int64_t stored[4];
+    stored_shape(j, stored, shape, axes);
+    return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, axes, stored)
+                                     : pe_calc_result(&j->p, name, j->dtype, axes, stored));
 }
 
 /* The parts of one such whole as results NAMEr and NAMEi. */
-static void split_result(attend_job *j, const char *name, const posenc_tensor *view)
+static void split_result(attend_job *j, const char *name, const posenc_tensor *view, int32_t axes)
 {
-    const int64_t       whole[4] = {view->shape[0], view->shape[j->is_blhd ? 2 : 1],
-                                    view->shape[j->is_blhd ? 1 : 2], view->shape[3]};
-    const int64_t       half[4]  = {whole[0], whole[1], whole[2], whole[3] / 2};
-    const posenc_tensor stored   = posenc_tensor_contiguous(view->data, view->dtype, 4, whole);
+    int64_t whole[4], half[4];
+    stored_shape(j, whole, view->shape, axes);
+    memcpy(half, whole, sizeof half);
+    half[axes - 1] /= 2;
+    const posenc_tensor stored   = posenc_tensor_contiguous(view->data, view->dtype, axes, whole);
     const posenc_tensor parts[2] = {
-        pe_calc_result(&j->p, pe_calc_text(&j->p, "%sr", name), j->dtype, 4, half),
-        pe_calc_result(&j->p, pe_calc_text(&j->p, "%si", name), j->dtype, 4, half)};
+        pe_calc_result(&j->p, pe_calc_text(&j->p, "%sr", name), j->dtype, axes, half),
+        pe_calc_result(&j->p, pe_calc_text(&j->p, "%si", name), j->dtype, axes, half)};
     if (!pe_calc_failed(&j->p))
         pe_calc_split(&stored, parts);
 }
@@ -335,7 +353,8 @@ static posenc_tensor upstream(attend_job *j, const int64_t o[4])
             pe_calc_put(&ones, i, 1);
         return ones;
     }
-    const posenc_tensor t = heads(j, names);
+    int32_t             axes;
+    const posenc_tensor t = heads(j, names, &axes);
     if (t.data && memcmp(t.shape, o, 4 * sizeof *o))
         pe_calc_refuse(p, "%s has the shape %s; it must have that of the output, %s (as [B,H,L,D])", names[0],
                        pe_calc_shape_text(p, 4, t.shape), pe_calc_shape_text(p, 4, o));
@@ -349,9 +368,9 @@ static void make_gradients(attend_job *j, const int64_t o[4])
         (posenc_attend_grad){.o       = j->to.o,
                              .lse     = j->to.lse,
                              .dout    = upstream(j, o),
-                             .dq      = heads_result(j, "g_q", j->run.q.shape),
-                             .dk      = heads_result(j, "g_k", j->run.k.shape),
-                             .dv      = heads_result(j, "g_v", j->run.v.shape),
+                             .dq      = heads_result(j, "g_q", j->run.q.shape, j->axes[0]),
+                             .dk      = heads_result(j, "g_k", j->run.k.shape, j->axes[1]),
+                             .dv      = heads_result(j, "g_v", j->run.v.shape, j->axes[2]),
                              .dparams = pe_calc_block(&j->p, ((size_t)p->count + 1) * sizeof *p->params)};
     for (int i = 0; i < p->count && !pe_calc_failed(p); i++)
         j->grad_to.dparams[i] = pe_calc_result(&j->p, pe_calc_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
@@ -361,8 +380,9 @@ static void make_gradients(attend_job *j, const int64_t o[4])
 static void make_results(attend_job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
-    j->to.o            = heads_result(j, "out_o", o);
-    j->to.lse          = pe_calc_result(&j->p, "out_lse", j->dtype, 3, o);
+    const int32_t axes = j->axes[0] > 1 ? j->axes[0] - 1 : 1; /* of lse: [B,H,Lq], or the last of them */
+    j->to.o            = heads_result(j, "out_o", o, j->axes[0]);
+    j->to.lse          = pe_calc_with_axes(pe_calc_result(&j->p, "out_lse", j->dtype, axes, o + 3 - axes), 3);
     if (j->grad)
         make_gradients(j, o);
 }
@@ -380,13 +400,13 @@ static void write_results(attend_job *j)
 {
     pe_calc *p = &j->p;
     if (j->in_halves)
-        split_result(j, "out_o", &j->to.o);
+        split_result(j, "out_o", &j->to.o, j->axes[0]);
     if (j->in_halves && j->grad) {
-        split_result(j, "g_q", &j->grad_to.dq);
-        split_result(j, "g_k", &j->grad_to.dk);
-        split_result(j, "g_v", &j->grad_to.dv);
+        split_result(j, "g_q", &j->grad_to.dq, j->axes[0]);
+        split_result(j, "g_k", &j->grad_to.dk, j->axes[1]);
+        split_result(j, "g_v", &j->grad_to.dv, j->axes[2]);
     }
-    if (pe_calc_failed(p) || posenc_arrays_write(&p->results, j->output, &p->err))
+    if (cli_calc_write(p, j->output))
         return;
     cli_calc_warn_initial(p);
     cli_calc_warn_unused(p, j->grad ? "" : "gin_");
@@ -402,14 +422,21 @@ static int run(const cli_args *args)
     return cli_calc_end(&j.p);
 }
 
+static void lines(void (*line)(const char *text))
+{
+    line("One query, two keys, two values of one channel, by hand:");
+    line("    printf '# q\\n1,0\\n# k\\n1,0\\n0,1\\n# v\\n5\\n7\\n' | posenc attend nope -i -");
+}
+
 const cli_command cli_attend = {
     .name     = "attend",
     .summary  = "run attention with an encoding on tensors from a file, with gradients",
-    .synopsis = "SPEC -i F -o F [--set [NAME.]K=V]... [--causal] [--grad]",
+    .synopsis = "SPEC -i F [-o F] [--set [NAME.]K=V]... [--causal] [--grad]",
     .details =
         "SPEC is an encoding or several joined by +, each with settings in brackets: "
         "t5[max_distance=64]+rope[base=5e5]. Encodings that act on the embeddings are refused.\n\n"
-        "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H. It may hold parameters "
+        "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H; without B, or without B "
+        "and heads, they may have fewer axes ([L,D]), and so have the results. It may hold parameters "
         "of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or pos for both "
         "([L], [B,L] or [B,L,N], whole or real; if the encoding has a parameter pos, as tupe does, pos is "
         "that parameter, and in_pos holds positions for both); masks, where 0 forbids: key_allowed [B,Lk], "
@@ -425,7 +452,9 @@ const cli_command cli_attend = {
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
         "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled "
         "executor.\n\n"
-        "A parameter that the input lacks is initialised as in its source; a warning names it.",
+        "A parameter that the input lacks is initialised as in its source; a warning names "
+        "it.\n\n" CLI_CALC_CSV,
+    .lines   = lines,
     .options = options,
     .run     = run,
 };

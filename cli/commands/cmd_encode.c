@@ -27,12 +27,13 @@ static const cli_option options[] = {
     {0, "length", "L", "the rows of the first L tokens"},
     {0, "grid", "HxW[xT]", "the rows of a grid's tokens, in the encoding's own order"},
     {0, "positions", "LIST|F",
-     "the rows of these positions: 0,1.5,7 (coordinates joined by :) or an .npy or .npz of [L] or [L,N]"},
+     "the rows of these positions: 0,1.5,7 (coordinates joined by :) or a file of [L] or [L,N] (.npy, .npz, "
+     ".csv; - is standard input)"},
     {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(encode_job, dim), 1, 1 << 24},
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "params", "F",
-     "parameters by name, .npz or .safetensors; missing ones are initialised as in their source", CLI_TEXT,
-     offsetof(encode_job, params)},
+     "parameters by name, .npz, .safetensors or .csv; missing ones are initialised as in their source",
+     CLI_TEXT, offsetof(encode_job, params)},
     {0, "seed", "N", "seed of parameters that no file has (default: 0)", CLI_WHOLE,
      offsetof(encode_job, p.seed), 0, INT64_MAX},
     {'o', "output", "F", "where the rows go: .npy, .npz or .csv; - is standard output, as .csv (default)",
@@ -204,7 +205,9 @@ const cli_command cli_encode = {
         "set. With --positions, a table of limited length is made long enough for the largest position, and "
         "sinusoidal_nd gets one axis per coordinate.\n\n"
         "An .npy holds the rows; an .npz holds them as out_y, the positions that were given as in_pos, and "
-        "the parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",
+        "the parameters as par_NAME, which --params reads; a .csv has a line for each row and nothing "
+        "else, so that rotate reads it as q. In CSV that is read, a line such as # table 4x8 names the array "
+        "below it.",
     .options = options,
     .run     = run,
 };

@@ -40,9 +40,11 @@ typedef struct rotate_job {
 #define MOST (INT64_C(1) << 52) /* of a position, with space for the tokens after it */
 
 static const cli_option options[] = {
-    {'i', "input", "F", "q, k or both: .npz, .npy or .safetensors; - is standard input", CLI_TEXT,
+    {'i', "input", "F", "q, k or both: .npz, .npy, .safetensors or .csv; - is standard input", CLI_TEXT,
      offsetof(rotate_job, input)},
-    {'o', "output", "F", "where the results go: .npz, or .npy for one array; - is standard output, as .npz",
+    {'o', "output", "F",
+     "where the results go: .npz, .csv, or .npy for one array; - is standard output, as .npz; without -o "
+     "they are printed as CSV",
      CLI_TEXT, offsetof(rotate_job, output)},
     CLI_CONFIG_OPTIONS,
     {0, "set", "K=V", "a setting of the rotation; may be repeated (posenc list rope shows them)"},
@@ -62,19 +64,16 @@ static const cli_option options[] = {
 
 static void read_arguments(rotate_job *j)
 {
-    pe_calc    *p      = &j->p;
-    const char *output = cli_value(j->args, "output");
+    pe_calc *p = &j->p;
     if (j->args->count > 1)
         pe_calc_refuse(p, "give one rotary encoding, or none for rope, not %d", j->args->count);
     else if (j->args->count && cli_value(j->args, "config"))
         pe_calc_refuse(p, "%s and --config both say how to rotate; give only one", cli_at(j->args, 0));
     else if (!cli_value(j->args, "input"))
         pe_calc_refuse(p, "the input is missing; name a file with q, k or both: -i F");
-    else if (!output)
-        pe_calc_refuse(p, "the output is missing; name a file that ends in .npz or .npy: -o F");
-    else if (strcmp(output, "-") && !pe_text_ends_with(output, ".npz") && !pe_text_ends_with(output, ".npy"))
-        pe_calc_refuse(p, "the output %s must end in .npz or .npy, or be -", output);
     else
+        cli_calc_output(p, j->args, ".npz .npy .csv");
+    if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
     p->options.threads = (int)j->threads;
 }
@@ -115,15 +114,16 @@ static void infer_settings(rotate_job *j)
 
 /* ---------------------------------------------------------------- q and k ------------------- */
 
-/* [B,H,L,D] of the elements at `data`, which lie in the file's order: [L,D], [H,L,D] or [B,H,L,D], or with
-   the last heads before the width (blhd). A complex number is two channels. */
+/* [B,H,L,D] of the elements at `data`, which lie in the file's order: [D], [L,D], [H,L,D] or [B,H,L,D], or
+   with the last heads before the width (blhd). A complex number is two channels. */
 static posenc_tensor in_layout(const rotate_job *j, const posenc_array *array, void *data, posenc_dtype dtype)
 {
     const int32_t  n       = array->tensor.ndim - array->is_complex;
     const int64_t *size    = array->tensor.shape;
     const int      swapped = j->is_blhd && n > 2;
     const int64_t  B = n > 3 ? size[0] : 1, H = n > 2 ? size[swapped ? n - 2 : n - 3] : 1,
-                  L = size[swapped ? n - 3 : n - 2], D = size[n - 1] * (array->is_complex ? 2 : 1);
+                  L = n > 1 ? size[swapped ? n - 3 : n - 2] : 1,
+                  D = size[n - 1] * (array->is_complex ? 2 : 1);
     return j->is_blhd ? posenc_tensor_from_blhd(data, dtype, B, L, H, D)
                       : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
 }
@@ -137,7 +137,7 @@ static void read_side(rotate_job *j, rotate_side *s)
     if (!pe_tensor_is_float(t->dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
                        s->array->name);
-    else if (n < 2 || n > 4)
+    else if (n < (s->array->is_text ? 1 : 2) || n > 4) /* a flat dump is no token */
         pe_calc_refuse(p, "%s has the shape %s; it must be %s", s->array->name, text,
                        j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
                                   : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
@@ -147,7 +147,7 @@ static void read_side(rotate_job *j, rotate_side *s)
         s->from = in_layout(j, s->array, t->data, t->dtype);
 }
 
-/* A file of neither is what this command wrote, or a lone .npy, whose name is that of its file. */
+/* A file of neither is what this command wrote, or a lone array without a name of its own. */
 static void find_sides(rotate_job *j)
 {
     static const char *const names[][SIDES][3] = {{{"q", "in_q", NULL}, {"k", "in_k", NULL}},
@@ -157,7 +157,7 @@ static void find_sides(rotate_job *j)
         q->array = pe_calc_find_array(&j->p, names[i][QUERIES]);
         k->array = pe_calc_find_array(&j->p, names[i][KEYS]);
     }
-    if (q->array || k->array || j->p.file.count != 1 || !pe_text_ends_with(j->p.path, ".npy"))
+    if (q->array || k->array || j->p.file.count != 1 || !j->p.file.items[0].is_unnamed)
         return;
     const char *const only[] = {j->p.file.items[0].name, NULL};
     q->array                 = pe_calc_find_array(&j->p, only);
@@ -172,7 +172,7 @@ static void check_both(rotate_job *j, const int64_t *q, const int64_t *k)
     if (q[1] % k[1] != 0)
         pe_calc_refuse(&j->p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
                        (long long)k[1], (long long)q[1]);
-    if (pe_text_ends_with(j->output, ".npy"))
+    if (j->output && pe_text_ends_with(j->output, ".npy"))
         pe_calc_refuse(&j->p, "it has q and k, but %s can hold only one array; name an .npz", j->output);
 }
 
@@ -287,7 +287,7 @@ static void compute(rotate_job *j)
 
 static void write_results(rotate_job *j)
 {
-    if (posenc_arrays_write(&j->p.results, j->output, &j->p.err))
+    if (cli_calc_write(&j->p, j->output))
         return;
     cli_config_warn(&j->config);
     cli_calc_warn_unused(&j->p, "gin_");
@@ -308,22 +308,33 @@ static int run(const cli_args *args)
     return status;
 }
 
+static void lines(void (*line)(const char *text))
+{
+    line("Worked by hand, the vector (1, 2, 3, 4) at position 2:");
+    line("    echo 1,2,3,4 | posenc rotate -i - --offset 2");
+    line("Two heads of two positions and four channels, with positions of their own:");
+    line("    printf '# q 2x2x4\\n1,2,3,4\\n5,6,7,8\\n1,0,1,0\\n0,1,0,1\\n# pos\\n5,9\\n' |");
+    line("        posenc rotate -i -");
+}
+
 const cli_command cli_rotate = {
     .name     = "rotate",
     .summary  = "rotate the queries and keys of a file by their positions",
-    .synopsis = "[SPEC | --config F [--layer N]] -i F -o F [--set K=V]... [--inverse] [--offset N]",
+    .synopsis = "[SPEC | --config F [--layer N]] -i F [-o F] [--set K=V]... [--inverse] [--offset N]",
     .details =
         "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set. --config "
         "reads the rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
-        "The input holds q, k or both: [B,H,L,D], [H,L,D] or [L,D], float64, float32, float16, bfloat16, or "
+        "The input holds q, k or both: [B,H,L,D], [H,L,D] or [L,D], float64, float32, float16, "
+        "bfloat16, or "
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
         "both or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them "
         "tokens are numbered from --offset on. Frequencies and factors that the settings ask for (posenc "
         "list rope) are read from arrays of the same names. Names of reference cases work too: in_q, in_k, "
         "in_pos, par_inv_freq; if there are none, out_q and out_k of an earlier call are read. The array of "
-        "an .npy is q, unless the file is named k.npy.\n\n"
+        "an .npy, or of a CSV without a name, is q, unless the file is named k.\n\n"
         "The output holds out_q and out_k in the same shapes and types; bfloat16, for which NumPy has no "
-        "type, becomes float32.",
+        "type, becomes float32.\n\n" CLI_CALC_CSV,
+    .lines   = lines,
     .options = options,
     .run     = run,
 };

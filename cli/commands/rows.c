@@ -68,7 +68,7 @@ static void read_list(cli_rows *p, const char *text, pe_calc *in)
 static void read_file(cli_rows *p, const char *path, pe_calc *in)
 {
     static const char *const names[] = {"pos", "in_pos", "positions", NULL};
-    if (access(path, F_OK))
+    if (strcmp(path, "-") && access(path, F_OK))
         pe_calc_refuse(
             in,
             "--positions is \"%s\", which is not a list of numbers such as 0,1.5,7 (coordinates joined by "

@@ -2,11 +2,11 @@
 /*
  * posenc/files.h: tensors on disk, for the second library, libposenc_files
  *
- * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, says from a model's own file
- * which encoding it was trained with, and writes any file whole or not at all. Uses libzip and jansson; the
- * core library needs neither. Errors are FILE (cannot be opened, read or written; the system's reason is in
- * the sentence) or FORMAT (the content is not what it should be), always with the file's name. Readers trust
- * nothing: sizes are checked for overflow and against the file before allocation.
+ * Reads and writes .npy and .npz (NumPy's formats) and CSV, reads .safetensors and JSON, says from a model's
+ * own file which encoding it was trained with, and writes any file whole or not at all. Uses libzip and
+ * jansson; the core library needs neither. Errors are FILE (cannot be opened, read or written; the system's
+ * reason is in the sentence) or FORMAT (the content is not what it should be), always with the file's name.
+ * Readers trust nothing: sizes are checked for overflow and against the file before allocation.
  */
 #ifndef POSENC_FILES_H
 #define POSENC_FILES_H
@@ -26,11 +26,16 @@ extern "C" {
    Complex numbers (<c8, <c16) are read as they lie in memory: F32 or F64 with one
    axis more, the last, of length 2: real and imaginary part. So [B,H,L,M] complex is [B,H,L,M,2], which
    no one can take for a real array of four axes; is_complex says that it was so. An array to which it is
-   set (F32 or F64, last axis 2) is written as <c8 or <c16 without that axis. */
+   set (F32 or F64, last axis 2) is written as <c8 or <c16 without that axis.
+   CSV: a line "# q 2x3x4" names the array of the lines below it and says its shape; each of them is a row of
+   the last axis. Without a shape one line is a list [n], several are [lines,n]; without a line with # it is
+   one array. All numbers are F64. */
 typedef struct posenc_array {
     char         *name;       /* without ".npy" */
     posenc_tensor tensor;     /* contiguous; data owned by the set */
     int           is_complex; /* the last axis is that of real and imaginary part */
+    int           is_text;    /* from CSV, which does not say whether numbers are whole */
+    int           is_unnamed; /* no name of its own, so that of the file ("-" from standard input) */
 } posenc_array;
 
 typedef struct posenc_arrays {
@@ -38,14 +43,16 @@ typedef struct posenc_arrays {
     int           count;
 } posenc_arrays;
 
-/* Reads every member of an .npz (stored or deflated) or a .safetensors, or the one array of an .npy
+/* Reads every member of an .npz (stored or deflated), a .safetensors or CSV, or the one array of an .npy
    (named by the file's stem); which of them it is, the first bytes say. "-" is standard input. At
    most 4 GiB in all. On failure *set is as it was. */
 POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err);
-/* .npz or .npy by the path's ending; "-" writes .npz to standard output. Whole or not at all; equal
-   sets give equal bytes. Takes contiguous arrays of every type but BF16, for which NumPy has none.
-   */
+/* .npz, .npy or .csv by the path's ending; "-" writes .npz to standard output. Whole or not at all; equal
+   sets give equal bytes. Takes contiguous arrays of every type but BF16, for which NumPy has none, and
+   complex numbers, which CSV has not. */
 POSENC_API posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err);
+/* The same as CSV to a stream; whether every byte arrived, closing it says. */
+POSENC_API posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err);
 POSENC_API void          posenc_arrays_free(posenc_arrays *set);
 /* The array of that name, or NULL. */
 POSENC_API posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name);

@@ -190,10 +190,23 @@ posenc_tensor pe_calc_convert(pe_calc *p, posenc_dtype dtype, const posenc_tenso
     return to;
 }
 
+int pe_calc_is_whole(const posenc_array *array)
+{
+    const posenc_tensor *t        = &array->tensor;
+    int                  is_whole = !pe_tensor_is_float(t->dtype) || array->is_text;
+    for (int64_t i = 0; array->is_text && is_whole && i < pe_tensor_elements(t); i++)
+        is_whole =
+            fabs(pe_calc_element(t, i)) < 0x1p53 && pe_calc_element(t, i) == floor(pe_calc_element(t, i));
+    return is_whole;
+}
+
 posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names)
 {
-    const posenc_tensor t = pe_calc_find(p, names);
-    return pe_calc_convert(p, pe_tensor_is_float(t.dtype) ? POSENC_DTYPE_F64 : POSENC_DTYPE_I64, &t);
+    const posenc_array *array = pe_calc_find_array(p, names);
+    posenc_tensor       t     = pe_calc_find(p, names);
+    if (t.data && array->is_text && t.ndim == 2 && t.shape[1] == 1)
+        t = posenc_tensor_contiguous(t.data, t.dtype, 1, t.shape);
+    return pe_calc_convert(p, t.data && pe_calc_is_whole(array) ? POSENC_DTYPE_I64 : POSENC_DTYPE_F64, &t);
 }
 
 /* ---------------------------------------------------------------- shapes -------------------- */

@@ -68,7 +68,10 @@ void pe_calc_read(pe_calc *p, const char *path);
 posenc_tensor       pe_calc_find(pe_calc *p, const char *const *names);
 posenc_tensor       pe_calc_need(pe_calc *p, const char *const *names);
 const posenc_array *pe_calc_find_array(pe_calc *p, const char *const *names);
-/* The positions under one of these names: whole numbers stay whole (I64), real ones become F64. */
+/* Whole numbers by their type; numbers of text, which has no types, by their values. */
+int pe_calc_is_whole(const posenc_array *array);
+/* The positions under one of these names: whole numbers stay whole (I64), real ones become F64. A column of
+   text is a list. */
 posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names);
 
 /* Zeroed tensors that live as long as the calculation; texts too ("" after a failure). `convert` reads every

@@ -108,7 +108,8 @@ static void what_is_no_array_is_refused_in_one_sentence(void **state)
     scratch_write("empty.npz", "", 0);
     scratch_write("short.npz", "PK", 2);
     read_refused(scratch("text.npy"), POSENC_ERROR_FORMAT,
-                 "text.npy: it is neither an .npy array, an .npz archive nor a .safetensors file");
+                 "text.npy: it is neither an .npy array, an .npz archive, a .safetensors file "
+                 "nor CSV");
     read_refused(scratch("empty.npz"), POSENC_ERROR_FORMAT, "it is empty");
     read_refused(scratch("short.npz"), POSENC_ERROR_FORMAT, "not a valid zip archive");
     read_refused(scratch("nowhere.npz"), POSENC_ERROR_FILE, "No such file or directory");

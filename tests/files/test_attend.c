@@ -171,6 +171,40 @@ static void the_order_of_the_axes_changes_no_number(void **state)
     posenc_arrays_free(&set);
 }
 
+/* Batch item 0 without its axis, and its first heads without theirs: the first numbers of the whole. */
+static void leading_axes_of_one_may_be_left_out(void **state)
+{
+    static const char *const layouts[] = {"bhld", "blhd"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const int     axes = 2 + i / 2;
+        posenc_arrays set  = {0};
+        add_filled(&set, "q", POSENC_DTYPE_F64, (const int64_t[]){1, axes > 2 ? H : 1, LQ, D});
+        add_filled(&set, "k", POSENC_DTYPE_F64, (const int64_t[]){1, axes > 2 ? G : 1, LK, D});
+        add_filled(&set, "v", POSENC_DTYPE_F64, (const int64_t[]){1, axes > 2 ? G : 1, LK, DV});
+        for (int n = 0; i % 2 && n < set.count; n++)
+            swap_axes(&set.items[n].tensor);
+        const char *const call[] = {"alibi", "--grad", "--heads-layout", layouts[i % 2], "-i", input, "-o",
+                                    output,  NULL};
+        write_arrays(&set, "in.npz");
+        posenc_arrays whole = done(call, output);
+        for (int n = 0; n < set.count; n++) {
+            posenc_tensor *t      = &set.items[n].tensor;
+            const int64_t  L      = t->shape[i % 2 ? 1 : 2];
+            const int64_t  flat[] = {L, t->shape[3]};
+            *t = posenc_tensor_contiguous(t->data, t->dtype, axes, axes == 2 ? flat : t->shape + 1);
+        }
+        write_arrays(&set, "in.npz");
+        posenc_arrays part = done(call, output);
+        assert_int_equal(array_of(&part, "out_o")->ndim, axes);
+        assert_int_equal(array_of(&part, "g_k")->ndim, axes);
+        assert_int_equal(array_of(&part, "out_lse")->ndim, axes - 1);
+        assert_int_equal(array_of(&part, "g_v")->shape[axes == 2 || i % 2 ? 0 : 1], LK);
+        same_sets(&whole, &part);
+        posenc_arrays_free(&set);
+    }
+}
+
 static void half_precision_is_widened_not_rounded(void **state)
 {
     static const char *const types[] = {"BF16", "F16"};
@@ -350,7 +384,7 @@ static void lose_v(posenc_arrays *set)
 
 static void flatten_q(posenc_arrays *set)
 {
-    reshape(set, "q", 3, (const int64_t[]){B * H, LQ, D});
+    reshape(set, "q", 1, (const int64_t[]){B * H * LQ * D});
 }
 
 static void widen_k(posenc_arrays *set)
@@ -439,7 +473,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
 {
     static const refusal rows[] = {
         {lose_v, {"nope"}, "in.npz: it has no array v (or in_v)"},
-        {flatten_q, {"nope"}, "q has the shape [8,3,4]; it must have four axes, [B,H,L,D]"},
+        {flatten_q, {"nope"}, "q has the shape [96]; it must be [L,D], [H,L,D] or [B,H,L,D]"},
         {widen_k, {"nope"}, "the width of k is 20 but that of q is 4; they must be equal"},
         {shorten_v, {"nope"}, "the length of v is 3 but that of k is 5"},
         {half_halves, {"nope"}, "some of q, k and v are split in two and some are whole"},
@@ -470,7 +504,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"nope", "--heads-layout=bldh"}, "--heads-layout is \"bldh\"; it must be bhld or blhd"},
         {NULL, {"nope", "--window=0"}, "--window is \"0\""},
         {NULL, {"nope", "--scale=big"}, "--scale is \"big\""},
-        {NULL, {"nope", "--output=out.txt"}, "the output out.txt must end in .npz"},
+        {NULL, {"nope", "--output=out.txt"}, "the output out.txt must end in one of .npz .csv, or be -"},
         {NULL, {"nope", "--input=nowhere.npz"}, "nowhere.npz: it cannot be opened"},
     };
     (void)state;
@@ -482,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_reference_case_of_attention_comes_out_again, scratch_clear),
         cmocka_unit_test_teardown(the_order_of_the_axes_changes_no_number, scratch_clear),
+        cmocka_unit_test_teardown(leading_axes_of_one_may_be_left_out, scratch_clear),
         cmocka_unit_test_teardown(half_precision_is_widened_not_rounded, scratch_clear),
         cmocka_unit_test_teardown(positions_come_as_arrays_too, scratch_clear),
         cmocka_unit_test_teardown(positions_may_have_gaps, scratch_clear),

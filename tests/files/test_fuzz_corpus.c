@@ -77,6 +77,12 @@ static void tensors_from_strangers_are_read_or_refused(void **state)
     run_corpus(fuzz_safetensors, CORPUS "safetensors");
 }
 
+static void texts_from_strangers_are_read_or_refused(void **state)
+{
+    (void)state;
+    run_corpus(fuzz_csv, CORPUS "csv");
+}
+
 static void manifests_from_strangers_are_read_or_refused(void **state)
 {
     (void)state;
@@ -106,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_from_strangers_are_read_or_refused),
         cmocka_unit_test(tensors_from_strangers_are_read_or_refused),
+        cmocka_unit_test(texts_from_strangers_are_read_or_refused),
         cmocka_unit_test(manifests_from_strangers_are_read_or_refused),
         cmocka_unit_test(configurations_from_strangers_are_read_or_refused),
         cmocka_unit_test(ggufs_from_strangers_are_read_or_refused),

@@ -311,7 +311,7 @@ static void what_cannot_be_written_leaves_no_file(void **state)
     (void)state;
     writing_refused(&set, "a.npz", POSENC_ERROR_ARGUMENT, "no array to write");
     assert_non_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &shape));
-    writing_refused(&set, "a.txt", POSENC_ERROR_ARGUMENT, "must end in .npz or .npy");
+    writing_refused(&set, "a.txt", POSENC_ERROR_ARGUMENT, "must end in .npz, .npy or .csv");
     assert_non_null(posenc_arrays_add(&set, "a", POSENC_DTYPE_F64, 1, &shape));
     writing_refused(&set, "a.npz", POSENC_ERROR_ARGUMENT, "cannot be added");
     writing_refused(&set, "a.npy", POSENC_ERROR_ARGUMENT, "one array but there are 2");

@@ -561,7 +561,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"--layer=1"}, "--layer selects a layer of a model; give the model with --config F"},
         {NULL, {"--heads-layout=hbld"}, "--heads-layout is \"hbld\"; it must be bhld or blhd"},
         {NULL, {"--offset=1.5"}, "--offset is \"1.5\"; it must be a whole number"},
-        {NULL, {"-o", "there.csv"}, "the output there.csv must end in .npz or .npy, or be -"},
+        {NULL, {"-o", "there.txt"}, "the output there.txt must end in one of .npz .npy .csv, or be -"},
         {NULL, {"-o", "there.npy"}, "it has q and k, but there.npy can hold only one array; name an .npz"},
     };
     (void)state;

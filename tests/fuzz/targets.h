@@ -65,6 +65,11 @@ static inline void fuzz_safetensors(const unsigned char *bytes, size_t n)
     fuzz_tensors(bytes, n, "fuzzed.safetensors");
 }
 
+static inline void fuzz_csv(const unsigned char *bytes, size_t n)
+{
+    fuzz_tensors(bytes, n, "fuzzed.csv");
+}
+
 static inline void fuzz_manifest(const unsigned char *bytes, size_t n)
 {
     posenc_cases        cases  = {0};

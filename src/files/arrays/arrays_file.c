@@ -3,9 +3,10 @@
  * arrays_file.c: sets of named arrays, from and to files
  *
  * What a file is, its first bytes say: "\x93NUMPY" is one array, "PK" an archive, a length and '{' are
- * .safetensors. Its name decides only when it is written, the name of a single array, and which reader says
- * what is wrong with a damaged .safetensors. A regular file is read where it lies; standard input and pipes
- * cannot be sought, which an archive needs, so they are read into memory first.
+ * .safetensors, a number or '#' is CSV. Its name decides only when it is written, the name of a single array,
+ * and which reader says what is wrong with a damaged .safetensors or .csv. A regular file is read where it
+ * lies; standard input and pipes cannot be sought, which an archive needs, so they are read into memory
+ * first, as CSV is.
  */
 #include "files/arrays/formats.h"
 
@@ -28,18 +29,41 @@ static const char *source_reason(void *from)
 
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
-    posenc_array array;
-    const char  *path = stream->origin.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *dot            = strrchr(name, '.'); /* "a/b/q.npy" holds the array "q" */
+    posenc_array        array;
+    size_t              length;
+    const char         *name   = pe_file_stem(stream->origin.path, &length);
     const posenc_status status = pe_npy_read(&array, stream, err);
     if (status)
         return status;
-    if (!pe_arrays_take(set, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array))
+    array.is_unnamed = 1;
+    if (!pe_arrays_take(set, name, length, &array))
         return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "not enough memory for its name");
     return POSENC_OK;
 }
 
 enum { MAGIC = PE_SAFETENSORS_MAGIC };
+
+/* What a name ends in keeps damaged bytes with the reader that can say what is wrong. */
+static int is_csv(const unsigned char magic[MAGIC], size_t n, const char *path)
+{
+    const int is_binary =
+        !memcmp(magic, "\x93NUMPY", 6) || !memcmp(magic, "PK", 2) || pe_safetensors_begins(magic);
+    return !is_binary && !pe_text_ends_with(path, ".safetensors") &&
+           (pe_text_ends_with(path, ".csv") || pe_csv_begins((const char *)magic, n));
+}
+
+/* All bytes of a text. On failure *set is as it was. */
+static posenc_status read_csv(posenc_arrays *set, const char *text, size_t n, const char *path,
+                              posenc_error *err)
+{
+    posenc_arrays       read   = {0};
+    const posenc_status status = pe_csv_read(&read, text, n, path, err);
+    if (status)
+        posenc_arrays_free(&read);
+    else
+        *set = read;
+    return status;
+}
 
 /* Takes source over. What is no archive is read from front to back. On failure *set is as it was. */
 static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
@@ -55,7 +79,7 @@ static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const
         source = NULL;
     } else if (!is_npy && !is_st && !pe_text_ends_with(path, ".safetensors"))
         status = pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
-                              "it is neither an .npy array, an .npz archive nor a .safetensors file");
+                              "it is neither an .npy array, an .npz archive, a .safetensors file nor CSV");
     else if (zip_source_open(source))
         status = pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s", source_reason(source));
     else {
@@ -74,12 +98,28 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
                               posenc_error *err)
 {
     unsigned char magic[MAGIC] = {0};
-    zip_source_t *source       = zip_source_buffer_create(bytes, n, 0, NULL);
-    memcpy(magic, bytes, n < sizeof magic ? n : sizeof magic);
+    const size_t  got          = n < sizeof magic ? n : sizeof magic;
+    memcpy(magic, bytes, got);
+    if (is_csv(magic, got, path))
+        return read_csv(set, bytes, n, path, err);
+    zip_source_t *source = zip_source_buffer_create(bytes, n, 0, NULL);
     if (!source)
         return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
                             "not enough memory to read it");
     return read_source(set, source, magic, (int64_t)n, path, err);
+}
+
+/* A stream to its end, in memory. */
+static posenc_status read_all(posenc_arrays *set, FILE *stream, const char *path, posenc_error *err)
+{
+    pe_bytes      bytes;
+    posenc_status status = pe_file_read(&bytes, stream, PE_MAX_BYTES, path, err);
+    pe_file_close(stream);
+    if (status)
+        return status;
+    status = pe_arrays_parse(set, bytes.data, bytes.size, path, err);
+    free(bytes.data);
+    return status;
 }
 
 /* A regular file; the source owns the stream from then on. */
@@ -89,6 +129,8 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     unsigned char magic[MAGIC] = {0};
     const size_t  got          = fread(magic, 1, sizeof magic, stream);
     rewind(stream);
+    if (got && is_csv(magic, got, path))
+        return read_all(set, stream, path, err);
     zip_source_t *source = got ? zip_source_filep_create(stream, 0, -1, NULL) : NULL;
     if (source)
         return read_source(set, source, magic, size, path, err);
@@ -96,27 +138,18 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     return got ? pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
                               "not enough memory to read it")
                : pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                              "it is empty; an .npy, .npz or .safetensors is needed");
+                              "it is empty; an .npy, .npz, .safetensors or .csv is needed");
 }
 
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
 {
-    FILE         *stream;
-    int64_t       size;
-    pe_bytes      bytes;
-    posenc_status status = pe_file_open(&stream, &size, path, err);
+    FILE               *stream;
+    int64_t             size;
+    const posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;
     pe_file_done(err);
-    if (size >= 0)
-        return read_file(set, stream, size, path, err);
-    status = pe_file_read(&bytes, stream, PE_MAX_BYTES, path, err);
-    pe_file_close(stream);
-    if (status)
-        return status;
-    status = pe_arrays_parse(set, bytes.data, bytes.size, path, err);
-    free(bytes.data);
-    return status;
+    return size >= 0 ? read_file(set, stream, size, path, err) : read_all(set, stream, path, err);
 }
 
 /* ---------------------------------------------------------------- writing ------------------- */
@@ -140,17 +173,24 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
     return POSENC_OK;
 }
 
+posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err)
+{
+    return pe_csv_write(set, to, "the output", err);
+}
+
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
-    const int         is_npy = pe_text_ends_with(path, ".npy");
+    const int         is_npy = pe_text_ends_with(path, ".npy"), is_csv_file = pe_text_ends_with(path, ".csv");
     posenc_whole_file file;
-    if (!is_npy && !pe_text_ends_with(path, ".npz") && strcmp(path, "-"))
+    if (!is_npy && !is_csv_file && !pe_text_ends_with(path, ".npz") && strcmp(path, "-"))
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},
-                            "its name must end in .npz or .npy");
+                            "its name must end in .npz, .npy or .csv");
     posenc_status status = posenc_whole_file_open(&file, path, err);
     if (status)
         return status;
-    status = (is_npy ? write_npy : pe_npz_write)(set, file.stream, path, err);
+    status = (is_npy        ? write_npy
+              : is_csv_file ? pe_csv_write
+                            : pe_npz_write)(set, file.stream, file.path, err);
     if (!status)
         return posenc_whole_file_commit(&file, err);
     posenc_whole_file_discard(&file);

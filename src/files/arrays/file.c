@@ -22,7 +22,8 @@ posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_orig
     if (!err)
         return status;
     char  *to   = err->message;
-    size_t used = (size_t)put_name(to, sizeof err->message, origin.path, PATH_SHOWN);
+    size_t used = (size_t)put_name(to, sizeof err->message,
+                                   strcmp(origin.path, "-") ? origin.path : "standard input", PATH_SHOWN);
     if (origin.member)
         used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
     vsnprintf(to + used, sizeof err->message - used, format, list);
@@ -54,6 +55,13 @@ posenc_status pe_file_done(posenc_error *err)
 const char *pe_file_reason(int number)
 {
     return number ? strerror(number) : "no reason given";
+}
+
+const char *pe_file_stem(const char *path, size_t *length)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    *length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    return name;
 }
 
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err)

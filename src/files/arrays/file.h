@@ -43,6 +43,9 @@ posenc_status pe_file_done(posenc_error *err);
 /* The system's word for an errno, e.g. "No space left on device". */
 const char *pe_file_reason(int number);
 
+/* "q" of "a/b/q.npy": where it begins and how long it is. */
+const char *pe_file_stem(const char *path, size_t *length);
+
 /* All bytes of a stream that cannot be sought (standard input, a pipe), or of a small file. */
 typedef struct pe_bytes {
     char  *data; /* malloc'd; NULL if there are none */

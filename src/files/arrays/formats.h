@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * formats.h: arrays in NumPy's .npy and .npz and in .safetensors, from any stream of bytes (public face:
- * posenc/files.h)
+ * formats.h: arrays in NumPy's .npy and .npz, in .safetensors and as CSV, from any stream of bytes (public
+ * face: posenc/files.h)
  *
  * The promise of a stream (file.h) is checked against the header before anything is allocated, and the stream
  * against the promise while it is read, once from front to back.
@@ -60,6 +60,17 @@ posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, p
 
 /* Refuses what is not such a file: only the header is read, its tensors may have any type and size. */
 posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err);
+
+/* ---------------------------------------------------------------- CSV ----------------------- */
+
+/* Do these first n bytes begin a text of numbers? No binary format here begins so. */
+int pe_csv_begins(const char *first, size_t n);
+
+/* Adds the arrays of a text to set, all F64; after a failure set may have some of them. */
+posenc_status pe_csv_read(posenc_arrays *set, const char *text, size_t n, const char *path,
+                          posenc_error *err);
+/* Refuses complex numbers before anything is written. */
+posenc_status pe_csv_write(const posenc_arrays *set, FILE *to, const char *path, posenc_error *err);
 
 /* ---------------------------------------------------------------- sets ---------------------- */
 

@@ -41,6 +41,17 @@ static inline const char *pe_text_real(char text[PE_TEXT_REAL], double x)
     return text;
 }
 
+/* The same of a float, with 6 to 9 digits. */
+static inline const char *pe_text_single(char text[PE_TEXT_REAL], float x)
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, PE_TEXT_REAL, "%.*g", digits, (double)x);
+        if (strtof(text, NULL) == x)
+            break;
+    }
+    return text;
+}
+
 /* A field of CSV, between quotes. */
 static inline void pe_text_write_csv(FILE *to, const char *text)
 {
