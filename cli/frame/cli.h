@@ -130,16 +130,15 @@ struct cli_args {
 /* The options that every command has, ended like a command's own table. */
 extern const cli_option cli_common_options[];
 
-/* The commands of commands.def, then NULL; and those that print pages about them (help, completion). */
+/* The commands of commands.def, then NULL. */
 extern const cli_command *const cli_commands[];
-extern const cli_command *const cli_page_commands[];
 
 /* Reads argv[1 ..] (argv[0] is the command's name) into args, which holds pointers into argv and one block to
    free(args->given). CLI_DONE, or an exit status after printing what is wrong. */
 int cli_options_parse(cli_args *args, const cli_command *command, int argc, char **argv);
 
-/* The command of that name in a list, or NULL. */
-const cli_command *cli_pages_find(const cli_command *const list[], const char *name);
+/* The command of that name, or NULL. */
+const cli_command *cli_pages_find(const char *name);
 
 /* Says that no command has this name, and which may be meant. The exit status. */
 int cli_pages_unknown(const char *word);
@@ -153,6 +152,7 @@ void cli_wrap(const char *text, size_t length, int at, int indent, int width);
 
 /* Help of one command, or with NULL or a nameless one of the tool, to standard output. */
 void cli_pages_help(const cli_command *command);
+void cli_pages_version(void);
 
 /* Runs the command that the words ask for; the tool's whole life. An exit status; standard output is closed.
  */

@@ -3,9 +3,12 @@
  * options.c: from the words of a call to the values of its options
  *
  * A command's option table is its only list of options; getopt_long's own tables are made from it here, and
- * thrown away. Long options may be shortened as far as they stay clear, options and arguments may be mixed,
- * `--` ends the options and `-` alone is an argument: all of that is getopt_long's. Only its messages are
- * replaced, because ours are one line that names the nearest option.
+ * thrown away. Options and arguments may be mixed, `--` ends the options and `-` alone is an argument: all of
+ * that is getopt_long's. Its messages are replaced, because ours are one line that names the nearest option.
+ *
+ * Two of its liberties are taken away, because they do something else than was meant, in silence. Long
+ * options cannot be shortened: --seed would be --seeds, a number of trainings. And -length is not -l with a
+ * value.
  */
 #include "base/settings.h"
 #include "cli/frame/cli.h"
@@ -19,20 +22,21 @@
 
 const cli_option cli_common_options[] = {
     {'h', "help", NULL, "print this help and stop"},
-    {0, "version", NULL, "print the version and stop"},
+    {'V', "version", NULL, "print the version and stop"},
     {0, NULL, NULL, NULL},
 };
 
 /* A long option without a letter is reported as FIRST_LONG + its row, above every letter. */
-enum { FIRST_LONG = UCHAR_MAX + 1, MOST_OPTIONS = 64, LONGEST_WORD = 64 };
+enum { FIRST_LONG = UCHAR_MAX + 1, MOST_OPTIONS = 64, LONGEST_WORD = 64, LONGEST_LIST = 160 };
 
 /* A command's options and the common ones in getopt's shape. */
 typedef struct tables {
-    const cli_option *rows[MOST_OPTIONS];
-    struct option     longs[MOST_OPTIONS + 1];
-    char              letters[2 + 2 * MOST_OPTIONS];
-    int               count;
-    char              before[32], help[64]; /* "list: " and "try posenc list --help" */
+    const cli_option  *rows[MOST_OPTIONS];
+    struct option      longs[MOST_OPTIONS + 1];
+    char               letters[2 + 2 * MOST_OPTIONS];
+    int                count;
+    char               before[32], help[64]; /* "list: " and "try posenc list --help" */
+    const cli_command *command;
 } tables;
 
 static void add_rows(tables *t, const cli_option *rows)
@@ -60,9 +64,9 @@ static const cli_option *row_of(const tables *t, int code)
 const char *cli_options_nearest(const char *word, const char *const *candidates, int count)
 {
     const char *best = NULL;
-    int closest      = (int)strlen(word) / 3 + 2; /* "jsno" still finds "json", "frobnicate" finds nothing */
+    int closest = 2 * ((int)strlen(word) / 3 + 2); /* "jsno" still finds "json", "frobnicate" finds nothing */
     for (int i = 0; i < count; i++) {
-        const int d = pe_settings_edit_distance(word, candidates[i]);
+        const int d = pe_settings_distance(word, candidates[i]);
         if (d < closest) {
             closest = d;
             best    = candidates[i];
@@ -71,47 +75,95 @@ const char *cli_options_nearest(const char *word, const char *const *candidates,
     return best;
 }
 
-/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for an
-   unknown word, after which it then stands. */
-static int refuse(const tables *t, char *const *argv, int code)
+static const cli_option *row_named(const cli_option *rows, const char *name)
 {
-    const cli_option *row = row_of(t, optopt);
-    const char       *names[MOST_OPTIONS];
-    char              word[LONGEST_WORD + 1];
-    if (code == ':')
-        return cli_usage("%soption --%s needs a value: --%s %s", t->before, row->name, row->name, row->value);
-    if (row)
-        return cli_usage("%soption --%s takes no value; leave it out", t->before, row->name);
-    if (optopt)
-        return cli_usage("%sthere is no option -%c; %s", t->before, optopt, t->help);
+    for (; rows && rows->name; rows++)
+        if (!strcmp(rows->name, name))
+            return rows;
+    return NULL;
+}
+
+static int is_long(const tables *t, const char *name)
+{
+    return row_named(cli_common_options, name) || row_named(t->command->options, name);
+}
+
+/* " (did you mean --json?)", " here, only in plot", or nothing. */
+static const char *advice(char text[LONGEST_LIST], const tables *t, const char *word)
+{
+    const char *names[MOST_OPTIONS];
+    int         used = 0;
+    *text            = 0;
     for (int i = 0; i < t->count; i++)
         names[i] = t->rows[i]->name;
-    snprintf(word, sizeof word, "%s", argv[optind - 1] + 2); /* without its dashes and its value */
-    word[strcspn(word, "=")] = 0;
-    const char *near         = cli_options_nearest(word, names, t->count);
-    return cli_usage("%sthere is no option --%s%s%s%s; %s", t->before, word, near ? " (did you mean --" : "",
-                     near ? near : "", near ? "?)" : "", t->help);
+    const char *near = cli_options_nearest(word, names, t->count);
+    if (near)
+        snprintf(text, LONGEST_LIST, " (did you mean --%s?)", near);
+    for (int i = 0; !near && cli_commands[i] && used < LONGEST_LIST; i++)
+        if (row_named(cli_commands[i]->options, word))
+            used += snprintf(text + used, (size_t)(LONGEST_LIST - used), "%s%s",
+                             used ? ", " : " here, only in ", cli_commands[i]->name);
+    return text;
+}
+
+/* Refuses a long option that is not there as it stands, before getopt completes it to one that is. The words
+   behind an option that takes a value are looked at too: none begins with two dashes by intention. */
+static int check_words(const tables *t, int argc, char *const *argv)
+{
+    char name[LONGEST_WORD + 1], text[LONGEST_LIST];
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const int dashes = argv[i][0] != '-' ? 0 : 1 + (argv[i][1] == '-');
+        snprintf(name, sizeof name, "%s", argv[i] + dashes);
+        name[strcspn(name, "=")] = 0;
+        if (dashes == 2 && !is_long(t, name))
+            return cli_usage("%sthere is no option --%s%s; %s", t->before, name, advice(text, t, name),
+                             t->help);
+        if (dashes == 1 && name[0] && name[1] && is_long(t, name))
+            return cli_usage("%sthere is no option -%s; write it with two dashes: --%s", t->before, name,
+                             name);
+    }
+    return CLI_DONE;
+}
+
+/* getopt says ':' for a missing value, and '?' for a letter that is unknown or a value too many. */
+static int refuse(const tables *t, const cli_option *row, int code)
+{
+    if (!row)
+        return cli_usage("%sthere is no option -%c; %s", t->before, optopt, t->help);
+    if (code == ':')
+        return cli_usage("%soption --%s needs a value: --%s %s", t->before, row->name, row->name, row->value);
+    return cli_usage("%soption --%s takes no value; leave it out", t->before, row->name);
+}
+
+/* `-o --length 8`: what was to follow is missing. */
+static int is_option(const tables *t, const char *value)
+{
+    return !strncmp(value, "--", 2) && is_long(t, value + 2);
 }
 
 int cli_options_parse(cli_args *args, const cli_command *command, int argc, char **argv)
 {
     const int named = command->name[0] != 0;
-    tables    t     = {.letters = ":"};
-    int       at    = 0, code;
+    tables    t     = {.letters = ":", .command = command};
+    int       code;
     snprintf(t.before, sizeof t.before, "%s%s", command->name, named ? ": " : "");
     snprintf(t.help, sizeof t.help, "try posenc%s%s --help", named ? " " : "", command->name);
     *args = (cli_args){.command = command};
     add_rows(&t, command->options);
     add_rows(&t, cli_common_options);
+    if (check_words(&t, argc, argv))
+        return CLI_USAGE;
     args->given = calloc((size_t)argc + 1, sizeof *args->given);
     if (!args->given)
         return cli_failed("not enough memory for the arguments");
 
     opterr = 0;
-    while ((code = getopt_long(argc, argv, t.letters, t.longs, &at)) != -1) {
+    while ((code = getopt_long(argc, argv, t.letters, t.longs, NULL)) != -1) {
         const cli_option *row = row_of(&t, code);
         if (!row)
-            return refuse(&t, argv, code);
+            return refuse(&t, row_of(&t, optopt), code);
+        if (row->value && optarg == argv[optind - 1] && is_option(&t, optarg))
+            return refuse(&t, row, ':');
         args->help |= row == &cli_common_options[0];
         args->version |= row == &cli_common_options[1];
         if (args->given_count < argc)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.c: the table of commands, and what the tool says about itself: --help, the man page, the completion
- * for bash
+ * pages.c: the table of commands, and what the tool says about itself: --help, the man page, the version
  *
- * The pages are printed from the same tables that options.c parses by, and from the registry of encodings, so
- * none can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what
- * they print.
+ * The pages are printed from the same tables that options.c parses by, so none can fall behind. The build
+ * calls `posenc help --man` and installs what it prints.
  *
  * Text of commands (`details`) is paragraphs, separated by empty lines; a paragraph that begins with a blank
  * is printed unchanged.
@@ -14,7 +12,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, LONGEST_LABEL = 26 };
+enum { WIDEST = 80, LONGEST_LABEL = 26 };
 
 /* ---------------------------------------------------------------- the commands -------------- */
 
@@ -29,11 +27,11 @@ const cli_command *const cli_commands[] = {
 };
 #undef COMMAND
 
-const cli_command *cli_pages_find(const cli_command *const list[], const char *name)
+const cli_command *cli_pages_find(const char *name)
 {
-    for (; *list; list++)
-        if (!strcmp((*list)->name, name))
-            return *list;
+    for (int i = 0; cli_commands[i]; i++)
+        if (!strcmp(cli_commands[i]->name, name))
+            return cli_commands[i];
     return NULL;
 }
 
@@ -44,6 +42,8 @@ int cli_pages_unknown(const char *word)
     for (; cli_commands[count]; count++)
         names[count] = cli_commands[count]->name;
     const char *near = cli_options_nearest(word, names, count);
+    if (!near && posenc_encoding_find(word))
+        return cli_usage("\"%s\" is an encoding, not a command; try posenc list %s", word, word);
     return cli_usage("there is no command \"%s\"%s%s%s; try posenc --help", word,
                      near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
@@ -91,13 +91,20 @@ static void for_paragraphs(const char *text, paragraph_fn *each)
 
 /* ---------------------------------------------------------------- --help --------------------- */
 
+/* Long lines are hard to read, on the widest terminal too. */
+static int width(void)
+{
+    const int columns = cli_width();
+    return columns < WIDEST ? columns : WIDEST;
+}
+
 static void help_paragraph(const char *text, size_t length)
 {
     putchar('\n');
     if (*text == ' ')
         printf("%.*s\n", (int)length, text);
     else
-        cli_wrap(text, length, 0, 0, WIDTH);
+        cli_wrap(text, length, 0, 0, width());
 }
 
 /* "  -o, --output F  " and the meaning next to it, or below where the label is long. */
@@ -108,7 +115,7 @@ static void help_row(const char *label, const char *meaning)
         printf("\n%*s", LONGEST_LABEL, "");
     else
         printf("%*s", LONGEST_LABEL - used, "");
-    cli_wrap(meaning, strlen(meaning), LONGEST_LABEL, LONGEST_LABEL, WIDTH);
+    cli_wrap(meaning, strlen(meaning), LONGEST_LABEL, LONGEST_LABEL, width());
 }
 
 static void help_options(const cli_option *row)
@@ -129,11 +136,38 @@ static void help_line(const char *text)
     puts(text);
 }
 
+/* Where the next piece of a synopsis ends: before a bracket, bar or dash, outside of brackets, so that
+   "[-e NAME,...]" and "--dim D" stay in one line. */
+static int piece_of(const char *synopsis)
+{
+    int n = 1;
+    for (int depth = *synopsis == '['; synopsis[n]; n++) {
+        const int is_edge = synopsis[n] == ' ' && strchr("[|-", synopsis[n + 1]) && synopsis[n - 1] != '|';
+        if (!depth && is_edge)
+            break;
+        depth += (synopsis[n] == '[') - (synopsis[n] == ']');
+    }
+    return n;
+}
+
+static void help_usage(const cli_command *c)
+{
+    enum { INDENT = 7 };
+    int column = printf("Usage: posenc %s", c->name);
+    for (const char *at = c->synopsis ? c->synopsis : ""; *at;) {
+        const int n = piece_of(at);
+        if (column + 1 + n > width())
+            column = printf("\n%*s", INDENT, "") - 1;
+        column += printf(" %.*s", n, at);
+        at += n + (at[n] == ' ');
+    }
+    puts("\n");
+}
+
 static void help_command(const cli_command *c)
 {
-    printf("Usage: posenc %s%s%s\n\n", c->name, c->synopsis && *c->synopsis ? " " : "",
-           c->synopsis ? c->synopsis : "");
-    cli_wrap(c->summary, strlen(c->summary), 0, 0, WIDTH);
+    help_usage(c);
+    cli_wrap(c->summary, strlen(c->summary), 0, 0, width());
     for_paragraphs(c->details, help_paragraph);
     if (c->lines) {
         putchar('\n');
@@ -159,14 +193,14 @@ void cli_pages_help(const cli_command *command)
         return;
     }
     puts("Usage: posenc COMMAND [OPTION]... [ARGUMENT]...\n");
-    cli_wrap(introduction, strlen(introduction), 0, 0, WIDTH);
+    cli_wrap(introduction, strlen(introduction), 0, 0, width());
     puts("\nCommands (posenc COMMAND --help says more):");
     for (int i = 0; cli_commands[i]; i++)
         help_row(cli_commands[i]->name, cli_commands[i]->summary);
     puts("\nOptions:");
     help_options(cli_common_options);
     putchar('\n');
-    cli_wrap(conventions, strlen(conventions), 0, 0, WIDTH);
+    cli_wrap(conventions, strlen(conventions), 0, 0, width());
 }
 
 /* ---------------------------------------------------------------- the man page --------------- */
@@ -268,37 +302,6 @@ static void print_man(void)
         printf(".SH %s\n%s\n", man_tail[i].name, man_tail[i].text);
 }
 
-/* ---------------------------------------------------------------- completion ----------------- */
-
-static void print_option_words(const cli_option *row)
-{
-    for (; row && row->name; row++)
-        printf(" --%s", row->name);
-}
-
-static void print_bash(void)
-{
-    puts("# bash completion for posenc; printed by `posenc completion bash`");
-    puts("_posenc()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} words=\n    COMPREPLY=()");
-    puts("    if [ \"$COMP_CWORD\" = 1 ]; then");
-    printf("        words=\"--help --version");
-    for (int i = 0; cli_commands[i]; i++)
-        printf(" %s", cli_commands[i]->name);
-    puts("\"\n    else\n        case $word in\n        -*) case ${COMP_WORDS[1]} in");
-    for (int i = 0; cli_commands[i]; i++) {
-        printf("            %s) words=\"", cli_commands[i]->name);
-        print_option_words(cli_commands[i]->options);
-        print_option_words(cli_common_options);
-        puts("\" ;;");
-    }
-    printf("            esac ;;\n        *) words=\"");
-    for (int i = 0; i < posenc_encoding_count(); i++)
-        printf("%s%s", i ? " " : "", posenc_encoding_info_at(i)->name);
-    puts("\" ;;\n        esac\n    fi");
-    puts("    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}");
-    puts("complete -o default -F _posenc posenc");
-}
-
 /* ---------------------------------------------------------------- the two commands ----------- */
 
 static int run_help(const cli_args *args)
@@ -306,20 +309,30 @@ static int run_help(const cli_args *args)
     const char *name = cli_at(args, 0);
     if (cli_value(args, "man"))
         return print_man(), CLI_DONE;
-    const cli_command *command = name ? cli_pages_find(cli_commands, name) : NULL;
+    if (args->count > 1)
+        return cli_usage("help: \"%s\" is one argument too many; give one command", cli_at(args, 1));
+    const cli_command *command = name ? cli_pages_find(name) : NULL;
     if (name && !command)
-        return cli_usage("help: there is no command \"%s\"; try posenc --help", name);
+        return cli_pages_unknown(name);
     cli_pages_help(command);
     return CLI_DONE;
 }
 
-static int run_completion(const cli_args *args)
+void cli_pages_version(void)
 {
-    const char *shell = cli_at(args, 0);
-    if (!shell || strcmp(shell, "bash") != 0 || args->count > 1)
-        return cli_usage("completion: the shell is \"%s\"; it must be bash: posenc completion bash",
-                         shell ? shell : "");
-    print_bash();
+    printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
+}
+
+static int run_version(const cli_args *args)
+{
+    if (args->count)
+        return cli_usage("version: unexpected argument \"%s\"; leave it out", cli_at(args, 0));
+    if (!cli_value(args, "json"))
+        return cli_pages_version(), CLI_DONE;
+    printf("{\"version\": \"%s\", \"isa\": \"%s\", \"isas\": [", posenc_version(), posenc_isa());
+    for (int i = 0; posenc_isa_at(i); i++)
+        printf("%s\"%s\"", i ? ", " : "", posenc_isa_at(i));
+    puts("]}");
     return CLI_DONE;
 }
 
@@ -328,20 +341,23 @@ static const cli_option help_rows[] = {
     {0, NULL, NULL, NULL},
 };
 
-static const cli_command help_page = {
+const cli_command cli_help = {
     .name     = "help",
-    .summary  = "print the help of a command, or the man page",
+    .summary  = "print the help of a command, or of the tool",
     .synopsis = "[COMMAND] [--man]",
     .options  = help_rows,
     .run      = run_help,
 };
 
-static const cli_command completion_page = {
-    .name     = "completion",
-    .summary  = "print the completion for a shell",
-    .synopsis = "bash",
-    .details  = "For this session: source <(posenc completion bash)",
-    .run      = run_completion,
+static const cli_option version_rows[] = {
+    {0, "json", NULL, "print as JSON, with every instruction set that this processor can run"},
+    {0, NULL, NULL, NULL},
 };
 
-const cli_command *const cli_page_commands[] = {&help_page, &completion_page, NULL};
+const cli_command cli_version = {
+    .name     = "version",
+    .summary  = "print the version, and the instruction set in use",
+    .synopsis = "[--json]",
+    .options  = version_rows,
+    .run      = run_version,
+};

@@ -3,9 +3,9 @@
  * start.c: which command was meant, and running it
  *
  * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options.
- * This file finds the command (pages.c), lets options.c read the rest and runs it. Two further commands,
- * `help` and `completion` (pages.c), print what the tables say: a man page and a shell completion that cannot
- * fall behind.
+ * This file finds the command (pages.c), lets options.c read the rest and runs it. The last three, `help`,
+ * `version` (pages.c) and `completion` (completion.c), print what the tables say: a man page and a shell
+ * completion that cannot fall behind.
  */
 #include "cli/frame/cli.h"
 
@@ -19,7 +19,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     if (status == CLI_DONE && args.help)
         cli_pages_help(command);
     else if (status == CLI_DONE && args.version)
-        printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
+        cli_pages_version();
     else if (status == CLI_DONE)
         status = command->run(&args);
     free(args.given);
@@ -55,9 +55,7 @@ static int run(int argc, char **argv)
         return cli_usage("a command is missing; try posenc --help");
     if (argv[1][0] == '-')
         return run_command(&tool, argc, argv);
-    const cli_command *command = cli_pages_find(cli_commands, argv[1]);
-    if (!command)
-        command = cli_pages_find(cli_page_commands, argv[1]);
+    const cli_command *command = cli_pages_find(argv[1]);
     return command ? run_command(command, argc - 1, argv + 1) : cli_pages_unknown(argv[1]);
 }
 

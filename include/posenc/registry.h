@@ -60,7 +60,7 @@ typedef struct posenc_encoding_info {
     const char *formula;
 } posenc_encoding_info;
 
-/* The only list of encodings there is. */
+/* The only list of encodings there is. Names are found without regard to case: "RoPE" is rope. */
 POSENC_API int                         posenc_encoding_count(void);
 POSENC_API const posenc_encoding_info *posenc_encoding_info_at(int index);     /* NULL outside */
 POSENC_API const posenc_encoding_info *posenc_encoding_find(const char *name); /* NULL if unknown */

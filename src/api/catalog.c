@@ -36,25 +36,33 @@ const posenc_encoding_info *posenc_encoding_find(const char *name)
     return room ? &room->info : NULL;
 }
 
-/* Twice the edits between two names; a name that begins with what was typed is nearer than one edit
-   ("sinus"). */
-static int distance(const char *typed, const char *name)
+/* "rotary", "Whisper", "yarn": a word of the title, of the models, of what a setting may be. */
+static int is_about(const posenc_encoding_info *info, const char *typed)
 {
-    const size_t n = strlen(typed);
-    if (!strcmp(typed, name))
-        return 0;
-    return n >= 3 && !strncmp(typed, name, n) ? 1 : 2 * pe_settings_edit_distance(typed, name);
+    int found = pe_settings_has_word(info->title, typed) || pe_settings_has_word(info->models, typed);
+    for (int i = 0; i < info->setting_count && !found; i++)
+        found =
+            !strcmp(info->settings[i].type, "word") && pe_settings_has_word(info->settings[i].range, typed);
+    return found;
+}
+
+static int distance(const char *typed, const posenc_encoding_info *info)
+{
+    const int far = pe_settings_distance(typed, info->name);
+    return far > PE_SETTINGS_HAS_WORD && is_about(info, typed) ? PE_SETTINGS_HAS_WORD : far;
 }
 
 const char *posenc_encoding_nearest(const char *name)
 {
-    const char *best = pe_encoding_at(0)->info.name;
-    for (int i = 1; i < pe_encoding_count(); i++) {
-        const char *other = pe_encoding_at(i)->info.name;
+    /* nope, number 0, comes last: its models are those whose other layers have an encoding */
+    const int                   count = pe_encoding_count();
+    const posenc_encoding_info *best  = &pe_encoding_at(1)->info;
+    for (int i = 2; i <= count; i++) {
+        const posenc_encoding_info *other = &pe_encoding_at(i % count)->info;
         if (distance(name, other) < distance(name, best))
             best = other;
     }
-    return best;
+    return best->name;
 }
 
 const char *posenc_place_name(posenc_place place)

@@ -20,8 +20,7 @@ static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
     const char *best = pe_catalog_common_settings->name;
     for (int i = 0; i < room->info.setting_count; i++)
-        if (pe_settings_edit_distance(name, room->info.settings[i].name) <
-            pe_settings_edit_distance(name, best))
+        if (pe_settings_distance(name, room->info.settings[i].name) < pe_settings_distance(name, best))
             best = room->info.settings[i].name;
     return best;
 }
@@ -94,7 +93,7 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
         if (!part->room)
             continue;
         const size_t n = strlen(part->room->info.name);
-        if (dot ? (size_t)(dot - *name) == n && !strncmp(*name, part->room->info.name, n)
+        if (dot ? (size_t)(dot - *name) == n && pe_settings_begins(part->room->info.name, *name, n)
                 : pe_settings_index(part->room->info.settings, *name, *length) >= 0) {
             if (dot) {
                 *length -= n + 1;

@@ -2,6 +2,7 @@
 /* One parser for every setting. Contract: settings.h. */
 #include "base/settings.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -225,6 +226,43 @@ posenc_status pe_settings_resolve_in(pe_value *value, const posenc_setting_info 
     return POSENC_OK;
 }
 
+static int is_same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+int pe_settings_begins(const char *text, const char *typed, size_t n)
+{
+    size_t same = 0;
+    while (same < n && text[same] && is_same_letter(text[same], typed[same]))
+        same++;
+    return same == n;
+}
+
+int pe_settings_has_word(const char *text, const char *typed)
+{
+    enum { FEWEST_LETTERS = 3 };
+    static const char between[] = " ,;|_-()'";
+    const size_t      n         = strlen(typed);
+    while (n >= FEWEST_LETTERS && text && *text) {
+        if (pe_settings_begins(text, typed, n))
+            return 1;
+        text += strcspn(text, between);
+        text += strspn(text, between);
+    }
+    return 0;
+}
+
+int pe_settings_distance(const char *typed, const char *name)
+{
+    const int edits = 2 * pe_settings_edit_distance(typed, name);
+    if (edits <= PE_SETTINGS_BEGINS || !pe_settings_has_word(name, typed))
+        return edits;
+    const int near =
+        pe_settings_begins(name, typed, strlen(typed)) ? PE_SETTINGS_BEGINS : PE_SETTINGS_HAS_WORD;
+    return edits < near ? edits : near;
+}
+
 int pe_settings_edit_distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
@@ -239,9 +277,9 @@ int pe_settings_edit_distance(const char *a, const char *b)
                 continue;
             }
             const int edit = (d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] : d[i][j - 1]) + 1,
-                      same = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+                      same = d[i - 1][j - 1] + !is_same_letter(a[i - 1], b[j - 1]);
             d[i][j]        = edit < same ? edit : same;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+            if (i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) && is_same_letter(a[i - 2], b[j - 1]) &&
                 d[i - 2][j - 2] + 1 < d[i][j])
                 d[i][j] = d[i - 2][j - 2] + 1;
         }

@@ -71,7 +71,16 @@ posenc_status pe_settings_resolve_in(pe_value *value, const posenc_setting_info 
 /* B H G Lq Lk D Dv d_model L of a problem by name, for expressions. */
 int pe_settings_size(const posenc_dims *sizes, const char *name, size_t length, double *value);
 
-/* Distance in single edits (insert, delete, replace, swap of neighbours) for "did you mean". */
-int pe_settings_edit_distance(const char *a, const char *b);
+/* What was typed against what there is, without regard to case: does a text begin with the first n letters,
+   does one of its words, and how many single edits (insert, delete, replace, swap of neighbours) lie
+   between two words. */
+int pe_settings_begins(const char *text, const char *typed, size_t n);
+int pe_settings_has_word(const char *text, const char *typed);
+int pe_settings_edit_distance(const char *typed, const char *name);
+
+/* How far a name is from what was typed, for "did you mean": twice the edits; a name that begins with it is
+   nearer than one edit ("sinus"), one that has a word that does ("buckets" for num_buckets) than two. */
+enum { PE_SETTINGS_BEGINS = 1, PE_SETTINGS_HAS_WORD = 3 };
+int pe_settings_distance(const char *typed, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry: the only place that knows every room. */
+/* The registry: the only place that knows every room. Names are found without regard to case: "RoPE" is how
+   papers write rope. */
 #include "encodings/encoding.h"
 
 #define ENCODING(place, room, name) extern const pe_encoding pe_##name;
@@ -27,7 +28,7 @@ const pe_encoding *pe_encoding_at(int index)
 const pe_encoding *pe_encoding_find(const char *name, size_t length)
 {
     for (int i = 0; i < COUNT; i++)
-        if (strlen(rooms[i]->info.name) == length && !strncmp(rooms[i]->info.name, name, length))
+        if (strlen(rooms[i]->info.name) == length && pe_settings_begins(rooms[i]->info.name, name, length))
             return rooms[i];
     return NULL;
 }

@@ -7,6 +7,7 @@
  * grammar is tried on two encodings found in the registry by what they are (one with a real setting at place
  * rotary, one of another place), and on text that no grammar has, which may do no more than be refused.
  */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,6 +70,49 @@ static void names_are_distinct_and_each_is_its_own_nearest(void **state)
         for (int j = 0; j < i; j++)
             assert_string_not_equal(info->name, posenc_encoding_info_at(j)->name);
     }
+}
+
+static void names_are_found_without_regard_to_case(void **state)
+{
+    posenc_encoding *e;
+    posenc_error     err;
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        char                        upper[80];
+        size_t                      n = 0;
+        for (; info->name[n]; n++)
+            upper[n] = (char)toupper((unsigned char)info->name[n]);
+        upper[n] = 0;
+        assert_ptr_equal(posenc_encoding_find(upper), info);
+    }
+    assert_null(posenc_encoding_find("rop"));
+    assert_null(posenc_encoding_find("ropes"));
+    assert_int_equal(posenc_encoding_create(&e, "RoPE[base=5e5]+ALiBi", "Rope.base=100", &err), POSENC_OK);
+    assert_string_equal(posenc_encoding_spec(e), "rope[base=100]+alibi");
+    posenc_encoding_free(e);
+}
+
+static void what_is_near_begins_like_it_or_is_about_it(void **state)
+{
+    static const struct {
+        const char *typed, *nearest;
+    } rows[] = {{"sinus", "sinusoidal"},
+                {"Kerple", "kerple_log"},
+                {"roped", "rope"},
+                {"swinv2", "swin_v2"},
+                {"transformer-xl", "transformer_xl"},
+                {"rotary", "rope"},
+                {"yarn", "rope"},
+                {"LLaMA", "rope"},
+                {"Whisper", "sinusoidal"},
+                {"BERT", "learned"},
+                {"BLOOM", "alibi"},
+                {"absolute", "absolute_distance"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(posenc_encoding_nearest(rows[i].typed), rows[i].nearest))
+            fail_msg("nearest to %s is %s", rows[i].typed, posenc_encoding_nearest(rows[i].typed));
 }
 
 static void every_text_that_list_prints_is_there(void **state)
@@ -447,6 +491,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_distinct_and_each_is_its_own_nearest),
+        cmocka_unit_test(names_are_found_without_regard_to_case),
+        cmocka_unit_test(what_is_near_begins_like_it_or_is_about_it),
         cmocka_unit_test(every_text_that_list_prints_is_there),
         cmocka_unit_test(a_standard_may_be_written_and_is_not_repeated),
         cmocka_unit_test(an_unknown_setting_is_refused_with_the_nearest),

@@ -217,6 +217,30 @@ static void edit_distance_counts_inserts_deletes_replacements_and_swaps(void **s
     assert_int_equal(pe_settings_edit_distance("rope", "rpoe"), 1);
 }
 
+static void a_distance_has_no_regard_to_case(void **state)
+{
+    (void)state;
+    assert_int_equal(pe_settings_edit_distance("RoPE", "rope"), 0);
+    assert_int_equal(pe_settings_edit_distance("RPOE", "rope"), 1);
+    assert_int_equal(pe_settings_distance("Num_Buckets", "num_buckets"), 0);
+}
+
+static void a_beginning_is_nearer_than_an_edit_and_a_word_than_two(void **state)
+{
+    (void)state;
+    assert_int_equal(pe_settings_distance("SINUS", "sinusoidal"), 1);
+    assert_int_equal(pe_settings_distance("buckets", "num_buckets"), 3);
+    assert_int_equal(pe_settings_distance("seed", "seeds"), 1);
+    assert_int_equal(pe_settings_distance("sede", "seeds"), 4);
+    assert_int_equal(pe_settings_distance("ba", "base"), 4); /* two letters begin too much */
+    assert_int_equal(pe_settings_distance("base", "base"), 0);
+    assert_true(pe_settings_has_word("GPT-1, GPT-2, BERT", "bert"));
+    assert_true(pe_settings_has_word("default|linear|yarn", "yarn"));
+    assert_false(pe_settings_has_word("deberta", "bert"));
+    assert_false(pe_settings_has_word("", "bert"));
+    assert_false(pe_settings_has_word(NULL, "bert"));
+}
+
 static void a_word_of_any_length_has_a_distance(void **state)
 {
     char text[5000];
@@ -322,6 +346,8 @@ int main(void)
         cmocka_unit_test(what_is_no_list_is_refused),
         cmocka_unit_test(a_standard_may_name_settings_before_it),
         cmocka_unit_test(edit_distance_counts_inserts_deletes_replacements_and_swaps),
+        cmocka_unit_test(a_distance_has_no_regard_to_case),
+        cmocka_unit_test(a_beginning_is_nearer_than_an_edit_and_a_word_than_two),
         cmocka_unit_test(a_word_of_any_length_has_a_distance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,14 +217,38 @@ static void what_is_no_option_is_refused_with_the_nearest(void **state)
     refused(WORDS("-f", "-t"), "option --text needs a value: --text T");
 }
 
-static void a_long_option_may_be_shortened_while_it_is_clear(void **state)
+static void a_long_option_is_never_shortened(void **state)
 {
     (void)state;
-    assert_int_equal(read_of("--sc", "2")->scale[0], '2');
-    assert_int_equal(read_of("--whole", "2")->whole,
-                     2); /* whole is a word of its own, though wholes begins so */
-    assert_int_equal(call(&command, WORDS("--who", "2")), CLI_USAGE);
-    said("--who");
+    assert_int_equal(read_of("--whole", "2")->whole, 2); /* wholes begins so too */
+    refused(WORDS("--sc", "2"), "there is no option --sc; try posenc try --help");
+    refused(WORDS("--rea=2"), "there is no option --rea (did you mean --real?); try posenc try --help");
+    refused(WORDS("-f", "x", "--fla"),
+            "there is no option --fla (did you mean --flag?); try posenc try --help");
+}
+
+static void a_long_option_has_two_dashes(void **state)
+{
+    (void)state;
+    refused(WORDS("-text", "x"), "there is no option -text; write it with two dashes: --text");
+    refused(WORDS("-help"), "there is no option -help; write it with two dashes: --help");
+    refused(WORDS("-real=2"), "there is no option -real; write it with two dashes: --real");
+    assert_string_equal(read_of("-texts", NULL)->text, "exts");
+}
+
+static void an_option_is_no_value(void **state)
+{
+    (void)state;
+    refused(WORDS("-t", "--flag"), "option --text needs a value: --text T");
+    refused(WORDS("--text", "--help"), "option --text needs a value: --text T");
+    assert_string_equal(read_of("--text=--flag", NULL)->text, "--flag");
+}
+
+static void an_option_of_other_commands_is_refused_with_their_names(void **state)
+{
+    (void)state;
+    refused(WORDS("--checkpoint", "1"),
+            "there is no option --checkpoint here, only in compare; try posenc try --help");
 }
 
 static void help_and_version_are_everywhere(void **state)
@@ -262,7 +286,10 @@ int main(void)
         cmocka_unit_test(the_last_value_counts_and_all_can_be_asked_for),
         cmocka_unit_test(options_and_arguments_mix_until_two_dashes),
         cmocka_unit_test(what_is_no_option_is_refused_with_the_nearest),
-        cmocka_unit_test(a_long_option_may_be_shortened_while_it_is_clear),
+        cmocka_unit_test(a_long_option_is_never_shortened),
+        cmocka_unit_test(a_long_option_has_two_dashes),
+        cmocka_unit_test(an_option_is_no_value),
+        cmocka_unit_test(an_option_of_other_commands_is_refused_with_their_names),
         cmocka_unit_test(help_and_version_are_everywhere),
         cmocka_unit_test(a_place_is_that_of_the_whole_word),
     };

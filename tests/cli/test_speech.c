@@ -86,8 +86,8 @@ static void the_nearest_word_is_named_only_if_it_is_near(void **state)
     static const char *const names[] = {"json", "layer", "length", "list"};
     static const struct {
         const char *word, *nearest;
-    } rows[] = {{"jsno", "json"}, {"JSON", NULL},  {"lenght", "length"}, {"layers", "layer"},
-                {"list", "list"}, {"lst", "list"}, {"frobnicate", NULL}, {"zz", NULL}};
+    } rows[] = {{"jsno", "json"}, {"JSON", "json"}, {"lenght", "length"}, {"layers", "layer"},
+                {"list", "list"}, {"lst", "list"},  {"frobnicate", NULL}, {"zz", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *near = cli_options_nearest(rows[i].word, names, 4);
@@ -159,7 +159,7 @@ static void the_help_of_every_command_fits_eighty_columns(void **state)
     for (const cli_command *const *c = cli_commands; *c; c++) {
         char *text = printed_by(help, *c);
         for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
-            if (end - line > 80 && strncmp(line, "Usage:", 6) != 0)
+            if (end - line > 80)
                 fail_msg("%s --help: %.*s", (*c)->name, (int)(end - line), line);
         for (const cli_option *row = (*c)->options; row && row->name; row++) {
             char label[80];
@@ -175,9 +175,9 @@ static void a_command_is_found_by_its_whole_name(void **state)
 {
     (void)state;
     for (const cli_command *const *c = cli_commands; *c; c++)
-        assert_ptr_equal(cli_pages_find(cli_commands, (*c)->name), *c);
-    assert_null(cli_pages_find(cli_commands, "verif"));
-    assert_null(cli_pages_find(cli_commands, ""));
+        assert_ptr_equal(cli_pages_find((*c)->name), *c);
+    assert_null(cli_pages_find("verif"));
+    assert_null(cli_pages_find(""));
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */

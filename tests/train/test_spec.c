@@ -149,6 +149,21 @@ static void ways_are_read_from_a_list(void **state)
     assert_int_equal(pe_spec_read_combine(&ways, "", &err), POSENC_ERROR_ARGUMENT);
 }
 
+static void a_list_is_cut_outside_brackets_and_names_are_those_of_the_registry(void **state)
+{
+    static const char *const want[] = {"rope[base=5e5,layout=half]+alibi", "t5", "no_such"};
+    const char              *list   = "RoPE[base=5e5,layout=half]+ALiBi,T5,no_such";
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char          spec[64];
+        posenc_status status;
+        list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
+        assert_int_equal(status, POSENC_OK);
+        assert_string_equal(spec, want[i]);
+    }
+    assert_null(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_way_of_combining_is_written_into_the_input_part),
         cmocka_unit_test(a_setting_is_given_where_it_exists_and_is_open),
         cmocka_unit_test(ways_are_read_from_a_list),
+        cmocka_unit_test(a_list_is_cut_outside_brackets_and_names_are_those_of_the_registry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

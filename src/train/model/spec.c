@@ -300,6 +300,18 @@ posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *er
 
 /* ---------------------------------------------------------------- lists, small models ------- */
 
+/* "RoPE" is rope: a comparison knows its encodings by the names of the registry. */
+static void write_names(char *spec)
+{
+    pe_spec_part p    = pe_spec_first(spec);
+    pe_spec_text none = {.is_full = 1};
+    do {
+        const posenc_encoding_info *info = posenc_encoding_find(p.name);
+        if (info)
+            memcpy(spec + (p.whole.at - spec), info->name, strlen(info->name));
+    } while (pe_spec_following(&none, &p));
+}
+
 const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err)
 {
     const size_t length = length_to(list, ',');
@@ -315,6 +327,7 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
         return NULL;
     memcpy(spec, list, length);
     spec[length] = 0;
+    write_names(spec);
     return list[length] ? list + length + 1 : NULL;
 }
 
