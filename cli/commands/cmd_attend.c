@@ -37,10 +37,10 @@ typedef struct attend_job {
 
 static const cli_option options[] = {
     {'i', "input", "F", "tensors: .npz, .safetensors or .csv; - is standard input", CLI_TEXT,
-     offsetof(attend_job, input)},
+     offsetof(attend_job, input), .words = ".npz|.safetensors|.csv"},
     {'o', "output", "F",
      "where the results go: .npz or .csv; - is standard output, as .npz; without -o they are printed as CSV",
-     CLI_TEXT, offsetof(attend_job, output)},
+     CLI_TEXT, offsetof(attend_job, output), .words = ".npz|.csv"},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
      offsetof(attend_job, causal)},
@@ -457,4 +457,5 @@ const cli_command cli_attend = {
     .lines   = lines,
     .options = options,
     .run     = run,
+    .takes   = "SPEC",
 };

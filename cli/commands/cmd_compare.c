@@ -31,16 +31,17 @@ enum { MOST_SIZE = 65536 };
 
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
-    {0, "preset", "NAME", "quick, default, full or huge (default), or a preset of your own: F.json"},
+    {0, "preset", "NAME", "quick, default, full or huge (default), or a preset of your own: F.json",
+     .words = "*|.json"},
     {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's",
-     CLI_TEXT, offsetof(pe_compare_config, tasks)},
+     CLI_TEXT, offsetof(pe_compare_config, tasks), .words = "*,...|none"},
     {0, "combine", "WAYS",
      "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
-     offsetof(pe_compare_config, combine)},
+     offsetof(pe_compare_config, combine), .words = "add,...|concat,..."},
     {0, "extension", "HOW",
      "read models at up to 16 times their training length: none, brief (tuned at twice that length) or "
      "full, instead of the preset's",
-     CLI_TEXT, offsetof(pe_compare_config, extension)},
+     CLI_TEXT, offsetof(pe_compare_config, extension), .words = "none|brief|full"},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
      offsetof(pe_compare_config, directory)},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
@@ -69,7 +70,7 @@ static const cli_option options[] = {
      offsetof(pe_compare_config, preset.learning_rate), 0, MOST_STEPS},
     {0, "tokens", "F.npy", "train on these ids of tokens (whole numbers in one dimension) instead of a text"},
     {0, "token-bytes", "F.npy", "how many bytes each id stands for: losses per byte are shown too"},
-    {0, "lang", "CODE", "language of report.html: en or zh (en)"},
+    {0, "lang", "CODE", "language of report.html: en or zh (en)", .words = "en|zh"},
     {0, "threads", "N", "runs at the same time (one per processor); does not change the results", CLI_WHOLE,
      offsetof(pe_compare_config, workers), 1, MOST_THREADS},
     {0, "resume", NULL, "continue what an interrupted or killed call left in DIR.partial", CLI_FLAG,
@@ -85,7 +86,7 @@ static const cli_option options[] = {
     {0, "stability", "HOW",
      "train less as well, to see whether the order would hold: none, brief (a quarter of the steps) or full "
      "(also a half of them, and half of the width); instead of the preset's",
-     CLI_TEXT, offsetof(pe_compare_config, preset.stability)},
+     CLI_TEXT, offsetof(pe_compare_config, preset.stability), .words = "none|brief|full"},
     {0, NULL, NULL, NULL},
 };
 
@@ -475,6 +476,15 @@ static void print_presets(void (*line)(const char *text))
     }
 }
 
+static void call_out(const char *option, void (*word)(const char *word))
+{
+    const int presets = option && !strcmp(option, "preset");
+    for (int i = 0; presets && i < PE_PRESETS; i++)
+        word(pe_presets[i].name);
+    for (int i = 0; option && !presets && i < PE_TASKS; i++)
+        word(pe_tasks[i].name);
+}
+
 const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to choose",
@@ -538,4 +548,6 @@ const cli_command cli_compare = {
     .lines   = print_presets,
     .options = options,
     .run     = run,
+    .takes   = "F...",
+    .words   = call_out,
 };

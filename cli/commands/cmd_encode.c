@@ -37,7 +37,7 @@ static const cli_option options[] = {
     {0, "seed", "N", "seed of parameters that no file has (default: 0)", CLI_WHOLE,
      offsetof(encode_job, p.seed), 0, INT64_MAX},
     {'o', "output", "F", "where the rows go: .npy, .npz or .csv; - is standard output, as .csv (default)",
-     CLI_TEXT, offsetof(encode_job, output)},
+     CLI_TEXT, offsetof(encode_job, output), .words = ".npy|.npz|.csv"},
     {0},
 };
 
@@ -210,4 +210,5 @@ const cli_command cli_encode = {
         "below it.",
     .options = options,
     .run     = run,
+    .takes   = "SPEC",
 };

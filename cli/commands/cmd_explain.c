@@ -154,4 +154,5 @@ const cli_command cli_explain = {
                 "what follows from them within its context.",
     .options  = options,
     .run      = run,
+    .takes    = "SPEC",
 };

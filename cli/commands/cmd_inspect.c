@@ -387,4 +387,5 @@ const cli_command cli_inspect = {
         "warnings. Its numbers are in float64, never rounded to float32.",
     .options = options,
     .run     = run,
+    .takes   = ".json|.gguf|.safetensors",
 };

@@ -362,4 +362,5 @@ const cli_command cli_list = {
                 "and worked examples from its paper. posenc explain NAME puts numbers into its formula.",
     .options  = options,
     .run      = run,
+    .takes    = "NAME",
 };

@@ -69,7 +69,8 @@ static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
     {0, "table", "F:NAME",
      "draw a table of positions instead of a SPEC: array NAME of a .safetensors, .npz or .npy (heatmap, "
-     "curves, similarity, similarity2d)"},
+     "curves, similarity, similarity2d)",
+     .words = ".safetensors|.npz|.npy"},
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
@@ -100,12 +101,14 @@ static const cli_option options[] = {
      "rotate all pairs by one frequency (one), each by its own (many), or draw a panel of each (decay: both)",
      CLI_WORD, offsetof(plot_request, theta), .words = "one|many|both"},
     {0, "content", "LIST",
-     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
+     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)",
+     .words = "ones,...|uniform,...|normal,..."},
     {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
      offsetof(plot_request, draws), 1, MOST_DRAWS},
     {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(plot_request, seed), 0,
      INT64_MAX},
-    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
+    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal",
+     .words = ".png|.svg|.pdf"},
     {0, NULL, NULL, NULL},
 };
 
@@ -464,6 +467,12 @@ static int run(const cli_args *args)
     return status;
 }
 
+static void call_out(const char *option, void (*word)(const char *word))
+{
+    for (int i = 0; i < KINDS; i++)
+        word(kinds[i].name);
+}
+
 const cli_command cli_plot = {
     .name     = "plot",
     .summary  = "draw an encoding: table, similarity, decay, bias, buckets",
@@ -490,4 +499,6 @@ const cli_command cli_plot = {
         "--config.",
     .options = options,
     .run     = run,
+    .takes   = "* SPEC",
+    .words   = call_out,
 };

@@ -492,4 +492,5 @@ const cli_command cli_properties = {
         "pair, the residuals r(1), r(7), r(64), tau, and how many channels hardly change.",
     .options = options,
     .run     = run,
+    .takes   = "SPEC...",
 };

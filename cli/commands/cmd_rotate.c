@@ -41,11 +41,11 @@ typedef struct rotate_job {
 
 static const cli_option options[] = {
     {'i', "input", "F", "q, k or both: .npz, .npy, .safetensors or .csv; - is standard input", CLI_TEXT,
-     offsetof(rotate_job, input)},
+     offsetof(rotate_job, input), .words = ".npz|.npy|.safetensors|.csv"},
     {'o', "output", "F",
      "where the results go: .npz, .csv, or .npy for one array; - is standard output, as .npz; without -o "
      "they are printed as CSV",
-     CLI_TEXT, offsetof(rotate_job, output)},
+     CLI_TEXT, offsetof(rotate_job, output), .words = ".npz|.csv|.npy"},
     CLI_CONFIG_OPTIONS,
     {0, "set", "K=V", "a setting of the rotation; may be repeated (posenc list rope shows them)"},
     {0, "inverse", NULL,
@@ -337,4 +337,5 @@ const cli_command cli_rotate = {
     .lines   = lines,
     .options = options,
     .run     = run,
+    .takes   = "SPEC",
 };

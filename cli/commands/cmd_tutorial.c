@@ -161,4 +161,5 @@ const cli_command cli_tutorial = {
         "nor in the errata.",
     .options = options,
     .run     = run,
+    .takes   = "000|001|002|003|004",
 };

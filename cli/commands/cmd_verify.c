@@ -189,4 +189,5 @@ const cli_command cli_verify = {
         "selected.",
     .options = options,
     .run     = run,
+    .takes   = "DIR",
 };

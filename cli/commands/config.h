@@ -10,10 +10,11 @@
 
 #include "cli/commands/calc.h"
 
-#define CLI_CONFIG_OPTIONS                                                                          \
-    {0, "config", "F", "use the rotation of a model, from its config.json, .gguf or .safetensors"}, \
-    {                                                                                               \
-        0, "layer", "N", "which layer of --config; needed if its layers are rotated differently"    \
+#define CLI_CONFIG_OPTIONS                                                                         \
+    {0, "config", "F", "use the rotation of a model, from its config.json, .gguf or .safetensors", \
+     .words = ".json|.gguf|.safetensors"},                                                         \
+    {                                                                                              \
+        0, "layer", "N", "which layer of --config; needed if its layers are rotated differently"   \
     }
 
 enum { CLI_LAYERS_TEXT = 120 };

@@ -52,20 +52,26 @@ typedef struct cli_option {
     cli_type    type;
     size_t      at;        /* where the value goes in the command's struct (cli_read) */
     int64_t     low, high; /* of each number */
-    const char *words;     /* "bhld|blhd" */
+    const char *words;     /* "bhld|blhd"; of another type, what completion offers instead of `value` */
 } cli_option;
 
 typedef struct cli_args cli_args;
 
 /* `synopsis`: what follows the name, e.g. "DIR [-e NAME,...]"; `details`: paragraphs for help and man page,
    below which `lines` calls line for each of its own; options end with a row whose name is NULL (--help and
-   --version are added by main). run returns an exit status. */
+   --version are added by main). run returns an exit status.
+   For completion, `takes` says what may stand as each argument, "F", "*|.json SPEC...": items joined by '|',
+   places by blanks, dots where the last one repeats. SPEC, NAME an encoding with and without settings; K=V a
+   setting; F, F.npy or .npy files; DIR a folder; * what `words` calls out for an option's name or, NULL, the
+   first argument; anything in small letters itself. */
 typedef struct cli_command {
     const char *name, *summary, *synopsis, *details;
     void (*lines)(
         void (*line)(const char *text)); /* NULL: none; each shorter than a line, printed unchanged */
     const cli_option *options;
     int (*run)(const cli_args *args);
+    const char *takes;                                                 /* NULL: nothing */
+    void (*words)(const char *option, void (*word)(const char *word)); /* NULL: none */
 } cli_command;
 
 /* Last value given for an option, or NULL. For a flag: "" if given. Options may be repeated: cli_value_at. */

@@ -341,12 +341,20 @@ static const cli_option help_rows[] = {
     {0, NULL, NULL, NULL},
 };
 
+static void call_out(const char *option, void (*word)(const char *word))
+{
+    for (int i = 0; cli_commands[i]; i++)
+        word(cli_commands[i]->name);
+}
+
 const cli_command cli_help = {
     .name     = "help",
     .summary  = "print the help of a command, or of the tool",
     .synopsis = "[COMMAND] [--man]",
     .options  = help_rows,
     .run      = run_help,
+    .takes    = "*",
+    .words    = call_out,
 };
 
 static const cli_option version_rows[] = {
