@@ -64,8 +64,10 @@ static const cli_option options[] = {
      offsetof(pe_compare_config, preset.layers), 1, MOST_SIZE},
     {0, "heads", "N", "attention heads of each layer", CLI_WHOLE, offsetof(pe_compare_config, preset.heads),
      1, MOST_SIZE},
-    {0, "batch", "N", "windows of each training step on the text", CLI_WHOLE,
-     offsetof(pe_compare_config, preset.batch), 1, MOST_SIZE},
+    {0, "batch", "N",
+     "windows of each training step on the text; without it, at another --length as many as keep the bytes "
+     "per step",
+     CLI_WHOLE, offsetof(pe_compare_config, preset.batch), 1, MOST_SIZE},
     {0, "learning-rate", "X", "learning rate at its peak", CLI_REAL,
      offsetof(pe_compare_config, preset.learning_rate), 0, MOST_STEPS},
     {0, "tokens", "F.npy", "train on these ids of tokens (whole numbers in one dimension) instead of a text"},
@@ -142,8 +144,11 @@ static int read_config(const cli_args *args, pe_compare_config *config, void **m
     config->directory          = DEFAULT_DIRECTORY;
     config->call               = cli_call();
     config->checkpoint_seconds = CHECKPOINT_SECONDS;
+    const int64_t L            = config->preset.L; /* of the preset */
     if (cli_read(args, config))
         return CLI_USAGE;
+    if (!cli_value(args, "batch"))
+        config->preset.batch = pe_preset_batch(config->preset.batch, L, config->preset.L);
     if (list) {
         config->preset.extension      = NULL;
         config->preset.encodings      = list;

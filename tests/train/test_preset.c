@@ -109,6 +109,35 @@ static void the_example_of_a_preset_file_is_quick(void **state)
     pe_preset_forget(memory);
 }
 
+static int64_t batch_of_file(const char *text)
+{
+    static const char path[] = "build/test_preset.json";
+    FILE             *to     = fopen(path, "w");
+    pe_preset         p;
+    void             *memory;
+    posenc_error      err = {0};
+    assert_non_null(to);
+    fputs(text, to);
+    fclose(to);
+    if (pe_preset_read(&p, &memory, path, &err))
+        fail_msg("%s: %s", text, err.message);
+    pe_preset_forget(memory);
+    remove(path);
+    return p.batch;
+}
+
+static void another_length_keeps_the_bytes_of_a_step(void **state)
+{
+    (void)state;
+    assert_int_equal(pe_preset_batch(16, 64, 128), 8);
+    assert_int_equal(pe_preset_batch(16, 64, 32), 32);
+    assert_int_equal(pe_preset_batch(16, 64, 96), 10);
+    assert_int_equal(pe_preset_batch(16, 64, 65536), 1);
+    assert_int_equal(batch_of_file("{\"length\": 256}"), 4);
+    assert_int_equal(batch_of_file("{\"batch\": 16, \"length\": 256}"), 16);
+    assert_int_equal(batch_of_file("{\"length\": 64}"), 16);
+}
+
 static void refuse_file(const char *text, const char *sentence)
 {
     static const char path[] = "build/test_preset.json";
@@ -268,6 +297,7 @@ int main(void)
         cmocka_unit_test(every_preset_names_tasks_that_exist),
         cmocka_unit_test(encodings_of_grids_are_encodings),
         cmocka_unit_test(the_example_of_a_preset_file_is_quick),
+        cmocka_unit_test(another_length_keeps_the_bytes_of_a_step),
         cmocka_unit_test(a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend),
         cmocka_unit_test(a_name_with_a_slash_or_json_is_a_file),
         cmocka_unit_test(a_preset_is_described_by_its_numbers),

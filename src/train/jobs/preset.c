@@ -83,6 +83,12 @@ static int count_specs(const char *list)
     return count;
 }
 
+int64_t pe_preset_batch(int64_t batch, int64_t from, int64_t L)
+{
+    const int64_t n = batch * from / L;
+    return n > 1 ? n : 1;
+}
+
 void pe_preset_describe(char *text, size_t n, const pe_preset *p)
 {
     int tasks = 0;

@@ -53,6 +53,8 @@ extern const pe_preset pe_presets[PE_PRESETS];
 
 /* That of a name, or NULL. */
 const pe_preset *pe_preset_find(const char *name);
+/* The batch that reads as many bytes a step at length L as `batch` windows do at `from`; at least 1. */
+int64_t pe_preset_batch(int64_t batch, int64_t from, int64_t L);
 /* In one line what it trains with: "7 encodings, 500 steps, L 64, ...". */
 void pe_preset_describe(char *text, size_t n, const pe_preset *preset);
 

@@ -179,8 +179,9 @@ static posenc_status read_field(pe_preset *p, const field *f, const char *path, 
 
 static posenc_status read_object(pe_preset *p, const char *path, json_t *json, posenc_error *err)
 {
-    const char *key;
-    json_t     *value;
+    const int64_t L = p->L;
+    const char   *key;
+    json_t       *value;
     json_object_foreach(json, key, value)
     {
         const field *f = fields;
@@ -196,6 +197,8 @@ static posenc_status read_object(pe_preset *p, const char *path, json_t *json, p
         if (status)
             return status;
     }
+    if (!json_object_get(json, "batch"))
+        p->batch = pe_preset_batch(p->batch, L, p->L);
     return POSENC_OK;
 }
 
