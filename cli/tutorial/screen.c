@@ -8,6 +8,8 @@
  */
 #include "cli/tutorial/view.h"
 
+#include "show/formula.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,13 +181,15 @@ static void section(const cli_view *v, int number, const char *heading)
     show_line(v, bold, title);
 }
 
-static void row(const cli_view *v, const cli_row *r)
+static int row(const cli_view *v, const cli_row *r)
 {
     fprintf(v->to, "\n%s%s%s  %s\n", v->colour ? bold : "", r->id, v->colour ? "\033[0m" : "",
             cli_lesson_kind(r->id, v->tongue));
     paragraph(v, "", r->says[v->tongue]);
-    if (r->formula)
-        fprintf(v->to, "\n%*s%s\n", DEEP, "", r->formula);
+    if (!r->formula)
+        return 1;
+    fputc('\n', v->to);
+    return pe_plain_write(v->to, r->formula, DEEP, v->width);
 }
 
 static void command(const cli_view *v, const char *text)

@@ -245,7 +245,8 @@ static int show_row(cli_tour *t, json_t *from)
     if (t->only && strcmp(t->only, row.id) != 0)
         return 0;
     t->rows++;
-    v->row(v, &row);
+    if (!v->row(v, &row))
+        return cli_failed("tutorial: the formula of %s is not well formed, or memory is short", row.id), -1;
     json_array_foreach(row.runs, i, run) if (show_run(t, run, row.erratum)) return -1;
     if (row.erratum)
         say(t, CLI_OTHER, 1, "erratum %d: %s", "勘误 %d：%s", row.erratum, row.right[v->tongue]);

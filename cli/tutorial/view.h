@@ -19,7 +19,7 @@ struct cli_view {
     int        pictures; /* 1: commands that draw are asked for SVG */
     void (*begin)(const cli_view *v, const cli_lesson *l);
     void (*section)(const cli_view *v, int number, const char *heading);
-    void (*row)(const cli_view *v, const cli_row *row);
+    int (*row)(const cli_view *v, const cli_row *row); /* 0: its formula could not be written */
     void (*command)(const cli_view *v, const char *command);
     void (*output)(const cli_view *v, const char *text);
     void (*picture)(const cli_view *v, const char *svg);

@@ -126,7 +126,7 @@ static void write_points(FILE *to, const chart *k)
         fprintf(to, "<path class=grid d=\"M%.1f %.1fL%d %.1f\"/><circle cx=%.1f cy=%.1f r=3.5 />", px, py,
                 NAME - 4, y[i], px, py);
         fprintf(to, "<text translate=\"no\" class=name x=%d y=%.1f>", NAME, y[i] + 4);
-        pe_words_escape(to, o->label, n > LONGEST_NAME ? LONGEST_NAME - 2 : n);
+        pe_page_escape(to, o->label, n > LONGEST_NAME ? LONGEST_NAME - 2 : n);
         fputs(n > LONGEST_NAME ? "..</text>\n" : "</text>\n", to);
     }
 }

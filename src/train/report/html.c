@@ -24,7 +24,7 @@ void pe_html_element(FILE *to, const char *tag, const char *format, ...)
     va_end(values);
     fprintf(to, "<%s>", tag);
     if (strstr(tag, "translate=\"no\"") || !strcmp(tag, "code"))
-        pe_words_escape(to, content, strlen(content));
+        pe_page_escape(to, content, strlen(content));
     else
         pe_html_text(to, content);
     fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
@@ -46,11 +46,11 @@ void pe_html_paper(FILE *to, const char *source)
     if (number) {
         const char  *id = number + strlen("arXiv:");
         const size_t n  = strspn(id, "0123456789.");
-        pe_words_escape(to, source, (size_t)(number - source));
+        pe_page_escape(to, source, (size_t)(number - source));
         fprintf(to, "<a href=\"https://arxiv.org/abs/%.*s\">arXiv:%.*s</a>", (int)n, id, (int)n, id);
         rest = id + n;
     }
-    pe_words_escape(to, rest, strlen(rest));
+    pe_page_escape(to, rest, strlen(rest));
     fputs("</cite>", to);
 }
 
@@ -154,7 +154,7 @@ static void write_cell(FILE *to, const pe_table *t, int row, int column)
         write_attribute(to, "title", f->hint);
     fputs(is_text & PE_NAMES ? " translate=\"no\">" : ">", to);
     if (is_text & PE_NAMES)
-        pe_words_escape(to, text, strlen(text));
+        pe_page_escape(to, text, strlen(text));
     else
         write_content(to, text, f->kind);
     fputs(column ? "</td>" : "</th>", to);
@@ -205,7 +205,7 @@ static void end_text(part_reader *r)
     for (size_t i = start; i < end; i++)
         r->text[i] = r->text[i] == '\n' ? ' ' : r->text[i];
     fwrite(r->text, 1, start, r->p->to);
-    (r->is_name ? pe_words_escape : pe_words_write)(r->p->to, r->text + start, end - start);
+    (r->is_name ? pe_page_escape : pe_words_write)(r->p->to, r->text + start, end - start);
     fwrite(r->text + end, 1, r->used - end, r->p->to);
     r->used = 0;
 }

@@ -11,6 +11,8 @@
 #include "train/report/summary.h"
 
 #include "plot/plot.h"
+#include "show/formula.h"
+#include "show/page.h"
 
 #include <stdio.h>
 
@@ -55,19 +57,13 @@ void pe_gallery_draw(FILE *to, const pe_exhibit *x);
 /* gnuplot's script, once for all drawings and before them. */
 void pe_gallery_script(FILE *to, const pe_gallery *g);
 
-/* ---------------------------------------------------------------- texts, tables, template: html.c, words.c,
- * mathml.c */
+/* ---------------------------------------------------------------- texts, tables, template: html.c, words.c
+ */
 
 /* The language of the pages that this thread writes from now on; tokens: 1 where their text is tokens. */
 void pe_words_speak(pe_language language, int tokens);
 /* The first n bytes of a text in that language, as HTML; in English where no row of the catalogue fits. */
 void pe_words_write(FILE *to, const char *text, size_t n);
-/* They escaped, in no language: names. */
-void pe_words_escape(FILE *to, const char *text, size_t n);
-
-/* The formula (mathml.c says how it is written) as <math> elements, one per line of it. Returns 0 and has
-   written something of no use where it is not well formed. */
-int pe_mathml_write(FILE *to, const char *formula);
 
 /* A text escaped and translated: the one place where text of the user becomes HTML. */
 void pe_html_text(FILE *to, const char *s);

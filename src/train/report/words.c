@@ -46,18 +46,6 @@ void pe_words_speak(pe_language language, int tokens)
     of_tokens = tokens;
 }
 
-void pe_words_escape(FILE *to, const char *text, size_t n)
-{
-    for (const char *end = text + n; text < end; text++)
-        switch (*text) {
-        case '<': fputs("&lt;", to); break;
-        case '>': fputs("&gt;", to); break;
-        case '&': fputs("&amp;", to); break;
-        case '"': fputs("&quot;", to); break;
-        default: fputc(*text, to);
-        }
-}
-
 /* ---------------------------------------------------------------- patterns ------------------ */
 
 static int is_place(const char *s)
@@ -123,11 +111,11 @@ static void translate(FILE *to, const char *from, size_t n, int depth)
     const catalogue_row *r =
         n < TEXT && depth < DEEPEST ? (snprintf(text, TEXT, "%.*s", (int)n, from), find_row(text, &f)) : NULL;
     if (!r)
-        pe_words_escape(to, from, n);
+        pe_page_escape(to, from, n);
     for (const char *s = r ? r->chinese : ""; *s; s++) {
         const int place = place_named(s);
         if (place < 0 || place >= f.count)
-            pe_words_escape(to, s, 1);
+            pe_page_escape(to, s, 1);
         else {
             translate(to, f.at[place], f.length[place], f.kind[place] == 's' ? depth + 1 : DEEPEST);
             s++;

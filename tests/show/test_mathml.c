@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "train/report/report.h"
+#include "show/formula.h"
 
 #include "page.h"
 
-#include <posenc/posenc.h>
+#include <posenc/registry.h>
 
 /* malloc'd; *is_good as pe_mathml_write says. */
 static char *written(const char *formula, int *is_good)
@@ -49,9 +49,22 @@ static void indices_fractions_and_roots_become_elements(void **state)
                    "<math display=\"block\"><munder><mo>∑</mo>\n<mi>j</mi>\n</munder><mi>x</mi>\n</math>\n");
 }
 
+static void a_matrix_becomes_a_table_of_its_rows(void **state)
+{
+    (void)state;
+    assert_written(
+        "matrix{a, f(b, c); d_1, }",
+        "<math display=\"block\"><mrow><mo>[</mo><mtable><mtr><mtd><mi>a</mi>\n</mtd><mtd><mi>f</mi>\n"
+        "<mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">(</mo>\n<mi>b</mi>\n<mo>,</mo>\n<mi>c</mi>\n"
+        "<mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">)</mo>\n</mtd></mtr>\n<mtr><mtd><msub>"
+        "<mi>d</mi>\n<mn>1</mn>\n</msub></mtd><mtd></mtd></mtr>\n</mtable><mo>]</mo></mrow></math>\n");
+}
+
 static void what_is_not_closed_is_refused(void **state)
 {
-    static const char *const broken[] = {"x_", "x_{a", "frac{a}", "sqrt{", "x}", "\"if", "^2", "{a\nb}"};
+    static const char *const broken[] = {"x_",         "x_{a", "frac{a}", "sqrt{",           "x}",
+                                         "\"if",       "^2",   "{a\nb}",  "matrix{a, b; c}", "matrix{a, b",
+                                         "matrix{a\n}"};
     (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         int   is_good;
@@ -83,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indices_fractions_and_roots_become_elements),
+        cmocka_unit_test(a_matrix_becomes_a_table_of_its_rows),
         cmocka_unit_test(what_is_not_closed_is_refused),
         cmocka_unit_test(every_encoding_has_a_formula_that_is_well_formed),
     };
