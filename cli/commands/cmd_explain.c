@@ -24,11 +24,11 @@ static const cli_option options[] = {
     {0, "vector", "LIST",
      "what is encoded: a query, or the vector of a word: 1,2,3,4 (default: 1, 2, 3, ...)", CLI_REALS,
      offsetof(cli_explanation, vector), -LARGEST, LARGEST},
-    {0, "position", "P", "where the vector stands (default: 2)", CLI_REAL,
+    {0, "position", "P", "where the vector stands (default: 2)", CLI_REALS,
      offsetof(cli_explanation, position), -MOST, MOST},
     {0, "key", "LIST", "a key, for its score with the vector as the query", CLI_REALS,
      offsetof(cli_explanation, key), -LARGEST, LARGEST},
-    {0, "key-position", "P", "where the key stands (default: 0)", CLI_REAL,
+    {0, "key-position", "P", "where the key stands (default: 0)", CLI_REALS,
      offsetof(cli_explanation, key_position), -MOST, MOST},
     {0, "step", "K", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
      offsetof(cli_explanation, step), 1, 1 << 20},
@@ -106,41 +106,91 @@ static int read_arguments(cli_explanation *x)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-static int make_encoding(cli_explanation *x)
+/* --theta replaces the frequencies of the rotation, if the encoding is one that takes them. */
+static int use_theta(cli_explanation *x)
 {
-    if (cli_value(x->args, "config") || cli_value(x->args, "layer"))
-        return cli_subject_config(&x->subject, x->args);
-    return cli_subject_encoding(&x->subject, x->args, cli_at(x->args, 0),
-                                x->theta.count ? "schedule=explicit" : "");
+    pe_calc                    *p    = &x->subject.p;
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
+    if (x->theta.count && (!part || !pe_calc_setting(part, "schedule")))
+        pe_calc_refuse(p, "--theta gives the frequencies of rope; %s takes none", posenc_encoding_spec(p->e));
+    else if (x->theta.count)
+        pe_calc_encoding(p, pe_calc_text(p, "%s", posenc_encoding_spec(p->e)),
+                         pe_calc_text(p, "%s.schedule=explicit", part->name));
+    return cli_calc_status(p);
 }
 
-static void explain(cli_explanation *x)
+static int make_encoding(cli_explanation *x)
 {
-    const int is_model = x->subject.config.group != NULL;
-    if (is_model && !x->sheet.json)
+    const int is_model = cli_value(x->args, "config") || cli_value(x->args, "layer");
+    const int status   = is_model ? cli_subject_config(&x->subject, x->args)
+                                  : cli_subject_encoding(&x->subject, x->args, cli_at(x->args, 0), "");
+    return status ? status : use_theta(x);
+}
+
+static void explain_part(cli_explanation *x, posenc_place place, const posenc_encoding_info *part)
+{
+    static void (*const answer[POSENC_PLACE_COUNT])(cli_explanation *) = {[POSENC_PLACE_ROTARY] =
+                                                                              cli_explain_rotary};
+    json_t *all = x->sheet.json, *own = all ? json_object() : NULL;
+    if (all)
+        cli_sheet_put(&x->sheet, posenc_place_name(place), own);
+    x->sheet.json = own;
+    cli_explain_formula(x, part);
+    if (answer[place])
+        answer[place](x);
+    x->sheet.json = all;
+}
+
+/* A model's file says so much already that the numbers of a position follow only where one is asked for. */
+static int is_asked_for_numbers(const cli_explanation *x)
+{
+    static const char *const asking[] = {"vector", "position", "dim", "theta", "json", "key"};
+    int                      is_asked = !x->subject.config.group;
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        is_asked |= cli_value(x->args, asking[i]) != NULL;
+    return is_asked;
+}
+
+static int explain(cli_explanation *x)
+{
+    pe_calc *p = &x->subject.p;
+    if (x->subject.config.group && !x->sheet.json)
         cli_explain_model(x);
+    if (x->sheet.json)
+        cli_sheet_words(&x->sheet, "spec", "", posenc_encoding_spec(p->e));
+    for (int place = 0; place < POSENC_PLACE_COUNT && is_asked_for_numbers(x); place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
+        if (part && !pe_calc_failed(p))
+            explain_part(x, (posenc_place)place, part);
+    }
+    return cli_calc_status(p);
+}
+
+/* As JSON first, which prints nothing: what cannot be explained is refused before the first line. */
+static int write(cli_explanation *x)
+{
+    x->sheet.json    = json_object();
+    x->sheet.is_lost = !x->sheet.json;
+    const int status = explain(x);
+    if (!status && (x->sheet.is_lost || cli_value(x->args, "json")))
+        return cli_sheet_end(&x->sheet);
+    json_decref(x->sheet.json);
+    x->sheet.json = NULL;
+    return status ? status : explain(x);
 }
 
 static int run(const cli_args *args)
 {
-    cli_explanation x = {.args = args, .position = 2, .step = 1, .digits = 5};
+    cli_explanation x = {.args = args, .position = {1, {0}, {2}}, .key_position = {.count = 1}, .step = 1};
+    x.digits          = 5;
     x.subject.p       = pe_calc_new("explain");
     int status        = read_arguments(&x);
-    x.sheet           = (cli_sheet){.digits = (int)x.digits};
-    if (cli_value(args, "json")) {
-        x.sheet.json    = json_object();
-        x.sheet.is_lost = !x.sheet.json;
-    }
-    if (!status && !(status = make_encoding(&x))) {
-        explain(&x);
-        status = cli_calc_status(&x.subject.p);
-    }
+    x.sheet.digits    = (int)x.digits;
+    status            = status ? status : make_encoding(&x);
+    status            = status ? status : write(&x);
     if (!status)
         cli_config_warn(&x.subject.config);
     cli_subject_free(&x.subject);
-    if (!status)
-        return cli_sheet_end(&x.sheet);
-    json_decref(x.sheet.json);
     return status;
 }
 

@@ -58,6 +58,9 @@ typedef struct posenc_encoding_info {
     int by_word; /* input: a row belongs to a word too and replaces its vector; positions are (id, P) */
     /* With default settings, in the glossary's letters: UTF-8 lines with frac{a}{b}, sqrt{a}, x_{h,i}^2. */
     const char *formula;
+    /* What the letters of the formula mean that the glossary does not have: lines "w_m: the frequency ...".
+     */
+    const char *symbols;
 } posenc_encoding_info;
 
 /* The only list of encodings there is. Names are found without regard to case: "RoPE" is rope. */

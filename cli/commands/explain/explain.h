@@ -18,14 +18,31 @@ typedef struct cli_explanation {
     cli_sheet       sheet;
     int64_t         dim, heads, length; /* 0: not given */
     int64_t         step, seed, digits;
-    double          position, key_position;
-    cli_numbers     vector, key, theta; /* count 0: not given */
+    cli_numbers     position, key_position; /* a number, or one for each coordinate */
+    cli_numbers     vector, key, theta;     /* count 0: not given */
 } cli_explanation;
 
 /* All leave what is wrong in x->subject.p. */
 
 /* The formula of a part, what its letters mean, and the settings that its numbers are made with. */
 void cli_explain_formula(cli_explanation *x, const posenc_encoding_info *info);
+
+/* A setting of a part as it is now, which must be a number; NaN where it is absent or none. */
+double cli_explain_setting(const cli_explanation *x, const posenc_encoding_info *info, const char *name);
+
+/* The vector of --vector, or 1, 2, 3, ...; D numbers that live as long as x. */
+double *cli_explain_vector(cli_explanation *x, int64_t D);
+/* Sizes, parameters, plan and workspace for these runs. */
+void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, int runs);
+/* n times the same place: `moved` positions beyond --position or --key-position, on every coordinate. */
+posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, int coordinates, double moved,
+                                int64_t n);
+/* The largest |a - b| of n numbers, as a share of the largest a if that is above 1. */
+double cli_explain_difference(const double *a, const double *b, int64_t n);
+double cli_explain_dot(const double *a, const double *b, int64_t n);
+
+/* A part at place rotary: angles, matrix, the result in four ways, what it depends on. */
+void cli_explain_rotary(cli_explanation *x);
 
 /* Every formula of the rotation of --config with its numbers in place. */
 void cli_explain_model(cli_explanation *x);

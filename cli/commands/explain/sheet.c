@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { INDENT = 2, NAME = 24, CELL = 48, MOST_COLUMNS = 64 };
+enum { GAP = 2, INDENT = 2, LONGEST = 32, SHOWN = 4, NAME = 20, CELL = 48, MOST_COLUMNS = 64 };
 
 /* ---------------------------------------------------------------- words --------------------- */
 
@@ -23,7 +23,7 @@ void cli_sheet_title(cli_sheet *s, const char *format, ...)
     va_list list;
     va_start(list, format);
     if (!s->json) {
-        putchar('\n');
+        fputs(s->is_begun++ ? "\n" : "", stdout);
         print_format(0, format, list);
     }
     va_end(list);
@@ -38,7 +38,7 @@ void cli_sheet_text(cli_sheet *s, const char *format, ...)
     va_end(list);
 }
 
-static void put(cli_sheet *s, const char *key, json_t *value)
+void cli_sheet_put(cli_sheet *s, const char *key, json_t *value)
 {
     s->is_lost |= json_object_set_new(s->json, key, value) != 0;
 }
@@ -53,7 +53,7 @@ static int print_name(const char *name)
 void cli_sheet_words(cli_sheet *s, const char *key, const char *name, const char *words)
 {
     if (s->json) {
-        put(s, key, json_string(words));
+        cli_sheet_put(s, key, json_string(words));
         return;
     }
     const int at = print_name(name);
@@ -77,7 +77,7 @@ static void put_number(cli_sheet *s, const char *key, const char *name, cli_shee
 {
     char text[CELL];
     if (s->json)
-        put(s, key, cli_json_real(x));
+        cli_sheet_put(s, key, cli_json_real(x));
     else {
         print_name(name);
         puts(number_text(text, s, kind, x));
@@ -93,7 +93,7 @@ void cli_sheet_residual(cli_sheet *s, const char *key, const char *name, double 
 {
     char text[CELL];
     if (s->json)
-        put(s, key, cli_json_real(value));
+        cli_sheet_put(s, key, cli_json_real(value));
     else {
         snprintf(text, sizeof text, value < 1e-14 ? "< 1e-14" : "%.1e", value);
         print_name(name);
@@ -109,11 +109,11 @@ static json_t *json_vector(const double *values, int64_t n)
     return list;
 }
 
-/* The widest of n numbers. */
+/* The widest of n numbers; those below 10 have one width, whatever their sign. */
 static int width_of(const cli_sheet *s, const double *values, int64_t n)
 {
     char text[CELL];
-    int  most = 1;
+    int  most = s->digits + 3;
     for (int64_t i = 0; i < n; i++) {
         const int width = (int)strlen(number_text(text, s, CLI_SHEET_FIXED, values[i]));
         most            = width > most ? width : most;
@@ -125,20 +125,24 @@ static int width_of(const cli_sheet *s, const double *values, int64_t n)
 static void print_numbers(const cli_sheet *s, const double *values, int64_t n, int at, int width)
 {
     char text[CELL];
-    for (int64_t i = 0, column = at; i < n; i++) {
-        if (i && column + 2 + width > cli_width())
+    int  column = at;
+    for (int64_t i = 0; i < n; i++) {
+        if (i && column + GAP + width > cli_width())
             column = printf("\n%*s", at, "") - 1;
-        column += printf("%*s%*s", i ? 2 : 0, "", width, number_text(text, s, CLI_SHEET_FIXED, values[i]));
+        column += printf("%*s%*s", column > at ? GAP : 0, "", width,
+                         number_text(text, s, CLI_SHEET_FIXED, values[i]));
     }
-    putchar('\n');
 }
 
 void cli_sheet_vector(cli_sheet *s, const char *key, const char *name, const double *values, int64_t n)
 {
-    if (s->json)
-        put(s, key, json_vector(values, n));
-    else
-        print_numbers(s, values, n, print_name(name), width_of(s, values, n));
+    if (s->json) {
+        cli_sheet_put(s, key, json_vector(values, n));
+        return;
+    }
+    const int64_t shown = n > LONGEST ? SHOWN : n;
+    print_numbers(s, values, shown, print_name(name), width_of(s, values, shown));
+    puts(shown < n ? " ..." : "");
 }
 
 int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const double *values, int64_t rows,
@@ -149,18 +153,26 @@ int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const doub
         json_t *list = json_array();
         for (int64_t i = 0; i < rows; i++)
             json_array_append_new(list, json_vector(values + i * columns, columns));
-        put(s, key, list);
+        cli_sheet_put(s, key, list);
         return 1;
     }
-    if (2 * INDENT + columns * (width + 2) - 2 > cli_width())
+    if (INDENT + columns * (width + GAP) - GAP > cli_width())
         return 0;
-    cli_sheet_text(s, "%s", name);
-    for (int64_t i = 0; i < rows; i++)
-        print_numbers(s, values + i * columns, columns, printf("%*s", 2 * INDENT, ""), width);
+    if (*name)
+        cli_sheet_text(s, "%s", name);
+    for (int64_t i = 0; i < rows; i++) {
+        print_numbers(s, values + i * columns, columns, printf("%*s", INDENT, ""), width);
+        putchar('\n');
+    }
     return 1;
 }
 
 /* ---------------------------------------------------------------- tables -------------------- */
+
+static json_t *json_cell(cli_sheet_kind kind, double x)
+{
+    return kind == CLI_SHEET_PLAIN && x == floor(x) ? json_integer((json_int_t)x) : cli_json_real(x);
+}
 
 static void json_table(cli_sheet *s, const char *key, const cli_sheet_column *columns, int count,
                        const double *values, int64_t rows)
@@ -169,10 +181,10 @@ static void json_table(cli_sheet *s, const char *key, const cli_sheet_column *co
     for (int64_t i = 0; i < rows; i++) {
         json_t *row = json_object();
         for (int k = 0; k < count; k++)
-            json_object_set_new(row, columns[k].key, cli_json_real(values[i * count + k]));
+            json_object_set_new(row, columns[k].key, json_cell(columns[k].kind, values[i * count + k]));
         json_array_append_new(list, row);
     }
-    put(s, key, list);
+    cli_sheet_put(s, key, list);
 }
 
 int cli_sheet_table(cli_sheet *s, const char *key, const cli_sheet_column *columns, int count,

@@ -11,9 +11,10 @@
 #include "cli/print/print.h"
 
 typedef struct cli_sheet {
-    int     digits;  /* after the point */
-    json_t *json;    /* where everything goes; NULL: to the terminal */
-    int     is_lost; /* something of it, without memory */
+    int     digits;   /* after the point */
+    json_t *json;     /* where everything goes; NULL: to the terminal */
+    int     is_begun; /* the terminal has something */
+    int     is_lost;  /* something of it, without memory */
 } cli_sheet;
 
 /* A line above what belongs together. */
@@ -26,7 +27,7 @@ void cli_sheet_words(cli_sheet *s, const char *key, const char *name, const char
 /* "NAME  0.1234"; a difference that should be nothing has an exponent. */
 void cli_sheet_number(cli_sheet *s, const char *key, const char *name, double value);
 void cli_sheet_residual(cli_sheet *s, const char *key, const char *name, double value);
-/* n numbers behind the name, in as many lines as they need. */
+/* n numbers behind the name, in as many lines as they need; of very many the first. */
 void cli_sheet_vector(cli_sheet *s, const char *key, const char *name, const double *values, int64_t n);
 /* A matrix below its name; whether it fits the terminal. One that does not is for JSON alone. */
 int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const double *values, int64_t rows,
@@ -44,6 +45,9 @@ typedef struct cli_sheet_column {
 /* values [rows, count]: in JSON a list of objects. An exit status. */
 int cli_sheet_table(cli_sheet *s, const char *key, const cli_sheet_column *columns, int count,
                     const double *values, int64_t rows);
+
+/* A member that is JSON already; takes it over (NULL: no memory for it). */
+void cli_sheet_put(cli_sheet *s, const char *key, json_t *value);
 
 /* Prints the JSON, if it is one. An exit status. */
 int cli_sheet_end(cli_sheet *s);

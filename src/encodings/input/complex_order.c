@@ -208,6 +208,13 @@ const pe_encoding pe_complex_order = {
     .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "words as waves: complex-order embedding",
     .info.formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
+    .info.symbols  = "f: the row of a word at a position, complex numbers\n"
+                     "w: the word\n"
+                     "m: a complex number of the row, counted from 0\n"
+                     "r_{w,m}: its amplitude, learned: the embedding of the word\n"
+                     "ω_{w,m}: its frequency, radians per position, learned\n"
+                     "θ_{w,m}: its phase at position 0, learned\n"
+                     "i: the imaginary unit",
     .info.paper    = "arXiv:1912.12333",
     .info.models   = "research",
     .info.pictures = "heatmap,curves,similarity",

@@ -116,6 +116,11 @@ const pe_encoding pe_hierarchical = {
     .info.title     = "learned table extended to the square of its length",
     .info.formula   = "u_k = frac{T_k − α T_0}{1 − α}\n"
                       "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",
+    .info.symbols   = "T_k: row k of the learned table\n"
+                      "u_k: the row of digit k\n"
+                      "k: a digit, counted from 0\n"
+                      "α: setting alpha: the weight of the leading digit\n"
+                      "n: how many rows the table has: positions have two digits to base n",
     .info.paper     = "kexue.fm/archives/7947",
     .info.models    = "bert4keras, Su's long BERT",
     .info.pictures  = "heatmap,curves,similarity",

@@ -109,6 +109,8 @@ const pe_encoding pe_learned = {
     .info.place      = POSENC_PLACE_INPUT,
     .info.title      = "learned table of absolute positions",
     .info.formula    = "p = T_{P} , T ∈ ℝ^{rows × d}",
+    .info.symbols    = "T: the learned table, one row per position\n"
+                       "ℝ: the real numbers",
     .info.paper      = "arXiv:1810.04805",
     .info.models     = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
     .info.pictures   = "heatmap,curves,similarity,similarity2d",

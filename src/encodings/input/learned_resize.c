@@ -251,6 +251,11 @@ const pe_encoding pe_learned_resize = {
     .info.place      = POSENC_PLACE_INPUT,
     .info.title      = "learned table read on another grid",
     .info.formula    = "p = M T , M = M_h ⊗ M_w",
+    .info.symbols    = "p: the rows of all positions\n"
+                       "M: the resampling matrix\n"
+                       "M_h: its part along the first axis of the grid\n"
+                       "M_w: its part along the second axis\n"
+                       "T: the learned table, a row per cell of the grid that was trained",
     .info.paper      = "arXiv:2010.11929",
     .info.models     = "ViT, DeiT, MAE, BEiT, DINO, timm",
     .info.pictures   = "heatmap,curves,similarity,similarity2d",

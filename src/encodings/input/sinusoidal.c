@@ -214,6 +214,8 @@ const pe_encoding pe_sinusoidal = {
     .info.title      = "sines and cosines of absolute positions",
     .info.formula    = "ω_k = base^{−2 k / d}\n"
                        "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
+    .info.symbols    = "ω_k: frequency k, radians per position\n"
+                       "k: a frequency, counted from 0: a pair of channels",
     .info.paper      = "arXiv:1706.03762",
     .info.models     = "Transformer, fairseq, Marian, Whisper's encoder",
     .info.pictures   = "heatmap,curves,similarity,similarity2d",

@@ -145,6 +145,11 @@ const pe_encoding pe_sinusoidal2d = {
     .info.title    = "sines and cosines of the row and the column of an image patch",
     .info.formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
                      "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
+    .info.symbols  = "ω_k: frequency k, radians per row or column\n"
+                     "k: a frequency, counted from 0\n"
+                     "N: the divisor of the exponents, settings preset\n"
+                     "x: the column of a cell\n"
+                     "y: the row of a cell",
     .info.paper    = "arXiv:2005.12872",
     .info.models   = "MAE, MoCo v3, SimpleViT, DETR",
     .info.pictures = "heatmap,curves,similarity,similarity2d",

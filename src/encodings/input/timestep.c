@@ -71,6 +71,12 @@ const pe_encoding pe_timestep = {
     .info.title    = "sines and cosines of a diffusion time step",
     .info.formula  = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
                      "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",
+    .info.symbols  = "ω_k: frequency k, radians per step\n"
+                     "k: a frequency, counted from 0\n"
+                     "n: how many frequencies there are\n"
+                     "t: the time step, any real number\n"
+                     "period: setting max_period\n"
+                     "shift: setting shift: 1 where the last frequency is 1 / period itself",
     .info.paper    = "arXiv:2006.11239",
     .info.models   = "DDPM, ADM, GLIDE, Stable Diffusion",
     .info.pictures = "heatmap,curves,similarity",

@@ -566,6 +566,10 @@ const pe_encoding pe_rope = {
     .info.formula     = "w_m = base^{−2 m / D}\n"
                         "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
                         "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
+    .info.symbols     = "w_m: the frequency of pair m, radians per position\n"
+                        "x_m: the first channel of pair m of a query or a key; x_m′ after the rotation\n"
+                        "y_m: the second channel of pair m; y_m′ after the rotation\n"
+                        "D: the width of the rotated part of a head, setting dim",
     .info.paper       = "arXiv:2104.09864",
     .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
     .info.pictures    = "similarity,decay,mass,pair,wavelengths",

@@ -69,6 +69,13 @@ const pe_encoding pe_xpos = {
     .info.title       = "rotary positions with decay",
     .info.formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
                         "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
+    .info.symbols     = "w_m: the frequency of pair m, radians per position\n"
+                        "ζ_m: what is left of pair m after scale positions\n"
+                        "γ: setting gamma: ζ_0 = γ / (1 + γ)\n"
+                        "q_m: pair m of a query as a complex number x + i y; q_m′ after it\n"
+                        "k_m: pair m of a key as a complex number x + i y; k_m′ after it\n"
+                        "R: the rotation by an angle\n"
+                        "scale: setting scale_base: the positions after which a pair has decayed to ζ_m",
     .info.paper       = "arXiv:2212.10554",
     .info.models      = "RetNet, LeX",
     .info.pictures    = "similarity,decay,mass,pair,wavelengths",

@@ -162,6 +162,12 @@ const pe_encoding pe_absolute_distance = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a learned bias per unsigned distance, 1-D or 2-D",
     .info.formula     = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
+    .info.symbols     = "s: the factor of products, 1 / √D\n"
+                        "T_{x,h}: the learned number of class x in head h\n"
+                        "x: the class of a pair of cells: how far apart they are\n"
+                        "dy: rows between query and key\n"
+                        "dx: columns between query and key\n"
+                        "columns: columns of the grid, setting grid",
     .info.paper       = "arXiv:2104.01136",
     .info.models      = "LeViT",
     .info.pictures    = "bias,mass",

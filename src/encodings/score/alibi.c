@@ -111,6 +111,8 @@ const pe_encoding pe_alibi = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "attention with linear biases",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
+    .info.symbols     = "m_h: the slope of head h: what one token of distance costs\n"
+                        "h: a head, counted from 1",
     .info.paper       = "arXiv:2108.12409",
     .info.models      = "BLOOM, MPT",
     .info.pictures    = "bias,mass",

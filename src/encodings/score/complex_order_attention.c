@@ -99,6 +99,9 @@ const pe_encoding pe_complex_order_attention = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the modulus of a complex product",
     .info.formula     = "S_{h,i,j} = frac{| q_i · k_j |}{sqrt{D / 2}} , q_i , k_j ∈ ℂ^{D / 2}",
+    .info.symbols     = "q_i: the query of token i, D / 2 complex numbers\n"
+                        "k_j: the key of token j, D / 2 complex numbers\n"
+                        "ℂ: the complex numbers",
     .info.paper       = "arXiv:1912.12333",
     .info.models      = "Complex-order Transformer",
     .info.pictures    = "",

@@ -241,6 +241,15 @@ const pe_encoding pe_cope = {
                         "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
                         "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
                         "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
+    .info.symbols     = "g_{i,k}: the gate: how much token k counts for query i\n"
+                        "p_{i,j}: the position of key j for query i: the sum of the gates from j to i\n"
+                        "n: how many positions have a vector, setting npos\n"
+                        "e: the score of a position that lies between two whole ones\n"
+                        "p: the position p_{i,j}\n"
+                        "z_m: the score of the whole position m\n"
+                        "E_m: the learned vector of position m\n"
+                        "m: a whole position\n"
+                        "k: a key between j and i; k_k is its vector",
     .info.paper       = "arXiv:2405.18719",
     .info.models      = "research (FAIR)",
     .info.pictures    = "",

@@ -325,6 +325,11 @@ const pe_encoding pe_deberta = {
     .info.title            = "disentangled attention: content and position meet both ways",
     .info.formula          = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
                              "x = clip(δ(t) + span , 0 , 2 span − 1)",
+    .info.symbols          = "a_{h,x}: the vector of class x that meets queries (key positions)\n"
+                             "b_{h,x}: the vector of class x that meets keys (query positions)\n"
+                             "x: the class of the distance\n"
+                             "δ: the distance, or its bucket with position_buckets\n"
+                             "span: how many classes lie on each side",
     .info.paper            = "arXiv:2006.03654",
     .info.models           = "DeBERTa v1, v2, v3",
     .info.pictures         = "buckets",

@@ -57,6 +57,7 @@ const pe_encoding pe_dense_bias = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the caller's bias for each pair",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
+    .info.symbols     = "b_{h,i,j}: your number for query i and key j in head h",
     .info.paper       = "none: the caller's own",
     .info.models      = "for ideas of one's own",
     .info.pictures    = "bias,mass",

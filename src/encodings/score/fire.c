@@ -315,6 +315,15 @@ const pe_encoding pe_fire = {
     .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
                      "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
                      "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
+    .info.symbols  = "f_h: a small network, learned, for head h\n"
+                     "x: the distance as a share of the query's position\n"
+                     "ψ: the logarithm that spreads small distances\n"
+                     "c: how fast ψ bends, learned\n"
+                     "limit: positions below it count as this one, learned\n"
+                     "ε: a small number that keeps the divisor from 0\n"
+                     "W_1: learned matrices of the network; W_2 is the other\n"
+                     "b_1: learned numbers of the network; b_2 are others\n"
+                     "y: what ψ is taken of",
     .info.paper    = "arXiv:2310.04418",
     .info.models   = "",
     .info.pictures = "bias,mass",

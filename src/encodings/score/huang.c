@@ -67,6 +67,7 @@ const pe_encoding pe_huang_m4 = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a vector per distance, for queries and keys",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
+    .info.symbols     = "e_t: the learned vector of distance t",
     .info.paper       = "arXiv:2009.13658",
     .info.models      = "BERT with relative_key_query",
     .info.pictures    = "",

@@ -115,6 +115,8 @@ const pe_encoding pe_kerple_log = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "logarithmic kernel bias with learned strength and bend",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
+    .info.symbols     = "p_h: the learned weight of the bias of head h\n"
+                        "a_h: the learned scale of distance in head h",
     .info.paper       = "arXiv:2205.09921",
     .info.models      = "",
     .info.pictures    = "bias,mass",
@@ -131,6 +133,8 @@ const pe_encoding pe_kerple_power = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "power kernel bias with learned factor and power",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − a_h | t |^{p_h}",
+    .info.symbols     = "a_h: the learned weight of the bias of head h\n"
+                        "p_h: the learned exponent of head h",
     .info.paper       = "arXiv:2205.09921",
     .info.models      = "",
     .info.pictures    = "bias,mass",

@@ -54,6 +54,8 @@ const pe_encoding pe_relative_table = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a learned bias per signed distance",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
+    .info.symbols     = "T_{h,x}: the learned number of distance x in head h\n"
+                        "clip: the distance, at most max_distance and at least min_distance",
     .info.paper       = "arXiv:1910.10683",
     .info.models      = "",
     .info.pictures    = "bias,mass",

@@ -135,6 +135,9 @@ const pe_encoding pe_sandwich = {
     .info.title       = "bias from the inner products of sinusoids",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
                         "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
+    .info.symbols     = "h: a head, counted from 1\n"
+                        "k: a frequency, counted from 1\n"
+                        "d: setting d_bar: as many frequencies as half of it",
     .info.paper       = "arXiv:2212.10356",
     .info.models      = "",
     .info.pictures    = "bias,mass",

@@ -173,6 +173,12 @@ const pe_encoding pe_swin = {
     .info.title      = "a learned bias per offset on a window",
     .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
                        "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.symbols    = "T_{x,h}: the learned number of offset x in head h\n"
+                       "x: the offset of the two tokens on the window, as one number\n"
+                       "dy: row of the query less that of the key\n"
+                       "dx: column of the query less that of the key\n"
+                       "rows: rows of the window, setting window\n"
+                       "columns: columns of the window",
     .info.paper      = "arXiv:2103.14030",
     .info.models     = "Swin Transformer, BEiT",
     .info.pictures   = "bias",
@@ -389,6 +395,14 @@ const pe_encoding pe_swin_v2 = {
     .info.title     = "cosine attention with a bias per offset from a network",
     .info.formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
                       "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
+    .info.symbols   = "τ_h: the learned logarithm of the factor of head h\n"
+                      "B_{x,h}: what the network says of offset x in head h\n"
+                      "x: the offset of the two tokens on the window\n"
+                      "W_1: learned matrices of the network; W_2 is the other\n"
+                      "b_1: learned numbers of the network\n"
+                      "c: the offset on an axis, its logarithm\n"
+                      "a: the offset on an axis: 8 at the end of the window\n"
+                      "max: the largest τ_h that counts, setting max_logit",
     .info.paper     = "arXiv:2111.09883",
     .info.models    = "Swin Transformer V2",
     .info.pictures  = "bias",

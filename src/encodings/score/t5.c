@@ -109,10 +109,14 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_t5 = {
-    .info.name        = "t5",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "bucketed relative position bias",
-    .info.formula     = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
+    .info.name    = "t5",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "bucketed relative position bias",
+    .info.formula = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
+    .info.symbols =
+        "s: the factor of products, 1 here\n"
+        "b_{x,h}: the learned number of bucket x in head h\n"
+        "bucket: the class of a distance: one each for small ones, then ever wider ones up to max_distance",
     .info.paper       = "arXiv:1910.10683",
     .info.models      = "T5, mT5, UMT5, Flan-T5, LongT5",
     .info.pictures    = "bias,mass,buckets",

@@ -58,6 +58,7 @@ const pe_encoding pe_toeplitz = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "the caller's bias for each distance",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
+    .info.symbols     = "b_{h,t}: your number for distance t in head h",
     .info.paper       = "none: the caller's own",
     .info.models      = "for ideas of one's own",
     .info.pictures    = "bias,mass",

@@ -200,6 +200,13 @@ const pe_encoding pe_transformer_xl = {
     .info.title       = "relative positions by projected sinusoids",
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
                         "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.symbols     = "u_h: a learned vector of head h that is added to queries for contents\n"
+                        "w_h: a learned vector of head h that is added to queries for distances\n"
+                        "r_h: the vector of a distance in head h\n"
+                        "W_h: the learned projection of head h\n"
+                        "ω_k: frequency k, radians per token\n"
+                        "ω: all frequencies\n"
+                        "k: a frequency, counted from 0",
     .info.paper       = "arXiv:1901.02860",
     .info.models      = "Transformer-XL",
     .info.pictures    = "bias,mass",
@@ -235,6 +242,15 @@ const pe_encoding pe_xlnet = {
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
                         "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
                         "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.symbols     = "u_h: a learned vector of head h that is added to queries for contents\n"
+                        "w_h: a learned vector of head h that is added to queries for distances\n"
+                        "s_h: a learned vector of head h that is added to queries for segments\n"
+                        "g_{h,z}: the learned vector of segments: z = 0 of the same one, z = 1 of another\n"
+                        "z: 0 where both tokens are of one segment, else 1\n"
+                        "r_h: the vector of a distance in head h\n"
+                        "W_h: the learned projection of head h\n"
+                        "ω_k: frequency k, radians per token\n"
+                        "k: a frequency, counted from 0",
     .info.paper       = "arXiv:1906.08237",
     .info.models      = "XLNet",
     .info.pictures    = "bias,mass",

@@ -467,6 +467,9 @@ const pe_encoding pe_tupe = {
     .info.place     = POSENC_PLACE_SCORE,
     .info.title     = "positions meet positions through their own projections",
     .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+    .info.symbols   = "U_q: the learned projection of positions to queries\n"
+                      "U_k: the learned projection of positions to keys\n"
+                      "p_i: the learned vector of position i, normalised",
     .info.paper     = "arXiv:2006.15595",
     .info.models    = "TUPE-A, TUPE-R",
     .info.pictures  = "bias",

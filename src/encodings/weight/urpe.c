@@ -85,6 +85,8 @@ const pe_encoding pe_urpe = {
     .info.place       = POSENC_PLACE_WEIGHT,
     .info.title       = "a learned factor per distance after the softmax",
     .info.formula     = "o_i = ∑_j softmax(S)_{i,j} c_{h,t} v_j",
+    .info.symbols     = "S: the scores, without a bias\n"
+                        "c_{h,t}: the learned factor of head h at distance t",
     .info.paper       = "arXiv:2205.13401",
     .info.models      = "",
     .info.pictures    = "",

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of an explanation share: contract in explain.h. */
+#include "cli/commands/explain/explain.h"
+
+#include <math.h>
+
+double *cli_explain_vector(cli_explanation *x, int64_t D)
+{
+    pe_calc *p      = &x->subject.p;
+    double  *vector = pe_calc_block(p, (size_t)D * sizeof *vector);
+    if (x->vector.count && x->vector.count != D)
+        pe_calc_refuse(p, "--vector has %d numbers; it must have %lld here", x->vector.count, (long long)D);
+    for (int64_t c = 0; c < D && vector; c++)
+        vector[c] = c < x->vector.count ? x->vector.real[c] : (double)(c + 1);
+    return vector;
+}
+
+void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, int runs)
+{
+    cli_subject_params(&x->subject, dims, x->seed);
+    posenc_plan_free(x->subject.p.plan); /* of another part */
+    x->subject.p.plan = NULL;
+    pe_calc_plan(&x->subject.p, runs);
+}
+
+posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, int coordinates, double moved,
+                                int64_t n)
+{
+    const int64_t shape[] = {n, coordinates};
+    posenc_tensor list    = pe_calc_make(&x->subject.p, POSENC_DTYPE_F64, 2, shape);
+    if (where->count > 1 && where->count != coordinates)
+        pe_calc_refuse(&x->subject.p, "a position has %d coordinates here, not %d", coordinates,
+                       where->count);
+    for (int64_t i = 0; i < n * coordinates && !pe_calc_failed(&x->subject.p); i++)
+        pe_calc_put(&list, i, where->real[where->count > 1 ? i % coordinates : 0] + moved);
+    if (coordinates == 1)
+        list = posenc_tensor_contiguous(list.data, POSENC_DTYPE_F64, 1, shape);
+    return posenc_positions_array(list);
+}
+
+double cli_explain_difference(const double *a, const double *b, int64_t n)
+{
+    double most = 0, largest = 1;
+    for (int64_t i = 0; i < n; i++) {
+        most    = fmax(most, fabs(a[i] - b[i]));
+        largest = fmax(largest, fabs(a[i]));
+    }
+    return most / largest;
+}
+
+double cli_explain_dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
