@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
+ * cmd_plot.c: posenc plot KIND SPEC..., or KIND --table F:NAME: a picture
  *
- * With -o the picture is written to a file, otherwise it is drawn in the terminal. The registry says which
- * pictures an encoding has, the table below which options a kind of picture takes; any other is refused with
- * a list of those there are, never ignored. Nothing is trained here: an encoding that learns is shown as it
- * is initialised, and the title says so.
+ * With -o the picture is written to a file, otherwise it is drawn in the terminal. Several SPECs make one
+ * picture. The registry says which pictures an encoding has, the table below which options a kind of picture
+ * takes; any other is refused with a list of those there are, never ignored. Nothing is trained here: an
+ * encoding that learns is shown as it is initialised, and the title says so.
  */
 #include "cli/commands/rows.h"
 #include "cli/commands/subject.h"
 #include "plot/plot.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
-    HEADS       = 8,
-    LONGEST     = 4096,
-    ENDLESS     = 1 << 30, /* of a context, of which no position is drawn */
-    WIDEST      = 4096,
-    MOST_HEADS  = 64,
-    GRID_ROWS   = 16,
-    GRID_COLS   = 32,
-    LONGEST_ROW = 256,
-    MOST_DRAWS  = 100000,
-    MOST_PREFIX = 2, /* class and distillation tokens: rows before a table's grid that need no word */
-    MOST_GRID   = 1 << 16,
-    COLUMNS     = 80
+    HEADS        = 8,
+    LONGEST      = 4096,
+    ENDLESS      = 1 << 30, /* of a context, of which no position is drawn */
+    WIDEST       = 4096,
+    MOST_HEADS   = 64,
+    GRID_ROWS    = 16,
+    GRID_COLS    = 32,
+    LONGEST_ROW  = 256,
+    MOST_DRAWS   = 100000,
+    MOST_PREFIX  = 2, /* class and distillation tokens: rows before a table's grid that need no word */
+    MOST_GRID    = 1 << 16,
+    MOST_SPECS   = 8,
+    MOST_WORDS   = 32,
+    MOST_POINTS  = CLI_LIST_MOST / 2,
+    WIDEST_PAGE  = 200, /* columns of a terminal */
+    MOST_DIGITS  = 9,
+    LONGEST_TEXT = 512
 };
 
 /* Kinds of pictures: the sizes that each has where nothing is said, and which options it takes; --set and
@@ -39,16 +45,21 @@ static const struct plot_kind {
     int64_t     length, longest, dim;
     const char *takes;
 } kinds[] = {
-    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows binary-counter"},
+    {"heatmap", 128, LONGEST, 64,
+     "table length dim seed grid prefix-rows binary-counter channels transpose digits"},
     {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
-    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
-    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
+    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows measure digits"},
+    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points measure digits"},
     {"decay", 1024, LONGEST, 128, "config layer length dim seed bases theta content draws"},
     {"mass", 1024, LONGEST, 64, "config layer length dim heads seed content draws"},
     {"pair", 8, LONGEST, 64, "config layer length dim pairs"},
     {"wavelengths", 4096, ENDLESS, 128, "config layer length dim"},
-    {"bias", 128, LONGEST, 64, "length dim heads seed"},
-    {"buckets", 256, LONGEST, 64, "length"},
+    {"words", 0, MOST_WORDS, 8, "config layer dim seed words digits"},
+    {"bias", 128, LONGEST, 64, "length dim heads seed grid"},
+    {"buckets", 256, LONGEST, 64, "length words digits"},
+    {"factors", 64, LONGEST, 64, "length dim heads seed"},
+    {"hierarchy", 4, LONGEST, 8, "dim seed"},
+    {"onehot", 4, LONGEST, 4, "table length dim seed digits"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -62,7 +73,11 @@ typedef struct plot_request {
     int64_t                 length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_rows                wanted;                                              /* --grid */
     cli_numbers             chosen, bases;
-    int                     theta; /* which word */
+    int                     measure; /* which word */
+    int                     random_points;
+    const char             *spec; /* NULL: a table or a model */
+    const char             *words[MOST_WORDS];
+    char                    word_text[LONGEST_TEXT];
 } plot_request;
 
 static const cli_option options[] = {
@@ -74,32 +89,44 @@ static const cli_option options[] = {
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
-     "1024; pair: 8); for wavelengths the context (4096)"},
+     "1024; factors: 64; pair: 8; onehot: 4); for wavelengths the context (4096)"},
     {0, "dim", "D",
-     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
-     offsetof(plot_request, dim), 1, WIDEST},
-    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(plot_request, heads), 1,
+     "width of a vector (input: 64, similarity2d: 128, hierarchy: 8, onehot: 4) or of a head (64, decay, "
+     "wavelengths: 128, words: 8)",
+     CLI_WHOLE, offsetof(plot_request, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of a bias (bias, mass, factors: 8)", CLI_WHOLE, offsetof(plot_request, heads), 1,
      MOST_HEADS},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
-     "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
+     "similarity2d: 16x32; bias of a window or a grid); heatmap and curves take more axes, such as 2x3x4"},
     {0, "prefix-rows", "N",
      "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
      "curves, similarity, similarity2d)",
      CLI_WHOLE, offsetof(plot_request, prefix), 0, INT32_MAX},
-    {0, "points", "LIST",
-     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d: three on the diagonal)", CLI_POINTS,
-     offsetof(plot_request, chosen), 0, LONGEST_ROW},
-    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(plot_request, chosen),
-     0, WIDEST - 1},
+    {0, "points", "LIST|random:N",
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16, or N drawn at random (similarity2d: three on the "
+     "diagonal)"},
+    {0, "measure", "cosine|dot",
+     "compare vectors by their cosine or by their dot product (similarity, "
+     "similarity2d: cosine)",
+     CLI_WORD, offsetof(plot_request, measure), .words = "cosine|dot"},
+    {0, "transpose", NULL, "positions down and channels across (heatmap)", CLI_FLAG,
+     offsetof(plot_request, data.transposed)},
+    {0, "digits", "N",
+     "a table: write the number into each cell, with N decimals (heatmap, similarity, "
+     "similarity2d, buckets, words, onehot)"},
+    {0, "words", "TEXT", "name the positions by the words of a text (words, buckets)"},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (heatmap, curves)", CLI_WHOLES,
+     offsetof(plot_request, chosen), 0, WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
     {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap)"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(plot_request, bases), 1, (int64_t)1e18},
-    {0, "theta", "one|many|both",
-     "rotate all pairs by one frequency (one), each by its own (many), or draw a panel of each (decay: both)",
-     CLI_WORD, offsetof(plot_request, theta), .words = "one|many|both"},
+    {0, "theta", "one|many|both|X",
+     "rotate all pairs by one frequency (one, or this number X), each by its own (many), or draw a panel of "
+     "each (decay: both)",
+     .words = "one|many|both"},
     {0, "content", "LIST",
      "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)",
      .words = "ones,...|uniform,...|normal,..."},
@@ -107,8 +134,10 @@ static const cli_option options[] = {
      offsetof(plot_request, draws), 1, MOST_DRAWS},
     {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(plot_request, seed), 0,
      INT64_MAX},
-    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal",
-     .words = ".png|.svg|.pdf"},
+    {'o', "output", "F",
+     "write F.png, F.svg or F.pdf, or the numbers of the picture as F.csv, instead of drawing in the "
+     "terminal",
+     .words = ".png|.svg|.pdf|.csv"},
     {0, NULL, NULL, NULL},
 };
 
@@ -157,6 +186,9 @@ static int check_options(const cli_args *args, plot_request *r)
     if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
         return cli_usage("plot: --prefix-rows is the number of rows of a --table before its --grid; give "
                          "both of these, or leave it out");
+    if (cli_value(args, "grid") && cli_value(args, "digits") && !strcmp(r->kind->name, "similarity"))
+        return cli_usage(
+            "plot: --digits does not apply to a grid of grids; leave it out, or draw similarity2d");
     if (cli_value(args, "grid") && cli_value(args, "binary-counter"))
         return cli_usage("plot: --binary-counter needs positions on a line; leave out --grid");
     return CLI_DONE;
@@ -170,18 +202,17 @@ static int check_place(const cli_args *args, plot_request *r)
         const char  *option;
         posenc_place place;
         const char  *kind;
-    } rows[] = {{"heads", POSENC_PLACE_ROTARY, "mass"},
-                {"content", POSENC_PLACE_SCORE, "mass"},
-                {"draws", POSENC_PLACE_SCORE, "mass"},
-                {"grid", POSENC_PLACE_ROTARY, "similarity"}};
+    } rows[] = {
+        {"heads", POSENC_PLACE_ROTARY, "mass"},         {"content", POSENC_PLACE_SCORE, "mass"},
+        {"draws", POSENC_PLACE_SCORE, "mass"},          {"grid", POSENC_PLACE_ROTARY, "similarity"},
+        {"measure", POSENC_PLACE_ROTARY, "similarity"}, {"digits", POSENC_PLACE_ROTARY, "similarity"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s does not apply to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
     if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_biases_is_map(r->subject.p.e))
-        return cli_usage("plot: --length does not apply to a bias on a grid; set its size, e.g. --set "
-                         "window=7x7 or grid=7x7");
+        return cli_usage("plot: --length does not apply to a bias on a grid; give --grid HxW");
     return CLI_DONE;
 }
 
@@ -191,8 +222,9 @@ static int check_place(const cli_args *args, plot_request *r)
 static int read_grid(const cli_args *args, plot_request *r)
 {
     const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
-    const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
-    r->wanted           = (cli_rows){.command = "plot"};
+    const int   is_flat = (strcmp(r->kind->name, "heatmap") && strcmp(r->kind->name, "curves")) || !cross ||
+                        !strchr(cross + 1, 'x');
+    r->wanted = (cli_rows){.command = "plot"};
     if (is_flat) {
         const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
         cli_numbers      grid = {0};
@@ -216,6 +248,15 @@ static int read_grid(const cli_args *args, plot_request *r)
                : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
 }
 
+static int read_digits(const cli_args *args, plot_request *r)
+{
+    static const cli_option digits = {.name = "digits", .type = CLI_WHOLE, .low = 0, .high = MOST_DIGITS};
+    int64_t                 n      = 0;
+    r->data.with_numbers           = cli_read_as(args, &digits, &n);
+    r->data.decimals               = (int)n;
+    return r->data.with_numbers < 0 ? CLI_USAGE : CLI_DONE;
+}
+
 static int read_numbers(const cli_args *args, plot_request *r)
 {
     r->length = r->kind->length;
@@ -225,20 +266,86 @@ static int read_numbers(const cli_args *args, plot_request *r)
     r->seed   = 1;
     if (cli_integer(args, "length", 2, r->kind->longest, &r->length) < 0 || cli_read(args, r))
         return CLI_USAGE;
-    r->data.chosen       = r->chosen.whole;
-    r->data.chosen_count = r->chosen.count;
-    r->data.bases        = r->bases.real;
-    r->data.base_count   = r->bases.count;
+    r->data.bases      = r->bases.real;
+    r->data.base_count = r->bases.count;
+    r->data.products   = r->measure;
+    return read_digits(args, r);
+}
+
+/* Points that are listed; those drawn at random follow once the grid is known. */
+static int read_points(const cli_args *args, plot_request *r)
+{
+    static const cli_option points    = {.name = "points", .type = CLI_POINTS, .low = 0, .high = LONGEST_ROW};
+    const char             *text      = cli_value(args, "points");
+    const int               is_random = text && !strncmp(text, "random:", 7);
+    char                   *end;
+    if (!is_random)
+        return cli_read_as(args, &points, &r->chosen) < 0 ? CLI_USAGE : CLI_DONE;
+    const long long n = strtoll(text + 7, &end, 10);
+    if (n < 1 || n > MOST_POINTS || *end)
+        return cli_usage("plot: --points is \"%s\"; at random it must be random:1 to random:%d", text,
+                         MOST_POINTS);
+    r->random_points = (int)n;
     return CLI_DONE;
+}
+
+/* Each by its own number of the stream, so that more points do not move the first ones. */
+static void draw_points(plot_request *r)
+{
+    for (int k = 0; k < r->random_points; k++) {
+        const uint64_t seed = (uint64_t)r->seed, at = 2 * (uint64_t)k;
+        r->chosen.whole[2 * k] = (int64_t)(posenc_random_uniform(seed, "plot points", at) * (double)r->rows);
+        r->chosen.whole[2 * k + 1] =
+            (int64_t)(posenc_random_uniform(seed, "plot points", at + 1) * (double)r->cols);
+    }
+    if (r->random_points)
+        r->chosen.count = 2 * r->random_points;
+}
+
+static int read_words(const cli_args *args, plot_request *r)
+{
+    const char *text = cli_value(args, "words");
+    if (!text && !strcmp(r->kind->name, "words"))
+        return cli_usage("plot: words needs a text, e.g. --words \"Enhanced Transformer with Rotary\"");
+    if (!text)
+        return CLI_DONE;
+    if (cli_value(args, "length"))
+        return cli_usage(
+            "plot: --words and --length both say how many positions there are; give one of them");
+    if (strlen(text) >= LONGEST_TEXT)
+        return cli_usage("plot: --words has %zu bytes; at most %d are drawn", strlen(text), LONGEST_TEXT - 1);
+    strcpy(r->word_text, text);
+    int count = 0;
+    for (char *at = strtok(r->word_text, " \t\n"); at; at = strtok(NULL, " \t\n"), count++)
+        if (count < MOST_WORDS)
+            r->words[count] = at;
+    if (count < 2 || count > MOST_WORDS)
+        return cli_usage("plot: --words has %d words; 2 to %d are drawn", count, MOST_WORDS);
+    r->length     = count;
+    r->data.words = r->words;
+    return CLI_DONE;
+}
+
+static int read_theta(const cli_args *args, plot_request *r)
+{
+    static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS};
+    const char      *text     = cli_value(args, "theta");
+    char            *end;
+    if (!text)
+        return CLI_DONE;
+    const int word = cli_options_word("one|many|both", '|', text);
+    r->data.thetas = word < 0 ? PE_ONE_THETA : thetas[word];
+    r->data.theta  = word < 0 ? strtod(text, &end) : 0;
+    return word >= 0 || (r->data.theta > 0 && isfinite(r->data.theta) && !*end)
+               ? CLI_DONE
+               : cli_usage("plot: --theta is \"%s\"; it must be one, many, both, or a number above 0", text);
 }
 
 static int read_choices(const cli_args *args, plot_request *r)
 {
-    static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
-                     worth[]  = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
-    const char *content = cli_value(args, "content"), *text = content;
+    static const int worth[] = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
+    const char      *content = cli_value(args, "content"), *text = content;
     r->data.binary_counter = cli_value(args, "binary-counter") != NULL;
-    r->data.thetas         = cli_value(args, "theta") ? thetas[r->theta] : 0;
     while (text && *text) { /* words joined by : or , */
         char      word[16];
         const int n = (int)strcspn(text, ":,");
@@ -252,7 +359,7 @@ static int read_choices(const cli_args *args, plot_request *r)
     if (text && (*text || !r->data.contents))
         return cli_usage("plot: --content is \"%s\"; it must be a list of: ones, uniform, normal", content);
     return r->data.thetas == PE_ONE_THETA && r->data.base_count
-               ? cli_usage("plot: --bases does not apply with --theta one; it is for the encoding's own "
+               ? cli_usage("plot: --bases does not apply with one theta; it is for the encoding's own "
                            "frequencies")
                : CLI_DONE;
 }
@@ -326,7 +433,7 @@ static int set_grid(const cli_args *args, plot_request *r)
     if (r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, other))
         return CLI_USAGE;
     cli_rows_lists(&r->wanted, r->subject.p.e, grid);
-    return part && grid[0] ? cli_subject_encoding(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
+    return part && grid[0] ? cli_subject_encoding(&r->subject, args, r->spec, grid) : CLI_DONE;
 }
 
 /* Encodings of a grid, and maps, want a grid. */
@@ -343,6 +450,22 @@ static int fit_grid(const cli_args *args, plot_request *r)
     r->cols   = GRID_COLS;
     r->wanted = (cli_rows){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
     return CLI_DONE;
+}
+
+/* The window or the grid of a bias is the setting that limits its positions. */
+static int set_window(const cli_args *args, plot_request *r)
+{
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_SCORE);
+    const char                 *grid = cli_value(args, "grid");
+    r->rows = r->cols = 0; /* a bias has no positions of its own to draw */
+    if (!grid)
+        return CLI_DONE;
+    if (!pe_biases_is_map(r->subject.p.e))
+        return cli_usage("plot: --grid does not apply to the bias of %s, whose positions lie on a line; give "
+                         "--length",
+                         part->name);
+    return cli_subject_encoding(&r->subject, args, r->spec,
+                                pe_calc_text(&r->subject.p, "%s.%s=%s", part->name, part->row_limit, grid));
 }
 
 static void set_data(plot_request *r)
@@ -383,7 +506,7 @@ static int find_subject(const cli_args *args, plot_request *r)
     if (table)
         return cli_subject_table(&r->subject, table);
     if (!cli_value(args, "config"))
-        return cli_subject_encoding(&r->subject, args, cli_at(args, 1), "");
+        return cli_subject_encoding(&r->subject, args, r->spec, "");
     const int status = cli_subject_config(&r->subject, args);
     return status ? status : fit_model(args, r);
 }
@@ -397,12 +520,16 @@ static int fit(const cli_args *args, plot_request *r)
         status = fit_grid(args, r);
     else if (r->offer.place == POSENC_PLACE_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
+    else
+        status = set_window(args, r);
     return status || !r->rows ? status : set_grid(args, r);
 }
 
 static int take_params(const cli_args *args, plot_request *r)
 {
     set_data(r);
+    draw_points(r);
+    r->data.chosen_count = r->chosen.count;
     const int status =
         cli_value(args, "table") ? CLI_DONE : cli_subject_params(&r->subject, &r->data.dims, r->seed);
     r->data.params = r->subject.p.params;
@@ -413,14 +540,6 @@ static int take_params(const cli_args *args, plot_request *r)
 
 /* ---------------------------------------------------------------- drawing ------------------- */
 
-static int terminal_columns(void)
-{
-    struct winsize size;
-    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col >= 20)
-        return size.ws_col < 200 ? size.ws_col : 200;
-    return COLUMNS;
-}
-
 static int check_path(const cli_args *args, plot_request *r)
 {
     posenc_error err;
@@ -428,42 +547,94 @@ static int check_path(const cli_args *args, plot_request *r)
     return r->path && pe_gnuplot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
 }
 
+static int show(const plot_request *r, const pe_picture *picture)
+{
+    posenc_error        err;
+    const int           columns = cli_width() < WIDEST_PAGE ? cli_width() : WIDEST_PAGE;
+    const posenc_status status  = r->path ? pe_gnuplot_file(pe_picture_figure(picture), r->path, &err)
+                                          : pe_terminal_print(pe_picture_figure(picture), stdout, columns,
+                                                              cli_colour(STDOUT_FILENO), &err);
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
+static int make_picture(const cli_args *args, plot_request *r, pe_picture **picture)
+{
+    static int (*const steps[])(const cli_args *args, plot_request *r) = {find_subject, choose_offer, fit,
+                                                                          take_params};
+    posenc_error err;
+    int          status = CLI_DONE;
+    for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
+        status = steps[i](args, r);
+    if (!status && pe_picture_create(picture, r->subject.p.e, &r->offer, &r->data, &err))
+        status = cli_error(&err);
+    if (status || !pe_picture_is_flat(*picture) || !cli_subject_vary(&r->subject, r->seed))
+        return status;
+    pe_picture_free(*picture); /* parameters that start at one number leave nothing to see */
+    r->data.origin = r->subject.origin;
+    return pe_picture_create(picture, r->subject.p.e, &r->offer, &r->data, &err) ? cli_error(&err) : CLI_DONE;
+}
+
+static int show_all(const plot_request *r, pe_picture *const *pictures, int count)
+{
+    posenc_error err;
+    pe_picture  *joint;
+    if (count == 1)
+        return show(r, pictures[0]);
+    if (pe_picture_join(&joint, pictures, count, &err))
+        return cli_error(&err);
+    const int status = show(r, joint);
+    pe_picture_free(joint);
+    return status;
+}
+
+/* A picture of each SPEC, or of the table or model. */
 static int draw(const cli_args *args, plot_request *r)
 {
-    posenc_error  err;
-    pe_picture   *picture;
-    posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
-    if (status)
-        return cli_error(&err);
-    if (r->path)
-        status = pe_gnuplot_file(pe_picture_figure(picture), r->path, &err);
-    else
-        status = pe_terminal_print(pe_picture_figure(picture), stdout, terminal_columns(),
-                                   cli_colour(STDOUT_FILENO), &err);
-    pe_picture_free(picture);
-    if (status)
-        return cli_error(&err);
-    cli_config_warn(&r->subject.config);
-    return CLI_DONE;
+    pe_picture *pictures[MOST_SPECS] = {NULL};
+    const int   count                = args->count > 1 ? args->count - 1 : 1;
+    int         status               = CLI_DONE;
+    for (int i = 0; !status && i < count; i++) {
+        plot_request one = *r;
+        one.subject.p    = pe_calc_new("plot");
+        one.data.chosen  = one.chosen.whole;
+        one.data.words   = r->data.words;
+        one.spec         = cli_at(args, 1 + i);
+        status           = make_picture(args, &one, &pictures[i]);
+        if (!status)
+            cli_config_warn(&one.subject.config);
+        cli_subject_free(&one.subject);
+    }
+    if (!status)
+        status = show_all(r, pictures, count);
+    for (int i = 0; i < count; i++)
+        pe_picture_free(pictures[i]);
+    return status;
+}
+
+static int check_count(const cli_args *args)
+{
+    const int has_subject = cli_value(args, "table") || cli_value(args, "config");
+    if (has_subject && args->count != 1)
+        return cli_usage("plot: with --table or --config give only a picture, e.g. posenc plot similarity");
+    if (!has_subject && args->count < 2)
+        return cli_usage(
+            "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot "
+            "--help");
+    return args->count > 1 + MOST_SPECS
+               ? cli_usage("plot: %d encodings are given; at most %d are drawn", args->count - 1, MOST_SPECS)
+               : CLI_DONE;
 }
 
 static int run(const cli_args *args)
 {
-    plot_request r           = {.subject.p = pe_calc_new("plot")};
-    const int    has_subject = cli_value(args, "table") || cli_value(args, "config");
-    if (args->count != 2 - has_subject)
-        return cli_usage(
-            has_subject ? "plot: with --table or --config give only a picture, e.g. posenc plot similarity"
-                        : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
-                          "posenc plot --help");
+    plot_request r                               = {0};
     static int (*const steps[])(const cli_args *args,
-                                plot_request   *r) = {find_kind,    check_options, read_numbers, read_grid,
-                                                    read_choices, check_path,    find_subject, choose_offer,
-                                                    fit,          take_params,   draw};
-    int status                                   = CLI_DONE;
+                                plot_request   *r) = {find_kind,  check_options, read_numbers, read_points,
+                                                    read_words, read_grid,     read_theta,   read_choices,
+                                                    check_path, draw};
+    int status                                   = check_count(args);
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
         status = steps[i](args, &r);
-    cli_subject_free(&r.subject);
     return status;
 }
 
@@ -476,29 +647,35 @@ static void call_out(const char *option, void (*word)(const char *word))
 const cli_command cli_plot = {
     .name     = "plot",
     .summary  = "draw an encoding: table, similarity, decay, bias, buckets",
-    .synopsis = "KIND SPEC|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
+    .synopsis = "KIND SPEC...|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... "
+                "[-o F.png|.svg|.pdf|.csv]",
     .details =
         "For an input encoding, KIND is: heatmap, the vector of each position, with the wavelengths of its "
         "channels; curves, single channels; similarity, the cosine of every pair of positions and its "
         "profile by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen "
-        "points of a grid.\n\n"
+        "points of a grid; onehot, a position added to a token, and as a one-hot vector beside it; "
+        "hierarchy, the "
+        "two digits of a hierarchical position.\n\n"
         "For a rotary encoding: decay, the score of two vectors by their distance, for vectors of ones, "
         "U[0,1] and N(0,1) (mean and the middle 80 % of the draws), with the encoding's frequencies and with "
         "a single one; similarity, the same for vectors of ones only; mass, the share of the attention that "
         "goes to the nearest keys; pair, a vector being rotated; wavelengths, those of the pairs compared "
         "with the context, before and after scaling, coloured by how often they rotate within the context "
-        "of the first training.\n\n"
+        "of the first training; words, the words of a text before and after their rotation.\n\n"
         "For an encoding in the scores: bias, what each head adds at each distance (t5, alibi ...) or a map "
         "of it (swin, tupe); mass, the share of the attention that the bias gives to the nearest keys; "
-        "buckets, which distances share a bucket (t5, deberta). posenc list NAME says which pictures an "
-        "encoding has; for a combination, the first part that has the picture is drawn.\n\n"
+        "buckets, which distances share a bucket (t5, deberta) or a vector (shaw); factors, what urpe "
+        "multiplies the weights by. posenc list NAME says which pictures an encoding has; for a combination, "
+        "the first part that has the picture is drawn. Several SPECs are drawn together: in one frame if "
+        "each has a single curve, else side by side.\n\n"
         "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
         "tokens), which are skipped; if there are more, --prefix-rows must say how many.\n\n"
-        "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
-        "compare shows them trained. To draw a table of your own model, use --table; for its rotation, "
+        "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained, and if "
+        "their parameters start at zero, with numbers drawn from N(0,1); posenc compare shows them trained. "
+        "To draw a table of your own model, use --table; for its rotation, "
         "--config.",
     .options = options,
     .run     = run,
-    .takes   = "* SPEC",
+    .takes   = "* SPEC...",
     .words   = call_out,
 };

@@ -29,6 +29,35 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     return cli_calc_status(&s->p);
 }
 
+static int is_constant(const posenc_tensor *t)
+{
+    const double *x = t->data;
+    for (int64_t i = 1; i < pe_tensor_elements(t); i++)
+        if (x[i] != x[0])
+            return 0;
+    return pe_tensor_elements(t) > 1;
+}
+
+int cli_subject_vary(cli_subject *s, int64_t seed)
+{
+    pe_calc    *p     = &s->p;
+    const char *names = "";
+    int         count = 0;
+    for (int i = 0; i < p->count; i++) {
+        if (!p->is_initial[i] || !posenc_param_trainable(p->e, i) || !is_constant(&p->params[i]))
+            continue;
+        const char *name = posenc_param_name(p->e, i);
+        double     *x    = p->params[i].data;
+        for (int64_t k = 0; k < pe_tensor_elements(&p->params[i]); k++)
+            x[k] += posenc_random_normal((uint64_t)seed, name, (uint64_t)k);
+        names = pe_calc_text(p, "%s%s%s", names, count++ ? ", " : "", name);
+    }
+    if (count)
+        snprintf(s->origin, sizeof s->origin,
+                 "untrained, and N(0,1) added to %s, flat as initialised; seed %lld", names, (long long)seed);
+    return count;
+}
+
 int cli_subject_at_length(cli_subject *s, int64_t length)
 {
     pe_calc    *p    = &s->p;

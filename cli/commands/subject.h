@@ -27,6 +27,9 @@ typedef struct cli_subject {
    once the sizes are known. */
 int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec, const char *settings);
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed);
+/* Adds N(0,1) to each trained parameter that is initialised with one number everywhere, and says so in
+   `origin`. How many there were. */
+int cli_subject_vary(cli_subject *s, int64_t seed);
 /* The same for the rotation of --config and --layer. */
 int cli_subject_config(cli_subject *s, const cli_args *args);
 /* Frequencies that follow the length of a run are those at `length` from then on. */

@@ -9,8 +9,11 @@
  *            them 90 % of it lies
  *   buckets  left the bucket of every distance, with its sign; right the buckets of all pairs of a query and
  *            a key, as the scores see them: exact integers by posenc_index_map, with the settings of the
- *            encoding. To add an encoding with buckets, add a row to the table: its map, the sign of the
- *            map's argument, and its settings.
+ *            encoding; of shaw the clipped distance, whose vector a_x the pair gets. To add an encoding with
+ *            buckets, add a row to the table: its map, the sign of the map's argument, and its settings.
+ *   factors  urpe's: what multiplies each weight, by distance. With v_j the unit vector j, output channel j
+ * is the weight times its factor; the weight itself is the softmax of the scores. So no encoding need be
+ *            known.
  *
  * Surprises  The bias by distance is read for one query and a range of keys: that is every distance once, in
  *            linear memory. A map needs every pair of the window once; an offset is read at the first pair
@@ -21,9 +24,10 @@
 #include <math.h>
 #include <posenc/positions.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOST_SETTINGS = 4 };
+enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOST_SETTINGS = 3 };
 
 static const char *head_name(pe_sketch *s, int64_t h)
 {
@@ -59,33 +63,56 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
 
 /* ---------------------------------------------------------------- on a line ----------------- */
 
+/* [H, Lk] of one query at q0 and keys from 0 on. */
+typedef double *read_line(pe_sketch *s, int64_t q0, int64_t Lk);
+
+static double *read_bias_line(pe_sketch *s, int64_t q0, int64_t Lk)
+{
+    return read_bias(s, q0, 1, Lk);
+}
+
 /* Bias [H, n] of distances N-1, N-2, ... in tokens, where positions end with N-1: keys in the future belong
    to a query at 0. */
-static double *read_two_lines(pe_sketch *s, int64_t n)
+static double *read_two_lines(pe_sketch *s, read_line *read, int64_t n)
 {
     const int64_t H = s->data->dims.H, N = s->data->length;
-    const double *past = read_bias(s, N - 1, 1, N), *future = read_bias(s, 0, 1, N);
+    const double *past = read(s, N - 1, N), *future = past ? read(s, 0, N) : NULL;
     double       *bias = pe_sketch_numbers(s, H * n);
-    for (int64_t k = 0; bias && k < H * n; k++) {
+    for (int64_t k = 0; bias && future && k < H * n; k++) {
         const int64_t h = k / n, j = k % n;
         bias[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
     }
     return bias;
 }
 
-/* Without a limit of positions: one query at N-1, and keys from 0 on. */
-static void draw_by_distance(pe_sketch *s)
+/* A curve per head of lines [H, n] from distance N-1 on. */
+static void set_lines(pe_sketch *s, const double *lines, int64_t n, const char *value)
 {
-    const int64_t H = s->data->dims.H, N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
-    check_heads(s, HEADS_MOST);
-    const double *bias = s->part->row_limit ? read_two_lines(s, n) : read_bias(s, N - 1, 1, n);
+    const int64_t H = s->data->dims.H, N = s->data->length;
     pe_curve     *curves =
-        pe_sketch_curves(s, s->figure, pe_sketch_range(s, (double)(N - 1), -1, n), bias, n, (int)H);
+        pe_sketch_curves(s, s->figure, pe_sketch_range(s, (double)(N - 1), -1, n), lines, n, (int)H);
     for (int h = 0; curves && h < (int)H; h++)
         curves[h].name = head_name(s, h);
     s->figure->ordered = H > 1;
-    pe_sketch_labels(s->figure, "distance t (tokens), positive = the key lies in the past",
-                     "bias added to the score", NULL);
+    pe_sketch_labels(s->figure, "distance t (tokens), positive = the key lies in the past", value, NULL);
+}
+
+static void draw_two_lines(pe_sketch *s, read_line *read, const char *value)
+{
+    const int64_t N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
+    set_lines(s, s->status ? NULL : read_two_lines(s, read, n), n, value);
+}
+
+/* Without a limit of positions: one query at N-1, and keys from 0 on. */
+static void draw_by_distance(pe_sketch *s)
+{
+    const int64_t N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
+    const char   *value = "bias added to the score";
+    check_heads(s, HEADS_MOST);
+    if (s->part->row_limit)
+        draw_two_lines(s, read_bias_line, value);
+    else
+        set_lines(s, read_bias(s, N - 1, 1, n), n, value);
 }
 
 /* ---------------------------------------------------------------- on a window --------------- */
@@ -218,52 +245,161 @@ void pe_biases_mass(pe_sketch *s)
     pe_sketch_mass(s, shares, names, (int)H, n);
 }
 
+/* ---------------------------------------------------------------- factors ------------------- */
+
+/* One query at q0, keys 0 .. n-1, content 0: weights times factors [H,n] into to, scores [H,n] into scores.
+ */
+static void attend_once(pe_sketch *s, int64_t q0, int64_t n, double *to, double *scores)
+{
+    const int64_t H = s->data->dims.H, D = s->data->dims.D;
+    double       *zeros = pe_sketch_numbers(s, D), *units = pe_sketch_numbers(s, n * n);
+    for (int64_t j = 0; units && j < n; j++)
+        units[j * n + j] = 1;
+    if (s->status)
+        return;
+    posenc_attend_in in = {
+        .q      = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, 1, D}),
+        .k      = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, n, D}),
+        .v      = posenc_tensor_contiguous(units, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, n, n}),
+        .q_pos  = posenc_positions_range((double)q0, 1),
+        .k_pos  = posenc_positions_range(0, 1),
+        .params = s->data->params};
+    memset(in.q.stride, 0, 3 * sizeof *in.q.stride); /* the same zeros, the same units everywhere */
+    memset(in.k.stride, 0, 3 * sizeof *in.k.stride);
+    in.v.stride[0] = in.v.stride[1] = 0;
+    const int64_t     shape[4]      = {1, H, 1, n};
+    posenc_attend_out out           = {.o = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 4, shape)};
+    posenc_tensor     S             = posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, shape);
+    s->status                       = posenc_attend(s->plan, &in, &out, s->work, s->err);
+    if (!s->status)
+        s->status = posenc_scores(s->plan, &in, &S, s->work, s->err);
+}
+
+/* Factors [H,n] of the keys 0 .. n-1 for a query at q0. */
+static double *read_factors(pe_sketch *s, int64_t q0, int64_t n)
+{
+    const int64_t H    = s->data->dims.H;
+    posenc_dims   dims = s->data->dims;
+    dims.B             = 1;
+    dims.Lq            = 1;
+    dims.Lk            = n;
+    dims.Dv            = n;
+    double *factors = pe_sketch_numbers(s, H * n), *scores = pe_sketch_numbers(s, H * n);
+    if (!scores || !pe_sketch_prepare(s, s->e, &dims, POSENC_RUN_FORWARD | POSENC_RUN_SCORES))
+        return NULL;
+    attend_once(s, q0, n, factors, scores);
+    for (int64_t h = 0; !s->status && h < H; h++) {
+        double sum = 0;
+        for (int64_t j = 0; j < n; j++)
+            sum += exp(scores[h * n + j]);
+        for (int64_t j = 0; j < n; j++)
+            factors[h * n + j] *= sum / exp(scores[h * n + j]);
+    }
+    return s->status ? NULL : factors;
+}
+
+void pe_biases_factors(pe_sketch *s)
+{
+    check_heads(s, HEADS_MOST);
+    if (s->data->length > MOST_TOKENS)
+        pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                         "picture: length is %lld; factors are drawn for 2 to %d positions",
+                         (long long)s->data->length, MOST_TOKENS);
+    draw_two_lines(s, read_factors, "factor of the weight");
+}
+
 /* ---------------------------------------------------------------- buckets ------------------- */
 
+/* A setting that is a number, `otherwise` where it is absent or follows from another one. */
+static int64_t whole_setting(const pe_sketch *s, const char *name, int64_t otherwise)
+{
+    char text[PE_SETTING_LENGTH], *end;
+    pe_sketch_setting(s, name, text);
+    const long long x = strtoll(text, &end, 10);
+    return *text && !*end ? x : otherwise;
+}
+
+/* By the map of that name, whose settings are the encoding's. */
+static void map_buckets(pe_sketch *s, const char *map, const char *const *names, const int64_t *rel,
+                        int64_t n, int64_t *to)
+{
+    char   settings[MOST_SETTINGS * (PE_SETTING_LENGTH + 32)] = "", value[PE_SETTING_LENGTH];
+    size_t used                                               = 0;
+    for (int i = 0; i < MOST_SETTINGS && names[i]; i++) {
+        pe_sketch_setting(s, names[i], value);
+        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
+                                 names[i], value);
+    }
+    s->status = posenc_index_map(map, settings, rel, n, to, s->err);
+}
+
+static void clip(const int64_t *rel, int64_t n, int64_t shift, int64_t low, int64_t high, int64_t *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = rel[i] + shift;
+        to[i]           = x < low ? low : x > high ? high : x;
+    }
+}
+
+static void map_t5(pe_sketch *s, const int64_t *rel, int64_t n, int64_t *to)
+{
+    static const char *const names[MOST_SETTINGS] = {"num_buckets", "max_distance", "bidirectional"};
+    map_buckets(s, "t5", names, rel, n, to);
+}
+
+/* Without buckets each distance has a row, up to max_relative_positions. */
+static void map_deberta(pe_sketch *s, const int64_t *rel, int64_t n, int64_t *to)
+{
+    static const char *const names[MOST_SETTINGS] = {"position_buckets", "max_relative_positions",
+                                                     "clip_first"};
+    const int64_t            buckets              = whole_setting(s, "position_buckets", 0),
+                  span = whole_setting(s, "span", whole_setting(s, "max_relative_positions", 1));
+    if (buckets)
+        map_buckets(s, "deberta", names, rel, n, to);
+    else
+        clip(rel, n, span, 0, 2 * span - 1, to);
+}
+
+static void map_shaw(pe_sketch *s, const int64_t *rel, int64_t n, int64_t *to)
+{
+    const int64_t k = whole_setting(s, "max_relative", 1);
+    clip(rel, n, 0, whole_setting(s, "min_distance", -k), whole_setting(s, "max_distance", k), to);
+}
+
 static const struct bucket_map {
-    const char *encoding, *map;
-    int         sign; /* +1: the map takes t, -1: it takes -t */
-    const char *settings[MOST_SETTINGS];
+    const char *encoding, *value;
+    int         sign; /* +1: of t, -1: of -t */
+    void (*map)(pe_sketch *s, const int64_t *rel, int64_t n, int64_t *to);
 } maps[] = {
-    {"t5", "t5", -1, {"num_buckets", "max_distance", "bidirectional"}},
-    {"deberta", "deberta", 1, {"position_buckets", "max_relative_positions", "clip_first"}},
+    {"t5", "bucket", -1, map_t5},
+    {"deberta", "row of the table", 1, map_deberta},
+    {"shaw", "clipped distance x", -1, map_shaw},
 };
 
 /* Buckets [2n-1] of the distances t = -(n-1) .. n-1. */
 static int64_t *read_buckets(pe_sketch *s, const struct bucket_map *map, int64_t n)
 {
-    char     settings[MOST_SETTINGS * (PE_SETTING_LENGTH + 32)] = "", value[PE_SETTING_LENGTH];
-    size_t   used                                               = 0;
-    int64_t *rel                                                = pe_sketch_take(s, 2 * n - 1, sizeof *rel),
+    int64_t *rel     = pe_sketch_take(s, 2 * n - 1, sizeof *rel),
             *buckets = pe_sketch_take(s, 2 * n - 1, sizeof *buckets);
-    for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
-        pe_sketch_setting(s, map->settings[i], value);
-        if (!value[0])
-            pe_sketch_refuse(s, POSENC_ERROR_UNSUPPORTED,
-                             "picture: %s has buckets only where %s is given; set it", s->part->name,
-                             map->settings[i]);
-        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
-                                 map->settings[i], value);
-    }
     for (int64_t i = 0; rel && i < 2 * n - 1; i++)
         rel[i] = map->sign * (i - n + 1);
     if (!s->status)
-        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, buckets, s->err);
+        map->map(s, rel, 2 * n - 1, buckets);
     return s->status ? NULL : buckets;
 }
 
-static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
+static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n, const char *value)
 {
     double *y = pe_sketch_numbers(s, 2 * n - 1);
     for (int64_t i = 0; y && i < 2 * n - 1; i++)
         y[i] = (double)buckets[i];
     pe_sketch_curves(s, f, pe_sketch_range(s, (double)(1 - n), 1, 2 * n - 1), y, 2 * n - 1, 1);
-    pe_sketch_labels(f, "distance t (tokens), positive = past", "bucket", NULL);
-    f->title = "bucket of each distance";
+    pe_sketch_labels(f, "distance t (tokens), positive = past", value, NULL);
+    f->title = "by distance";
     f->steps = 1;
 }
 
-static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n)
+static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_t n, const char *value)
 {
     double *values = pe_sketch_numbers(s, n * n);
     if (!values)
@@ -272,9 +408,11 @@ static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *buckets, int64_
         for (int64_t j = 0; j < n; j++)
             values[i * n + j] = (double)buckets[i - j + n - 1];
     pe_sketch_grid(f, values, n, n);
-    pe_sketch_labels(f, "key (position)", "query (position)", "bucket");
-    f->title        = "bucket of each pair";
+    pe_sketch_labels(f, "key (position)", "query (position)", value);
+    f->title        = "of each pair of a query and a key";
     f->square_cells = 1;
+    f->row_names = f->col_names = s->data->words;
+    pe_sketch_table(s, f);
 }
 
 void pe_biases_buckets(pe_sketch *s)
@@ -294,6 +432,6 @@ void pe_biases_buckets(pe_sketch *s)
     pe_figure     *panels  = pe_sketch_panels(s, s->figure, 2, 2);
     if (!panels)
         return;
-    set_distances(s, &panels[0], buckets, n);
-    set_pairs(s, &panels[1], buckets, n);
+    set_distances(s, &panels[0], buckets, n, map->value);
+    set_pairs(s, &panels[1], buckets, n, map->value);
 }

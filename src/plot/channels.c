@@ -50,12 +50,12 @@ static const char *wavelength_text(pe_sketch *s, double length)
 static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
     pe_tick      *ticks = pe_sketch_take(s, TICKS, sizeof *ticks);
-    const int64_t most  = set->width < TICKS ? set->width : TICKS;
+    const int64_t most  = f->rows < TICKS ? f->rows : TICKS;
     for (int64_t k = 0; ticks && k < most; k++) {
-        const int64_t c      = most > 1 ? k * (set->width - 1) / (most - 1) : 0;
-        const double  length = wavelength(set, c);
+        const int64_t row    = most > 1 ? k * (f->rows - 1) / (most - 1) : 0;
+        const double  length = wavelength(set, s->data->chosen_count ? s->data->chosen[row] : row);
         if (isfinite(length))
-            ticks[f->tick_count++] = (pe_tick){(double)c, wavelength_text(s, length)};
+            ticks[f->tick_count++] = (pe_tick){(double)row, wavelength_text(s, length)};
     }
     if (f->tick_count < 2)
         f->tick_count = 0;
@@ -68,17 +68,50 @@ static const char *position_label(const pe_sketch *s)
     return s->data->rows ? "position on the grid, row by row" : "position (tokens)";
 }
 
+static void check_channels(pe_sketch *s, const pe_row_set *set)
+{
+    for (int k = 0; k < s->data->chosen_count; k++)
+        if (s->data->chosen[k] < 0 || s->data->chosen[k] >= set->width)
+            pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
+                             "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
+                             (long long)s->data->chosen[k], (long long)set->width - 1);
+}
+
+/* Of chosen channels: their numbers, for the axis. */
+static const char **channel_names(pe_sketch *s)
+{
+    const char **names = pe_sketch_take(s, s->data->chosen_count, sizeof *names);
+    for (int k = 0; names && k < s->data->chosen_count; k++)
+        names[k] = pe_sketch_text(s, "%lld", (long long)s->data->chosen[k]);
+    return names;
+}
+
+/* All channels, or the chosen ones, in their order. */
 static void set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    double *values = pe_sketch_numbers(s, set->n * set->width);
-    if (!values)
+    const int64_t *chosen = s->data->chosen_count ? s->data->chosen : NULL;
+    const int64_t  count  = chosen ? s->data->chosen_count : set->width;
+    double        *values = pe_sketch_numbers(s, set->n * count);
+    check_channels(s, set);
+    if (!values || s->status)
         return;
-    for (int64_t c = 0; c < set->width; c++)
+    for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < set->n; i++)
-            values[c * set->n + i] = set->rows[i * set->width + c];
-    pe_sketch_grid(f, values, set->width, set->n);
+            values[k * set->n + i] = set->rows[i * set->width + (chosen ? chosen[k] : k)];
+    pe_sketch_grid(f, values, count, set->n);
     pe_sketch_labels(f, position_label(s), "channel", "value");
+    f->row_names = chosen ? channel_names(s) : NULL;
     set_wavelengths(s, f, set);
+}
+
+/* As the data want it: numbers in its cells, positions down. */
+static void finish_table(pe_sketch *s, pe_figure *f)
+{
+    pe_sketch_table(s, f);
+    if (s->data->transposed)
+        pe_sketch_transpose(s, f);
+    else if (f->with_numbers)
+        f->tick_count = 0; /* beside numbers there is no space for wavelengths */
 }
 
 /* Digit r of position i, the lowest in row 0; its period is 2^(r+1) positions. */
@@ -111,10 +144,12 @@ void pe_channels_heatmap(pe_sketch *s)
     if (s->status)
         return;
     set_table(s, panels, &set);
-    if (!s->data->binary_counter)
-        return;
-    panels[0].title = s->part->name;
-    set_binary(s, &panels[1], set.n);
+    if (s->data->binary_counter) {
+        panels[0].title = s->part->name;
+        set_binary(s, &panels[1], set.n);
+    }
+    for (int k = 0; !s->status && k <= s->data->binary_counter; k++)
+        finish_table(s, &panels[k]);
 }
 
 /* ---------------------------------------------------------------- curves -------------------- */
@@ -129,11 +164,9 @@ void pe_channels_curves(pe_sketch *s)
 {
     const pe_row_set set   = pe_sketch_rows(s);
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
-    for (int k = 0; k < count; k++)
-        if (chosen_channel(s, &set, k) < 0 || chosen_channel(s, &set, k) >= set.width)
-            pe_sketch_refuse(s, POSENC_ERROR_ARGUMENT,
-                             "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
-                             (long long)chosen_channel(s, &set, k), (long long)set.width - 1);
+    check_channels(s, &set);
+    if (s->status)
+        return;
     double   *y      = pe_sketch_numbers(s, count * set.n);
     pe_curve *curves = pe_sketch_curves(s, s->figure, pe_sketch_range(s, 0, 1, set.n), y, set.n, count);
     for (int k = 0; curves && k < count; k++) {

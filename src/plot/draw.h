@@ -49,6 +49,10 @@ void pe_colours_range(const pe_figure *figure, double *low, double *high);
    suits the figure in the variables `width` and `height` (pixels). */
 void pe_script_write(FILE *to, const pe_figure *figure, const char *terminal);
 
+/* The terminal's tables: terminal_table.c. Columns that a text takes on a screen. */
+void pe_terminal_table(FILE *to, const pe_figure *figure, int columns, int colour);
+int  pe_terminal_columns(const char *text);
+
 /* ---------------------------------------------------------------- layout -------------------- */
 
 enum { PE_WRAPPED = 600 };
@@ -76,10 +80,12 @@ typedef struct pe_page_layout {
     int    pane_titles; /* lines above a frame, so that frames stand in line */
 } pe_page_layout;
 
-/* Numbers at an axis: first, first + step, ... */
+/* Numbers at an axis: first, first + step, ...; or names, each `stride` cells. */
 typedef struct pe_ticks {
-    double first, step;
-    int    count, decimals;
+    double             first, step;
+    int                count, decimals;
+    const char *const *names; /* NULL: numbers */
+    int                stride;
 } pe_ticks;
 
 /* A pane whose frame is decided here. */
@@ -89,6 +95,10 @@ typedef struct pe_pane {
     pe_ticks x, y, values;            /* of a grid */
     char     title[PE_WRAPPED];
 } pe_pane;
+
+/* The number in a cell of a table. */
+enum { PE_CELL_TEXT = 32, PE_CELL_EM = 14 };
+void pe_layout_cell_text(const pe_figure *f, int64_t index, char text[PE_CELL_TEXT]);
 
 void pe_layout_page(pe_page_layout *l, const pe_figure *f);
 
@@ -100,8 +110,8 @@ void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int
    that leaves `least` of the axis' `length` between two, or space for their own texts if those lie side by
    side. */
 pe_ticks pe_layout_ticks(double low, double high, double length, double least, int whole, int side_by_side);
-/* The text of a tick; returns its width in em. */
-enum { PE_TICK_TEXT = 32 };
+/* The text of a tick; returns its width in em. A long name is cut. */
+enum { PE_TICK_TEXT = 64 };
 double pe_layout_tick_text(const pe_ticks *t, int index, char text[PE_TICK_TEXT]);
 
 #endif

@@ -208,12 +208,13 @@ static const struct {
              "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}"},
     {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'"},
     {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,12.5' background 'white'"},
+    {".csv", ""}, /* numbers: nothing to draw */
 };
 /* clang-format on */
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* The terminal for a path's ending, or NULL. */
+/* The terminal for a path's ending, "" for numbers, or NULL. */
 static const char *terminal_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -227,8 +228,8 @@ posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err)
 {
     if (terminal_of(path))
         return POSENC_OK;
-    return pe_draw_fail(err, POSENC_ERROR_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
-                        path);
+    return pe_draw_fail(err, POSENC_ERROR_ARGUMENT,
+                        "%.120s: a picture's name must end in .png, .svg, .pdf or .csv", path);
 }
 
 static posenc_status draw_figure(const pe_figure *figure, const char *terminal, char **output, size_t *size,
@@ -237,12 +238,19 @@ static posenc_status draw_figure(const pe_figure *figure, const char *terminal, 
     char  *script = NULL;
     size_t script_size;
     FILE  *to = open_memstream(&script, &script_size);
-    if (to)
+    if (to && *terminal)
         pe_script_write(to, figure, terminal);
+    else if (to)
+        pe_numbers_write(to, figure);
     if (!to || fclose(to)) {
         free(script);
         return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory for the picture \"%.80s\"",
                             figure->title ? figure->title : "");
+    }
+    if (!*terminal) {
+        *output = script;
+        *size   = script_size;
+        return POSENC_OK;
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);
     free(script);

@@ -29,6 +29,8 @@ enum {
     THIN         = 80,   /* a frame's shorter side, at least: numbers and a scale of colours need it */
     LONG         = 1700, /* a frame's longer side, unless more cells must be seen */
     SHRUNK       = 1100, /* from here on a map may have fewer pixels than cells */
+    CELL_HIGH    = 26,   /* of a table */
+    CELL_GAP     = 14,   /* between two of its numbers */
     BAR          = 18,
     TICK         = 20, /* the mark and the gap before its number */
     UPRIGHT      = 28, /* across a text that stands upright, with its gaps */
@@ -121,7 +123,9 @@ int pe_layout_wrap(const char *text, double width, char to[PE_WRAPPED])
 double pe_layout_tick_text(const pe_ticks *t, int index, char text[PE_TICK_TEXT])
 {
     const double x = t->first + index * t->step;
-    if (t->decimals < 0)
+    if (t->names)
+        snprintf(text, PE_TICK_TEXT, "%s", t->names[index * t->stride]);
+    else if (t->decimals < 0)
         snprintf(text, PE_TICK_TEXT, "%.3g", x);
     else
         snprintf(text, PE_TICK_TEXT, "%.*f", t->decimals, fabs(x) < 1e-9 * t->step ? 0 : x);
@@ -178,9 +182,36 @@ typedef struct size {
     double width, height;
 } size;
 
+void pe_layout_cell_text(const pe_figure *f, int64_t index, char text[PE_CELL_TEXT])
+{
+    const double x = f->values[index], unit = pow(10, -f->decimals);
+    if (isnan(x))
+        text[0] = 0;
+    else /* no -0.00 */
+        snprintf(text, PE_CELL_TEXT, "%.*f", f->decimals, fabs(x) < unit / 2 ? 0 : x);
+}
+
+/* Of a table: cells as wide as the widest number or name. */
+static size table_size(const pe_figure *f)
+{
+    char   text[PE_CELL_TEXT];
+    double wide = 0;
+    for (int64_t i = 0; i < f->rows * f->cols; i++) {
+        pe_layout_cell_text(f, i, text);
+        wide = fmax(wide, PE_CELL_EM * pe_layout_text_width(text, strlen(text)));
+    }
+    for (int64_t c = 0; f->col_names && c < f->cols; c++)
+        wide = fmax(wide, PE_EM * pe_layout_text_width(f->col_names[c], strlen(f->col_names[c])));
+    const double cell = fmax(ceil(wide) + CELL_GAP, CELL_HIGH);
+    return (size){(double)f->cols * fmax(cell, ceil(THIN / (double)f->cols)),
+                  (double)f->rows * fmax(CELL_HIGH, ceil(THIN / (double)f->rows))};
+}
+
 /* columns 0: a figure of its own. */
 static size map_size(const pe_figure *f, int columns)
 {
+    if (f->with_numbers)
+        return table_size(f);
     const double rows = (double)f->rows, cols = (double)f->cols;
     const double longer = fmax(rows, cols), shorter = fmin(rows, cols), target = target_of(columns);
     double       k = floor(target / longer);
@@ -195,7 +226,7 @@ static size map_size(const pe_figure *f, int columns)
 
 static int is_map(const pe_figure *f)
 {
-    return f->kind == PE_ARROWS || (f->kind == PE_GRID && f->square_cells);
+    return f->kind == PE_ARROWS || (f->kind == PE_GRID && (f->square_cells || f->with_numbers));
 }
 
 int pe_layout_frames(const pe_figure *f)
@@ -223,9 +254,28 @@ static pe_ticks value_ticks(const pe_figure *f, double height)
     return t.count > 1 ? t : (pe_ticks){.first = low, .step = high - low, .count = 2, .decimals = -1};
 }
 
-static pe_ticks axis_ticks(double x0, double dx, int64_t n, double length, int side_by_side)
+/* As many names as there is space for, evenly. */
+static pe_ticks name_ticks(double x0, double dx, int64_t n, double length, int side_by_side,
+                           const char *const *names)
+{
+    double wide = 0;
+    for (int64_t i = 0; i < n; i++)
+        wide = fmax(wide, PE_EM * pe_layout_text_width(names[i], strlen(names[i])));
+    const double least  = side_by_side ? wide + 8 : PE_TEXT_LINE;
+    const int    stride = (int)fmax(1, ceil(least * (double)n / length - 0.25));
+    return (pe_ticks){.first  = x0,
+                      .step   = dx * stride,
+                      .count  = (int)((n + stride - 1) / stride),
+                      .names  = names,
+                      .stride = stride};
+}
+
+static pe_ticks axis_ticks(double x0, double dx, int64_t n, double length, int side_by_side,
+                           const char *const *names)
 {
     const double least = side_by_side ? 8 : fmax(1.2 * PE_TEXT_LINE, length / 24);
+    if (names)
+        return name_ticks(x0, dx, n, length, side_by_side, names);
     return pe_layout_ticks(x0 - dx / 2, x0 + dx * ((double)n - 0.5), length, least, 1, side_by_side);
 }
 
@@ -258,7 +308,8 @@ static pe_box margins_of(const pe_figure *f, double high)
     const double bottom = fmax(TICK + PE_TEXT_LINE + (f->x_label ? PE_TEXT_LINE + EDGE : 0), over) + EDGE;
     if (f->kind == PE_ARROWS)
         return (pe_box){ARROW_LEFT, top, 2 * EDGE, bottom};
-    const pe_ticks y = axis_ticks(f->y0, f->dy, f->rows, high, 0), values = value_ticks(f, high);
+    const pe_ticks y      = axis_ticks(f->y0, f->dy, f->rows, high, 0, f->row_names),
+                   values = value_ticks(f, high);
     return (pe_box){EDGE + (f->y_label ? UPRIGHT : 0) + widest(&y) + TICK, top,
                     second_width(f) + EDGE + BAR + TICK + widest(&values) + (f->value_label ? UPRIGHT : 0) +
                         EDGE,
@@ -362,8 +413,8 @@ static void place_bar(pe_pane *p, const pe_figure *f)
     p->bar            = (pe_box){left, p->frame.top, left + BAR, p->frame.bottom};
     p->bar_label      = p->bar.right + TICK + widest(&p->values) + UPRIGHT / 2;
     p->second_label   = p->frame.right + second_width(f) - UPRIGHT / 2;
-    p->x              = axis_ticks(f->x0, f->dx, f->cols, p->frame.right - p->frame.left, 1);
-    p->y              = axis_ticks(f->y0, f->dy, f->rows, p->frame.bottom - p->frame.top, 0);
+    p->x              = axis_ticks(f->x0, f->dx, f->cols, p->frame.right - p->frame.left, 1, f->col_names);
+    p->y              = axis_ticks(f->y0, f->dy, f->rows, p->frame.bottom - p->frame.top, 0, f->row_names);
 }
 
 void pe_layout_pane(pe_pane *p, const pe_page_layout *l, const pe_figure *f, int index)

@@ -8,16 +8,11 @@
  */
 #include "plot/sketch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_SPEC = 64, LONGEST_LINE = 70 };
-
-struct pe_picture {
-    pe_figure     figure;
-    pe_mark       mark;
-    posenc_arrays store;
-};
+enum { LONGEST_SPEC = 64, LONGEST_LINE = 70, MOST_PANELS = 64 };
 
 static const struct picture_kind {
     const char  *name;
@@ -38,6 +33,10 @@ static const struct picture_kind {
     {"bias", POSENC_PLACE_SCORE, 1, "bias by distance", pe_biases_make},
     {"mass", POSENC_PLACE_SCORE, 0, "attention within a distance, by the bias alone", pe_biases_mass},
     {"buckets", POSENC_PLACE_SCORE, 0, "buckets of distances", pe_biases_buckets},
+    {"factors", POSENC_PLACE_WEIGHT, 1, "factor of the weights by distance", pe_biases_factors},
+    {"hierarchy", POSENC_PLACE_INPUT, 0, "two digits of each position", pe_diagrams_hierarchy},
+    {"onehot", POSENC_PLACE_INPUT, 0, "a one-hot position beside the token", pe_diagrams_onehot},
+    {"words", POSENC_PLACE_ROTARY, 0, "words rotated by their positions", pe_diagrams_words},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -82,6 +81,9 @@ static void set_title(pe_sketch *s, pe_picture *p)
     const char *named   = strlen(spec) <= LONGEST_SPEC ? spec : s->part->name;
     const char *origin  = s->unlearned ? NULL : s->data->origin;
     const char *between = strlen(named) + strcspn(s->what, "\n") > LONGEST_LINE ? "\n" : ": ";
+    p->name             = pe_sketch_text(s, "%s", named);
+    p->what             = pe_sketch_text(s, "%s", s->what);
+    p->origin           = origin ? pe_sketch_text(s, "%s", origin) : NULL;
     p->figure.title =
         pe_sketch_text(s, "%s%s%s%s%s", named, between, s->what, origin ? "\n" : "", origin ? origin : "");
     if (p->figure.kind == PE_PANELS)
@@ -150,6 +152,81 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     else
         *picture = made;
     return s.status;
+}
+
+/* ---------------------------------------------------------------- several ------------------- */
+
+static int panel_count(const pe_picture *p)
+{
+    return p->figure.kind == PE_PANELS ? p->figure.panel_count : 1;
+}
+
+/* "alibi", or of one of several panels "rope: many thetas" */
+static const char *panel_name(pe_sketch *s, const pe_picture *p, int panel)
+{
+    const char *title  = p->figure.kind == PE_PANELS ? p->figure.panels[panel].title : NULL;
+    const char *origin = p->origin ? p->origin : "";
+    return pe_sketch_text(s, "%s%s%s%s%s", p->name, title ? ": " : "", title ? title : "",
+                          *origin ? "\n" : "", origin);
+}
+
+/* What all show, and from where the parameters come if all agree. */
+static const char *joint_title(pe_sketch *s, pe_picture *const *parts, int count, int with_origin)
+{
+    const char *what = parts[0]->what, *origin = with_origin ? parts[0]->origin : NULL;
+    for (int i = 1; i < count; i++) {
+        what   = strcmp(what, parts[i]->what) ? "compared" : what;
+        origin = origin ? origin : with_origin ? parts[i]->origin : NULL;
+    }
+    return pe_sketch_text(s, "%s%s%s", what, origin ? "\n" : "", origin ? origin : "");
+}
+
+static void join(pe_sketch *s, pe_picture *const *parts, int count)
+{
+    const char *names[MOST_PANELS] = {NULL};
+    pe_figure   all[MOST_PANELS]   = {{0}};
+    int         n                  = 0;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < panel_count(parts[i]) && n < MOST_PANELS; k++, n++) {
+            const pe_figure *f = &parts[i]->figure;
+            all[n]             = f->kind == PE_PANELS ? f->panels[k] : *f;
+            names[n]           = parts[i]->name;
+        }
+    if (n == count && pe_sketch_overlay(s, s->figure, all, names, count)) {
+        s->figure->title = joint_title(s, parts, count, 1);
+        return;
+    }
+    pe_figure *panels = pe_sketch_panels(s, s->figure, n, 0);
+    for (int i = 0, at = 0; panels && i < count; i++)
+        for (int k = 0; k < panel_count(parts[i]) && at < n; k++, at++) {
+            panels[at]       = all[at];
+            panels[at].title = panel_name(s, parts[i], k);
+        }
+    s->figure->title = joint_title(s, parts, count, 0);
+}
+
+posenc_status pe_picture_join(pe_picture **picture, pe_picture *const *parts, int count, posenc_error *err)
+{
+    pe_picture *made = *picture = calloc(1, sizeof *made);
+    if (!made)
+        return pe_sketch_no_memory(err);
+    pe_sketch s = {.figure = &made->figure, .err = err};
+    join(&s, parts, count);
+    made->store = s.store;
+    if (s.status) {
+        pe_picture_free(made);
+        *picture = NULL;
+    }
+    return s.status;
+}
+
+int pe_picture_is_flat(const pe_picture *picture)
+{
+    const pe_figure *f = &picture->figure;
+    double           low, high;
+    pe_colours_extremes(f->kind == PE_PANELS ? f->panels : f, f->kind == PE_PANELS ? f->panel_count : 1, &low,
+                        &high);
+    return high - low <= 1e-9 * fmax(fabs(low), fabs(high));
 }
 
 const pe_figure *pe_picture_figure(const pe_picture *picture)

@@ -54,13 +54,16 @@ typedef struct pe_figure {
     double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
     /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per
        row */
-    const double   *values;
-    int64_t         rows, cols;
-    double          x0, dx, y0, dy;
-    int             signed_scale; /* 1: centred at zero */
-    int             square_cells; /* 1: a map, whose cells are as high as wide */
-    int             whole_cells;  /* 1: each cell has at least a pixel: there are lines between small maps */
-    const char     *second_label; /* of the second y axis */
+    const double *values;
+    int64_t       rows, cols;
+    double        x0, dx, y0, dy;
+    int           signed_scale; /* 1: centred at zero */
+    int           square_cells; /* 1: a map, whose cells are as high as wide */
+    int           whole_cells;  /* 1: each cell has at least a pixel: there are lines between small maps */
+    int           with_numbers; /* 1: a table: each cell shows its value, with so many decimals */
+    int           decimals;
+    const char *const *row_names, *const *col_names; /* [rows], [cols]; NULL: the numbers of the axes */
+    const char     *second_label;                    /* of the second y axis */
     const pe_tick  *ticks;
     int             tick_count;
     const pe_point *points;
@@ -80,15 +83,19 @@ typedef struct pe_figure {
 
 /* POSENC_OK if gnuplot can be run, else FILE with the package to install: to be called before long work. */
 posenc_status pe_gnuplot_ready(posenc_error *err);
-/* POSENC_OK if path ends in .png, .svg or .pdf, else ARGUMENT. */
+/* POSENC_OK if path ends in .png, .svg, .pdf or .csv, else ARGUMENT. */
 posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err);
 
-/* Writes path whole or not at all; the ending chooses the format. FILE if gnuplot is missing or fails. */
+/* Writes path whole or not at all; the ending chooses the format: .csv has the figure's numbers
+   (pe_numbers_write). FILE if gnuplot is missing or fails. */
 posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_error *err);
 /* A self-contained <svg> document that shows coordinates and toggles curves on a click (gnuplot's "svg mouse
    standalone"). `name` (letters, digits, '_') is part of its elements' names, so that one page can hold
    several. *svg is malloc'd text. */
 posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
+/* The numbers of the figure as CSV, a block for each panel: of a grid a line for each row, of curves one for
+   each x where all have the same, else one for each point. */
+void pe_numbers_write(FILE *to, const pe_figure *figure);
 /* Half-block characters, `columns` wide; colour 0 = none: then a grid is shaded and curves are letters. */
 posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int columns, int colour,
                                 posenc_error *err);
@@ -133,12 +140,17 @@ typedef struct pe_picture_data {
            *sizes; /* of a grid of more than two axes, whose last one is cols and the others together rows */
     int     axes;  /* of it; 0: two */
     int64_t first; /* position that the grid begins with: rows of a table before it */
-    const int64_t *chosen; /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
+    const char *const *words; /* names of the positions, `length` of them; NULL: none */
+    const int64_t *chosen;    /* channels (heatmap, curves), pairs (pair), or y, x of points (similarity2d) */
     int            chosen_count;
-    int            binary_counter; /* 1: heatmap draws that of its positions next to it */
-    const double  *bases;          /* decay: a panel each; none: the encoding's own */
+    int            binary_counter;         /* 1: heatmap draws that of its positions next to it */
+    int            transposed;             /* 1: heatmap has positions down and channels across */
+    int            with_numbers, decimals; /* 1: a grid shows the numbers of its cells, a table */
+    const double  *bases;                  /* decay: a panel each; none: the encoding's own */
     int            base_count;
     int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_VECTORS_ONES ... */
+    double         theta;            /* the one of PE_ONE_THETA; 0: the middle one of the encoding's own */
+    int            products;         /* similarity, similarity2d: 1: dot products, not cosines */
     int64_t        draws;            /* of random vectors; 0: 200 */
     uint64_t       seed;             /* of those */
 } pe_picture_data;
@@ -148,6 +160,11 @@ typedef struct pe_picture pe_picture;
 posenc_status    pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
                                    const pe_picture_data *data, posenc_error *err);
 const pe_figure *pe_picture_figure(const pe_picture *picture);
-void             pe_picture_free(pe_picture *picture); /* NULL is fine */
+/* Has it the same value everywhere, but for rounding? */
+int pe_picture_is_flat(const pe_picture *picture);
+/* Pictures of one kind as one: those of a single curve each in one frame, all others side by side. It shows
+   what they hold: free it before them. */
+posenc_status pe_picture_join(pe_picture **picture, pe_picture *const *parts, int count, posenc_error *err);
+void          pe_picture_free(pe_picture *picture); /* NULL is fine */
 
 #endif

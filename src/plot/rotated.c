@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTENTS = 3, DRAWS = 200, MOST_ELEMENTS = 1 << 20 };
+enum { CONTENTS = 3, DRAWS = 200, MOST_ELEMENTS = 1 << 20, MOST_BASES = 32 };
 
 /* ---------------------------------------------------------------- vectors ------------------- */
 
@@ -193,8 +193,8 @@ static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
         high[i] = quantile(column, t->R, 0.9);
     }
     curve->y    = mean;
-    curve->low  = t->content->draw ? low : NULL;
-    curve->high = t->content->draw ? high : NULL;
+    curve->low  = t->R > 1 ? low : NULL;
+    curve->high = t->R > 1 ? high : NULL;
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
@@ -242,9 +242,12 @@ static int content_count(int wanted)
 static void name_bands(pe_sketch *s, const char *what)
 {
     s->what = what;
-    if (wanted_contents(s) & ~PE_VECTORS_ONES)
-        s->what =
-            pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draw_count(s));
+    if (!(wanted_contents(s) & ~PE_VECTORS_ONES))
+        return;
+    s->what = draw_count(s) == 1
+                  ? pe_sketch_text(s, "%s\none draw, seed %llu", what, (unsigned long long)s->data->seed)
+                  : pe_sketch_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what,
+                                   (long long)draw_count(s));
 }
 
 /* One panel: every content, rotated by e, or by one theta where e is NULL. */
@@ -275,6 +278,14 @@ void pe_rotated_similarity(pe_sketch *s)
     s->figure->y_label = "score of two ones-vectors, q.k / D";
 }
 
+/* "base 5e5" */
+static const char *base_name(pe_sketch *s, double base)
+{
+    const int power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
+    return power < 4 ? pe_sketch_text(s, "base %g", base)
+                     : pe_sketch_text(s, "base %.4ge%d", base / pow(10, power), power);
+}
+
 /* Rotated by the encoding's own frequencies, or with base number `index`, whose title says 5e5. */
 static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
 {
@@ -284,23 +295,20 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
         set_scores(s, f, s->e, NULL, wanted_contents(s));
         return;
     }
-    const double base  = s->data->bases[index];
-    const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
-    const double first = base / pow(10, power);
-    f->title           = power < 4 ? pe_sketch_text(s, "many thetas, base %g", base)
-                                   : pe_sketch_text(s, "many thetas, base %.4ge%d", first, power);
+    const double base = s->data->bases[index];
+    f->title          = pe_sketch_text(s, "many thetas, %s", base_name(s, base));
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
     posenc_encoding *other = pe_sketch_alter(s, setting);
     set_scores(s, f, other, NULL, wanted_contents(s));
     pe_sketch_forget(s, other);
 }
 
-/* The middle one of the encoding's own. Magnitude NAN: there is none to draw. */
+/* The chosen one, or the middle one of the encoding's own. Magnitude NAN: there is none to draw. */
 static one_theta find_one_theta(pe_sketch *s)
 {
     one_theta     one = {.magnitude = NAN};
     const double *w   = pe_rotated_frequencies(s, s->e, &one.M, &one.magnitude);
-    one.theta         = w ? w[one.M / 2] : 0;
+    one.theta         = s->data->theta > 0 ? s->data->theta : w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
         pe_sketch_refuse(
             s, POSENC_ERROR_UNSUPPORTED,
@@ -319,6 +327,19 @@ static void share_range(pe_figure *panels, int count)
     }
 }
 
+/* Bases with one curve each are compared in one frame. */
+static void join_bases(pe_sketch *s, const pe_figure *panels)
+{
+    const char *names[MOST_BASES];
+    const int   count = s->data->base_count;
+    if (s->status || count < 2 || count > MOST_BASES || s->figure->panel_count != count)
+        return;
+    for (int k = 0; k < count; k++)
+        names[k] = base_name(s, s->data->bases[k]);
+    if (pe_sketch_overlay(s, s->figure, panels, names, count))
+        s->figure->title = NULL;
+}
+
 void pe_rotated_decay(pe_sketch *s)
 {
     const int       thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
@@ -335,6 +356,7 @@ void pe_rotated_decay(pe_sketch *s)
     }
     if (!s->status && many)
         share_range(panels, many);
+    join_bases(s, panels);
     name_bands(s, "scores of rotated vectors by distance");
     if (thetas & PE_ONE_THETA && isnan(one.magnitude))
         s->what = pe_sketch_text(

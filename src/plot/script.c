@@ -19,7 +19,7 @@
 
 /* Solid, long dashes, dash and dot: three, so that with eight colours a pair repeats only after 24 curves. */
 static const char *const dashes[] = {"1", "(14,5)", "(14,4,2,4)"};
-enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES = 1024 };
+enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES = 1024, CELL_POINTS = 11 };
 
 static void write_text(FILE *to, const char *text)
 {
@@ -284,10 +284,12 @@ static void write_second_axis(FILE *to, const pe_figure *f)
 static void write_ticks(FILE *to, const char *axis, const pe_ticks *t)
 {
     char text[PE_TICK_TEXT];
-    fprintf(to, "set %s (", axis);
+    fprintf(to, "set %s noenhanced (", axis);
     for (int i = 0; i < t->count; i++) {
         pe_layout_tick_text(t, i, text);
-        fprintf(to, "%s'%s' %.9g", i ? ", " : "", text, t->first + i * t->step);
+        fputs(i ? ", " : "", to);
+        write_text(to, text);
+        write_number(to, t->first + i * t->step);
     }
     fputs(")\n", to);
 }
@@ -339,6 +341,24 @@ static void write_grid_data(FILE *to, const pe_figure *f)
     fputs("END_OF_DATA\n", to);
 }
 
+/* The numbers of a table, each black or white, whichever is seen better on its cell. */
+static void write_numbers_of_cells(FILE *to, const pe_figure *f)
+{
+    char   text[PE_CELL_TEXT];
+    double low, high;
+    pe_colours_range(f, &low, &high);
+    fputs("$numbers << END_OF_DATA\n", to);
+    for (int64_t i = 0; i < f->rows * f->cols; i++) {
+        const pe_rgb c     = pe_colours_on_scale(f->signed_scale, (f->values[i] - low) / (high - low));
+        const double light = 0.299 * c.r + 0.587 * c.g + 0.114 * c.b;
+        pe_layout_cell_text(f, i, text);
+        if (*text)
+            fprintf(to, "%.9g %.9g %s %d\n", f->x0 + f->dx * (double)(i % f->cols),
+                    f->y0 + f->dy * (double)(i / f->cols), text, light > 128 ? 0 : 0xffffff);
+    }
+    fputs("END_OF_DATA\n", to);
+}
+
 static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_palette(to, f->signed_scale);
@@ -347,6 +367,8 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     write_scale(to, f, p, l);
     write_second_axis(to, f);
     write_grid_data(to, f);
+    if (f->with_numbers)
+        write_numbers_of_cells(to, f);
     /* viewers blur the pixels of an svg's image, but not rectangles, of which there must not be too many */
     if (f->rows * f->cols <= MOST_RECTANGLES)
         fputs("pixels = GPVAL_TERM eq 'svg' ? 'pixels' : ''\n", to);
@@ -358,6 +380,8 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     for (int k = 0; k < 2 && f->point_count; k++) /* white below black: seen on every colour */
         fprintf(to, ", $points using 1:2 with points pt 1 ps 1.6 %s",
                 k ? "lw 2 lc rgb 'black'" : "lw 5 lc rgb 'white'");
+    if (f->with_numbers)
+        fprintf(to, ", $numbers using 1:2:(strcol(3)):4 with labels font ',%d' tc rgb variable", CELL_POINTS);
     fputc('\n', to);
 }
 

@@ -18,9 +18,11 @@
 
 enum { MOST_POSITIONS = 1024, POINTS = 3, MOST_CELLS = 4200 };
 
+/* Norms of 1 make a cosine a dot product. */
 typedef struct cosines {
     pe_row_set    set;
     const double *norms;
+    const char   *name; /* "cosine" */
 } cosines;
 
 static double cosine(const cosines *c, int64_t i, int64_t j)
@@ -36,16 +38,17 @@ static cosines read_cosines(pe_sketch *s)
     double *norms = pe_sketch_numbers(s, c.set.n);
     for (int64_t i = 0; norms && i < c.set.n; i++) {
         const double *row = c.set.rows + i * c.set.width;
-        norms[i]          = sqrt(pe_sketch_dot(row, row, c.set.width));
+        norms[i]          = s->data->products ? 1 : sqrt(pe_sketch_dot(row, row, c.set.width));
     }
     c.norms = norms;
+    c.name  = s->data->products ? "dot product" : "cosine";
     return c;
 }
 
-static void set_cosine_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
+static void set_cosine_map(pe_figure *f, const cosines *c, const double *values, int64_t rows, int64_t cols)
 {
     pe_sketch_grid(f, values, rows, cols);
-    pe_sketch_labels(f, "column", "row", "cosine");
+    pe_sketch_labels(f, "column", "row", c->name);
     f->square_cells = 1;
 }
 
@@ -72,17 +75,18 @@ static void measure_profile(const double *values, int64_t n, double *mean, doubl
     }
 }
 
-static void set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_t n)
+static void set_profile(pe_sketch *s, pe_figure *f, const cosines *c, const double *values)
 {
-    double   *y     = pe_sketch_numbers(s, 3 * n);
-    pe_curve *curve = pe_sketch_curves(s, f, pe_sketch_range(s, 0, 1, n), y, n, 1);
+    const int64_t n     = c->set.n;
+    double       *y     = pe_sketch_numbers(s, 3 * n);
+    pe_curve     *curve = pe_sketch_curves(s, f, pe_sketch_range(s, 0, 1, n), y, n, 1);
     if (!curve)
         return;
     measure_profile(values, n, y, y + n, y + 2 * n);
     curve->low  = y + n;
     curve->high = y + 2 * n;
     curve->name = "mean, smallest to largest";
-    pe_sketch_labels(f, "distance (tokens)", "cosine of the two vectors", NULL);
+    pe_sketch_labels(f, "distance (tokens)", pe_sketch_text(s, "%s of the two vectors", c->name), NULL);
     f->title = "profile: mean, smallest and largest";
 }
 
@@ -96,9 +100,11 @@ static void set_matrix(pe_sketch *s, pe_figure *f, const cosines *c)
         for (int64_t j = 0; j <= i; j++)
             values[i * n + j] = values[j * n + i] = cosine(c, i, j);
     pe_sketch_grid(f, values, n, n);
-    pe_sketch_labels(f, "position (tokens)", "position (tokens)", "cosine of the two vectors");
+    pe_sketch_labels(f, "position (tokens)", "position (tokens)",
+                     pe_sketch_text(s, "%s of the two vectors", c->name));
     f->title        = "every pair of positions";
     f->square_cells = 1;
+    pe_sketch_table(s, f);
 }
 
 static void draw_line(pe_sketch *s, const cosines *c)
@@ -107,7 +113,7 @@ static void draw_line(pe_sketch *s, const cosines *c)
     if (!panels)
         return;
     set_matrix(s, &panels[0], c);
-    set_profile(s, &panels[1], panels[0].values, c->set.n);
+    set_profile(s, &panels[1], c, panels[0].values);
     for (int k = 0; k < 2; k++) {
         panels[k].marks      = s->marks;
         panels[k].mark_count = s->mark_count;
@@ -144,7 +150,7 @@ static void draw_grid_of_grids(pe_sketch *s, const cosines *c)
     if (!values)
         return;
     fill_mosaic(c, rows, cols, values);
-    set_cosine_map(f, values, height, width);
+    set_cosine_map(f, c, values, height, width);
     f->whole_cells = 1;
     f->x_label     = "column of the position that a small map belongs to";
     f->y_label     = "row of that position";
@@ -192,22 +198,24 @@ static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int 
         return;
     for (int64_t i = 0; i < rows * cols; i++)
         values[i] = cosine(c, y * cols + x, i);
-    set_cosine_map(f, values, rows, cols);
+    set_cosine_map(f, c, values, rows, cols);
+    pe_sketch_table(s, f);
     *cross         = (pe_point){(double)x, (double)y};
     f->points      = cross;
     f->point_count = 1;
     f->title       = pe_sketch_text(s, "to row %lld, column %lld", (long long)y, (long long)x);
 }
 
-/* One range of colours for all maps: a reader compares them. */
-static void share_scale(pe_figure *panels, int count)
+/* One range of colours for all maps, up to `most` at least: a reader compares them. */
+static void share_scale(pe_figure *panels, int count, double most)
 {
     double low, high;
     pe_colours_extremes(panels, count, &low, &high);
+    most = fmax(most, high);
     for (int k = 0; k < count; k++) {
         panels[k].signed_scale = low < 0;
-        panels[k].low          = low < 0 ? -1 : low;
-        panels[k].high         = low < 1 ? 1 : low + 1;
+        panels[k].low          = low < 0 ? -most : low;
+        panels[k].high         = low < most ? most : low + 1;
     }
 }
 
@@ -221,5 +229,5 @@ void pe_similarity_to_points(pe_sketch *s)
     for (int k = 0; panels && k < count; k++)
         set_similarity_to(s, &panels[k], &c, k);
     if (!s->status)
-        share_scale(panels, count);
+        share_scale(panels, count, s->data->products ? 0 : 1);
 }

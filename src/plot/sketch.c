@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_TEXT = 200, ALIGNMENT = 64 };
+enum { LONGEST_TEXT = 200, ALIGNMENT = 64, MOST_NUMBERS = 4096 };
 
 /* ---------------------------------------------------------------- the store ----------------- */
 
@@ -229,6 +229,36 @@ void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t co
         f->signed_scale |= values[i] < 0;
 }
 
+void pe_sketch_transpose(pe_sketch *s, pe_figure *f)
+{
+    const pe_figure was    = *f;
+    double         *values = pe_sketch_numbers(s, was.rows * was.cols);
+    for (int64_t i = 0; values && i < was.rows * was.cols; i++)
+        values[i] = was.values[i % was.rows * was.cols + i / was.rows];
+    f->values    = values;
+    f->rows      = was.cols;
+    f->cols      = was.rows;
+    f->row_names = was.col_names;
+    f->col_names = was.row_names;
+    f->x_label   = was.y_label;
+    f->y_label   = was.x_label;
+    f->x0 = was.y0, f->dx = was.dy;
+    f->y0 = was.x0, f->dy = was.dx;
+    f->tick_count = 0;
+}
+
+void pe_sketch_table(pe_sketch *s, pe_figure *f)
+{
+    f->with_numbers = s->data->with_numbers;
+    f->decimals     = s->data->decimals;
+    if (f->with_numbers && f->rows * f->cols > MOST_NUMBERS)
+        pe_sketch_refuse(
+            s, POSENC_ERROR_ARGUMENT,
+            "picture: a table of %lldx%lld has too many numbers; at most %d are written: draw fewer "
+            "positions or channels",
+            (long long)f->rows, (long long)f->cols, MOST_NUMBERS);
+}
+
 pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
 {
     pe_curve *curves = x && y ? pe_sketch_take(s, count, sizeof *curves) : NULL;
@@ -238,6 +268,30 @@ pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const do
     for (int k = 0; k < f->curve_count; k++)
         curves[k] = (pe_curve){.name = "", .x = x, .y = y + k * n, .n = n};
     return curves;
+}
+
+static int is_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+int pe_sketch_overlay(pe_sketch *s, pe_figure *to, const pe_figure *figures, const char *const *names,
+                      int count)
+{
+    for (int k = 0; k < count; k++)
+        if (figures[k].kind != PE_CURVES || figures[k].curve_count != 1 ||
+            !is_same_text(figures[k].x_label, figures->x_label) ||
+            !is_same_text(figures[k].y_label, figures->y_label))
+            return 0;
+    pe_curve *curves = pe_sketch_take(s, count, sizeof *curves);
+    for (int k = 0; curves && k < count; k++) {
+        curves[k]      = *figures[k].curves;
+        curves[k].name = names[k];
+    }
+    *to             = *figures;
+    to->curves      = curves;
+    to->curve_count = curves ? count : 0;
+    return 1;
 }
 
 pe_figure *pe_sketch_panels(pe_sketch *s, pe_figure *f, int count, int columns)

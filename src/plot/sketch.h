@@ -7,7 +7,8 @@
  *   rotated.c     rotary   similarity, decay, mass; rotated vectors and frequencies for the two below
  *   pair.c        rotary   pair
  *   wavelengths.c rotary   wavelengths
- *   biases.c      score    bias, mass, buckets
+ *   biases.c      score    bias, mass, buckets; weight: factors
+ *   diagrams.c    input    hierarchy, onehot; rotary: words
  *
  * A maker computes its numbers through the public functions and fills the picture's figure. What it takes
  * from the sketch's store lives as long as the picture and is never freed before. The first failure sets the
@@ -39,11 +40,19 @@ typedef struct pe_sketch {
     posenc_error  *err;    /* and its sentence */
 } pe_sketch;
 
+struct pe_picture {
+    pe_figure     figure;
+    pe_mark       mark;
+    const char   *name, *what, *origin; /* the title's parts; no origin: NULL */
+    posenc_arrays store;
+};
+
 typedef void pe_maker(pe_sketch *s);
 
 pe_maker pe_channels_heatmap, pe_channels_curves, pe_similarity_matrix, pe_similarity_to_points;
 pe_maker pe_rotated_similarity, pe_rotated_decay, pe_rotated_mass, pe_pair_make, pe_wavelengths_make;
-pe_maker pe_biases_make, pe_biases_mass, pe_biases_buckets;
+pe_maker pe_biases_make, pe_biases_mass, pe_biases_buckets, pe_biases_factors;
+pe_maker pe_diagrams_hierarchy, pe_diagrams_onehot, pe_diagrams_words;
 
 /* The picture cannot be made: the sentence says why, unless an earlier one has. */
 void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
@@ -90,9 +99,16 @@ double pe_sketch_dot(const double *a, const double *b, int64_t n);
 
 /* Makes f a grid of values [rows, cols]; its scale is signed if a value is negative. */
 void pe_sketch_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
+/* Rows become columns; a second axis, whose labels stand at rows, goes. */
+void pe_sketch_transpose(pe_sketch *s, pe_figure *f);
+/* Writes the number into each cell, where the data say so. */
+void pe_sketch_table(pe_sketch *s, pe_figure *f);
 /* Makes f a set of `count` curves [count, n] over one x, unnamed. */
 pe_curve *pe_sketch_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n,
                            int count);
+/* One figure of figures with one curve each over the same axes, named anew. 0: they are not such. */
+int pe_sketch_overlay(pe_sketch *s, pe_figure *to, const pe_figure *figures, const char *const *names,
+                      int count);
 /* Makes f a set of `count` panels. columns 0: up to three, and four in a square. */
 pe_figure *pe_sketch_panels(pe_sketch *s, pe_figure *f, int count, int columns);
 void       pe_sketch_labels(pe_figure *f, const char *x, const char *y, const char *value);

@@ -162,6 +162,15 @@ static void draw_band(canvas *c, const pe_figure *f, const axis_span *s, int k)
     }
 }
 
+/* Along the old value to the middle, and on along the new one. */
+static void draw_step(canvas *c, const double from[2], const double to[2], int curve)
+{
+    const double middle = (from[0] + to[0]) / 2, low[2] = {middle, from[1]}, high[2] = {middle, to[1]};
+    draw_line(c, from, low, curve);
+    draw_line(c, low, high, curve);
+    draw_line(c, high, to, curve);
+}
+
 static void draw_curves(canvas *c, const pe_figure *f, const axis_span *s)
 {
     for (int k = 0; k < f->curve_count; k++)
@@ -171,9 +180,12 @@ static void draw_curves(canvas *c, const pe_figure *f, const axis_span *s)
         for (int64_t i = 0; i < f->curves[k].n; i++) {
             double now[2];
             on_canvas(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
-            const int is_point = isfinite(now[0]) && isfinite(now[1]);
-            if (is_point)
-                draw_line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
+            const int is_point  = isfinite(now[0]) && isfinite(now[1]);
+            const int is_joined = is_point && isfinite(before[0]) && f->curves[k].style != PE_DOTS;
+            if (is_joined && f->steps)
+                draw_step(c, before, now, k);
+            else if (is_point)
+                draw_line(c, is_joined ? before : now, now, k);
             before[0] = is_point ? now[0] : NAN;
             before[1] = now[1];
         }
@@ -252,13 +264,25 @@ static int second_width(const pe_figure *f)
     return widest;
 }
 
-/* Numbers stand at the first and last row; the label of the axis above the picture. */
+/* At the first line of its row. */
+static void print_row_name(FILE *to, const pe_figure *f, int row, int rows)
+{
+    const int64_t here     = (int64_t)row * f->rows / rows;
+    const int     is_first = row == 0 || (int64_t)(row - 1) * f->rows / rows != here;
+    const char   *name     = is_first ? f->row_names[here] : "";
+    const int     blanks   = MARGIN - 2 - pe_terminal_columns(name);
+    fprintf(to, "%*s%.*s |", blanks > 0 ? blanks : 0, "", blanks < 0 ? MARGIN - 2 : (int)strlen(name), name);
+}
+
+/* Numbers stand at the first and last row, names at each; the label of the axis above the picture. */
 static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
         const char *second = second_label_at(f, row, rows);
-        if (row == 0 || row == rows - 1)
+        if (f->kind == PE_GRID && f->row_names)
+            print_row_name(to, f, row, rows);
+        else if (row == 0 || row == rows - 1)
             fprintf(to, "%*.4g |", MARGIN - 2, row == 0 ? top : bottom);
         else
             fprintf(to, "%*s |", MARGIN - 2, "");
@@ -272,11 +296,14 @@ static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double to
 }
 
 /* "0 ............ 63   channel" below the picture: left and right end of the x axis, and what it is. */
-static void print_x_axis(FILE *to, int width, double left, double right, const char *label)
+static void print_x_axis(FILE *to, int width, double left, double right, const pe_figure *f)
 {
-    char ends[2][24];
+    const char *label = f->x_label;
+    char        ends[2][24];
     snprintf(ends[0], sizeof ends[0], "%.4g", left);
     snprintf(ends[1], sizeof ends[1], "%.4g", right);
+    for (int k = 0; k < 2 && f->kind == PE_GRID && f->col_names; k++)
+        snprintf(ends[k], sizeof ends[k], "%s", f->col_names[k ? f->cols - 1 : 0]);
     const int used  = (int)(strlen(ends[0]) + strlen(ends[1]));
     const int space = width - used, wanted = label ? (int)strlen(label) : 0;
     if (space < wanted + 4)
@@ -347,7 +374,7 @@ static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int
     draw_grid(c, f, low, high);
     print_heading(to, f, MARGIN + c->width + second_width(f));
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
-    print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f->x_label);
+    print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
 }
 
@@ -362,7 +389,7 @@ static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, i
     (f->kind == PE_ARROWS ? draw_arrows : draw_curves)(c, f, &s);
     print_heading(to, f, columns);
     print_cells(to, c, f, off_axis(s.y1, f->log_y), off_axis(s.y0, f->log_y));
-    print_x_axis(to, c->width, off_axis(s.x0, f->log_x), off_axis(s.x1, f->log_x), f->x_label);
+    print_x_axis(to, c->width, off_axis(s.x0, f->log_x), off_axis(s.x1, f->log_x), f);
     print_names(to, f, columns, colour);
 }
 
@@ -398,6 +425,10 @@ static int canvas_width(const pe_figure *f, int columns)
 static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int colour, posenc_error *err)
 {
     canvas c = {.width = canvas_width(f, columns), .per_cell = colour ? 2 : 1};
+    if (f->kind == PE_GRID && f->with_numbers) {
+        pe_terminal_table(to, f, columns, colour);
+        return POSENC_OK;
+    }
     c.height = cells_high(f, c.width) * c.per_cell;
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)

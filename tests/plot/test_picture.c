@@ -754,22 +754,207 @@ static void the_bucket_of_a_distance_is_the_one_that_the_scores_see(void **state
     drop(&buckets);
 }
 
-static void buckets_that_are_not_set_are_refused(void **state)
+/* The value of distance t = -(N-1) .. N-1. */
+static double bucket_of(const made *m, int64_t t)
 {
-    made         m;
+    const pe_curve *c = &m->f->panels[0].curves[0];
+    return c->y[t + c->n / 2];
+}
+
+static void each_distance_has_a_row_of_its_own_where_deberta_has_no_buckets(void **state)
+{
+    enum { N = 20 };
+    made m = make("deberta[max_relative_positions=12]", POSENC_PLACE_SCORE, "buckets", sized(N, 1, 8));
+    (void)state;
+    for (int64_t t = 1 - N; t < N; t++)
+        assert_true(bucket_of(&m, t) == (t < -12 ? 0 : t > 11 ? 23 : (double)(12 + t)));
+    drop(&m);
+}
+
+static void shaw_draws_the_distance_of_the_key_clipped_on_both_sides(void **state)
+{
+    enum { N = 9 };
+    made m = make("shaw[max_relative=3:min_distance=-5]", POSENC_PLACE_SCORE, "buckets", sized(N, 1, 8));
+    (void)state;
+    for (int64_t t = 1 - N; t < N; t++)
+        assert_true(bucket_of(&m, t) == fmin(fmax((double)-t, -5), 3));
+    const pe_figure *pairs = &m.f->panels[1];
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < N; j++)
+            assert_true(pairs->values[i * N + j] == fmin(fmax((double)(j - i), -5), 3));
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- factors, diagrams --------- */
+
+static void the_factors_of_urpe_are_the_rows_of_its_table(void **state)
+{
+    enum { N = 12, H = 2 };
+    const pe_picture_data data = sized(N, H, 8);
+    made                  m    = make("urpe[init=normal]", POSENC_PLACE_WEIGHT, "factors", data);
+    const double         *c    = m.params[1].data; /* [rows, H]; row of distance 0: L - 1 */
+    (void)state;
+    assert_int_equal(m.f->curve_count, H);
+    for (int h = 0; h < H; h++)
+        for (int64_t i = 0; i < m.f->curves[h].n; i++) {
+            const int64_t t = (int64_t)m.f->curves[h].x[i];
+            assert_true(fabs(m.f->curves[h].y[i] - (c[(data.dims.L - 1 - t) * H + h])) < CLOSE);
+        }
+    drop(&m);
+}
+
+static void the_digits_of_a_position_are_its_row_and_its_column(void **state)
+{
+    made m = make("hierarchical[rows=3:alpha=0.7]", POSENC_PLACE_INPUT, "hierarchy", sized(4, 1, 8));
+    (void)state;
+    assert_true(m.f->rows == 3 && m.f->cols == 3 && m.f->with_numbers);
+    for (int k = 0; k < 9; k++)
+        assert_true(m.f->values[k] == k);
+    assert_non_null(strstr(m.f->title, "q = 0.7 u_i + 0.3 u_j"));
+    drop(&m);
+}
+
+static void a_one_hot_beside_the_token_gives_what_adding_gives(void **state)
+{
+    enum { N = 5, WIDTH = 6 };
+    made m = make("sinusoidal", POSENC_PLACE_INPUT, "onehot", sized(N, 1, WIDTH));
+    (void)state;
+    const pe_figure *W = &m.f->panels[0], *x = &m.f->panels[1], *to = &m.f->panels[2];
+    assert_true(W->rows == WIDTH && W->cols == x->rows && to->rows == WIDTH);
+    for (int c = 0; c < WIDTH; c++) {
+        double all = 0;
+        for (int64_t k = 0; k < W->cols; k++)
+            all += W->values[c * W->cols + k] * x->values[k];
+        assert_true(fabs(to->values[4 * c + 1] - (sinusoid(N - 1, c, WIDTH))) < CLOSE);
+        assert_true(fabs(to->values[4 * c + 2] - all) < CLOSE);
+        assert_true(fabs(to->values[4 * c + 3] - all) < CLOSE);
+    }
+    drop(&m);
+}
+
+static void a_word_is_rotated_by_its_position_counted_from_1(void **state)
+{
+    enum { N = 3, D = 4 };
+    static const char *const words[N] = {"to", "be", "to"};
+    pe_picture_data          data     = sized(N, 1, D);
+    (void)state;
+    data.words              = words;
+    made             m      = make("rope", POSENC_PLACE_ROTARY, "words", data);
+    const pe_figure *before = &m.f->panels[0], *angles = &m.f->panels[1], *after = &m.f->panels[2];
+    assert_memory_equal(before->values, before->values + 2 * D, D * sizeof(double)); /* the same word */
+    for (int k = 0; k < N * D / 2; k++) {
+        const double *q = before->values + 2 * k, a = angles->values[k];
+        assert_true(fabs(a - ((1 + k / 2) * omega(1e4, k % 2, D))) < CLOSE);
+        assert_true(fabs(after->values[2 * k] - (q[0] * cos(a) - q[1] * sin(a))) < CLOSE);
+        assert_true(fabs(after->values[2 * k + 1] - (q[0] * sin(a) + q[1] * cos(a))) < CLOSE);
+    }
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- tables, several ----------- */
+
+static void a_transposed_table_has_positions_down_and_chosen_channels_across(void **state)
+{
+    static const int64_t chosen[] = {5, 0};
+    pe_picture_data      data     = sized(7, 1, 8);
+    (void)state;
+    data.chosen       = chosen;
+    data.chosen_count = 2;
+    data.transposed = data.with_numbers = 1;
+    data.decimals                       = 3;
+    made m                              = make("sinusoidal", POSENC_PLACE_INPUT, "heatmap", data);
+    assert_true(m.f->rows == 7 && m.f->cols == 2 && m.f->with_numbers && m.f->decimals == 3);
+    assert_string_equal(m.f->y_label, "position (tokens)");
+    for (int k = 0; k < 14; k++) {
+        char name[4];
+        snprintf(name, sizeof name, "%d", (int)chosen[k % 2]);
+        assert_string_equal(m.f->col_names[k % 2], name);
+        assert_true(fabs(m.f->values[k] - (sinusoid(k / 2, chosen[k % 2], 8))) < CLOSE);
+    }
+    drop(&m);
+}
+
+static void a_table_of_too_many_numbers_is_refused(void **state)
+{
+    made            m;
+    posenc_error    err;
+    pe_picture_data data = sized(128, 1, 64);
+    (void)state;
+    data.with_numbers = 1;
+    assert_int_equal(try(&m, "sinusoidal", POSENC_PLACE_INPUT, "heatmap", data, &err), POSENC_ERROR_ARGUMENT);
+    assert_non_null(strstr(err.message, "64x128"));
+    drop(&m);
+}
+
+static void dot_products_are_cosines_times_the_lengths(void **state)
+{
+    pe_picture_data data = on_grid(3, 4, 16);
+    (void)state;
+    made cosines  = make("sinusoidal2d", POSENC_PLACE_INPUT, "similarity2d", data);
+    data.products = 1;
+    made products = make("sinusoidal2d", POSENC_PLACE_INPUT, "similarity2d", data);
+    for (int i = 0; i < 12; i++) /* 8 pairs: each vector has the squared length 8 */
+        assert_true(fabs(products.f->panels[1].values[i] - (8 * cosines.f->panels[1].values[i])) < CLOSE);
+    assert_string_equal(products.f->panels[1].value_label, "dot product");
+    drop(&cosines);
+    drop(&products);
+}
+
+static void one_draw_is_titled_as_one_draw(void **state)
+{
+    pe_picture_data data = sized(16, 1, 8);
+    (void)state;
+    data.contents = PE_VECTORS_NORMAL;
+    data.thetas   = PE_ONE_THETA;
+    data.theta    = 0.25;
+    data.draws    = 1;
+    made m        = make("rope", POSENC_PLACE_ROTARY, "decay", data);
+    assert_non_null(strstr(m.f->title, "one draw"));
+    assert_null(strstr(m.f->title, "80 %"));
+    const pe_curve *c = &m.f->panels[0].curves[0];
+    assert_null(c->low);
+    /* with one frequency it is a sinusoid: y(t+1) + y(t-1) = 2 cos(theta) y(t) */
+    for (int t = 1; t < 15; t++)
+        assert_true(fabs(c->y[t + 1] + c->y[t - 1] - (2 * cos(0.25) * c->y[t])) < CLOSE);
+    drop(&m);
+}
+
+static void single_curves_share_a_frame_and_others_stand_side_by_side(void **state)
+{
+    pe_picture  *joint;
     posenc_error err;
     (void)state;
-    assert_int_equal(try(&m, "deberta", POSENC_PLACE_SCORE, "buckets", sized(20, 1, 8), &err),
-                     POSENC_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "position_buckets"));
-    drop(&m);
+    for (int64_t H = 1; H < 3; H++) {
+        made        a          = make("alibi", POSENC_PLACE_SCORE, "bias", sized(16, H, 8));
+        made        b          = make("kerple_log", POSENC_PLACE_SCORE, "bias", sized(16, H, 8));
+        pe_picture *pictures[] = {a.picture, b.picture};
+        assert_int_equal(pe_picture_join(&joint, pictures, 2, &err), POSENC_OK);
+        const pe_figure *f = pe_picture_figure(joint);
+        assert_true(f->kind == (H == 1 ? PE_CURVES : PE_PANELS));
+        assert_string_equal(H == 1 ? f->curves[0].name : f->panels[0].title, "alibi");
+        assert_true(H == 1 ? f->curves[1].y == b.f->curves[0].y
+                           : f->panels[1].curves[1].y == b.f->curves[1].y);
+        pe_picture_free(joint);
+        drop(&a);
+        drop(&b);
+    }
+}
+
+static void a_bias_that_starts_at_zero_is_flat(void **state)
+{
+    made zero = make("transformer_xl", POSENC_PLACE_SCORE, "bias", sized(16, 2, 8));
+    made some = make("alibi", POSENC_PLACE_SCORE, "bias", sized(16, 2, 8));
+    (void)state;
+    assert_true(pe_picture_is_flat(zero.picture) && !pe_picture_is_flat(some.picture));
+    drop(&zero);
+    drop(&some);
 }
 
 /* ---------------------------------------------------------------- all of the registry -------- */
 
 static void check_figure(const pe_figure *f)
 {
-    assert_true(f->kind == PE_PANELS ? f->panel_count > 0 : f->x_label && f->y_label);
+    assert_true(f->kind == PE_PANELS ? f->panel_count > 0 : f->with_numbers || (f->x_label && f->y_label));
     if (f->kind == PE_GRID)
         for (int64_t i = 0; i < f->rows * f->cols; i++)
             assert_true(isfinite(f->values[i]));
@@ -780,24 +965,21 @@ static void check_figure(const pe_figure *f)
         check_figure(&f->panels[k]);
 }
 
-/* Settings without which an encoding has nothing to show. */
-static const char *spec_of(const char *name)
-{
-    return strcmp(name, "deberta") ? name : "deberta[position_buckets=16]";
-}
-
 static void draw_all_of(const posenc_encoding_info *info)
 {
     enum { L = 32 };
-    const pe_picture_data line = sized(L, 4, 16);
-    posenc_encoding      *e;
-    pe_offer              offers[PE_MOST_OFFERS];
-    assert_int_equal(posenc_encoding_create(&e, spec_of(info->name), NULL, NULL), POSENC_OK);
+    const char      *words[L];
+    pe_picture_data  line = sized(L, 4, 16);
+    posenc_encoding *e;
+    pe_offer         offers[PE_MOST_OFFERS];
+    for (int i = 0; i < L; i++)
+        words[i] = "word";
+    line.words = words;
+    assert_int_equal(posenc_encoding_create(&e, info->name, NULL, NULL), POSENC_OK);
     const int count = pe_picture_offers(e, offers), axes = pe_picture_axes(e, &line.dims);
     for (int i = 0; i < count; i++) {
         const int grid = axes == 2 || !strcmp(offers[i].kind, "similarity2d");
-        made      m =
-            make(spec_of(info->name), offers[i].place, offers[i].kind, grid ? on_grid(4, L / 4, 16) : line);
+        made      m = make(info->name, offers[i].place, offers[i].kind, grid ? on_grid(4, L / 4, 16) : line);
         assert_non_null(m.f->title);
         if (!grid || strcmp(offers[i].kind, "similarity") != 0) /* a grid of grids has gaps */
             check_figure(m.f);
@@ -901,7 +1083,18 @@ int main(void)
         cmocka_unit_test(a_window_is_a_map_of_offsets),
         cmocka_unit_test(buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding),
         cmocka_unit_test(the_bucket_of_a_distance_is_the_one_that_the_scores_see),
-        cmocka_unit_test(buckets_that_are_not_set_are_refused),
+        cmocka_unit_test(each_distance_has_a_row_of_its_own_where_deberta_has_no_buckets),
+        cmocka_unit_test(shaw_draws_the_distance_of_the_key_clipped_on_both_sides),
+        cmocka_unit_test(the_factors_of_urpe_are_the_rows_of_its_table),
+        cmocka_unit_test(the_digits_of_a_position_are_its_row_and_its_column),
+        cmocka_unit_test(a_one_hot_beside_the_token_gives_what_adding_gives),
+        cmocka_unit_test(a_word_is_rotated_by_its_position_counted_from_1),
+        cmocka_unit_test(a_transposed_table_has_positions_down_and_chosen_channels_across),
+        cmocka_unit_test(a_table_of_too_many_numbers_is_refused),
+        cmocka_unit_test(dot_products_are_cosines_times_the_lengths),
+        cmocka_unit_test(one_draw_is_titled_as_one_draw),
+        cmocka_unit_test(single_curves_share_a_frame_and_others_stand_side_by_side),
+        cmocka_unit_test(a_bias_that_starts_at_zero_is_flat),
         cmocka_unit_test(every_picture_that_the_registry_promises_can_be_drawn),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
     };

@@ -123,7 +123,7 @@ const pe_encoding pe_hierarchical = {
                       "n: how many rows the table has: positions have two digits to base n",
     .info.paper     = "kexue.fm/archives/7947",
     .info.models    = "bert4keras, Su's long BERT",
-    .info.pictures  = "heatmap,curves,similarity",
+    .info.pictures  = "heatmap,curves,similarity,hierarchy",
     .info.at_length = "rows=floor(sqrt(Lk-1))+1",
     .model          = "rows=L sigma=0.5",
     /* Rows beyond the table's are p_low + share (p_high - p_0). */

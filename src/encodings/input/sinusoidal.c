@@ -218,7 +218,7 @@ const pe_encoding pe_sinusoidal = {
                        "k: a frequency, counted from 0: a pair of channels",
     .info.paper      = "arXiv:1706.03762",
     .info.models     = "Transformer, fairseq, Marian, Whisper's encoder",
-    .info.pictures   = "heatmap,curves,similarity,similarity2d",
+    .info.pictures   = "heatmap,curves,similarity,similarity2d,onehot",
     .count           = count_operations,
     .check           = check,
     .init            = init,

@@ -572,7 +572,7 @@ const pe_encoding pe_rope = {
                         "D: the width of the rotated part of a head, setting dim",
     .info.paper       = "arXiv:2104.09864",
     .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
-    .info.pictures    = "similarity,decay,mass,pair,wavelengths",
+    .info.pictures    = "similarity,decay,mass,pair,words,wavelengths",
     .info.by_distance = 1,
     .check            = check,
     .init             = init,

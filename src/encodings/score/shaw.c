@@ -131,7 +131,7 @@ const pe_encoding pe_shaw = {
                         "K: setting max_relative: distances beyond share a vector",
     .info.paper       = "arXiv:1803.02155",
     .info.models      = "NEZHA",
-    .info.pictures    = "",
+    .info.pictures    = "buckets",
     .info.by_distance = 1,
     .model            = "max_relative=min(16,floor(L/2))",
     .has              = has,

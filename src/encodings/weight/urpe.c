@@ -89,7 +89,7 @@ const pe_encoding pe_urpe = {
                         "c_{h,t}: the learned factor of head h at distance t",
     .info.paper       = "arXiv:2205.13401",
     .info.models      = "",
-    .info.pictures    = "",
+    .info.pictures    = "factors",
     .info.by_distance = 1,
     .info.row_limit   = "index_offset",
     .model            = "index_offset=8*L-1",
