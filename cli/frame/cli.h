@@ -110,6 +110,10 @@ int cli_options_word(const char *list, char separator, const char *word);
 extern volatile sig_atomic_t cli_interrupted;
 void                         cli_catch(int signal);
 
+/* Bytes of the UTF-8 character at text, and how many columns of a terminal it takes; and of a whole text. */
+size_t cli_columns_next(const char *text, int *columns);
+int    cli_columns_of(const char *text, size_t length);
+
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */
 int cli_width(void);         /* characters of a line: COLUMNS, or the terminal's, or 80 */

@@ -59,14 +59,16 @@ void cli_wrap(const char *text, size_t length, int at, int indent, int width)
             break;
         text += blanks;
         length -= blanks;
-        size_t word = strcspn(text, " \n");
-        word        = word < length ? word : length;
-        if (!is_first && column + 1 + (int)word > width) {
+        size_t word       = strcspn(text, " \n");
+        word              = word < length ? word : length;
+        const int columns = cli_columns_of(text, word);
+        if (!is_first && column + 1 + columns > width) {
             printf("\n%*s", indent, "");
             column = indent;
         } else if (!is_first)
             column += printf(" ");
-        column += printf("%.*s", (int)word, text);
+        printf("%.*s", (int)word, text);
+        column += columns;
         is_first = 0;
         text += word;
         length -= word;

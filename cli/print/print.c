@@ -31,14 +31,15 @@ static const char *cell_of(const pe_table *t, int row, int column)
 /* The widest cell of a column, or its longest word. */
 static int widest(const pe_table *t, int column, int is_word)
 {
-    size_t most = 0;
+    int most = 1;
     for (int row = -1; row < t->row_count; row++)
         for (const char *s = cell_of(t, row, column); *s;) {
-            const size_t n = is_word ? strcspn(s, " ") : strlen(s);
-            most           = n > most ? n : most;
+            const size_t n     = is_word ? strcspn(s, " ") : strlen(s);
+            const int    width = cli_columns_of(s, n);
+            most               = width > most ? width : most;
             s += n + strspn(s + n, " ");
         }
-    return most > 0 ? (int)most : 1;
+    return most;
 }
 
 /* Characters of the shown columns from `first` to `last`, and of the keys before them. */
@@ -71,7 +72,7 @@ static size_t line_of(const char *text, int width)
     size_t n = strcspn(text, " ");
     while (text[n]) {
         const size_t next = n + strspn(text + n, " ") + strcspn(text + n + strspn(text + n, " "), " ");
-        if (next > (size_t)width)
+        if (cli_columns_of(text, next) > width)
             break;
         n = next;
     }
@@ -98,7 +99,7 @@ static int print_line(const layout *l, int row, int line, int first, int last)
         const char *text = part_of(l, row, k, line, &n);
         if (!l->width[k])
             continue;
-        const int rest = l->width[k] - (int)n, left = l->t->columns[k].is_text ? 0 : rest;
+        const int rest = l->width[k] - cli_columns_of(text, n), left = l->t->columns[k].is_text ? 0 : rest;
         if (n)
             printf("%*s%.*s", blanks + left, "", (int)n, text);
         blanks = n ? rest - left : blanks + l->width[k];

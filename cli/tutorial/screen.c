@@ -6,6 +6,7 @@
  * is a table more often than not: where its lines are too long, columns of blanks that all of them share
  * shrink to two, and what is too long even then goes on below.
  */
+#include "cli/frame/cli.h"
 #include "cli/tutorial/view.h"
 
 #include "show/formula.h"
@@ -16,25 +17,6 @@
 enum { INDENT = 2, DEEP = 4, GAP = 2, MOST_COLUMNS = 4096 };
 
 /* ---------------------------------------------------------------- characters ---------------- */
-
-/* Bytes of the UTF-8 character at s, and its code. */
-static size_t read_character(const char *s, unsigned *code)
-{
-    const unsigned char lead = (unsigned char)*s;
-    size_t              n    = 1;
-    *code = lead < 0x80 ? lead : lead < 0xE0 ? lead & 0x1F : lead < 0xF0 ? lead & 0x0F : lead & 7;
-    for (; ((unsigned char)s[n] & 0xC0) == 0x80; n++)
-        *code = *code << 6 | ((unsigned char)s[n] & 0x3F);
-    return n;
-}
-
-/* Chinese, Japanese, Korean and their punctuation are two columns wide. */
-static int is_wide(unsigned code)
-{
-    return (code >= 0x2E80 && code <= 0xA4CF) || (code >= 0xAC00 && code <= 0xD7A3) ||
-           (code >= 0xF900 && code <= 0xFAFF) || (code >= 0xFE30 && code <= 0xFE6F) ||
-           (code >= 0xFF00 && code <= 0xFF60) || (code >= 0x20000 && code <= 0x3FFFD);
-}
 
 /* A line does not begin with one of these. */
 static int closes(const char *s)
@@ -53,13 +35,13 @@ static size_t read_piece(const char *s, int *columns)
     size_t n = 0;
     *columns = 0;
     while (s[n] && s[n] != ' ' && s[n] != '\n') {
-        unsigned     code;
-        const size_t bytes = read_character(s + n, &code);
-        if (n && is_wide(code) && !closes(s + n))
+        int          wide;
+        const size_t bytes = cli_columns_next(s + n, &wide);
+        if (n && wide > 1 && !closes(s + n))
             break;
         n += bytes;
-        *columns += is_wide(code) ? 2 : 1;
-        if (is_wide(code) && !closes(s + n))
+        *columns += wide;
+        if (wide > 1 && !closes(s + n))
             break;
     }
     return n;
@@ -101,12 +83,11 @@ static int mark_columns(const char *text, char used[MOST_COLUMNS])
 {
     int longest = 0;
     for (const char *line = text; *line; line += *line == '\n') {
-        int      column = 0;
-        unsigned code;
+        int column = 0, wide;
         while (*line && *line != '\n') {
             const char here = *line;
-            line += read_character(line, &code);
-            for (int i = 0; i <= is_wide(code) && column < MOST_COLUMNS; i++)
+            line += cli_columns_next(line, &wide);
+            for (int i = 0; i < wide && column < MOST_COLUMNS; i++)
                 used[column++] |= here != ' ';
         }
         longest = column > longest ? column : longest;
@@ -126,12 +107,11 @@ static void mark_idle(char used[MOST_COLUMNS], int columns)
 /* A line without its idle columns, in as many lines as it needs. */
 static void write_line(const cli_view *v, const char *line, size_t n, const char *kept)
 {
-    int      column = 0, at = 0;
-    unsigned code;
+    int column = 0, at = 0, wide;
     fprintf(v->to, "%*s", DEEP, "");
     for (const char *end = line + n; line < end;) {
-        const size_t bytes = read_character(line, &code);
-        const int    wide = 1 + is_wide(code), shown = !kept || column >= MOST_COLUMNS || kept[column];
+        const size_t bytes = cli_columns_next(line, &wide);
+        const int    shown = !kept || column >= MOST_COLUMNS || kept[column];
         if (shown && DEEP + at + wide > v->width)
             at = fprintf(v->to, "\n%*s", DEEP + GAP, "") - 1 - DEEP;
         if (shown)

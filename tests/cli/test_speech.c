@@ -20,6 +20,22 @@ static char *printed_by(void (*print)(const void *), const void *what)
     return scratch_read(scratch("printed"), &n);
 }
 
+/* ---------------------------------------------------------------- columns ------------------- */
+
+static void chinese_is_two_columns_wide(void **state)
+{
+    int columns;
+    (void)state;
+    assert_int_equal(cli_columns_of("robot", 5), 5);
+    assert_int_equal(cli_columns_of("robot", 3), 3);
+    assert_int_equal(cli_columns_of("\xe7\x8b\x97 \xe5\x92\xac", 7), 5);            /* 狗 咬 */
+    assert_int_equal(cli_columns_of("\xcf\x89\xce\xb8 \xc3\xa9", 7), 4);            /* ωθ é */
+    assert_int_equal(cli_columns_of("\xed\x95\x9c\xe3\x81\x82\xef\xbc\x8c", 9), 6); /* 한あ， */
+    assert_int_equal(cli_columns_of("", 0), 0);
+    assert_int_equal(cli_columns_next("\xe7\x8b\x97!", &columns), 3);
+    assert_int_equal(columns, 2);
+}
+
 /* ---------------------------------------------------------------- words of a call ----------- */
 
 /* The oracle is sh itself. */
@@ -239,6 +255,7 @@ static void printed_reals_are_read_back_to_the_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chinese_is_two_columns_wide),
         cmocka_unit_test(a_shell_reads_back_what_was_called),
         cmocka_unit_test(the_call_is_remembered_whole),
         cmocka_unit_test(the_nearest_word_is_named_only_if_it_is_near),
