@@ -24,8 +24,8 @@ static const cli_option options[] = {
     {0, "vector", "LIST",
      "what is encoded: a query, or the vector of a word: 1,2,3,4 (default: 1, 2, 3, ...)", CLI_REALS,
      offsetof(cli_explanation, vector), -LARGEST, LARGEST},
-    {0, "position", "P", "where the vector stands (default: 2)", CLI_REALS,
-     offsetof(cli_explanation, position), -MOST, MOST},
+    {0, "position", "P", "where the vector stands (default: 2), or the first of --words (default: 0)",
+     CLI_REALS, offsetof(cli_explanation, position), -MOST, MOST},
     {0, "key", "LIST", "a key, for its score with the vector as the query", CLI_REALS,
      offsetof(cli_explanation, key), -LARGEST, LARGEST},
     {0, "key-position", "P", "where the key stands (default: 0)", CLI_REALS,
@@ -34,15 +34,23 @@ static const cli_option options[] = {
      offsetof(cli_explanation, step), 1, 1 << 20},
     {0, "dim", "D", "width of the vector (default: as long as --vector, else that of the model, else 4)",
      CLI_WHOLE, offsetof(cli_explanation, dim), 1, WIDEST},
-    {0, "heads", "H", "heads of scores (default: 4)", CLI_WHOLE, offsetof(cli_explanation, heads), 1,
-     MOST_HEADS},
+    {0, "heads", "H", "heads of scores (default: 4, of --words 1)", CLI_WHOLE,
+     offsetof(cli_explanation, heads), 1, MOST_HEADS},
     {0, "length", "L", "positions 0 .. L-1: of tables of rows, and of keys (default: 8 keys)", CLI_WHOLE,
      offsetof(cli_explanation, length), 1, LONGEST},
     {0, "theta", "LIST", "frequencies of a rotation, one for all pairs or one each: pi/4, or 1,0.01"},
+    {0, "words", "TEXT",
+     "a sentence, words parted by blanks (Chinese: characters): its words in two orders through attention, "
+     "with "
+     "the encoding and without; the other order follows after /",
+     CLI_TEXT, offsetof(cli_explanation, words)},
+    {0, "permute", "LIST",
+     "the other order of --words, by the numbers of its words from 1 on: 3,2,1 (default: reversed)",
+     CLI_WHOLES, offsetof(cli_explanation, permute), 1, 1 << 20},
     {0, "seed", "N", "seed of parameters that are drawn (default: 0)", CLI_WHOLE,
      offsetof(cli_explanation, seed), 0, INT64_MAX},
-    {0, "digits", "N", "digits after the point (default: 5)", CLI_WHOLE, offsetof(cli_explanation, digits), 1,
-     MOST_DIGITS},
+    {0, "digits", "N", "digits after the point (default: 5, of --words 3)", CLI_WHOLE,
+     offsetof(cli_explanation, digits), 1, MOST_DIGITS},
     {0, "json", NULL, "print the numbers as JSON, with all their digits"},
     {0},
 };
@@ -85,6 +93,23 @@ static int read_theta(cli_explanation *x)
                            given, CLI_LIST_MOST);
 }
 
+/* A sentence brings vectors and positions of its own. */
+static int check_words(const cli_explanation *x)
+{
+    static const char *const others[] = {"config",       "layer", "vector", "key",
+                                         "key-position", "step",  "length", "theta"};
+    for (size_t i = 0; x->words && i < sizeof others / sizeof *others; i++)
+        if (cli_value(x->args, others[i]))
+            return cli_usage("explain: --words has vectors of its own; leave out --%s", others[i]);
+    if (x->words && x->position.count > 1)
+        return cli_usage("explain: words stand in a line; --position must be one number, not %d",
+                         x->position.count);
+    if (x->permute.count && !x->words)
+        return cli_usage(
+            "explain: --permute is another order of the words of --words TEXT, which is missing");
+    return CLI_DONE;
+}
+
 static int read_arguments(cli_explanation *x)
 {
     const cli_args *args = x->args;
@@ -97,6 +122,8 @@ static int read_arguments(cli_explanation *x)
         return cli_usage("explain: what shall be explained? Name an encoding (posenc list shows them), or a "
                          "model's file with --config F");
     if (cli_read(args, x) || read_theta(x))
+        return CLI_USAGE;
+    if (check_words(x))
         return CLI_USAGE;
     if (x->dim && x->vector.count && x->dim != x->vector.count)
         return cli_usage("explain: --vector has %d numbers and --dim is %lld; leave one of them out",
@@ -154,6 +181,10 @@ static int is_asked_for_numbers(const cli_explanation *x)
 static int explain(cli_explanation *x)
 {
     pe_calc *p = &x->subject.p;
+    if (x->words) {
+        cli_explain_words(x);
+        return cli_calc_status(p);
+    }
     if (x->subject.config.group && !x->sheet.json)
         cli_explain_model(x);
     if (x->sheet.json)
@@ -182,7 +213,7 @@ static int write(cli_explanation *x)
 static int run(const cli_args *args)
 {
     cli_explanation x = {.args = args, .position = {1, {0}, {2}}, .key_position = {.count = 1}, .step = 1};
-    x.digits          = 5;
+    x.digits          = cli_value(args, "words") ? 3 : 5;
     x.subject.p       = pe_calc_new("explain");
     int status        = read_arguments(&x);
     x.sheet.digits    = (int)x.digits;
@@ -201,7 +232,10 @@ const cli_command cli_explain = {
     .details  = "Prints the formula of an encoding and what each of its letters means.\n\n"
                 "With --config, prints every formula of a model's rotation, as papers write it and with the "
                 "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
-                "what follows from them within its context.",
+                "what follows from them within its context.\n\n"
+                "With --words, each word gets a vector that is drawn from its letters and --seed, and one "
+                "layer of attention is worked out for both orders of the words: queries, scores, weights and "
+                "outputs, and what of them changes with the order.",
     .options  = options,
     .run      = run,
     .takes    = "SPEC",

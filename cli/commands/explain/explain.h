@@ -20,6 +20,8 @@ typedef struct cli_explanation {
     int64_t         step, seed, digits;
     cli_numbers     position, key_position; /* a number, or one for each coordinate */
     cli_numbers     vector, key, theta;     /* count 0: not given */
+    const char     *words;                  /* --words; NULL: not given */
+    cli_numbers     permute;                /* count 0: not given */
 } cli_explanation;
 
 /* All leave what is wrong in x->subject.p. */
@@ -43,6 +45,8 @@ double cli_explain_dot(const double *a, const double *b, int64_t n);
 
 /* A part at place rotary: angles, matrix, the result in four ways, what it depends on. */
 void cli_explain_rotary(cli_explanation *x);
+/* --words: a sentence and another order of its words through attention, with the encoding and without. */
+void cli_explain_words(cli_explanation *x);
 
 /* Every formula of the rotation of --config with its numbers in place. */
 void cli_explain_model(cli_explanation *x);
