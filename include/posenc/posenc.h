@@ -42,7 +42,8 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
- *   - Keys and values that a mask hides are multiplied by zero, not skipped: they must be finite.
+ *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
+     multiplied by zero, not skipped: they must be finite.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_name numbers
  *     them. A run reads those of the parts it computes (posenc_rows: input; posenc_rotate: rotary;
  *     posenc_attend: all but input); others may be empty.
@@ -105,8 +106,11 @@ typedef enum posenc_dtype {
     POSENC_DTYPE_F64,
     POSENC_DTYPE_F16,
     POSENC_DTYPE_BF16,
-    POSENC_DTYPE_I64, /* positions and ids */
-    POSENC_DTYPE_U8   /* masks: 0 = no, else yes */
+    POSENC_DTYPE_I64,     /* positions and ids */
+    POSENC_DTYPE_U8,      /* masks: 0 = no, else yes */
+    POSENC_DTYPE_I32,     /* positions, segments, lengths and pages too */
+    POSENC_DTYPE_F8_E4M3, /* k and v of a cache: OCP's 8-bit floats, times k_scale, v_scale */
+    POSENC_DTYPE_Q8_0 /* k and v of a cache: ggml's blocks of 34 bytes, an f16 scale and 32 signed bytes */
 } posenc_dtype;
 
 enum { POSENC_MAX_DIMS = 6 };
@@ -121,10 +125,11 @@ typedef struct posenc_tensor {
     int64_t      stride[POSENC_MAX_DIMS];
 } posenc_tensor;
 
-/* Bytes of one element. */
+/* Bytes of one element; 0 of Q8_0, whose 32 elements are 34 bytes: its strides, in elements as all are, are
+   multiples of 32 but for the last axis. */
 static inline size_t posenc_dtype_size(posenc_dtype dtype)
 {
-    static const unsigned char sizes[] = {4, 8, 2, 2, 8, 1}; /* in the order of posenc_dtype */
+    static const unsigned char sizes[] = {4, 8, 2, 2, 8, 1, 4, 1, 0}; /* in the order of posenc_dtype */
     return (size_t)dtype < sizeof sizes ? sizes[dtype] : 0;
 }
 
@@ -162,8 +167,8 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
-   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L];
-   with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
+   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64, I32 or F64: [L] or [B or 1,
+   L]; with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
    posenc_rotary_coordinates). Real positions (F64) are for input and rotary encodings; encodings by distance
    need whole numbers. */
 typedef struct posenc_positions {
@@ -189,7 +194,7 @@ enum {
     POSENC_MASK_NONE        = 0,
     POSENC_MASK_CAUSAL      = 1, /* key allowed iff t >= 0 */
     POSENC_MASK_WINDOW      = 2, /* key allowed iff |t| < options.window */
-    POSENC_MASK_KEY_PADDING = 4, /* key allowed iff key_allowed[b,j] */
+    POSENC_MASK_KEY_PADDING = 4, /* key allowed iff key_allowed[b,j]; others are not read */
     POSENC_MASK_EXPLICIT    = 8, /* key allowed iff allowed[b,h,i,j]: the only mask of Lq x Lk elements */
     POSENC_MASK_SEGMENTS    = 16 /* key allowed iff q_segments[b,i] == k_segments[b,j]: packed sequences */
 };
@@ -376,14 +381,26 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    positions are arrays of several coordinates (posenc_rotary_coordinates) they have no order of their own:
    masks by distance then count tokens, the last query being as late as the last key, and encodings by
    distance are refused. key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1,
-   Lq] and k_segments [B or 1, Lk] I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without
-   data: all in one segment). A NaN or an infinite score makes the rows that see it NaN. */
+   Lq] and k_segments [B or 1, Lk] I64, I32 or U8: for POSENC_MASK_SEGMENTS, and for encodings that see
+   segments (without data: all in one segment). A NaN or an infinite score makes the rows that see it NaN.
+
+   Caches as engines keep them. All of these may be without data.
+   k_lengths [B] I64 or I32: item b has the keys 0 .. k_lengths[b]-1 of the Lk, each item attends as if it
+   were a call of its own (a schedule that follows the length follows the item's), and dk, dv of the others
+   are 0. Positions are given as ever: of the queries as an array [B, Lq], where items differ. k_pages [B, P]
+   I64 or I32: k is [N, G, n, D] and v [N, G, n, Dv], N pages of n keys each in any order, and key j of item b
+   is row j % n of page k_pages[b, j / n]; Lk is P*n. Pages that a length leaves unused may have any number.
+   The backward takes no pages. k and v may be F8_E4M3 or, with D and Dv divisible by 32, Q8_0: they become
+   floats on their way. k_scale, v_scale [G] F32 multiply rows of F8_E4M3 (without data: 1). The backward
+   takes neither type. */
 typedef struct posenc_attend_in {
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        key_allowed, allowed;
     posenc_tensor        q_segments, k_segments;
     const posenc_tensor *params; /* posenc_param_count of them; NULL if there are none */
+    posenc_tensor        k_lengths, k_pages;
+    posenc_tensor        k_scale, v_scale;
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed
@@ -395,9 +412,11 @@ typedef struct posenc_attend_out {
 POSENC_API posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
                                        const posenc_attend_out *out, void *workspace, posenc_error *err);
 
-/* The gradient needs o and lse as the forward run wrote them. dout is the cotangent of o. */
+/* The gradient needs o and lse as the forward run wrote them. dout is the cotangent of o; dlse [B,H,Lq], that
+   of lse, may have no data: parts of the keys that were attended one by one and joined by their lse are
+   trained through it. Rows without an allowed key take none. */
 typedef struct posenc_attend_grad {
-    posenc_tensor  o, lse, dout;
+    posenc_tensor  o, lse, dout, dlse;
     posenc_tensor  dq, dk, dv;
     posenc_tensor *dparams; /* may be NULL; one with no data is not wanted */
 } posenc_attend_grad;

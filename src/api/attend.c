@@ -5,6 +5,8 @@
  * All checks come before the first write; a check only refuses, in one sentence. Then the run, a
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
+#include <math.h>
+
 #include "api/objects.h"
 #include "base/positions.h"
 #include "base/tensor.h"
@@ -60,6 +62,32 @@ static posenc_status check_rows(const posenc_tensor *t, const char *who, const i
     return status;
 }
 
+/* Keys or values: quantised rows too, whose blocks must begin where rows do; their scale [G]. */
+static posenc_status check_keys(const posenc_tensor *t, const posenc_tensor *scale, const char *who,
+                                const char *scale_name, const int64_t shape[4], posenc_error *err)
+{
+    posenc_tensor floats = *t;
+    if (t->data && pe_tensor_is_quantised(t->dtype))
+        floats.dtype = POSENC_DTYPE_F32;
+    posenc_status status = check_rows(&floats, who, shape, err);
+    for (int a = 0; !status && t->dtype == POSENC_DTYPE_Q8_0 && a < 4; a++)
+        if ((a < 3 ? t->stride[a] : t->shape[a]) % PE_HALF_Q8 != 0)
+            status =
+                pe_fail(err, POSENC_ERROR_SHAPE,
+                        "%s is Q8_0, blocks of %d numbers: its width and strides must be multiples of %d",
+                        who, PE_HALF_Q8, PE_HALF_Q8);
+    if (status || !scale->data)
+        return status;
+    if (t->dtype != POSENC_DTYPE_F8_E4M3)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s belongs to rows of F8_E4M3; leave it empty",
+                       scale_name);
+    status = pe_tensor_check(scale, scale_name, 1, &shape[1], err);
+    if (!status && scale->dtype != POSENC_DTYPE_F32)
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32", scale_name,
+                         pe_tensor_dtype_name(scale->dtype));
+    return status;
+}
+
 static posenc_status check_output_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
                                        posenc_error *err)
 {
@@ -86,8 +114,9 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;
-    const int64_t k[4] = {in->q.shape[0], plan->dims.G, -1, plan->dims.D};
-    return check_rows(&in->k, "attend: k", k, err);
+    const int64_t k[4] = {in->k_pages.data ? -1 : in->q.shape[0], plan->dims.G, -1, plan->dims.D};
+    status             = check_keys(&in->k, &in->k_scale, "attend: k", "attend: k_scale", k, err);
+    return status ? status : pe_items_check_pages(in, err);
 }
 
 /* Segments are needed by their mask; an encoding may see them, and sees one segment where there are none. */
@@ -101,8 +130,8 @@ static posenc_status check_segments(const pe_attention *a, const posenc_tensor *
     if (status)
         return status;
     if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) ||
-        (t->dtype != POSENC_DTYPE_I64 && t->dtype != POSENC_DTYPE_U8))
-        return pe_fail(err, POSENC_ERROR_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who,
+        (!pe_tensor_is_whole(t->dtype) && t->dtype != POSENC_DTYPE_U8))
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s must be I64, I32 or U8 for 1 or %lld items", who,
                        (long long)a->sizes.B);
     return POSENC_OK;
 }
@@ -180,9 +209,10 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
-/* Where queries and keys are, and which distances they span; whether the encoding can do with them. */
+/* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
+   those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
-                                    posenc_error *err)
+                                    int64_t keys, posenc_error *err)
 {
     const pe_problem *p = &a->sizes;
     const int         N = posenc_rotary_coordinates(plan);
@@ -192,7 +222,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
-        (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, p->Lk, N, err)) ||
+        (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
         (status = count_tokens(plan, a, err)))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
@@ -217,40 +247,63 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
                               int needs_v, posenc_error *err)
 {
     const pe_problem *p      = &a->sizes;
-    const int64_t     v[4]   = {p->B, p->G, p->Lk, p->Dv};
+    const int64_t     v[4]   = {in->k.shape[0], p->G, in->k.shape[2], p->Dv};
     posenc_status     status = check_heads(plan, in, err);
-    if (status || (needs_v && (status = check_rows(&in->v, "attend: v", v, err))) ||
+    if (status ||
+        (needs_v && (status = check_keys(&in->v, &in->v_scale, "attend: v", "attend: v_scale", v, err))) ||
         (status = check_limit("the batch", p->B, plan->dims.B, err)) ||
         (status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err)) ||
-        (status = check_limit("the number of keys", p->Lk, plan->dims.Lk, err)))
+        (status = pe_items_check_lengths(in, err)))
         return status;
+    for (int64_t b = 0; b < (in->k_lengths.data ? p->B : 1); b++)
+        if ((status = check_limit("the number of keys", pe_items_length(in, b), plan->dims.Lk, err)))
+            return status;
     return check_masks(a, in, err);
 }
 
-/* The inputs of a run as they came, then what is wrong with them; and which distances they span. */
+/* The inputs of a run as they came, then what is wrong with them. */
+static posenc_status take_tensors(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
+                                  int needs_v, posenc_error *err)
+{
+    a->sizes.B     = in->q.shape[0];
+    a->sizes.Lq    = in->q.shape[2];
+    a->sizes.Lk    = pe_items_keys(in);
+    a->q           = in->q;
+    a->k           = in->k;
+    a->v           = needs_v ? in->v : (posenc_tensor){0};
+    a->key_allowed = in->key_allowed;
+    a->allowed     = in->allowed;
+    a->q_segments  = in->q_segments;
+    a->k_segments  = in->k_segments;
+    a->k_scale     = in->k_scale;
+    a->v_scale     = in->v_scale;
+    return check_in(plan, in, a, needs_v, err);
+}
+
+/* And which distances they span. A batch whose items are apart has one item here. */
 static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
                              int needs_v, posenc_error *err)
 {
-    a->sizes.B                 = in->q.shape[0];
-    a->sizes.Lq                = in->q.shape[2];
-    a->sizes.Lk                = in->k.shape[2];
-    a->q                       = in->q;
-    a->k                       = in->k;
-    a->v                       = needs_v ? in->v : (posenc_tensor){0};
-    a->key_allowed             = in->key_allowed;
-    a->allowed                 = in->allowed;
-    a->q_segments              = in->q_segments;
-    a->k_segments              = in->k_segments;
-    const posenc_status status = check_in(plan, in, a, needs_v, err);
-    return status ? status : find_distances(plan, in, a, err);
+    const posenc_status status = take_tensors(a, plan, in, needs_v, err);
+    if (status)
+        return status;
+    a->sizes.Lk = pe_items_length(in, 0);
+    if (in->k_pages.data) {
+        a->pages           = in->k_pages; /* of one item: [P] */
+        a->pages.ndim      = 1;
+        a->pages.shape[0]  = in->k_pages.shape[1];
+        a->pages.stride[0] = in->k_pages.stride[1];
+    }
+    return find_distances(plan, in, a, pe_items_keys(in), err);
 }
 
-static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
+static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, const char *who,
+                               posenc_error *err)
 {
     const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
-    posenc_status status   = pe_tensor_check_output(lse, "attend: lse", 3, shape, err);
+    posenc_status status   = pe_tensor_check_output(lse, who, 3, shape, err);
     if (!status && lse->dtype != POSENC_DTYPE_F32 && lse->dtype != POSENC_DTYPE_F64)
-        status = pe_fail(err, POSENC_ERROR_DTYPE, "attend: lse must be F32 or F64, not %s",
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be F32 or F64, not %s", who,
                          pe_tensor_dtype_name(lse->dtype));
     return status;
 }
@@ -268,14 +321,30 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
     return POSENC_OK;
 }
 
-static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, posenc_error *err)
+/* The backward reads keys where they lie and writes their gradients as they lie. */
+static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *err)
+{
+    if (in->k_pages.data)
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "attend: the backward takes no pages; give k and v in rows");
+    if (pe_tensor_is_quantised(in->k.dtype) || pe_tensor_is_quantised(in->v.dtype))
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "attend: the backward takes no quantised rows; give k and v in F32, F64, F16 or BF16");
+    return POSENC_OK;
+}
+
+/* dk and dv have all keys, of which a length may leave some. */
+static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, int64_t keys,
+                                     posenc_error *err)
 {
     const pe_problem *p    = &a->sizes;
     const int64_t     o[4] = {p->B, p->H, p->Lq, p->Dv}, q[4] = {p->B, p->H, p->Lq, a->D},
-                  k[4] = {p->B, p->G, p->Lk, a->D}, v[4] = {p->B, p->G, p->Lk, p->Dv};
+                  k[4] = {p->B, p->G, keys, a->D}, v[4] = {p->B, p->G, keys, p->Dv};
     posenc_status status;
     if ((status = check_rows(&g->o, "attend: o", o, err)) ||
-        (status = check_rows(&g->dout, "attend: dout", o, err)) || (status = check_lse(a, &g->lse, err)) ||
+        (status = check_rows(&g->dout, "attend: dout", o, err)) ||
+        (status = check_lse(a, &g->lse, "attend: lse", err)) ||
+        (g->dlse.data && (status = check_lse(a, &g->dlse, "attend: dlse", err))) ||
         (g->dq.data && (status = check_output_rows(&g->dq, "attend: dq", q, err))) ||
         (g->dk.data && (status = check_output_rows(&g->dk, "attend: dk", k, err))))
         return status;
@@ -288,7 +357,7 @@ static posenc_status check_out(const pe_attention *a, const posenc_attend_out *o
     const int64_t o[4]   = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
     posenc_status status = check_output_rows(&out->o, "attend: o", o, err);
     if (!status && out->lse.data)
-        status = check_lse(a, &out->lse, err);
+        status = check_lse(a, &out->lse, "attend: lse", err);
     return status;
 }
 
@@ -361,6 +430,17 @@ static int uses_reference(const posenc_plan *plan, const pe_attention *a)
 
 /* ---- runs ---- */
 
+/* An item without keys. */
+static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
+{
+    const float never = -INFINITY;
+    pe_items_clear(&a->o, 0);
+    for (int64_t h = 0; a->lse.data && h < a->sizes.H; h++)
+        for (int64_t i = 0; i < a->sizes.Lq; i++)
+            pe_tensor_store_float(pe_tensor_element(&a->lse, 0, h, i), a->lse.dtype, 1, &never, 1);
+    return pe_done(err);
+}
+
 /* What every run ends with: parameters, workspace, the rotation; then the executor, and gradients of
  * parameters. */
 static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *dparams,
@@ -392,35 +472,101 @@ static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in,
     return pe_done(err);
 }
 
-posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
-                            void *workspace, posenc_error *err)
+static posenc_status forward(const posenc_plan *plan, const posenc_attend_in *in,
+                             const posenc_attend_out *out, int dry, void *workspace, posenc_error *err)
 {
     pe_attention  a;
     posenc_status status;
     if ((status = open_run(&a, plan, in, out, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = take_in(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)))
+        (status = take_in(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)) || dry)
         return status;
     a.o   = out->o;
     a.lse = out->lse;
-    return finish(plan, in, NULL, &a, POSENC_RUN_FORWARD, NULL, workspace, err);
+    return a.sizes.Lk ? finish(plan, in, NULL, &a, POSENC_RUN_FORWARD, NULL, workspace, err)
+                      : see_nothing(&a, err);
+}
+
+/* Each item of a batch whose items are apart; checked all, then run all. */
+static posenc_status forward_items(const posenc_plan *plan, const posenc_attend_in *in,
+                                   const posenc_attend_out *out, void *workspace, posenc_error *err)
+{
+    pe_attention  a;
+    posenc_status status = open_run(&a, plan, in, out, "attend", err);
+    if (status || (status = take_tensors(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)))
+        return status;
+    for (int dry = 1; dry >= 0; dry--)
+        for (int64_t b = 0; !status && b < a.sizes.B; b++) {
+            const posenc_attend_in  item = pe_items_in(plan, in, b);
+            const posenc_attend_out to   = {pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
+            status                       = forward(plan, &item, &to, dry, workspace, err);
+        }
+    return status;
+}
+
+posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
+                            void *workspace, posenc_error *err)
+{
+    return in && pe_items_apart(in) ? forward_items(plan, in, out, workspace, err)
+                                    : forward(plan, in, out, 0, workspace, err);
+}
+
+static posenc_status backward(const posenc_plan *plan, const posenc_attend_in *in,
+                              const posenc_attend_grad *grad, int dry, void *workspace, posenc_error *err)
+{
+    pe_attention  a;
+    posenc_status status;
+    if ((status = open_run(&a, plan, in, grad, "attend", err)) || (status = check_causal(plan, err)) ||
+        (status = take_in(&a, plan, in, 1, err)) || (status = check_trainable(in, err)) ||
+        (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
+        (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)) || dry)
+        return status;
+    a.o    = grad->o;
+    a.lse  = grad->lse;
+    a.dout = grad->dout;
+    a.dlse = grad->dlse;
+    a.dq   = grad->dq;
+    a.dk   = grad->dk;
+    a.dv   = grad->dv;
+    if (pe_items_apart(in)) {
+        pe_items_clear(&a.dk, a.sizes.Lk);
+        pe_items_clear(&a.dv, a.sizes.Lk);
+        pe_items_clear(&a.dq, a.sizes.Lk ? a.sizes.Lq : 0);
+    }
+    return a.sizes.Lk ? finish(plan, in, grad->dparams, &a, POSENC_RUN_BACKWARD, NULL, workspace, err)
+                      : pe_done(err);
+}
+
+static posenc_status backward_items(const posenc_plan *plan, const posenc_attend_in *in,
+                                    const posenc_attend_grad *grad, void *workspace, posenc_error *err)
+{
+    pe_attention  a;
+    posenc_status status = open_run(&a, plan, in, grad, "attend", err);
+    if (status || (status = take_tensors(&a, plan, in, 1, err)) ||
+        (status = check_gradients(&a, grad, pe_items_keys(in), err)))
+        return status;
+    for (int dry = 1; dry >= 0; dry--)
+        for (int64_t b = 0; !status && b < a.sizes.B; b++) {
+            const posenc_attend_in   item = pe_items_in(plan, in, b);
+            const posenc_attend_grad to   = {
+                  .o       = pe_items_view(&grad->o, b),
+                  .lse     = pe_items_view(&grad->lse, b),
+                  .dout    = pe_items_view(&grad->dout, b),
+                  .dlse    = pe_items_view(&grad->dlse, b),
+                  .dq      = pe_items_view(&grad->dq, b),
+                  .dk      = pe_items_view(&grad->dk, b),
+                  .dv      = pe_items_view(&grad->dv, b),
+                  .dparams = grad->dparams,
+            };
+            status = backward(plan, &item, &to, dry, workspace, err);
+        }
+    return status;
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
                                      const posenc_attend_grad *grad, void *workspace, posenc_error *err)
 {
-    pe_attention  a;
-    posenc_status status;
-    if ((status = open_run(&a, plan, in, grad, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = take_in(&a, plan, in, 1, err)) || (status = check_gradients(&a, grad, err)) ||
-        (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
-        return status;
-    a.o    = grad->o;
-    a.lse  = grad->lse;
-    a.dout = grad->dout;
-    a.dq   = grad->dq;
-    a.dk   = grad->dk;
-    a.dv   = grad->dv;
-    return finish(plan, in, grad->dparams, &a, POSENC_RUN_BACKWARD, NULL, workspace, err);
+    return in && pe_items_apart(in) ? backward_items(plan, in, grad, workspace, err)
+                                    : backward(plan, in, grad, 0, workspace, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
@@ -435,6 +581,10 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
         a.mask = POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
+    if (pe_items_apart(in))
+        return pe_fail(
+            err, POSENC_ERROR_UNSUPPORTED,
+            "scores: k_lengths and k_pages are for posenc_attend; give k in rows, an item at a time");
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
     return status ? status : finish(plan, in, NULL, &a, POSENC_RUN_SCORES, S, workspace, err);
@@ -454,6 +604,6 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.sizes.Lk = bias->shape[2];
     status     = check_bias(plan, bias, err);
     if (!status)
-        status = find_distances(plan, in, &a, err);
+        status = find_distances(plan, in, &a, a.sizes.Lk, err);
     return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
 }

@@ -169,6 +169,22 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
+/* ---- items.c: batches whose keys have lengths or lie in pages ---- */
+
+/* Is each item a run of its own? */
+int pe_items_apart(const posenc_attend_in *in);
+/* Keys of an item at most, and of item b. */
+int64_t pe_items_keys(const posenc_attend_in *in);
+int64_t pe_items_length(const posenc_attend_in *in, int64_t b);
+/* Shape and type of k_pages; then, where k is known to have its shape, lengths and the pages they need. */
+posenc_status pe_items_check_pages(const posenc_attend_in *in, posenc_error *err);
+posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *err);
+/* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
+posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
+posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b);
+/* Zeros to the rows from `from` on of an item's [1, heads, L, width]. */
+void pe_items_clear(const posenc_tensor *t, int64_t from);
+
 /* Bytes that runs of this plan need, counted by the engine itself. */
 size_t pe_rows_bytes(const posenc_plan *plan, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward);

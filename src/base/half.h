@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * half.h: the 16-bit storage types, to and from float
+ * half.h: the 16-bit storage types, to and from float, and the 8-bit ones to float
  *
  * f16 is IEEE binary16 (with subnormals and infinities), bf16 the upper half of a float. Storage only:
- * arithmetic is float or better. Rounding is to nearest, ties to even; NaN stays NaN.
+ * arithmetic is float or better. Rounding is to nearest, ties to even; NaN stays NaN. e4m3 is the 8-bit float
+ * of the Open Compute Project (OCP 8-bit floating point specification, 2023: bias 7, no infinities, NaN where
+ * all other bits are set); q8_0 ggml's block of 32 signed bytes behind an f16 scale.
  */
 #ifndef PE_BASE_HALF_H
 #define PE_BASE_HALF_H
@@ -60,6 +62,24 @@ static inline uint16_t pe_half_float_to_f16(float x)
         return (uint16_t)(sign | (pe_half_float_to_bits(shifted) - 0x3f000000u));
     }
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+}
+
+static inline float pe_half_e4m3_to_float(uint8_t x)
+{
+    const uint32_t sign = (uint32_t)(x & 0x80u) << 24, rest = (uint32_t)(x & 0x7fu) << 20; /* as of f16 */
+    const uint32_t size = pe_half_float_to_bits(pe_half_bits_to_float(rest) * 0x1p120f);
+    return pe_half_bits_to_float(sign | size | (rest == 0x07f00000u ? 0x7fc00000u : 0));
+}
+
+enum { PE_HALF_Q8 = 32, PE_HALF_Q8_BYTES = 34 }; /* numbers of a block of q8_0, and its bytes */
+
+/* Number i of a row of blocks. */
+static inline float pe_half_q8_to_float(const void *row, int64_t i)
+{
+    const unsigned char *block = (const unsigned char *)row + i / PE_HALF_Q8 * PE_HALF_Q8_BYTES;
+    uint16_t             scale;
+    memcpy(&scale, block, sizeof scale);
+    return pe_half_f16_to_float(scale) * (float)(int8_t)block[2 + i % PE_HALF_Q8];
 }
 
 /* x to float so that rounding on to 16 bits gives what rounding x itself would: the bits cut off set the last

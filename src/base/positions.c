@@ -63,8 +63,8 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
                            who, first, last);
         return POSENC_OK;
     }
-    if (a->dtype != POSENC_DTYPE_I64 && a->dtype != POSENC_DTYPE_F64)
-        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; positions must be I64 or F64", who,
+    if (!pe_tensor_is_whole(a->dtype) && a->dtype != POSENC_DTYPE_F64)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; positions must be I64, I32 or F64", who,
                        pe_tensor_dtype_name(a->dtype));
     const posenc_status status = check_shape(p, who, B, L, N, err);
     if (status)

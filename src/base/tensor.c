@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "base/status.h"
 
 void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
@@ -14,7 +13,7 @@ void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
     int64_t       offset   = 0;
     for (int a = 0; a < t->ndim - 1 && a < 3; a++)
         offset += index[a] * t->stride[a];
-    return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
+    return (char *)t->data + pe_tensor_bytes(t->dtype, offset);
 }
 
 void *pe_tensor_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
@@ -36,6 +35,7 @@ int64_t pe_tensor_integer_at(const posenc_tensor *t, int64_t offset)
     switch (t->dtype) {
     case POSENC_DTYPE_I64: return ((const int64_t *)t->data)[offset];
     case POSENC_DTYPE_U8: return ((const uint8_t *)t->data)[offset];
+    case POSENC_DTYPE_I32: return ((const int32_t *)t->data)[offset];
     default: return (int64_t)pe_tensor_real_at(t, offset);
     }
 }
@@ -61,6 +61,9 @@ void pe_tensor_load_float(float *to, const void *row, posenc_dtype dtype, int64_
         case POSENC_DTYPE_BF16: to[i] = pe_half_bf16_to_float(((const uint16_t *)row)[s]); break;
         case POSENC_DTYPE_I64: to[i] = (float)((const int64_t *)row)[s]; break;
         case POSENC_DTYPE_U8: to[i] = (float)((const uint8_t *)row)[s]; break;
+        case POSENC_DTYPE_I32: to[i] = (float)((const int32_t *)row)[s]; break;
+        case POSENC_DTYPE_F8_E4M3: to[i] = pe_half_e4m3_to_float(((const uint8_t *)row)[s]); break;
+        case POSENC_DTYPE_Q8_0: to[i] = pe_half_q8_to_float(row, s); break;
         }
     }
 }
@@ -81,6 +84,9 @@ void pe_tensor_load_double(double *to, const void *row, posenc_dtype dtype, int6
         case POSENC_DTYPE_BF16: to[i] = pe_half_bf16_to_float(((const uint16_t *)row)[s]); break;
         case POSENC_DTYPE_I64: to[i] = (double)((const int64_t *)row)[s]; break;
         case POSENC_DTYPE_U8: to[i] = ((const uint8_t *)row)[s]; break;
+        case POSENC_DTYPE_I32: to[i] = ((const int32_t *)row)[s]; break;
+        case POSENC_DTYPE_F8_E4M3: to[i] = pe_half_e4m3_to_float(((const uint8_t *)row)[s]); break;
+        case POSENC_DTYPE_Q8_0: to[i] = pe_half_q8_to_float(row, s); break;
         }
     }
 }
@@ -98,8 +104,7 @@ void pe_tensor_store_float(void *row, posenc_dtype dtype, int64_t stride, const 
         case POSENC_DTYPE_F64: ((double *)row)[s] = from[i]; break;
         case POSENC_DTYPE_F16: ((uint16_t *)row)[s] = pe_half_float_to_f16(from[i]); break;
         case POSENC_DTYPE_BF16: ((uint16_t *)row)[s] = pe_half_float_to_bf16(from[i]); break;
-        case POSENC_DTYPE_I64:
-        case POSENC_DTYPE_U8: break; /* never an output of real numbers: refused by the checks of the door */
+        default: break; /* never an output of real numbers: refused by the checks of the door */
         }
     }
 }
@@ -142,7 +147,7 @@ int pe_tensor_is_contiguous(const posenc_tensor *t)
 
 const char *pe_tensor_dtype_name(posenc_dtype dtype)
 {
-    static const char *const names[] = {"F32", "F64", "F16", "BF16", "I64", "U8"};
+    static const char *const names[] = {"F32", "F64", "F16", "BF16", "I64", "U8", "I32", "F8_E4M3", "Q8_0"};
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
 }
 
@@ -177,7 +182,7 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
     char is[80], must[80];
     if (!t->data)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s has no data; it is needed here", who);
-    if ((size_t)t->dtype > POSENC_DTYPE_U8)
+    if ((size_t)t->dtype > POSENC_DTYPE_Q8_0)
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s has dtype number %d, which does not exist", who,
                        (int)t->dtype);
     if (t->ndim < 0 || t->ndim > POSENC_MAX_DIMS)
@@ -191,7 +196,7 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
 posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err)
 {
-    if (t->data && (size_t)t->dtype <= POSENC_DTYPE_U8 && same_shape(t, ndim, shape))
+    if (t->data && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }

@@ -11,12 +11,21 @@
 #include <posenc/posenc.h>
 #include <stdint.h>
 
+#include "base/half.h"
+
 /* Pointer to the row at (i0,i1,i2,:) of a tensor of up to four axes; for fewer axes the trailing indices are
    ignored by stride. */
 void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2);
 
 /* Pointer to element (i0,i1,i2) of a tensor of three axes. */
 void *pe_tensor_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2);
+
+/* Bytes of that many elements that lie one after the other; of Q8_0 a multiple of 32 of them. */
+static inline int64_t pe_tensor_bytes(posenc_dtype dtype, int64_t elements)
+{
+    return dtype == POSENC_DTYPE_Q8_0 ? elements / PE_HALF_Q8 * PE_HALF_Q8_BYTES
+                                      : elements * (int64_t)posenc_dtype_size(dtype);
+}
 
 /* n elements from `row` on, `stride` elements apart, converted. */
 void pe_tensor_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n);
@@ -32,6 +41,18 @@ double  pe_tensor_real_at(const posenc_tensor *t, int64_t offset);
 int64_t     pe_tensor_elements(const posenc_tensor *t);
 int         pe_tensor_is_contiguous(const posenc_tensor *t);
 const char *pe_tensor_dtype_name(posenc_dtype dtype);
+
+/* Is it a type that whole numbers come in (positions, segments, lengths)? */
+static inline int pe_tensor_is_whole(posenc_dtype dtype)
+{
+    return dtype == POSENC_DTYPE_I64 || dtype == POSENC_DTYPE_I32;
+}
+
+/* And the types of keys and values in a cache, beside the floats? */
+static inline int pe_tensor_is_quantised(posenc_dtype dtype)
+{
+    return dtype == POSENC_DTYPE_F8_E4M3 || dtype == POSENC_DTYPE_Q8_0;
+}
 
 static inline int pe_tensor_is_float(posenc_dtype dtype)
 {

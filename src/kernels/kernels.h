@@ -488,8 +488,7 @@ typedef void pe_bf16_softmax_step_fn(uint16_t *p, int64_t p_stride, const float 
  * cache_values: O += P V, V in bf16 as the caller stores it
  *
  * Formula  O[r,d] = O[r,d] + sum_c P[r,c] * V[c,d], two keys at a time
- * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16; where C is odd there is one column more, of
- *          zeros, or NaN in rows that are NaN
+ * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16
  * Error    products are exact, sums are float; subnormal numbers count as 0
  */
 typedef void pe_bf16_cache_values_fn(float *o, int64_t o_stride, const uint16_t *p, int64_t p_stride,

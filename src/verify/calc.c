@@ -164,8 +164,8 @@ double pe_calc_element(const posenc_tensor *t, int64_t i)
     case POSENC_DTYPE_U8: return ((const unsigned char *)t->data)[i];
     case POSENC_DTYPE_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
     case POSENC_DTYPE_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
+    default: return NAN; /* arrays of files have no others */
     }
-    return NAN;
 }
 
 void pe_calc_put(posenc_tensor *t, int64_t i, double x)
@@ -175,8 +175,7 @@ void pe_calc_put(posenc_tensor *t, int64_t i, double x)
     case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
     case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
     case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
-    case POSENC_DTYPE_F16:
-    case POSENC_DTYPE_BF16: break;
+    default: break;
     }
 }
 

@@ -392,7 +392,7 @@ static const struct {
     {endless_positions,           EVERY,  POSENC_ERROR_ARGUMENT, "q_pos: start and step must be finite"},
     {huge_positions,              EVERY,  POSENC_ERROR_RANGE, "positions must stay below 2^53"},
     {positions_of_another_length, EVERY,  POSENC_ERROR_SHAPE, "1 items of 5 positions"},
-    {positions_in_float,          EVERY,  POSENC_ERROR_DTYPE, "q_pos is F32; positions must be I64 or F64"},
+    {positions_in_float,          EVERY,  POSENC_ERROR_DTYPE, "q_pos is F32; positions must be I64, I32"},
     {scores_of_another_shape,     SHOWN,  POSENC_ERROR_SHAPE, "it must be ["},
     {scores_of_bytes,             SHOWN,  POSENC_ERROR_DTYPE, "is U8; an output must be"},
     {scores_overlapping,          SHOWN,  POSENC_ERROR_SHAPE, "outputs must not overlap themselves"},
@@ -406,10 +406,10 @@ static const struct {
     {no_query_segments,           SEES_V, POSENC_ERROR_ARGUMENT, "q_segments has no data"},
     {no_key_segments,             SEES_V, POSENC_ERROR_ARGUMENT, "k_segments has no data"},
     {segments_of_three_items,     SEES_V, POSENC_ERROR_SHAPE,
-     "k_segments must be I64 or U8 for 1 or 2 items"},
+     "k_segments must be I64, I32 or U8 for 1 or 2 items"},
     {segments_of_another_length,  SEES_V, POSENC_ERROR_SHAPE,
      "q_segments has shape [2,5]; it must be [any,6]"},
-    {real_segments,               SEES_V, POSENC_ERROR_SHAPE, "q_segments must be I64 or U8"},
+    {real_segments,               SEES_V, POSENC_ERROR_SHAPE, "q_segments must be I64, I32 or U8"},
 };
 // clang-format on
 

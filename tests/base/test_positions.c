@@ -108,7 +108,7 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
         {posenc_positions_array(good), POSENC_OK, ""},
         {posenc_positions_range(-1e6, 0.5), POSENC_OK, ""},
         {posenc_positions_array(type), POSENC_ERROR_DTYPE,
-         "attend: q_pos is F32; positions must be I64 or F64"},
+         "attend: q_pos is F32; positions must be I64, I32 or F64"},
         {posenc_positions_array(axes), POSENC_ERROR_SHAPE, "4 axes"},
         {posenc_positions_array(items), POSENC_ERROR_SHAPE,
          "3 items of 6 positions; it must hold 1 or 2 items of 6"},

@@ -157,6 +157,12 @@ static void fill_bias(void *context, int64_t h, int thread)
 
 /* ---- rows ---- */
 
+/* Row j of k or v; NULL if it is hidden. */
+static const void *row_of(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t g, int64_t j)
+{
+    return pe_keys_is_hidden(a, b, j) ? NULL : pe_keys_row(a, t, b, g, j);
+}
+
 /* n rows of q or k as bf16, rotated, stride Dp, padding zeroed. */
 static void load_rows(const bf16_forward *x, bf16_scratch *z, uint16_t *to, pe_side side, int64_t b,
                       int64_t h, int64_t s0, int64_t n)
@@ -166,8 +172,11 @@ static void load_rows(const bf16_forward *x, bf16_scratch *z, uint16_t *to, pe_s
     const double        *u = side == PE_QUERIES ? pe_head_vector(a, a->terms->u, h) : NULL;
     if (!a->rotary && !u) {
         for (int64_t s = 0; s < n; s++) {
-            memcpy(to + s * x->T.Dp, pe_tensor_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
-            memset(to + s * x->T.Dp + a->sizes.D, 0, (size_t)(x->T.Dp - a->sizes.D) * sizeof *to);
+            const void   *row = side == PE_KEYS ? row_of(a, t, b, h, s0 + s) : pe_tensor_row(t, b, h, s0 + s);
+            const int64_t used = row ? a->sizes.D : 0;
+            if (row)
+                memcpy(to + s * x->T.Dp, row, (size_t)used * sizeof *to);
+            memset(to + s * x->T.Dp + used, 0, (size_t)(x->T.Dp - used) * sizeof *to);
         }
         return;
     }
@@ -186,16 +195,26 @@ static void pack_keys(const bf16_forward *x, bf16_scratch *z, bf16_pair *to, int
     memset(to->K + Lk * x->T.Dp, 0, (size_t)((keys - Lk) * x->T.Dp) * sizeof *to->K);
 }
 
+/* Two rows of values as one of pairs; NULL for zeros. */
+static void pair_values(const bf16_forward *x, uint32_t *to, const uint16_t *first, const uint16_t *second)
+{
+    const int64_t Dv = x->a->sizes.Dv;
+    if (first && second) {
+        x->kernels->pair_rows(to, first, second, Dv);
+        return;
+    }
+    for (int64_t d = 0; d < Dv; d++)
+        to[d] = (first ? first[d] : 0u) | (second ? (uint32_t)second[d] << 16 : 0u);
+}
+
 static void pack_values(const bf16_forward *x, bf16_pair *to, int64_t b, int64_t g)
 {
-    const posenc_tensor *v  = &x->a->v;
-    const int64_t        Lk = x->a->sizes.Lk, Dv = x->a->sizes.Dv;
+    const pe_attention *a  = x->a;
+    const int64_t       Lk = a->sizes.Lk;
     memset(to->V, 0, (size_t)(x->key_tiles * KEYS / 2 * x->T.Dvp) * sizeof *to->V);
-    for (int64_t j = 0; j + 1 < Lk; j += 2)
-        x->kernels->pair_rows(to->V + j / 2 * x->T.Dvp, pe_tensor_row(v, b, g, j),
-                              pe_tensor_row(v, b, g, j + 1), Dv);
-    for (int64_t d = 0; Lk % 2 && d < Dv; d++)
-        to->V[Lk / 2 * x->T.Dvp + d] = ((const uint16_t *)pe_tensor_row(v, b, g, Lk - 1))[d];
+    for (int64_t j = 0; j < Lk; j += 2)
+        pair_values(x, to->V + j / 2 * x->T.Dvp, row_of(a, &a->v, b, g, j),
+                    j + 1 < Lk ? row_of(a, &a->v, b, g, j + 1) : NULL);
 }
 
 static void pack_pair(void *context, int64_t index, int thread)

@@ -66,7 +66,8 @@ typedef struct decoder {
 /* C keys from j0 on of item b. */
 typedef struct key_block {
     int64_t     b, j0, C;
-    const void *next; /* the keys that are read after them; NULL: none */
+    const void *next; /* the rows that are read after them; NULL: none */
+    int64_t     at;   /* of a run within a block: where it begins */
 } key_block;
 
 /* Does something go by positions one by one? */
@@ -232,22 +233,17 @@ static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
-static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const key_block *n, int64_t g)
+static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor *t, const key_block *n,
+                         int64_t g)
 {
-    cache->rows   = pe_tensor_row(t, n->b, g, n->j0);
+    cache->rows   = pe_keys_row(x->a, t, n->b, g, n->j0);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
     cache->found  = !pe_kernels_prefetch_helps();
+    cache->next   = n->next;
     return t->shape[3] % PE_FAST_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
-}
-
-/* After the keys of a block its values are wanted, then other keys. */
-static void set_next(pe_cache *cache, const posenc_tensor *t, const void *row)
-{
-    cache->next      = row;
-    cache->next_step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
 }
 
 /* Row c of those that pass through scratch is asked for; after the keys of a block come its values. */
@@ -255,11 +251,10 @@ static void ask_for(const decoder *x, const posenc_tensor *t, const key_block *n
 {
     const posenc_tensor *from = c >= n->C && t == &x->a->k ? &x->a->v : t;
     const int64_t        at   = from == t ? c : c - n->C;
-    const int64_t        size = (int64_t)posenc_dtype_size(from->dtype);
     if (at >= n->C)
         return;
-    const char *row = pe_tensor_row(from, n->b, g, n->j0 + at);
-    for (int64_t i = 0; i < from->shape[3] * size; i += LINE)
+    const char *row = pe_keys_row(x->a, from, n->b, g, n->j0 + at);
+    for (int64_t i = 0; i < pe_tensor_bytes(from->dtype, from->shape[3]); i += LINE)
         __builtin_prefetch(row + i);
 }
 
@@ -269,54 +264,89 @@ static pe_cache rows_in_scratch(const decoder *x, decode_scratch *z, const posen
 {
     const pe_attention *a      = x->a;
     const int64_t       stride = t == &a->v ? x->T.Dvp : x->T.Dp;
-    for (int64_t r = 0; r < count; r++) {
+    for (int64_t r = 0; r < count; r++)
         ask_for(x, t, n, g, s + r + FEW);
-        pe_tile_rows_load_plain(z->few + r * stride, stride, t, n->b, g, n->j0 + s + r, 1, t->shape[3]);
-    }
+    pe_tile_rows_load_keys(a, z->few, stride, t, n->b, g, n->j0 + s, count, t->shape[3]);
     if (a->rotary && t == &a->k)
         pe_rotation_rows(z->few, stride, a->sizes.D, a->rotary_keys,
-                         z->table + s * pe_rotation_width(a->rotary_keys), count, 1, a->kernels);
+                         z->table + (n->at + s) * pe_rotation_width(a->rotary_keys), count, 1, a->kernels);
     return (pe_cache){
         .rows = z->few, .C = count, .D = stride, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
 
-/* Products of the queries Q with the keys of head g become z->S; weights times its values are added to O. */
-static void decode_keys(const decoder *x, decode_scratch *z, const float *Q, const key_block *n, int64_t g)
+/* The run of a block that begins at key c: keys that lie one after the other. After its rows of t the next
+   run's are read, or those at `last`. */
+static key_block run_at(const decoder *x, const posenc_tensor *t, const key_block *n, int64_t g, int64_t c,
+                        const void *last)
+{
+    key_block run = {.b = n->b, .j0 = n->j0 + c, .at = c};
+    run.C         = pe_keys_run(x->a, t, n->b, run.j0, n->C - c);
+    run.next      = c + run.C < n->C ? pe_keys_row(x->a, t, n->b, g, run.j0 + run.C) : last;
+    return run;
+}
+
+static void multiply_keys(const decoder *x, decode_scratch *z, const float *Q, const key_block *n, int64_t g)
 {
     const pe_attention *a     = x->a;
-    pe_cache            cache = {0};
-    if (rows_in_place(&cache, &a->k, n, g) && !a->rotary) {
-        set_next(&cache, &a->v, pe_tensor_row(&a->v, n->b, g, n->j0));
+    pe_cache            cache = {.next_step = pe_tensor_bytes(a->v.dtype, a->v.stride[2])};
+    float              *S     = z->S + n->at;
+    if (rows_in_place(x, &cache, &a->k, n, g) && !a->rotary) {
         if (x->keys)
-            x->keys->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows,
+            x->keys->cache_scores(S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows,
                                   (float)a->terms->scale);
         else
-            a->kernels->cache_scores(z->S, x->block, Q, x->T.Dp, &cache, x->rows);
+            a->kernels->cache_scores(S, x->block, Q, x->T.Dp, &cache, x->rows);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->k, n, g, s, count);
-        a->kernels->cache_scores(z->S + s, x->block, Q, x->T.Dp, &cache, x->rows);
+        a->kernels->cache_scores(S + s, x->block, Q, x->T.Dp, &cache, x->rows);
     }
 }
 
-static void decode_values(const decoder *x, decode_scratch *z, float *O, const key_block *n, int64_t g)
+/* Products of the queries Q with the keys of head g become z->S; those of hidden keys 0, which their mask
+   makes -infinity. */
+static void decode_keys(const decoder *x, decode_scratch *z, const float *Q, const key_block *n, int64_t g)
+{
+    const pe_attention *a      = x->a;
+    const void         *values = pe_keys_row(a, &a->v, n->b, g, n->j0);
+    for (int64_t c = 0; c < n->C;) {
+        const key_block run = run_at(x, &a->k, n, g, c, values);
+        if (!pe_keys_is_hidden(a, n->b, run.j0))
+            multiply_keys(x, z, Q, &run, g);
+        for (int64_t r = 0; r < x->rows && pe_keys_is_hidden(a, n->b, run.j0); r++)
+            memset(z->S + r * x->block + c, 0, (size_t)run.C * sizeof *z->S);
+        c += run.C;
+    }
+}
+
+static void add_values(const decoder *x, decode_scratch *z, float *O, const key_block *n, int64_t g)
 {
     const pe_attention *a     = x->a;
-    pe_cache            cache = {0};
-    if (rows_in_place(&cache, &a->v, n, g)) {
-        set_next(&cache, &a->k, n->next);
+    pe_cache            cache = {.next_step = pe_tensor_bytes(a->k.dtype, a->k.stride[2])};
+    if (rows_in_place(x, &cache, &a->v, n, g)) {
         if (x->values)
-            x->values->cache_values(O, x->T.Dvp, z->P, x->block, &cache, x->rows);
+            x->values->cache_values(O, x->T.Dvp, z->P + n->at, x->block, &cache, x->rows);
         else
-            a->kernels->cache_values(O, x->T.Dvp, z->S, x->block, &cache, x->rows);
+            a->kernels->cache_values(O, x->T.Dvp, z->S + n->at, x->block, &cache, x->rows);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->v, n, g, s, count);
-        a->kernels->cache_values(O, x->T.Dvp, z->S + s, x->block, &cache, x->rows);
+        a->kernels->cache_values(O, x->T.Dvp, z->S + n->at + s, x->block, &cache, x->rows);
+    }
+}
+
+/* Weights times the values of head g are added to O. */
+static void decode_values(const decoder *x, decode_scratch *z, float *O, const key_block *n, int64_t g)
+{
+    for (int64_t c = 0; c < n->C;) {
+        const key_block run = run_at(x, &x->a->v, n, g, c, n->next);
+        if (!pe_keys_is_hidden(x->a, n->b, run.j0))
+            add_values(x, z, O, &run, g);
+        c += run.C;
     }
 }
 
@@ -406,7 +436,7 @@ static void decode_finish(const decoder *x, decode_scratch *z, const key_block *
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t c = 0; c < n->C; c += x->piece) {
-        const key_block piece = {n->b, n->j0 + c, pe_smaller(x->piece, n->C - c), NULL};
+        const key_block piece = {n->b, n->j0 + c, pe_smaller(x->piece, n->C - c), NULL, c};
         load_mask(x, z, &piece);
         for (int64_t r = 0; r < x->rows; r++)
             finish_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
@@ -417,7 +447,7 @@ static void decode_gate(const decoder *x, decode_scratch *z, const key_block *n,
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t c = 0; pe_has(x->a->terms, PE_GATE) && c < n->C; c += PIECE) {
-        const key_block piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL};
+        const key_block piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL, c};
         for (int64_t r = 0; r < x->rows; r++)
             gate_row(x, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
     }
@@ -455,12 +485,12 @@ static void visit_block(const decoder *x, decode_scratch *z, const key_block *n,
    head, of the next block, of the next heads. */
 static const void *next_keys(const decoder *x, const key_block *n, int64_t g, int64_t g0, int64_t g1)
 {
-    const posenc_tensor *k   = &x->a->k;
-    const int64_t        end = n->j0 + n->C;
-    return g + 1 < g1           ? pe_tensor_row(k, n->b, g + 1, n->j0)
-           : end < x->to        ? pe_tensor_row(k, n->b, g0, end)
-           : g1 < x->a->sizes.G ? pe_tensor_row(k, n->b, g1, x->from)
-                                : NULL;
+    const pe_attention *a   = x->a;
+    const int64_t       end = n->j0 + n->C;
+    return g + 1 < g1        ? pe_keys_row(a, &a->k, n->b, g + 1, n->j0)
+           : end < x->to     ? pe_keys_row(a, &a->k, n->b, g0, end)
+           : g1 < a->sizes.G ? pe_keys_row(a, &a->k, n->b, g1, x->from)
+                             : NULL;
 }
 
 /* Rows from `at` on. */

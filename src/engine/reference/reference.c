@@ -94,10 +94,27 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     return x;
 }
 
-static void load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, int64_t L, int64_t width)
+static void load_queries(const head *x, double *to, int64_t h)
 {
-    for (int64_t s = 0; s < L; s++)
-        pe_tensor_load_double(to + s * width, pe_tensor_row(t, b, h, s), t->dtype, t->stride[3], width);
+    const posenc_tensor *q = &x->a->q;
+    for (int64_t i = 0; i < x->a->sizes.Lq; i++)
+        pe_tensor_load_double(to + i * x->a->D, pe_tensor_row(q, x->b, h, i), q->dtype, 1, x->a->D);
+}
+
+/* Rows of k or v. */
+static void load_keys(const head *x, double *to, const posenc_tensor *t, int64_t g, int64_t width)
+{
+    for (int64_t j = 0; j < x->a->sizes.Lk; j++)
+        pe_keys_load_double(x->a, to + j * width, t, x->b, g, j, width);
+}
+
+/* Queries of head h, or keys of key head h, as the caller has them. */
+static void load_raw(const head *x, double *to, pe_side side, int64_t h)
+{
+    if (side == PE_KEYS)
+        load_keys(x, to, &x->a->k, h, x->a->D);
+    else
+        load_queries(x, to, h);
 }
 
 static void fill_tables(const head *x, int64_t h)
@@ -160,10 +177,8 @@ static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, do
 static void load_side(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a    = x->a;
-    const int           keys = side == PE_KEYS;
-    const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
-    double             *rows = keys ? x->K : x->Q;
-    load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
+    double             *rows = side == PE_KEYS ? x->K : x->Q;
+    load_raw(x, a->terms->prepare.fill ? x->raw : rows, side, h);
     if (a->terms->prepare.fill)
         prepare(x, side, h);
     if (a->rotary)
@@ -182,7 +197,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     load_side(x, PE_QUERIES, h);
     load_side(x, PE_KEYS, g);
     if (a->v.data)
-        load_rows(x->V, &a->v, b, g, p->Lk, p->Dv);
+        load_keys(x, x->V, &a->v, g, p->Dv);
     fill_tables(x, h);
 }
 
@@ -528,13 +543,15 @@ static void backward_row(head *x, int64_t i)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     double             *s = row_of(x, 0, ROW_SCORES), *o = row_of(x, 0, ROW_OUTPUT),
-           *dproducts = row_of(x, 0, ROW_DPRODUCTS), lse;
+           *dproducts = row_of(x, 0, ROW_DPRODUCTS), lse, dlse = 0;
     pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
     if (lse == -INFINITY)
         return;
     pe_tensor_load_double(o, pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
     pe_tensor_load_double(x->dout, pe_tensor_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
-    const double delta = dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
+    if (a->dlse.data)
+        pe_tensor_load_double(&dlse, pe_tensor_element(&a->dlse, x->b, x->h, i), a->dlse.dtype, 1, 1);
+    const double delta = dot(x->dout, o, p->Dv) - dlse; /* sum_j P_ij dP_ij; lse grows with S_ij by P_ij */
     score_row(x, i, s, 0);
     for (int64_t j = 0; j < p->Lk; j++) {
         const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
@@ -562,7 +579,7 @@ static void prepare_back(const head *x, pe_side side, int64_t h)
     const pe_part      *part                 = &a->parts[PE_SCORE];
     const int           keys                 = side == PE_KEYS;
     double *const       none[PE_HOOK_PARAMS] = {0};
-    load_rows(x->raw, keys ? &a->k : &a->q, x->b, h, keys ? a->sizes.Lk : a->sizes.Lq, a->D);
+    load_raw(x, x->raw, side, h);
     a->terms->prepare.fold(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
                            keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->dK : x->dQ, x->draw,
                            part->dpar ? part->dpar : none);

@@ -3,8 +3,8 @@
  * attention.h: one run of attention, and what is said of its pairs
  *
  * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their
- * numbers. Executors ask it for rows by distance (members.c) and, pair by pair, for numbers that lie
- * in the caller's tensor, masks and segments (pairs.c).
+ * numbers. Executors ask it for rows of keys and values (keys.c), for rows by distance (members.c) and, pair
+ * by pair, for numbers that lie in the caller's tensor, masks and segments (pairs.c).
  */
 #ifndef PE_ENGINE_ATTENTION_H
 #define PE_ENGINE_ATTENTION_H
@@ -32,10 +32,12 @@ typedef struct pe_attention {
     pe_reach         reach;    /* of the masks by distance */
     int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
     posenc_tensor    key_allowed, allowed, q_segments, k_segments;
+    posenc_tensor    pages;            /* of the only item: k and v lie in pages (keys.c); no data: in rows */
+    posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
     pe_distances     distances;
 
-    posenc_tensor o, lse;           /* outputs of the forward, inputs of the backward */
-    posenc_tensor dout, dq, dk, dv; /* backward only */
+    posenc_tensor o, lse;                 /* outputs of the forward, inputs of the backward */
+    posenc_tensor dout, dlse, dq, dk, dv; /* backward only; dlse without data: 0 */
 
     /* No run yet but the plan: what only a run knows (positions, storage, wanted gradients) is taken to be
        whatever needs most memory. */
@@ -70,6 +72,27 @@ static inline void pe_add_row(void *to, posenc_dtype dtype, const double *row, i
             ((float *)to)[d] += (float)row[d];
     }
 }
+
+/* ---- keys.c: rows of keys and values where the caller has them ---- */
+
+/* Row j of k or v (t is a->k or a->v). */
+const void *pe_keys_row(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t g, int64_t j);
+
+/* May no query of item b see key j, so that its rows are not read and count as zeros? */
+int pe_keys_is_hidden(const pe_attention *a, int64_t b, int64_t j);
+
+/* How many of the n keys from j on (n > 0) lie one after the other, and are hidden all or none. */
+int64_t pe_keys_run(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t j, int64_t n);
+
+/* Do keys lie in rows of floats of some kind, and are none hidden? Then they can be read like any tensor. */
+int pe_keys_are_plain(const pe_attention *a);
+
+/* What rows of key head g are multiplied by. */
+double pe_keys_scale(const pe_attention *a, const posenc_tensor *t, int64_t g);
+
+/* Row j in double, zeros if it is hidden. */
+void pe_keys_load_double(const pe_attention *a, double *to, const posenc_tensor *t, int64_t b, int64_t g,
+                         int64_t j, int64_t width);
 
 /* ---- pairs.c ---- */
 

@@ -17,6 +17,7 @@ typedef struct pe_backward {
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
     float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *dlse;                         /* [H,Lq]; NULL: 0 */
     float       *key;                          /* [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */

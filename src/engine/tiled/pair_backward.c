@@ -451,6 +451,15 @@ static void settle_certain(const pe_scratch *z, const float *W, float *dS, int64
                 dS[r * stride + c] = 0;
 }
 
+/* lse of row r grows with each score by its weight. */
+static void add_lse_back(const float *dlse, const pe_scratch *z, const float *W, float *dS, int64_t stride)
+{
+    for (int64_t r = 0; r < z->R; r++)
+        for (int64_t c = 0; c < z->C; c++)
+            if (W[r * stride + c] != 0) /* a row that sees no key may have any dlse */
+                dS[r * stride + c] += dlse[r] * W[r * stride + c];
+}
+
 /* What is to be subtracted from the scores of a tile: lse, or what of it has not been subtracted yet. */
 static const float *lse_of_scores(const pe_backward *w, const pe_scratch *z)
 {
@@ -554,6 +563,8 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         k->score_cotangent(dS, W, T->Bcp, w->delta + at, z->R, z->C);
     if (!w->is_short && (T->by[PE_GATE].rows || T->by[PE_R].rows))
         settle_certain(z, W, dS, T->Bcp);
+    if (w->dlse)
+        add_lse_back(w->dlse + at, z, W, dS, T->Bcp);
     if (T->by_distance && T->skewed)
         skewed_back(w, z, dS);
     else if (T->by_distance)

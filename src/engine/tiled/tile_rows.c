@@ -17,11 +17,11 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
         to[d] = from[d];
 }
 
-void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h,
-                             int64_t s0, int64_t n, int64_t width)
+/* n rows of t from the one at `from` on. */
+static void load_from(float *to, int64_t stride, const posenc_tensor *t, const char *from, int64_t n,
+                      int64_t width)
 {
-    const char   *from = pe_tensor_row(t, b, h, s0);
-    const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
+    const int64_t step = pe_tensor_bytes(t->dtype, t->stride[2]);
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
         if (t->dtype == POSENC_DTYPE_F32)
@@ -33,15 +33,38 @@ void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, 
     }
 }
 
+void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h,
+                             int64_t s0, int64_t n, int64_t width)
+{
+    load_from(to, stride, t, pe_tensor_row(t, b, h, s0), n, width);
+}
+
+void pe_tile_rows_load_keys(const pe_attention *a, float *to, int64_t stride, const posenc_tensor *t,
+                            int64_t b, int64_t g, int64_t j0, int64_t n, int64_t width)
+{
+    for (int64_t s = 0, run; s < n; s += run) {
+        run = pe_keys_run(a, t, b, j0 + s, n - s);
+        if (pe_keys_is_hidden(a, b, j0 + s))
+            memset(to + s * stride, 0, (size_t)(run * stride) * sizeof *to);
+        else
+            load_from(to + s * stride, stride, t, pe_keys_row(a, t, b, g, j0 + s), run, width);
+    }
+    if (!pe_tensor_is_quantised(t->dtype))
+        return;
+    const float scale = (float)pe_keys_scale(a, t, g);
+    for (int64_t x = 0; scale != 1 && x < n * stride; x++)
+        to[x] *= scale;
+}
+
 void pe_tile_rows_prefetch(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width)
 {
     enum { LINE = 64, SECOND_CACHE = 2 };
-    if (!t->data || b >= t->shape[0])
+    if (!t->data || b >= t->shape[0] || s0 + n > t->shape[2]) /* pages may end before */
         return;
     const char   *row  = pe_tensor_row(t, b, h, s0);
-    const int64_t size = (int64_t)posenc_dtype_size(t->dtype), step = t->stride[2] * size;
+    const int64_t size = pe_tensor_bytes(t->dtype, width), step = pe_tensor_bytes(t->dtype, t->stride[2]);
     for (int64_t s = 0; s < n; s++)
-        for (int64_t at = 0; at < width * size; at += LINE)
+        for (int64_t at = 0; at < size; at += LINE)
             __builtin_prefetch(row + s * step + at, 0, SECOND_CACHE);
 }
 
@@ -81,7 +104,11 @@ static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64
     const pe_attention  *a = T->a;
     const posenc_tensor *t = tensor_of(T, side);
     for (int64_t s = 0; s < n; s++) {
-        pe_tensor_load_double(z->prepared.raw + s * a->D, pe_tensor_row(t, b, h, s0 + s), t->dtype, 1, a->D);
+        double *row = z->prepared.raw + s * a->D;
+        if (side == PE_KEYS)
+            pe_keys_load_double(a, row, t, b, h, s0 + s, a->D);
+        else
+            pe_tensor_load_double(row, pe_tensor_row(t, b, h, s0 + s), t->dtype, 1, a->D);
         z->prepared.at[s] = pe_positions_at(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
     }
 }
@@ -143,11 +170,12 @@ void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float 
 {
     if (T->a->terms->prepare.fill && !T->by_position[side])
         load_prepared(T, z, to, to2, side, b, h, s0, n);
-    else if (T->by_position[side]) {
-        pe_tile_rows_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->D);
+    else if (side == PE_KEYS)
+        pe_tile_rows_load_keys(T->a, to, T->Dp, &T->a->k, b, h, s0, n, T->a->D);
+    else
+        pe_tile_rows_load_plain(to, T->Dp, &T->a->q, b, h, s0, n, T->a->D);
+    if (T->by_position[side])
         append_by_position(T, to, side, h, s0, n);
-    } else
-        pe_tile_rows_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
     rotate(T, to, side, b, h, s0, n, 1);
     if (to2)
         rotate(T, to2, side, b, h, s0, n, 1);

@@ -14,6 +14,7 @@
  *   by distance, with a tile X shifted onto diagonals as X~: dQ += dS~ A     dA += dS~^T Qw     dr += W~^T dO
  *   with a gate c: dO^T(v + r) = dWc for the gated weight, dc[t] += W dWc, dW = c dWc, and dV, dr see c W
  *   by key, with the columns of dS shifted instead: dK += dS^ B     dB += dS^^T K
+ *   where lse has a cotangent: dS += W * dlse
  * Qu and Qw carry the scale, so only dQ, du and dw are multiplied by it at the end.
  *
  * Source   Dao et al. 2022, arXiv:2205.14135, algorithm 4
@@ -45,7 +46,8 @@ static double sum_of_chunks(const pe_backward *w, pe_kind kind, int64_t h, int64
  * distances nearly alike (a slow sinusoid times Wr) has a gradient smaller than that residue and would be
  * nothing but noise; so the residue is taken out, from each distance in proportion to its size, which moves
  * no sum by more than its own rounding. Not where a table's own sum is not zero: pairs with a special
- * token have no bias, and shared rows are multiplied by keys as well.
+ * token have no bias, shared rows are multiplied by keys as well, and lse, which may have a cotangent, does
+ * see that number.
  */
 static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
 {
@@ -67,7 +69,8 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score = (kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row);
+              is_score        = !w->dlse &&
+                         ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
     double *chunk     = T->scratch[0].chunk;
@@ -164,6 +167,7 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     w->dout                = pe_arena_floats(arena, rows * T->Dvp);
     w->delta               = pe_arena_floats(arena, rows);
     w->lse                 = pe_arena_floats(arena, rows);
+    w->dlse                = T->a->dlse.data || T->a->for_any_run ? pe_arena_floats(arena, rows) : NULL;
     w->key                 = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ                  = pe_arena_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
     w->dK                  = pe_arena_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
@@ -245,6 +249,9 @@ static void prepare_queries(void *context, int64_t index, int thread)
                          R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
+    if (w->dlse)
+        pe_tensor_load_float(w->dlse + at, pe_tensor_element(&a->dlse, w->b, h, i0), a->dlse.dtype,
+                             a->dlse.stride[2], R);
     for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
 }
@@ -262,7 +269,7 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
         T->a->kernels->transpose(z->growth.own_Kt, T->Bcp, z->growth.K, T->Dp, C, p->D);
         z->growth.Kt = z->growth.own_Kt;
     }
-    pe_tile_rows_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    pe_tile_rows_load_keys(T->a, z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     T->a->kernels->transpose(z->back.Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 

@@ -21,14 +21,15 @@
 /* Can the caller's values be multiplied where they lie? */
 static int values_serve(const pe_tiles *T)
 {
-    return T->a->v.dtype == POSENC_DTYPE_F32 && T->a->sizes.Dv % PE_LANES == 0;
+    return T->a->v.dtype == POSENC_DTYPE_F32 && T->a->sizes.Dv % PE_LANES == 0 && pe_keys_are_plain(T->a);
 }
 
 /* Can the caller's keys be transposed from where they lie? */
 static int keys_serve(const pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    return a->k.dtype == POSENC_DTYPE_F32 && !a->rotary && !a->terms->prepare.fill && !a->grown;
+    return a->k.dtype == POSENC_DTYPE_F32 && !a->rotary && !a->terms->prepare.fill && !a->grown &&
+           pe_keys_are_plain(a);
 }
 
 /* The keys of tile J transposed, and its values. */
@@ -48,7 +49,7 @@ static void pack_tile(void *context, int64_t index, int thread)
         pe_tile_rows_prefetch(&T->a->v, b + 1, g, j0, C, p->Dv);
     }
     if (T->a->v.data && !values_serve(T))
-        pe_tile_rows_load_plain(x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
+        pe_tile_rows_load_keys(T->a, x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
     if (keys_serve(T)) {
         T->a->kernels->transpose(Kt, T->Bcp, pe_tensor_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
         return;

@@ -359,7 +359,10 @@ void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float 
 /* The same, of rows that are prepared, in double. */
 void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
                                int64_t h, int64_t s0, int64_t n);
-/* Rows of v or dout, or to o and dv: no rotation. */
+/* Rows of k or v (t) as the caller has them, wherever they lie; hidden ones are zeros. */
+void pe_tile_rows_load_keys(const pe_attention *a, float *to, int64_t stride, const posenc_tensor *t,
+                            int64_t b, int64_t g, int64_t j0, int64_t n, int64_t width);
+/* Rows of q, o or dout, or to o and dv: no rotation. */
 void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h,
                              int64_t s0, int64_t n, int64_t width);
 void pe_tile_rows_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,

@@ -381,12 +381,11 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
 
 static const char *descr_of(const posenc_array *array)
 {
-    static const char *const names[][2] = {[POSENC_DTYPE_F32] = {"<f4", "<c8"},
-                                           [POSENC_DTYPE_F64] = {"<f8", "<c16"},
-                                           [POSENC_DTYPE_F16] = {"<f2"},
-                                           [POSENC_DTYPE_I64] = {"<i8"},
-                                           [POSENC_DTYPE_U8]  = {"|u1"}};
-    const size_t             dtype      = (size_t)array->tensor.dtype;
+    static const char *const names[][2] = {
+        [POSENC_DTYPE_F32] = {"<f4", "<c8"}, [POSENC_DTYPE_F64] = {"<f8", "<c16"},
+        [POSENC_DTYPE_F16] = {"<f2"},        [POSENC_DTYPE_I64] = {"<i8"},
+        [POSENC_DTYPE_I32] = {"<i4"},        [POSENC_DTYPE_U8] = {"|u1"}};
+    const size_t dtype = (size_t)array->tensor.dtype;
     return dtype < sizeof names / sizeof *names ? names[dtype][array->is_complex != 0] : NULL;
 }
 
