@@ -9,6 +9,8 @@
 #include "cli/frame/cli.h"
 #include "cli/tutorial/tour.h"
 
+#include <posenc/files.h>
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,8 @@ typedef struct request {
 static const cli_option options[] = {
     {0, "section", "N", "only section N", CLI_WHOLE, offsetof(request, section), 1, 99},
     {0, "only", "ID", "only this row, such as 004-N6", CLI_TEXT, offsetof(request, only)},
+    {'o', "output", "F", "write one HTML page, with typeset formulas and pictures, to F", CLI_TEXT,
+     offsetof(request, output)},
     {0, "lang", "L", "en (default) or zh", CLI_WORD, offsetof(request, tongue), .words = "en|zh"},
     {0, "run", "TEXT", "run the commands that train too, on this text file; they take minutes", CLI_TEXT,
      offsetof(request, text)},
@@ -88,21 +92,53 @@ static FILE *open_pager(void)
     return popen(pager && *pager ? pager : "less -R", "w");
 }
 
-static int show(const cli_lesson *l, const request *r)
+/* The exit status of a tour that found so many faults. */
+static int status_of(int faults, int says)
 {
-    FILE    *pager = r->only ? NULL : open_pager();
-    cli_tour t     = {.view    = {.to     = pager ? pager : stdout,
-                                  .tongue = (cli_tongue)r->tongue,
-                                  .width  = cli_width() < WIDEST ? cli_width() : WIDEST,
-                                  .colour = cli_colour(STDOUT_FILENO)},
-                      .only    = r->only,
-                      .section = r->only ? cli_tour_find(l, r->only) : (int)r->section,
-                      .text    = r->text};
-    cli_screen_view(&t.view);
-    const int status = cli_tour_show(&t, l);
-    cli_tour_free(&t);
+    if (faults > 0 && says)
+        return cli_failed("tutorial: %d numbers or commands are not as they must be; the page marks them",
+                          faults);
+    return faults ? CLI_FAILED : CLI_DONE;
+}
+
+static int show_on_page(cli_tour *t, const cli_lesson *l, const char *path)
+{
+    posenc_error      err;
+    posenc_whole_file file;
+    if (posenc_whole_file_open(&file, path, &err))
+        return cli_error(&err);
+    t->view.to    = file.stream;
+    t->view.width = WIDEST;
+    cli_page_view(&t->view);
+    const int faults = cli_tour_show(t, l);
+    if (faults < 0)
+        posenc_whole_file_discard(&file);
+    else if (posenc_whole_file_commit(&file, &err))
+        return cli_error(&err);
+    return status_of(faults, 1);
+}
+
+static int show_on_screen(cli_tour *t, const cli_lesson *l)
+{
+    FILE *pager    = t->only ? NULL : open_pager();
+    t->view.to     = pager ? pager : stdout;
+    t->view.width  = cli_width() < WIDEST ? cli_width() : WIDEST;
+    t->view.colour = cli_colour(STDOUT_FILENO);
+    cli_screen_view(&t->view);
+    const int faults = cli_tour_show(t, l);
     if (pager)
         pclose(pager);
+    return status_of(faults, 0);
+}
+
+static int show(const cli_lesson *l, const request *r)
+{
+    cli_tour  t      = {.view    = {.tongue = (cli_tongue)r->tongue},
+                        .only    = r->only,
+                        .section = r->only ? cli_tour_find(l, r->only) : (int)r->section,
+                        .text    = r->text};
+    const int status = r->output ? show_on_page(&t, l, r->output) : show_on_screen(&t, l);
+    cli_tour_free(&t);
     return status;
 }
 
@@ -148,7 +184,7 @@ static int run(const cli_args *args)
 const cli_command cli_tutorial = {
     .name     = "tutorial",
     .summary  = "five tutorials, each of their figures, formulas, numbers and claims by a command",
-    .synopsis = "[000|001|002|003|004] [--section N] [--only ID] [--lang en|zh] [--run TEXT]",
+    .synopsis = "[000|001|002|003|004] [--section N] [--only ID] [--lang en|zh] [--run TEXT] [-o page.html]",
     .details =
         "Walks through a tutorial in its own order. Each row has what the text says, the formula, the "
         "command "

@@ -198,6 +198,8 @@ static void end_row(const cli_view *v)
 
 static void end(const cli_view *v, const char *summary)
 {
+    if (!summary)
+        return;
     fputc('\n', v->to);
     show_line(v, bold, summary);
 }

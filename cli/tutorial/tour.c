@@ -9,9 +9,11 @@
 
 #include "cli/frame/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WIDE = 400, SENTENCE = 1024, PICTURE_MOST = 72, INDENT = 4 };
 
@@ -126,11 +128,53 @@ static char *choose_lines(const char *text, const json_t *marks)
     return to && !fclose(to) ? chosen : (free(chosen), NULL);
 }
 
-static void show_output(const cli_tour *t, const cli_row_run *run, const cli_output *o)
+/* A file as text; malloc'd, NULL if it cannot be read. */
+static char *read_file(const char *path)
 {
+    char  *text = NULL, part[4096];
+    size_t size, n;
+    FILE  *from = fopen(path, "rb"), *to = from ? open_memstream(&text, &size) : NULL;
+    while (to && (n = fread(part, 1, sizeof part, from)) > 0)
+        fwrite(part, 1, n, to);
+    if (from)
+        fclose(from);
+    return to && !fclose(to) ? text : (free(text), NULL);
+}
+
+/* The picture that a command draws, by way of a file in a folder of its own. 0, or -1 after printing why. */
+static int show_picture(const cli_tour *t, const char *command)
+{
+    char       folder[] = "/tmp/posenc-XXXXXX", path[40], more[48];
+    cli_output said     = {0};
+    if (!mkdtemp(folder))
+        return cli_failed("tutorial: no folder for a picture in /tmp: %s", strerror(errno)), -1;
+    snprintf(path, sizeof path, "%s/p.svg", folder);
+    snprintf(more, sizeof more, "-o %s", path);
+    const int fault = cli_child_run(&said, command, more, t->view.width);
+    char     *svg   = fault ? NULL : read_file(path);
+    if (svg)
+        t->view.picture(&t->view, svg, command);
+    else if (!fault)
+        cli_failed("tutorial: no picture of `posenc %s`: %.*s", command, (int)strcspn(said.text, "\n"),
+                   said.text);
+    const int shown = svg != NULL;
+    free(svg);
+    free(said.text);
+    unlink(path);
+    rmdir(folder);
+    return shown ? 0 : -1;
+}
+
+static int show_output(const cli_tour *t, const cli_row_run *run, const cli_output *o)
+{
+    if (t->view.pictures && is_picture(run->command) && !run->show && !run->status)
+        return show_picture(t, run->command);
     char *lines = choose_lines(o->text, run->show);
-    t->view.output(&t->view, lines ? lines : o->text);
+    if (!lines)
+        return cli_failed("tutorial: not enough memory for what a command prints"), -1;
+    t->view.output(&t->view, lines);
     free(lines);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- verdicts ------------------ */
@@ -224,7 +268,8 @@ static int show_run(cli_tour *t, json_t *from, int erratum)
     if (!o)
         return -1;
     t->view.command(&t->view, run.command);
-    show_output(t, &run, o);
+    if (show_output(t, &run, o))
+        return -1;
     if (measured_on)
         say(t, CLI_OTHER, 0, "(stored: %s; --run TEXT runs it, which takes minutes)",
             "（已存结果：%s；用 --run TEXT 重新运行，需数分钟）", measured_on);
@@ -282,7 +327,7 @@ static void summarise(const cli_tour *t)
     char line[SENTENCE];
     snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->kinds[CLI_AS_PRINTED],
              t->kinds[CLI_DIFFERS], t->kinds[CLI_HOLDS], failures(t));
-    t->view.end(&t->view, line);
+    t->view.end(&t->view, t->only ? NULL : line);
 }
 
 int cli_tour_show(cli_tour *t, const cli_lesson *l)
@@ -297,7 +342,6 @@ int cli_tour_show(cli_tour *t, const cli_lesson *l)
         t->view.section(&t->view, (int)s + 1, cli_lesson_heading(part, t->view.tongue));
         json_array_foreach(cli_lesson_rows(part), i, row) if (show_row(t, row)) return CLI_FAILED;
     }
-    if (!t->only)
-        summarise(t);
-    return failures(t) ? CLI_FAILED : CLI_DONE;
+    summarise(t);
+    return failures(t);
 }

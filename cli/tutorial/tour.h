@@ -25,7 +25,8 @@ typedef struct cli_tour {
     int           run_count;
 } cli_tour;
 
-/* CLI_DONE, or an exit status after printing what failed. */
+/* How many numbers, measurements and commands are not as they must be; -1 after printing why it could not be
+ * shown. */
 int  cli_tour_show(cli_tour *t, const cli_lesson *l);
 void cli_tour_free(cli_tour *t);
 

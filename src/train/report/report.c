@@ -264,6 +264,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_words_speak(c->config.language, c->text.vocabulary > 0);
     set_values(&page, c);
     pe_html_part(&page, "head");
+    pe_page_style(to);
     pe_gallery_script(to, g);
     write_answer(&page, c);
     pe_html_part(&page, "run");
