@@ -237,14 +237,31 @@ static void other_spacings_keep_the_first_and_the_last_frequency(void **state)
     }
 }
 
-static void sines_alone_are_the_same_table_without_its_cosines(void **state)
+static void sines_alone_and_cosines_alone_are_the_same_table_without_the_others(void **state)
 {
-    array both  = rows_at("sinusoidal", 9, DIM, range),
-          alone = rows_at("sinusoidal[channels=sin]", 9, DIM, range);
+    array both    = rows_at("sinusoidal", 9, DIM, range),
+          sines   = rows_at("sinusoidal[channels=sin]", 9, DIM, range),
+          cosines = rows_at("sinusoidal[channels=cos]", 9, DIM, range);
     (void)state;
-    for (int i = 0; i < 9 * DIM; i++)
-        assert_true(alone.wide[i] == (i % 2 ? 0 : both.wide[i]));
-    array_free(&both), array_free(&alone);
+    for (int i = 0; i < 9 * DIM; i++) {
+        assert_true(sines.wide[i] == (i % 2 ? 0 : both.wide[i]));
+        assert_true(cosines.wide[i] == (i % 2 ? both.wide[i] : 0));
+    }
+    array_free(&both), array_free(&sines), array_free(&cosines);
+}
+
+/* Marian's odd channel is a cosine more. */
+static void the_odd_channel_of_marian_goes_with_the_cosines(void **state)
+{
+    array both    = rows_at("sinusoidal[preset=marian]", 3, 7, range),
+          sines   = rows_at("sinusoidal[preset=marian:channels=sin]", 3, 7, range),
+          cosines = rows_at("sinusoidal[preset=marian:channels=cos]", 3, 7, range);
+    (void)state;
+    for (int i = 0; i < 3 * 7; i++) {
+        assert_true(sines.wide[i] == (i % 7 < 3 ? both.wide[i] : 0));
+        assert_true(cosines.wide[i] == (i % 7 < 3 ? 0 : both.wide[i]));
+    }
+    array_free(&both), array_free(&sines), array_free(&cosines);
 }
 
 /* y = a p: the rows are a times the plain ones, and da is the sum of dy * p. */
@@ -283,7 +300,8 @@ int main(void)
         cmocka_unit_test(every_width_gives_numbers),
         cmocka_unit_test(the_tutorials_program_comes_out_with_its_fault),
         cmocka_unit_test(other_spacings_keep_the_first_and_the_last_frequency),
-        cmocka_unit_test(sines_alone_are_the_same_table_without_its_cosines),
+        cmocka_unit_test(sines_alone_and_cosines_alone_are_the_same_table_without_the_others),
+        cmocka_unit_test(the_odd_channel_of_marian_goes_with_the_cosines),
         cmocka_unit_test(a_learned_amplitude_has_its_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

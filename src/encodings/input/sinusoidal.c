@@ -24,7 +24,7 @@
  *
  * Why geometric, why sine and cosine? `spacing` keeps the first and the last frequency and spreads the others
  * by omega_last + (1 - omega_last) * (1 - k/(n-1))^e, e = 1 linear, 2 quadratic; channels=sin leaves the
- * cosine channels zero, with the same frequencies in the same places.
+ * cosine channels zero, channels=cos the sine ones, with the same frequencies in the same places.
  */
 #include "encodings/encoding.h"
 
@@ -38,7 +38,8 @@ static const posenc_setting_info settings[] = {
      "position whose row is zero; if absent fairseq has 1, tutorial003 0, the others none"},
     {"spacing", "word", "geometric", "geometric|linear|quadratic",
      "how the frequencies lie between the first and the last"},
-    {"channels", "word", "both", "both|sin", "sin leaves the channels of the cosines zero"},
+    {"channels", "word", "both", "both|sin|cos",
+     "sin leaves the channels of the cosines zero, cos those of the sines"},
     {"scaled", "flag", "no", "yes|no", "all rows times one learned number (x-transformers)"},
     {0},
 };
@@ -46,6 +47,7 @@ static_assert(PE_ROWS(settings) == SCALED + 1, "ORDER settings");
 
 enum { VASWANI, T2T, TRANSFORMER_XL, FAIRSEQ, MARIAN, TUTORIAL003 }; /* ORDER the range of `preset` */
 enum { GEOMETRIC, LINEAR, QUADRATIC };                               /* ORDER the range of `spacing` */
+enum { BOTH, SINES, COSINES };                                       /* ORDER the range of `channels` */
 
 /* What a preset means. */
 static const struct {
@@ -79,6 +81,8 @@ static const posenc_example examples[] = {
     {"dim=6 spacing=linear base=8", 1, 2, 0, 0.5850972729404622, "sin 0.625, half way between 1 and 1/4"},
     {"dim=6 spacing=quadratic base=8", 1, 2, 0, 0.42367625720393803, "sin 0.4375: 1/4 + 3/4 * (1/2)^2"},
     {"dim=4 channels=sin", 1, 1, 0, 0, "no cosine"},
+    {"dim=4 channels=cos", 1, 0, 0, 0, "no sine"},
+    {"dim=4 channels=cos", 1, 1, 0, 0.5403023058681398, "cos 1 where it was"},
     {0},
 };
 
@@ -146,8 +150,10 @@ static place place_of(const pe_problem *p, int64_t k)
                          {k, k + p->set[DIM].integer / 2},
                          {k % 2 ? -1 : k, k % 2 ? k : -1}}; /* ORDER layouts */
     place       at    = all[forms[p->set[PRESET].integer].layout];
-    if (p->set[CHANNELS].integer)
+    if (p->set[CHANNELS].integer == SINES)
         at.cosine = -1;
+    if (p->set[CHANNELS].integer == COSINES)
+        at.sine = -1;
     return at;
 }
 
@@ -155,7 +161,7 @@ static place place_of(const pe_problem *p, int64_t k)
 static int64_t odd_channel(const pe_problem *p)
 {
     const int64_t dim = p->set[DIM].integer;
-    return p->set[PRESET].integer == MARIAN && dim % 2 && !p->set[CHANNELS].integer ? dim - 1 : -1;
+    return p->set[PRESET].integer == MARIAN && dim % 2 && p->set[CHANNELS].integer != SINES ? dim - 1 : -1;
 }
 
 static pe_waves waves(const pe_problem *p, const double pos[], int64_t n)
