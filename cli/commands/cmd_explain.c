@@ -47,9 +47,15 @@ static const cli_option options[] = {
     {0, "permute", "LIST",
      "the other order of --words, by the numbers of its words from 1 on: 3,2,1 (default: reversed)",
      CLI_WHOLES, offsetof(cli_explanation, permute), 1, 1 << 20},
+    {0, "identity", "NAME",
+     "a statement of the introductions as two sides and a residual: taylor (attention expanded in its "
+     "positions), "
+     "one-hot (adding a row is embedding a one-hot), row-sums (of the weights), orthogonality (of random "
+     "vectors)",
+     CLI_WORD, offsetof(cli_explanation, identity), .words = CLI_EXPLAIN_IDENTITIES},
     {0, "seed", "N", "seed of parameters that are drawn (default: 0)", CLI_WHOLE,
      offsetof(cli_explanation, seed), 0, INT64_MAX},
-    {0, "digits", "N", "digits after the point (default: 5, of --words 3)", CLI_WHOLE,
+    {0, "digits", "N", "digits after the point (default: 5; --words 3, --identity 4)", CLI_WHOLE,
      offsetof(cli_explanation, digits), 1, MOST_DIGITS},
     {0, "json", NULL, "print the numbers as JSON, with all their digits"},
     {0},
@@ -101,6 +107,8 @@ static int check_words(const cli_explanation *x)
     for (size_t i = 0; x->words && i < sizeof others / sizeof *others; i++)
         if (cli_value(x->args, others[i]))
             return cli_usage("explain: --words has vectors of its own; leave out --%s", others[i]);
+    if (cli_value(x->args, "identity") && (x->words || cli_value(x->args, "config")))
+        return cli_usage("explain: --identity stands alone; leave out --%s", x->words ? "words" : "config");
     if (x->words && x->position.count > 1)
         return cli_usage("explain: words stand in a line; --position must be one number, not %d",
                          x->position.count);
@@ -181,8 +189,8 @@ static int is_asked_for_numbers(const cli_explanation *x)
 static int explain(cli_explanation *x)
 {
     pe_calc *p = &x->subject.p;
-    if (x->words) {
-        cli_explain_words(x);
+    if (x->words || cli_value(x->args, "identity")) {
+        (x->words ? cli_explain_words : cli_explain_identity)(x);
         return cli_calc_status(p);
     }
     if (x->subject.config.group && !x->sheet.json)
@@ -213,7 +221,7 @@ static int write(cli_explanation *x)
 static int run(const cli_args *args)
 {
     cli_explanation x = {.args = args, .position = {1, {0}, {2}}, .key_position = {.count = 1}, .step = 1};
-    x.digits          = cli_value(args, "words") ? 3 : 5;
+    x.digits          = cli_value(args, "words") ? 3 : cli_value(args, "identity") ? 4 : 5;
     x.subject.p       = pe_calc_new("explain");
     int status        = read_arguments(&x);
     x.sheet.digits    = (int)x.digits;
@@ -235,7 +243,10 @@ const cli_command cli_explain = {
                 "what follows from them within its context.\n\n"
                 "With --words, each word gets a vector that is drawn from its letters and --seed, and one "
                 "layer of attention is worked out for both orders of the words: queries, scores, weights and "
-                "outputs, and what of them changes with the order.",
+                "outputs, and what of them changes with the order.\n\n"
+                "With --identity, prints both sides of a statement and their difference: "
+                "explain sinusoidal --identity taylor, explain learned --identity one-hot, explain urpe "
+                "--identity row-sums, explain sinusoidal --identity orthogonality --dim 512.",
     .options  = options,
     .run      = run,
     .takes    = "SPEC",

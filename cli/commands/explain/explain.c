@@ -55,3 +55,13 @@ double cli_explain_dot(const double *a, const double *b, int64_t n)
         sum += a[i] * b[i];
     return sum;
 }
+
+int cli_explain_needs_mask(const posenc_encoding *e)
+{
+    int needs = 0;
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        needs |= part && part->causal_only;
+    }
+    return needs;
+}

@@ -22,6 +22,7 @@ typedef struct cli_explanation {
     cli_numbers     vector, key, theta;     /* count 0: not given */
     const char     *words;                  /* --words; NULL: not given */
     cli_numbers     permute;                /* count 0: not given */
+    int             identity;               /* which of CLI_EXPLAIN_IDENTITIES, if --identity is given */
 } cli_explanation;
 
 /* All leave what is wrong in x->subject.p. */
@@ -43,10 +44,17 @@ posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, in
 double cli_explain_difference(const double *a, const double *b, int64_t n);
 double cli_explain_dot(const double *a, const double *b, int64_t n);
 
+/* Has any part of e a meaning only under a causal mask? */
+int cli_explain_needs_mask(const posenc_encoding *e);
+
 /* A part at place rotary: angles, matrix, the result in four ways, what it depends on. */
 void cli_explain_rotary(cli_explanation *x);
 /* --words: a sentence and another order of its words through attention, with the encoding and without. */
 void cli_explain_words(cli_explanation *x);
+
+/* --identity: a statement as two sides and a residual. */
+#define CLI_EXPLAIN_IDENTITIES "taylor|one-hot|row-sums|orthogonality"
+void cli_explain_identity(cli_explanation *x);
 
 /* Every formula of the rotation of --config with its numbers in place. */
 void cli_explain_model(cli_explanation *x);

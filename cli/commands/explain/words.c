@@ -356,16 +356,6 @@ static void compare(const cli_words *w, cli_words_run *run)
 
 /* ---------------------------------------------------------------- the four runs ------------- */
 
-static int needs_mask(const posenc_encoding *e)
-{
-    int needs = 0;
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
-        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
-        needs |= part && part->causal_only;
-    }
-    return needs;
-}
-
 static void run_both(cli_words *w, int coding, int mask)
 {
     pe_calc               *p       = w->p;
@@ -373,7 +363,7 @@ static void run_both(cli_words *w, int coding, int mask)
     cli_words_run         *run     = &w->runs[coding][mask];
     posenc_options         options = p->options;
     posenc_plan           *plan    = NULL;
-    if (pe_calc_failed(p) || (!mask && needs_mask(e)) ||
+    if (pe_calc_failed(p) || (!mask && cli_explain_needs_mask(e)) ||
         (coding && !strcmp(posenc_encoding_spec(e), posenc_encoding_spec(w->plain))))
         return;
     *run             = (cli_words_run){.is_made = 1, .is_coded = coding, .is_causal = mask};
