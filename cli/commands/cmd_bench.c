@@ -180,8 +180,10 @@ static int choose(const bench_job *j, const pe_bench_case *cases, int count)
     for (int i = 0; i < count; i++)
         if (pe_bench_is_wanted(j->goals, cases[i].goal))
             rows[chosen++].what = &cases[i];
-    cli_catch(SIGINT);
-    cli_catch(SIGTERM);
+    static const char interruption[] =
+        "posenc: interrupted: printing what was measured after this row; once more ends at once\n";
+    cli_catch(SIGINT, interruption);
+    cli_catch(SIGTERM, interruption);
     measure_all(j, rows, chosen);
     const int status = j->is_json  ? cli_print_json(cli_json_bench(rows, chosen), 6)
                        : j->is_csv ? print_csv(rows, chosen)

@@ -26,6 +26,8 @@
 
 #define CHECKPOINT_SECONDS 10
 
+#define INTERRUPTION "posenc: interrupted: keeping what is finished; once more ends at once\n"
+
 enum { MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, MOST_SECONDS = 86400 };
 enum { MOST_SIZE = 65536 };
 
@@ -307,11 +309,26 @@ static int print_orders(pe_compare_words says)
     return CLI_DONE;
 }
 
+static void print_interruption(pe_compare_words says)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "Interrupted: %d of %d runs are missing, and this is what the others say. The same call with "
+             "--resume "
+             "goes on.",
+             says.missing, says.runs);
+    if (says.missing)
+        cli_wrap(text, strlen(text), 0, 0, cli_width());
+    if (says.missing)
+        putchar('\n');
+}
+
 static int print_results(const pe_compare *c)
 {
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
+    print_interruption(pe_compare_says(c));
     if (pe_summary_table(c, &results, &err))
         return cli_error(&err);
     print_part(c, &results, 1);
@@ -398,9 +415,10 @@ static int train(const cli_args *args, pe_compare *c, pe_compare_config *config)
                                           .interrupted = interrupted,
                                           .progress    = on_terminal ? show_progress : NULL,
                                           .finished    = show_finished};
-    cli_catch(SIGINT);
-    cli_catch(SIGTERM);
-    cli_catch(SIGUSR1);
+    const char *line = pe_ranks_here() ? NULL : on_terminal ? "\r\033[K" INTERRUPTION : INTERRUPTION;
+    cli_catch(SIGINT, line);
+    cli_catch(SIGTERM, line);
+    cli_catch(SIGUSR1, line);
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
         fputs("\r\033[K", stderr);
@@ -414,7 +432,8 @@ static int train(const cli_args *args, pe_compare *c, pe_compare_config *config)
         return CLI_INTERRUPTED;
     }
     if (was_interrupted)
-        cli_warn("interrupted; this is what was finished, and --resume continues from here");
+        cli_warn("interrupted: %d of %d runs are missing; --resume continues from here",
+                 pe_compare_says(c).missing, pe_compare_says(c).runs);
     const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
     if (printed)
         return printed;

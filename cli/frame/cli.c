@@ -64,13 +64,21 @@ int cli_width(void)
 
 volatile sig_atomic_t cli_interrupted;
 
+static const char *acknowledgement;
+
+/* Whoever presses Ctrl-C looks for a sign at once; the runs stop a moment later. */
 static void interrupt(int number)
 {
-    cli_interrupted = 1;
+    const int before = errno;
+    cli_interrupted  = 1;
+    if (acknowledgement && write(STDERR_FILENO, acknowledgement, strlen(acknowledgement)) < 0)
+        acknowledgement = NULL; /* nobody reads it */
+    errno = before;
 }
 
-void cli_catch(int number)
+void cli_catch(int number, const char *line)
 {
+    acknowledgement               = line;
     const struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(number, &action, NULL);
 }

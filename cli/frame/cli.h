@@ -106,9 +106,10 @@ int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t h
 /* Which word of "a|b|c" it is, or of a list with another separator; -1: none. */
 int cli_options_word(const char *list, char separator, const char *word);
 
-/* Has one of the signals that are caught arrived? The second one ends the tool at once. */
+/* Has one of the signals that are caught arrived? `line` (NULL: nothing) then stands on standard error at
+   once. The second one ends the tool. */
 extern volatile sig_atomic_t cli_interrupted;
-void                         cli_catch(int signal);
+void                         cli_catch(int signal, const char *line);
 
 /* Bytes of the UTF-8 character at text, and how many columns of a terminal it takes; and of a whole text. */
 size_t cli_columns_next(const char *text, int *columns);

@@ -287,7 +287,7 @@ static const char *const script[] = {
     "    if [[ $files ]]; then",
     "        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$typed\")",
     "        compopt -o filenames 2>/dev/null",
-    "    elif [[ ${COMPREPLY[0]} == *= ]]; then",
+    "    elif [[ ${COMPREPLY[0]} == *= || ${words[-1]} == *\\[* ]]; then",
     "        compopt -o nospace 2>/dev/null",
     "    fi",
     "}",

@@ -207,6 +207,8 @@ pe_compare_words pe_compare_says(const pe_compare *compare)
     pe_compare_words words = {.warning = compare->warning[0] ? compare->warning : NULL,
                               .advice  = pe_spread_advice(compare->config.preset.seeds),
                               .notes   = compare->notes,
+                              .runs    = compare->runs,
+                              .missing = compare->missing,
                               .rates   = compare->rates_note[0] ? compare->rates_note : NULL,
                               .orders  = compare->orders_note[0] ? compare->orders_note : NULL};
     for (int i = 0; i < compare->count; i++)

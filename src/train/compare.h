@@ -36,8 +36,9 @@ typedef struct pe_compare_words {
     const char *advice;   /* about the number of seeds, or NULL */
     const char *notes;    /* lines about what was taken over from an earlier start or ignored, or NULL */
     int         finished; /* encodings whose runs all finished */
-    const char *rates;    /* what is doubtful about the learning rates that were chosen, or NULL */
-    const char *orders;   /* lines: which encodings stand in a settled order, or NULL */
+    int         runs, missing; /* of all runs those that an interruption left out: > 0 if there was one */
+    const char *rates;         /* what is doubtful about the learning rates that were chosen, or NULL */
+    const char *orders;        /* lines: which encodings stand in a settled order, or NULL */
 } pe_compare_words;
 pe_compare_words pe_compare_says(const pe_compare *compare);
 

@@ -339,6 +339,8 @@ posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watc
     if (!status)
         status = train_all(&t, err);
     compare->wall_seconds = pe_run_clock() - t.start;
+    compare->runs         = (int)pe_job_count(compare);
+    compare->missing      = t.interrupted ? compare->runs - t.finished : 0;
     *interrupted          = t.interrupted;
     if (!status && pe_ranks_here() == 0)
         status = measure_all(compare, err);

@@ -31,7 +31,12 @@ for signal in INT TERM USR1; do
     [ $status = 130 ] || fail "SIG$signal: exit status $status instead of 130"
     grep -q "^nope" printed || fail "SIG$signal: what was finished is not printed"
     grep -q "resume" err || fail "SIG$signal: it does not name --resume"
+    grep -q "^posenc: interrupted: " err || fail "SIG$signal: it is not acknowledged"
+    head -n 1 printed | grep -q "^Interrupted: [0-9]* of 6 runs are missing" ||
+        fail "SIG$signal: the first line does not say that runs are missing"
     [ -s out/report.html ] || fail "SIG$signal: what was finished is not written"
+    grep -q "<p class=FAILED>Interrupted: [0-9]* of 6 runs are missing" out/report.html ||
+        fail "SIG$signal: the report does not say that runs are missing"
     expect 2 "posenc: error: .*--resume" compare -o out
     expect 0 "of 6 runs are finished already" compare -o out --resume
     same peace out

@@ -684,7 +684,10 @@ static void an_interruption_keeps_what_is_finished(void **state)
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
     assert_int_equal(pe_compare_train(c, &watch, &interrupted, NULL), POSENC_OK);
     assert_true(interrupted);
-    assert_true(pe_compare_says(c).finished >= 1 && pe_compare_says(c).finished < c->count);
+    const pe_compare_words says = pe_compare_says(c);
+    assert_true(says.finished >= 1 && says.finished < c->count);
+    assert_int_equal(says.runs, c->count * config.preset.seeds);
+    assert_int_equal(says.missing, says.runs - p.finished);
     pe_compare_free(c);
 }
 

@@ -126,6 +126,7 @@ struct pe_compare {
     int     seeds_to_settle[PE_MOST_BUCKETS];
     double *properties; /* by row of claims.c; NULL: claims are not judged */
     double  wall_seconds;
+    int     runs, missing; /* of the runs those that an interruption left out: > 0 if there was one */
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
     char            *notes; /* lines about what was taken over from there; NULL: none */

@@ -74,6 +74,11 @@ static void set_values(pe_page *page, const pe_compare *c)
                  {"isa", posenc_isa()}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         pe_html_set(page, texts[i].name, "%s", texts[i].text);
+    pe_html_set(page, "runs", "%d", c->runs);
+    if (c->missing)
+        pe_html_set(page, "missing", "%d", c->missing);
+    else
+        set_flag(page, "missing", 0);
     if (p->seeds > 1)
         pe_html_set(page, "seeds", "%lld", (long long)p->seeds);
     else

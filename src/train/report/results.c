@@ -396,6 +396,7 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "recommendations", recommendations_json(c));
     json_object_set_new(json, "text", text_json(c));
     json_object_set_new(json, "settings", settings_json(c));
+    json_object_set_new(json, "missing_runs", json_integer(c->missing));
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "byte_entropy", number_json(c->entropy));
