@@ -160,6 +160,9 @@ static int find_kind(const cli_args *args, plot_request *r)
     for (r->kind = kinds; r->kind < kinds + KINDS; r->kind++)
         if (!strcmp(r->kind->name, cli_at(args, 0)))
             return CLI_DONE;
+    if (posenc_encoding_find(cli_at(args, 0)))
+        return cli_usage("plot: %s is an encoding; the picture comes first: posenc plot %s %s",
+                         cli_at(args, 0), cli_at(args, 1), cli_at(args, 0));
     return cli_usage("plot: there is no picture \"%s\"; there are: %s", cli_at(args, 0),
                      join_kinds(known, NULL));
 }

@@ -66,7 +66,9 @@ static void read_arguments(rotate_job *j)
 {
     pe_calc *p = &j->p;
     if (j->args->count > 1)
-        pe_calc_refuse(p, "give one rotary encoding, or none for rope, not %d", j->args->count);
+        pe_calc_refuse(p,
+                       "give one rotary encoding, or none for rope, not %d; files are named by -i F and -o F",
+                       j->args->count);
     else if (j->args->count && cli_value(j->args, "config"))
         pe_calc_refuse(p, "%s and --config both say how to rotate; give only one", cli_at(j->args, 0));
     else if (!cli_value(j->args, "input"))

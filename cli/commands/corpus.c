@@ -45,7 +45,9 @@ static int read_one(reading *t, const char *path)
         return append(t, stdin, "standard input");
     FILE *from = fopen(path, "rb");
     if (!from)
-        return cli_usage("%s: it cannot be opened: %s", path, strerror(errno));
+        return cli_usage("%s: it cannot be opened: %s%s", path, strerror(errno),
+                         posenc_encoding_find(path) ? "; several encodings are joined by commas: -e NAME,NAME"
+                                                    : "");
     const int status = append(t, from, path);
     fclose(from);
     return status;
@@ -61,6 +63,8 @@ static int read_texts(corpus *c, const cli_args *args)
             "--tokens");
     for (int i = 0; i < args->count && !status; i++)
         status = read_one(&t, cli_at(args, i));
+    if (!status && c->size && memchr(c->bytes, 0, c->size))
+        cli_warn("the text has NUL bytes, as no text has; is it another kind of file?");
     return status;
 }
 

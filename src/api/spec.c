@@ -51,7 +51,10 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
         return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
                        nearest_setting(part->room, word));
     }
-    if (value_length == 0 || value_length >= sizeof slot->text)
+    if (value_length == 0)
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has no value; write %s=value", who, row->name,
+                       row->name);
+    if (value_length >= sizeof slot->text)
         return pe_fail(err, POSENC_ERROR_SETTING, "%s: the value of %s must have 1 to %d characters", who,
                        row->name, (int)sizeof slot->text - 1);
     memcpy(slot->text, value, value_length);
@@ -138,9 +141,9 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
             break;
         size_t      n     = pair_length(text, (size_t)(end - text));
         const char *equal = memchr(text, '=', n), *name = text;
-        if (!equal)
-            return pe_fail(err, POSENC_ERROR_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
-                           text);
+        if (!equal || equal == text)
+            return pe_fail(err, POSENC_ERROR_SETTING, "setting '%.*s' has no %s; write name=value", (int)n,
+                           text, equal ? "name" : "value");
         size_t     name_length = (size_t)(equal - text);
         pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
         if (!owner)
@@ -157,6 +160,22 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
     return POSENC_OK;
 }
 
+/* What was meant by a name that no encoding has: other brackets, a list, a setting, or a misspelt one. */
+static posenc_status refuse_name(const char *name, posenc_error *err)
+{
+    const char  *near     = posenc_encoding_nearest(name);
+    const size_t first    = strcspn(name, "({,=");
+    const int    is_close = pe_settings_distance(name, near) <= 2 * ((int)strlen(name) / 3 + 1);
+    if (name[first] == ',')
+        return pe_fail(err, POSENC_ERROR_SETTING, "'%s' is no encoding; join several by '+': NAME+NAME",
+                       name);
+    if (name[first])
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "'%s' is no encoding; settings stand in square brackets: NAME[setting=value]", name);
+    return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?%s", name, near,
+                   is_close ? "" : " (posenc list shows all)");
+}
+
 static posenc_status add_part(posenc_encoding *e, const char *text, size_t length, posenc_error *err)
 {
     const char  *bracket = memchr(text, '[', length);
@@ -165,8 +184,7 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     const pe_encoding *room = pe_encoding_find(text, n);
     if (!room)
-        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
-                       posenc_encoding_nearest(name));
+        return refuse_name(name, err);
     pe_chosen *part = &e->parts[room->info.place];
     if (part->room)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
@@ -187,9 +205,13 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
         size_t n = 0; /* up to a '+' outside brackets */
         for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
             depth += (spec[n] == '[') - (spec[n] == ']');
+        const size_t before = strspn(spec, " "), rest = n > before ? n - before : 0;
+        size_t       length = rest; /* without the blanks of "rope + t5" */
+        while (length && spec[before + length - 1] == ' ')
+            length--;
         const posenc_status status =
-            n ? add_part(e, spec, n, err)
-              : pe_fail(err, POSENC_ERROR_SETTING, "an encoding's name is missing; see posenc list");
+            length ? add_part(e, spec + before, length, err)
+                   : pe_fail(err, POSENC_ERROR_SETTING, "an encoding's name is missing; see posenc list");
         if (status || !spec[n])
             return status;
         spec += n + 1;

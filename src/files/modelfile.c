@@ -63,6 +63,14 @@ static int is_safetensors(const char *bytes, size_t n)
     return n >= PE_SAFETENSORS_MAGIC && pe_safetensors_begins((const unsigned char *)bytes);
 }
 
+static posenc_status refuse_torch(const char *path, posenc_error *err)
+{
+    return pe_file_fail(
+        err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
+        "it is a checkpoint of PyTorch (.pt, .bin), which is not read; give the config.json of "
+        "the model, or a .safetensors");
+}
+
 posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
                                  posenc_error *err)
 {
@@ -72,6 +80,8 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
     if (is_safetensors(bytes, n))
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "a .safetensors needs the config.json in its folder; give the path of the file");
+    if (pe_file_is_torch(bytes, n))
+        return refuse_torch(path, err);
     if (n > LONGEST_CONFIG)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "it has %zu bytes; a config.json of more than %d is not accepted", n,
@@ -137,6 +147,8 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
         const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);
     }
+    if (pe_file_is_torch(first, (size_t)n))
+        return refuse_torch(path, err);
     return read_whole(model, stream, LONGEST_CONFIG, path, "config", err);
 }
 

@@ -64,6 +64,12 @@ const char *pe_file_stem(const char *path, size_t *length)
     return name;
 }
 
+int pe_file_is_torch(const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+    return n > 4 && (!memcmp(b, "PK\3\4", 4) || (b[0] == 0x80 && b[1] >= 2 && b[1] <= 5));
+}
+
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
@@ -72,8 +78,9 @@ posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posen
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
         pe_file_close(*stream);
-        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be opened: %s",
-                            pe_file_reason(reason));
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be opened: %s%s",
+                            pe_file_reason(reason),
+                            strchr(path, '\\') ? " (folders are separated by / here)" : "");
     }
     if (S_ISDIR(s.st_mode)) {
         pe_file_close(*stream);

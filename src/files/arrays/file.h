@@ -54,6 +54,9 @@ typedef struct pe_bytes {
 
 /* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
    no regular file and cannot be sought. */
+/* Does it begin as PyTorch's .pt and .bin do: a zip archive, or a pickle? */
+int pe_file_is_torch(const void *bytes, size_t n);
+
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 

@@ -89,7 +89,10 @@ static posenc_status check_name(const char *name, pe_origin origin, posenc_error
     const size_t n = strlen(name), end = sizeof suffix - 1;
     if (n <= end || strcmp(name + n - end, suffix) != 0)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
-                            "it is not named NAME.npy, as members of an .npz are");
+                            strstr(name, ".pkl")
+                                ? "it is part of a checkpoint of PyTorch (.pt, .bin), which is "
+                                  "not read; save its tensors as .safetensors or .npz"
+                                : "it is not named NAME.npy, as members of an .npz are");
     return POSENC_OK;
 }
 

@@ -32,7 +32,8 @@ enum { LONGEST_TAIL = 48, TRIES = 100 };
 static posenc_status refuse(const char *path, int reason, posenc_error *err)
 {
     return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){path, NULL}, "it cannot be written: %s",
-                        pe_file_reason(reason));
+                        reason == ENOENT && strchr(path, '/') ? "its folder does not exist; create that first"
+                                                              : pe_file_reason(reason));
 }
 
 static void release(posenc_whole_file *file)

@@ -300,6 +300,17 @@ posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *er
 
 /* ---------------------------------------------------------------- lists, small models ------- */
 
+/* "rope, alibi" and "rope + t5": blanks count within brackets only. */
+static void copy_without_blanks(char *spec, const char *list, size_t length)
+{
+    for (int depth = 0; length; length--, list++) {
+        depth += (*list == '[') - (*list == ']');
+        if (depth || *list != ' ')
+            *spec++ = *list;
+    }
+    *spec = 0;
+}
+
 /* "RoPE" is rope: a comparison knows its encodings by the names of the registry. */
 static void write_names(char *spec)
 {
@@ -325,8 +336,7 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
                           length, n);
     if (*status)
         return NULL;
-    memcpy(spec, list, length);
-    spec[length] = 0;
+    copy_without_blanks(spec, list, length);
     write_names(spec);
     return list[length] ? list + length + 1 : NULL;
 }
