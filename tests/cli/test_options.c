@@ -37,7 +37,8 @@ static const cli_option options[] = {
     {'a', "asked", "A", "not stored", .type = CLI_ASKED},
     {0},
 };
-static const cli_command command = {"try", "tries options", "[OPTION]...", "", NULL, options, run};
+static const cli_command command = {
+    .name = "try", .summary = "tries options", .synopsis = "[OPTION]...", .options = options, .run = run};
 
 /* What one option with this value is read as. */
 static const values *read_of(const char *option, const char *value)

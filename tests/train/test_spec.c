@@ -152,7 +152,7 @@ static void ways_are_read_from_a_list(void **state)
 static void a_list_is_cut_outside_brackets_and_names_are_those_of_the_registry(void **state)
 {
     static const char *const want[] = {"rope[base=5e5,layout=half]+alibi", "t5", "no_such"};
-    const char              *list   = "RoPE[base=5e5,layout=half]+ALiBi,T5,no_such";
+    const char              *list   = "RoPE[base=5e5,layout=half] + ALiBi, T5,no_such";
     (void)state;
     for (int i = 0; i < 3; i++) {
         char          spec[64];
