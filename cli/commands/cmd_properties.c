@@ -21,12 +21,14 @@
 
 enum { LENGTH = 512, TOKENS = 64, WIDTH = 64, HEADS = 4, DRAWS = 20 }; /* where nothing is said */
 enum { LONGEST = 65536, MOST_TOKENS = 2048, WIDEST = 4096, MOST_HEADS = 64, MOST_DRAWS = 10000 };
+enum { LONGEST_SIDE = 1024, LARGEST_GRID = 2048 };
 enum { TEXT = 64, SPEC = 512, SUMMARY_SIZE = 7 };
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
     {0, "length", "N", "positions of tables, distances of scores (512)", CLI_WHOLE,
      offsetof(pe_survey, sizes.length), 2, LONGEST},
+    {0, "grid", "HxW", "positions on a grid of H rows and W columns, in place of --length"},
     {0, "tokens", "N", "tokens where the work is quadratic: eta, terms, equivariance (64)", CLI_WHOLE,
      offsetof(pe_survey, tokens), 2, MOST_TOKENS},
     {0, "dim", "D", "width of a vector (input) or of a head (64)", CLI_WHOLE,
@@ -460,12 +462,30 @@ static int survey_or_sweep(const cli_args *args, const char *settings, const pe_
     return status;
 }
 
+static int read_grid(const cli_args *args, pe_survey *survey)
+{
+    static const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_SIDE};
+    cli_numbers             grid = {0};
+    const int               said = cli_read_as(args, &row, &grid);
+    if (said <= 0)
+        return said ? CLI_USAGE : CLI_DONE;
+    if (cli_value(args, "length"))
+        return cli_usage(
+            "properties: --length and --grid both say how many positions there are; give one of them");
+    survey->rows         = grid.whole[0];
+    survey->sizes.length = grid.whole[0] * grid.whole[1];
+    return survey->sizes.length >= 2 && survey->sizes.length <= LARGEST_GRID
+               ? CLI_DONE
+               : cli_usage("properties: --grid is \"%s\"; it must have 2 to %d positions",
+                           cli_value(args, "grid"), LARGEST_GRID);
+}
+
 static int run(const cli_args *args)
 {
     pe_survey survey = {
         .sizes  = {.length = LENGTH, .width = WIDTH, .heads = HEADS, .draws = DRAWS, .seed = 1},
         .tokens = TOKENS};
-    if (cli_read(args, &survey))
+    if (cli_read(args, &survey) || read_grid(args, &survey))
         return CLI_USAGE;
     pe_calc p = pe_calc_new("properties");
     cli_calc_said(&p, survey_or_sweep(args, cli_calc_settings(&p, args), &survey));
@@ -483,7 +503,11 @@ const cli_command cli_properties = {
         "the scores tell apart. relativity: whether a step of k positions is one linear map, and whether dot "
         "products and scores depend only on the offset. score terms: content and position in the scores of "
         "an input encoding. equivariance: what a permutation of the tokens changes. decay: scores against "
-        "distance. cost: parameters, operations, memory; with --time speed.\n\n"
+        "distance. grid: for positions of two coordinates, or with --grid, how much of the table is rows and "
+        "columns, "
+        "and whether dot products fall with the distance of the cells. cost: parameters, operations, memory; "
+        "with "
+        "--time speed.\n\n"
         "A learned encoding is measured as it is initialised; if all its parameters are initialised to zero, "
         "they are drawn from N(0,1). For equivariance, N(0,1) is added to parameters that are initialised to "
         "one constant. swin, swin_v2 and hierarchical get a window or a table that fits the length, unless "

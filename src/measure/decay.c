@@ -49,34 +49,50 @@ static void set_ranks(double *ranks, const ranked *sorted, int64_t n)
     }
 }
 
-/* Pearson's correlation of 0 .. n-1 and x; both have the mean (n-1)/2. */
-static double correlation(const double *x, int64_t n)
+/* Pearson's correlation of two lists of ranks, whose mean is (n-1)/2. */
+static double correlation(const double *x, const double *y, int64_t n)
 {
     const double mean = (double)(n - 1) / 2;
     double       ab = 0, aa = 0, bb = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double a = (double)i - mean, b = x[i] - mean;
+        const double a = x[i] - mean, b = y[i] - mean;
         ab += a * b;
         aa += a * a;
         bb += b * b;
     }
-    return bb > 0 ? ab / sqrt(aa * bb) : NAN;
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+}
+
+static void rank(double *ranks, ranked *sorted, const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sorted[i] = (ranked){x[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_ranked);
+    set_ranks(ranks, sorted, n);
+}
+
+double pe_decay_rank_correlation(const double *x, const double *y, int64_t n)
+{
+    ranked *sorted = malloc((size_t)n * sizeof *sorted);
+    double *ranks  = malloc((size_t)(2 * n) * sizeof *ranks);
+    double  rho    = NAN;
+    if (sorted && ranks) {
+        rank(ranks, sorted, x, n);
+        rank(ranks + n, sorted, y, n);
+        rho = correlation(ranks, ranks + n, n);
+    }
+    free(sorted);
+    free(ranks);
+    return rho;
 }
 
 double pe_decay_spearman(const double *c, int64_t n)
 {
-    ranked *sorted = malloc((size_t)n * sizeof *sorted);
-    double *ranks  = malloc((size_t)n * sizeof *ranks);
-    double  rho    = NAN;
-    if (sorted && ranks) {
-        for (int64_t i = 0; i < n; i++)
-            sorted[i] = (ranked){c[i], i};
-        qsort(sorted, (size_t)n, sizeof *sorted, compare_ranked);
-        set_ranks(ranks, sorted, n);
-        rho = correlation(ranks, n);
-    }
-    free(sorted);
-    free(ranks);
+    double *index = malloc((size_t)n * sizeof *index);
+    for (int64_t i = 0; index && i < n; i++)
+        index[i] = (double)i;
+    const double rho = index ? pe_decay_rank_correlation(index, c, n) : NAN;
+    free(index);
     return rho;
 }
 

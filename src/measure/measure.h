@@ -16,6 +16,7 @@
  *     score_terms.c  the four terms of a score between two embedded positions
  *     equivariance.c what becomes of the output when the tokens are permuted
  *     decay.c        scores against distance
+ *     grid.c         the same on a grid; rows and columns of a table
  *     cost.c         parameters, operations, bytes, speed
  *
  * Nothing here prints, and nothing here knows an encoding by name. Random numbers come from the seed alone.
@@ -53,6 +54,9 @@ typedef enum pe_measure {
     PE_AT_DISTANCE,   /* the score at one distance */
     PE_MASS,          /* distance that holds 90 % of the softmax of the bias */
     PE_RESOLUTION,    /* xPos's attention resolution */
+    PE_ROW_SHARE,     /* of a table on a grid: its squares that are those of the rows' means */
+    PE_COLUMN_SHARE,
+    PE_BEYOND_CHANCE, /* of both, less what random numbers have */
     PE_PARAMETERS,
     PE_OPERATIONS,
     PE_WORKSPACE,
@@ -125,13 +129,14 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
    parameters (pe_subject_initialise restores them). */
 typedef posenc_status pe_property(pe_subject *s, pe_findings *to, posenc_error *err);
 pe_property           pe_uniqueness_measure, pe_relativity_measure, pe_scores_measure, pe_score_terms_measure,
-    pe_equivariance_measure, pe_decay_measure, pe_cost_measure;
+    pe_equivariance_measure, pe_decay_measure, pe_grid_measure, pe_cost_measure;
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
 typedef struct pe_survey {
     pe_subject_sizes sizes;
     int64_t          tokens;
+    int64_t          rows; /* of the grid that the positions lie on; 0: none is said */
     int              time; /* 1: speed is measured as well, which differs from run to run */
 } pe_survey;
 
@@ -174,8 +179,21 @@ void pe_scores_offset_squares(const double *S, int64_t N, int past_only, double 
 /* Spearman's rho of 0 .. n-1 and c[0 .. n-1]; equal values share their mean rank. NaN for constant c, or
    without memory. */
 double pe_decay_spearman(const double *c, int64_t n);
+/* The same of any x [n] and y [n]. */
+double pe_decay_rank_correlation(const double *x, const double *y, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
 double pe_decay_falling_share(const double *c, int64_t n);
+
+/* Shares of the squares of table [H*W, d], row by row, about its mean: grid.c. NaN where it has none. */
+typedef struct pe_grid_shares {
+    double rows, columns, beyond;
+} pe_grid_shares;
+
+posenc_status pe_grid_structure(pe_grid_shares *to, const double *table, int64_t H, int64_t W, int64_t d,
+                                posenc_error *err);
+/* Spearman's rho of the distance of two cells and their similarity [H*W, H*W], of which the half below the
+   diagonal is read. NaN where it is constant, or without memory. */
+double pe_grid_trend(const double *similarity, int64_t H, int64_t W);
 
 /* What q and k are where they are the same everywhere. */
 typedef enum pe_content { PE_CONTENT_ONES, PE_CONTENT_UNIFORM, PE_CONTENT_NORMAL, PE_CONTENTS } pe_content;

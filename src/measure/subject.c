@@ -26,6 +26,12 @@ int pe_subject_has(const pe_subject *s, posenc_place place)
     return posenc_encoding_part(s->e, place) != NULL;
 }
 
+int pe_subject_is_by_word(const pe_subject *s)
+{
+    const posenc_encoding_info *part = posenc_encoding_part(s->e, POSENC_PLACE_INPUT);
+    return part && part->by_word;
+}
+
 int pe_subject_attends(const pe_subject *s)
 {
     return pe_subject_has(s, POSENC_PLACE_ROTARY) || pe_subject_has(s, POSENC_PLACE_SCORE) ||
@@ -237,10 +243,16 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
                     table, err);
 }
 
-posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
+posenc_status pe_subject_take_rows(pe_subject *s, posenc_positions positions, double **table,
+                                   posenc_error *err)
 {
     *table = pe_subject_take(s, s->sizes.length * s->dims.d_model, sizeof **table);
-    return *table ? add_rows(s, NULL, s->positions, *table, err) : pe_subject_no_memory(err, "a table");
+    return *table ? add_rows(s, NULL, positions, *table, err) : pe_subject_no_memory(err, "a table");
+}
+
+posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
+{
+    return pe_subject_take_rows(s, s->positions, table, err);
 }
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)

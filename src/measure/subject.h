@@ -28,15 +28,21 @@ struct pe_subject {
     int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
     posenc_positions positions;   /* of all N */
     double          *content;     /* [2, H, D]: a query and a key */
+    int64_t          grid_rows;   /* pe_survey.rows */
     void            *store;       /* see pe_subject_take */
 };
 
 int pe_subject_has(const pe_subject *s, posenc_place place);
+/* Does a row of its input part belong to a word too? */
+int pe_subject_is_by_word(const pe_subject *s);
 /* Does any part act in attention: rotary, score or weight? */
 int pe_subject_attends(const pe_subject *s);
 
 /* The rows of all positions, [N, d_model], from the store. */
 posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err);
+/* The same of other positions, [N] of them. */
+posenc_status pe_subject_take_rows(pe_subject *s, posenc_positions positions, double **table,
+                                   posenc_error *err);
 /* y [N, d_model] = x + table, or x where there is no input part. */
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err);
 /* bias [H, N]: of the last position's query for every key. */

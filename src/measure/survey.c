@@ -56,7 +56,7 @@ posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, p
         int          is_quadratic;
     } properties[] = {{pe_uniqueness_measure, 0},  {pe_relativity_measure, 0},   {pe_scores_measure, 1},
                       {pe_score_terms_measure, 1}, {pe_equivariance_measure, 1}, {pe_decay_measure, 0},
-                      {pe_cost_measure, 0}};
+                      {pe_grid_measure, 0},        {pe_cost_measure, 0}};
     pe_subject_sizes sizes[2]    = {survey->sizes, survey->sizes};
     pe_subject      *subjects[2] = {NULL};
     posenc_status    status      = POSENC_OK;
@@ -64,8 +64,10 @@ posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, p
     to->count = to->randomised = 0;
     for (int k = 0; !status && k < 2; k++)
         status = pe_subject_create(&subjects[k], e, &sizes[k], err);
-    if (!status)
-        subjects[0]->is_timed = survey->time;
+    if (!status) {
+        subjects[0]->is_timed  = survey->time;
+        subjects[0]->grid_rows = survey->rows;
+    }
     for (size_t i = 0; !status && i < sizeof properties / sizeof *properties; i++) {
         pe_subject *s = subjects[properties[i].is_quadratic];
         status        = properties[i].measure(s, to, err);

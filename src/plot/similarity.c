@@ -14,6 +14,8 @@
  */
 #include "plot/sketch.h"
 
+#include "measure/measure.h"
+
 #include <math.h>
 
 enum { MOST_POSITIONS = 1024, POINTS = 3, MOST_CELLS = 4200 };
@@ -134,6 +136,23 @@ static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *va
     }
 }
 
+/* The numbers of measure/grid.c below the title: does similarity fall, is the table made of rows and columns?
+ */
+static void say_structure(pe_sketch *s, const cosines *c)
+{
+    const int64_t  rows = s->data->rows, cols = s->data->cols, n = rows * cols;
+    pe_grid_shares shares;
+    double        *similarity = pe_sketch_numbers(s, n * n);
+    for (int64_t k = 0; similarity && k < n * n; k++)
+        similarity[k] = k % n < k / n ? cosine(c, k / n, k % n) : 0;
+    if (!s->status)
+        s->status = pe_grid_structure(&shares, c->set.rows, rows, cols, c->set.width, s->err);
+    if (!s->status)
+        s->what = pe_sketch_text(s, "%s\nrho of distance and %s: %.2f; share of rows %.2f, of columns %.2f",
+                                 s->what, c->name, pe_grid_trend(similarity, rows, cols), shares.rows,
+                                 shares.columns);
+}
+
 /* The axes count cells: 0 in the middle of the first. */
 static void draw_grid_of_grids(pe_sketch *s, const cosines *c)
 {
@@ -158,6 +177,7 @@ static void draw_grid_of_grids(pe_sketch *s, const cosines *c)
     f->dy          = 1.0 / (double)(rows + 1);
     f->x0          = -(double)(cols - 1) / 2 * f->dx;
     f->y0          = -(double)(rows - 1) / 2 * f->dy;
+    say_structure(s, c);
 }
 
 void pe_similarity_matrix(pe_sketch *s)

@@ -145,6 +145,7 @@ static pe_finding ask_made(void (*make)(double *, int64_t), int64_t d, property 
 #define AT(t)       pe_decay_measure, PE_AT_DISTANCE, "ones, t = " #t
 #define TREND(of)   pe_decay_measure, PE_TREND, of
 #define FALLING(of) pe_decay_measure, PE_FALLING, of
+#define GRID(m)     pe_grid_measure, m, ""
 
 /* clang-format off */
 static const struct figure {
@@ -158,6 +159,10 @@ static const struct figure {
 } figures[] = {
     {"sinusoidal",                    NULL, {N, 64, 1, 1, 1},    U, "%.3f", "0.260", 1},
     {"sinusoidal[base=100]",          NULL, {N, 64, 1, 1, 1},    U, "%.3f", "0.345", 1},
+    {"sinusoidal2d",                  NULL, {N, 64, 1, 1, 1},    GRID(PE_ROW_SHARE), "%.3f", "0.428", 1},
+    {"sinusoidal2d",                  NULL, {N, 64, 1, 1, 1},    GRID(PE_COLUMN_SHARE), "%.3f", "0.572", 1},
+    {"sinusoidal2d",                  NULL, {N, 64, 1, 1, 1},    GRID(PE_BEYOND_CHANCE), "%.3f", "1.000", 1},
+    {"sinusoidal2d",                  NULL, {N, 64, 1, 1, 1},    GRID(PE_TREND), "%.2f", "-0.72", 1},
     {"sinusoidal[base=1e6]",          NULL, {N, 64, 1, 1, 1},    U, "%.3f", "0.226", 1},
     {"sinusoidal[preset=tutorial003]",NULL, {N, 64, 1, 1, 1},    U, "%.3f", "0.083", 1},
     {"sinusoidal[channels=sin]",      NULL, {N, 64, 1, 1, 1},    U, "%.3f", "0.127", 1},

@@ -268,6 +268,109 @@ static void spearman_is_the_correlation_of_ranks(void **state)
     assert_true(isnan(pe_decay_falling_share(numbers, 1)));
 }
 
+/* ---------------------------------------------------------------- on a grid ----------------- */
+
+/* p(y, x) = a(y) + 3 b(x) of random a [H, d] and b [W, d]: the squares about their means say how it divides.
+ */
+static void a_sum_of_rows_and_columns_is_all_structure(void **state)
+{
+    enum { H = 5, W = 7, D = 3 };
+    double         mean[2][D] = {{0}}, squares[2] = {0};
+    pe_grid_shares shares;
+    (void)state;
+    draw((H + W) * D, "parts");
+    for (int i = 0; i < (H + W) * D; i++)
+        mean[i >= H * D][i % D] += numbers[i] / (i < H * D ? H : W);
+    for (int i = 0; i < (H + W) * D; i++) {
+        const double apart = numbers[i] - mean[i >= H * D][i % D];
+        squares[i >= H * D] += apart * apart * (i < H * D ? W : 9 * H);
+    }
+    for (int i = 0; i < H * W * D; i++)
+        others[i] = numbers[i / (W * D) * D + i % D] + 3 * numbers[(H + i / D % W) * D + i % D];
+    assert_int_equal(pe_grid_structure(&shares, others, H, W, D, NULL), POSENC_OK);
+    near(shares.rows, squares[0] / (squares[0] + squares[1]), 1e-14);
+    near(shares.columns, squares[1] / (squares[0] + squares[1]), 1e-14);
+    near(shares.beyond, 1, 1e-13);
+}
+
+/* The mean of 40 tables: a share of degrees of freedom has a standard deviation of about 0.03 here. */
+static void random_numbers_have_no_structure_beyond_chance(void **state)
+{
+    enum { H = 6, W = 4, D = 8, TABLES = 40 };
+    double         rows = 0, beyond = 0;
+    pe_grid_shares shares;
+    (void)state;
+    draw(H * W * D * TABLES, "noise");
+    for (int k = 0; k < TABLES; k++) {
+        assert_int_equal(pe_grid_structure(&shares, numbers + k * H * W * D, H, W, D, NULL), POSENC_OK);
+        rows += shares.rows / TABLES;
+        beyond += shares.beyond / TABLES;
+    }
+    near(rows, (H - 1) / (double)(H * W - 1), 0.03);
+    near(beyond, 0, 0.05);
+}
+
+static void similarity_that_is_less_with_distance_has_the_trend_minus_one(void **state)
+{
+    enum { H = 4, W = 6, N = H * W };
+    (void)state;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            numbers[i * N + j] = exp(-hypot(i / W - j / W, i % W - j % W));
+    near(pe_grid_trend(numbers, H, W), -1, 1e-14);
+    for (int i = 0; i < N * N; i++)
+        numbers[i] = 2;
+    assert_true(isnan(pe_grid_trend(numbers, H, W)));
+}
+
+static const pe_finding *finding_of(const pe_findings *f, pe_measure m)
+{
+    for (int i = 0; i < f->count; i++)
+        if (f->rows[i].measure == m)
+            return &f->rows[i];
+    return NULL;
+}
+
+/* The figure of docs/properties.md. */
+static void an_untrained_table_has_no_structure(void **state)
+{
+    const pe_subject_sizes sizes = {.length = 512, .width = 64, .heads = 4, .draws = 1, .seed = 1};
+    posenc_encoding       *e;
+    pe_subject            *s;
+    pe_findings            found = {.count = 0};
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "learned", NULL, NULL), POSENC_OK);
+    assert_int_equal(pe_subject_create(&s, e, &sizes, NULL), POSENC_OK);
+    assert_int_equal(pe_grid_measure(s, &found, NULL), POSENC_OK);
+    assert_int_equal(found.count, 0); /* one coordinate, and no grid is said */
+    s->grid_rows = 16;
+    assert_int_equal(pe_grid_measure(s, &found, NULL), POSENC_OK);
+    near(finding_of(&found, PE_BEYOND_CHANCE)->value, 0.002, 0.0005);
+    pe_subject_free(s);
+    posenc_encoding_free(e);
+}
+
+/* Rows are cells row by row, also where a range of positions goes down the columns. */
+static void a_table_of_two_coordinates_is_measured_on_a_grid(void **state)
+{
+    static const char *const specs[] = {"sinusoidal2d", "sinusoidal2d[preset=mocov3]"};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const pe_subject_sizes sizes = {.length = 24, .width = 16, .heads = 1, .draws = 1, .seed = 1};
+        posenc_encoding       *e;
+        pe_subject            *s;
+        pe_findings            found = {.count = 0};
+        assert_int_equal(posenc_encoding_create(&e, specs[k], NULL, NULL), POSENC_OK);
+        assert_int_equal(pe_subject_create(&s, e, &sizes, NULL), POSENC_OK);
+        assert_int_equal(pe_grid_measure(s, &found, NULL), POSENC_OK);
+        assert_string_equal(finding_of(&found, PE_ROW_SHARE)->detail, "grid 4x6");
+        near(finding_of(&found, PE_BEYOND_CHANCE)->value, 1, 1e-12);
+        assert_true(finding_of(&found, PE_TREND)->value < -0.5);
+        pe_subject_free(s);
+        posenc_encoding_free(e);
+    }
+}
+
 /* ---------------------------------------------------------------- least squares ------------- */
 
 /* The gradient of |A X - B|^2 is zero at the least squares solution, and of many solutions the shortest is
@@ -438,6 +541,11 @@ int main(void)
         cmocka_unit_test(idle_channels_span_less_than_a_twentieth),
         cmocka_unit_test(squares_by_offset_are_those_of_all_pairs),
         cmocka_unit_test(spearman_is_the_correlation_of_ranks),
+        cmocka_unit_test(a_sum_of_rows_and_columns_is_all_structure),
+        cmocka_unit_test(random_numbers_have_no_structure_beyond_chance),
+        cmocka_unit_test(similarity_that_is_less_with_distance_has_the_trend_minus_one),
+        cmocka_unit_test(an_untrained_table_has_no_structure),
+        cmocka_unit_test(a_table_of_two_coordinates_is_measured_on_a_grid),
         cmocka_unit_test(the_fit_is_the_shortest_of_the_least),
         cmocka_unit_test(samples_have_a_mean_and_a_spread),
         cmocka_unit_test(heads_that_do_not_divide_the_width_are_refused),
