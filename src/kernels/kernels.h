@@ -358,6 +358,10 @@ typedef void pe_cache_scores_fn(float *s, int64_t s_stride, const float *q, int6
 typedef void pe_cache_values_fn(float *o, int64_t o_stride, const float *w, int64_t w_stride,
                                 const pe_cache *v, int64_t R);
 
+/* widen_e4m3, widen_q8: n numbers of 8 bits (half.h) as floats, times scale, rounded once; of q8_0 whole
+   blocks. */
+typedef void pe_widen_fn(float *to, const void *from, int64_t n, float scale);
+
 /*
  * softmax_step: one step of the online softmax over rows with many keys and few queries
  *
@@ -418,6 +422,7 @@ typedef struct pe_kernels {
     pe_cache_values_fn    *cache_values;
     pe_softmax_step_fn    *softmax_step;
     pe_slope_row_fn       *slope_row;
+    pe_widen_fn           *widen_e4m3, *widen_q8;
 } pe_kernels;
 
 /*

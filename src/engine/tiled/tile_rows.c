@@ -33,6 +33,18 @@ static void load_from(float *to, int64_t stride, const posenc_tensor *t, const c
     }
 }
 
+/* The same of rows of 8 bits. */
+static void widen_from(float *to, int64_t stride, const pe_kernels *kernels, const posenc_tensor *t,
+                       const char *from, int64_t n, int64_t width, float scale)
+{
+    pe_widen_fn  *widen = t->dtype == POSENC_DTYPE_Q8_0 ? kernels->widen_q8 : kernels->widen_e4m3;
+    const int64_t step  = pe_tensor_bytes(t->dtype, t->stride[2]);
+    for (int64_t s = 0; s < n; s++) {
+        widen(to + s * stride, from + s * step, width, scale);
+        memset(to + s * stride + width, 0, (size_t)(stride - width) * sizeof *to);
+    }
+}
+
 void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h,
                              int64_t s0, int64_t n, int64_t width)
 {
@@ -43,17 +55,16 @@ void pe_tile_rows_load_keys(const pe_attention *a, float *to, int64_t stride, co
                             int64_t b, int64_t g, int64_t j0, int64_t n, int64_t width)
 {
     for (int64_t s = 0, run; s < n; s += run) {
-        run = pe_keys_run(a, t, b, j0 + s, n - s);
+        float *rows = to + s * stride;
+        run         = pe_keys_run(a, t, b, j0 + s, n - s);
         if (pe_keys_is_hidden(a, b, j0 + s))
-            memset(to + s * stride, 0, (size_t)(run * stride) * sizeof *to);
+            memset(rows, 0, (size_t)(run * stride) * sizeof *to);
+        else if (pe_tensor_is_quantised(t->dtype))
+            widen_from(rows, stride, a->kernels, t, pe_keys_row(a, t, b, g, j0 + s), run, width,
+                       (float)pe_keys_scale(a, t, g));
         else
-            load_from(to + s * stride, stride, t, pe_keys_row(a, t, b, g, j0 + s), run, width);
+            load_from(rows, stride, t, pe_keys_row(a, t, b, g, j0 + s), run, width);
     }
-    if (!pe_tensor_is_quantised(t->dtype))
-        return;
-    const float scale = (float)pe_keys_scale(a, t, g);
-    for (int64_t x = 0; scale != 1 && x < n * stride; x++)
-        to[x] *= scale;
 }
 
 void pe_tile_rows_prefetch(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width)

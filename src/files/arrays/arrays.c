@@ -37,7 +37,8 @@ size_t pe_arrays_bytes(const posenc_tensor *tensor)
 static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 {
     int64_t bytes = (int64_t)posenc_dtype_size(dtype);
-    if (ndim < 0 || ndim > POSENC_MAX_DIMS)
+    if (ndim < 0 || ndim > POSENC_MAX_DIMS ||
+        dtype > POSENC_DTYPE_I32) /* no file format has quantised rows */
         return 0;
     for (int32_t a = 0; a < ndim; a++) {
         if (shape[a] < 0 || (shape[a] > 0 && bytes > INT64_MAX / 2 / shape[a]))

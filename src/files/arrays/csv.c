@@ -272,10 +272,9 @@ static void put_number(FILE *to, const posenc_tensor *t, int64_t i)
     case POSENC_DTYPE_F16: fputs(pe_text_single(text, pe_half_f16_to_float(bits[i])), to); break;
     case POSENC_DTYPE_BF16: fputs(pe_text_single(text, pe_half_bf16_to_float(bits[i])), to); break;
     case POSENC_DTYPE_I64: fprintf(to, "%lld", (long long)((const int64_t *)t->data)[i]); break;
-    case POSENC_DTYPE_I32: fprintf(to, "%d", ((const int32_t *)t->data)[i]); break;
-    case POSENC_DTYPE_F8_E4M3:
-    case POSENC_DTYPE_Q8_0: break; /* of caches; no file has them */
+    case POSENC_DTYPE_I32: fprintf(to, "%d", (int)((const int32_t *)t->data)[i]); break;
     case POSENC_DTYPE_U8: fprintf(to, "%d", ((const unsigned char *)t->data)[i]); break;
+    default: break; /* posenc_arrays_add makes no others */
     }
 }
 
