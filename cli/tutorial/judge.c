@@ -67,6 +67,13 @@ static json_int_t whole(const json_t *check, const char *key, json_int_t otherwi
     return x ? json_integer_value(x) : otherwise;
 }
 
+/* Does "<" stand before the number at s? */
+static int is_bound(const char *text, const char *s)
+{
+    s -= s > text && s[-1] == ' ';
+    return s > text && s[-1] == '<';
+}
+
 /* The text of number `index` of a check; 0: it is not there. */
 static int find_number(char to[CLI_NUMBER], const json_t *check, int index, const char *output)
 {
@@ -76,8 +83,14 @@ static int find_number(char to[CLI_NUMBER], const json_t *check, int index, cons
     while (at && (at = next_number(output, at, &n)) && skip-- > 0)
         at += n;
     if (at)
-        snprintf(to, CLI_NUMBER, "%.*s", (int)n, at);
+        snprintf(to, CLI_NUMBER, "%s%.*s", is_bound(output, at) ? "<" : "", (int)n, at);
     return at != NULL;
+}
+
+/* What "<1e-12" says of a number is at most that. */
+static double value_of(const char *found)
+{
+    return atof(found + (*found == '<'));
 }
 
 /* ---------------------------------------------------------------- verdicts ------------------ */
@@ -104,7 +117,7 @@ static double half_unit(const char *number)
 static int rounds_to(const char *found, const char *number, const json_t *within)
 {
     const double wide = within ? json_number_value(within) : half_unit(number) * (1 + 1e-9);
-    return fabs(atof(found) - atof(number)) <= wide;
+    return fabs(value_of(found) - atof(number)) <= wide;
 }
 
 static cli_verdict judge_number(const json_t *check, int index, const char *output)
@@ -125,7 +138,7 @@ static cli_verdict judge_number(const json_t *check, int index, const char *outp
     return v;
 }
 
-/* "< 0.5", ">= 2", "0.4 .. 0.5": -1 where the condition is none of these. */
+/* "< 0.5", ">= 2", "= 51", "0.4 .. 0.5": -1 where the condition is none of these. */
 static int fulfils(double x, const char *condition)
 {
     char   sign[3];
@@ -134,8 +147,8 @@ static int fulfils(double x, const char *condition)
         return x >= low && x <= high;
     if (sscanf(condition, "%2[<>=] %lf", sign, &high) != 2)
         return -1;
-    const int or_equal = sign[1] == '=' && x == high;
-    return *sign == '<' ? x < high || or_equal : *sign == '>' ? x > high || or_equal : -1;
+    const int or_equal = strchr(sign, '=') && x == high;
+    return *sign == '<' ? x < high || or_equal : *sign == '>' ? x > high || or_equal : or_equal;
 }
 
 static cli_verdict judge_measured(const json_t *check, const char *output)
@@ -147,8 +160,8 @@ static cli_verdict judge_measured(const json_t *check, const char *output)
         v.finding = (at = place_of(check, output)) && strstr(at, says) ? CLI_HOLDS : CLI_FAILS;
     else if (is && !find_number(v.found, check, 0, output))
         v.finding = CLI_MISSING;
-    else if (is && fulfils(atof(v.found), is) >= 0)
-        v.finding = fulfils(atof(v.found), is) ? CLI_HOLDS : CLI_FAILS;
+    else if (is && fulfils(value_of(v.found), is) >= 0)
+        v.finding = fulfils(value_of(v.found), is) ? CLI_HOLDS : CLI_FAILS;
     return v;
 }
 

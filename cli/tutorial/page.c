@@ -79,9 +79,10 @@ static void command(const cli_view *v, const char *text)
     fputs("</pre>\n", v->to);
 }
 
-static void output(const cli_view *v, const char *text)
+static int output(const cli_view *v, const char *text)
 {
     element(v->to, "pre class=output", text);
+    return 1;
 }
 
 static void picture(const cli_view *v, const char *svg, const char *title)

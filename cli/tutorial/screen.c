@@ -95,43 +95,79 @@ static int mark_columns(const char *text, char used[MOST_COLUMNS])
     return longest;
 }
 
-/* The columns that may go: of those that all lines leave blank, all but two of a run. */
-static void mark_idle(char used[MOST_COLUMNS], int columns)
+/* The columns that stay: of those that all lines leave blank, the first `gap` of a run. Returns their count.
+ */
+static int mark_kept(char kept[MOST_COLUMNS], const char used[MOST_COLUMNS], int columns, int gap)
 {
+    int count = 0;
     for (int column = 0, run = 0; column < columns; column++) {
         run          = used[column] ? 0 : run + 1;
-        used[column] = run <= GAP;
+        kept[column] = run <= gap;
+        count += kept[column];
+    }
+    return count;
+}
+
+/* The text without the columns that do not stay; malloc'd. */
+static char *squeeze(const char *text, const char kept[MOST_COLUMNS])
+{
+    char  *squeezed = NULL;
+    size_t size, bytes;
+    FILE  *to     = open_memstream(&squeezed, &size);
+    int    column = 0, wide;
+    for (; to && *text; text += bytes) {
+        bytes = cli_columns_next(text, &wide);
+        if (*text == '\n' || column >= MOST_COLUMNS || kept[column])
+            fwrite(text, 1, bytes, to);
+        column = *text == '\n' ? 0 : column + wide;
+    }
+    return to && !fclose(to) ? squeezed : (free(squeezed), NULL);
+}
+
+/* Bytes of a line that fit so many columns: up to a blank or behind a comma, if there is one in the second
+ * half. */
+static size_t part_of(const char *line, size_t n, int columns)
+{
+    size_t fits = 0, end = 0;
+    int    wide;
+    for (size_t bytes; fits < n; fits += bytes, columns -= wide) {
+        bytes = cli_columns_next(line + fits, &wide);
+        if (wide > columns)
+            break;
+        if (line[fits] == ' ' || line[fits] == ',')
+            end = fits + (line[fits] == ',');
+    }
+    return fits < n && 2 * end > fits ? end : fits;
+}
+
+/* A line in as many lines as it needs, the further ones indented a little more. */
+static void write_line(const cli_view *v, const char *line, size_t n)
+{
+    const int further = DEEP + GAP + (int)strspn(line, " ");
+    for (int indent = DEEP; n > 0; indent = further) {
+        const size_t part = part_of(line, n, v->width - indent), next = part + strspn(line + part, " ");
+        fprintf(v->to, "%*s%.*s\n", indent, "", (int)part, line);
+        line += next < n ? next : n;
+        n -= next < n ? next : n;
     }
 }
 
-/* A line without its idle columns, in as many lines as it needs. */
-static void write_line(const cli_view *v, const char *line, size_t n, const char *kept)
+static int show_output(const cli_view *v, const char *text)
 {
-    int column = 0, at = 0, wide;
-    fprintf(v->to, "%*s", DEEP, "");
-    for (const char *end = line + n; line < end;) {
-        const size_t bytes = cli_columns_next(line, &wide);
-        const int    shown = !kept || column >= MOST_COLUMNS || kept[column];
-        if (shown && DEEP + at + wide > v->width)
-            at = fprintf(v->to, "\n%*s", DEEP + GAP, "") - 1 - DEEP;
-        if (shown)
-            fwrite(line, 1, bytes, v->to);
-        at += shown ? wide : 0;
-        column += wide;
-        line += bytes;
-    }
-    fputc('\n', v->to);
-}
-
-static void show_output(const cli_view *v, const char *text)
-{
-    char      used[MOST_COLUMNS] = {0};
-    const int columns            = mark_columns(text, used);
-    mark_idle(used, columns < MOST_COLUMNS ? columns : MOST_COLUMNS);
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        n = strcspn(text, "\n");
-        write_line(v, text, n, DEEP + columns > v->width ? used : NULL);
-    }
+    char      used[MOST_COLUMNS] = {0}, kept[MOST_COLUMNS];
+    const int columns = mark_columns(text, used), known = columns < MOST_COLUMNS ? columns : MOST_COLUMNS;
+    int       gap = columns;
+    while (gap > 1 && DEEP + mark_kept(kept, used, known, gap) > v->width)
+        gap = gap > GAP ? GAP : gap - 1;
+    mark_kept(kept, used, known, gap);
+    char *squeezed = squeeze(text, kept);
+    for (const char *line = squeezed; line && *line; line += strcspn(line, "\n") + 1)
+        if (*line == '\n')
+            fputc('\n', v->to);
+        else
+            write_line(v, line, strcspn(line, "\n"));
+    free(squeezed);
+    return squeezed != NULL;
 }
 
 /* ---------------------------------------------------------------- the view ------------------ */

@@ -169,12 +169,10 @@ static int show_output(const cli_tour *t, const cli_row_run *run, const cli_outp
 {
     if (t->view.pictures && is_picture(run->command) && !run->show && !run->status)
         return show_picture(t, run->command);
-    char *lines = choose_lines(o->text, run->show);
-    if (!lines)
-        return cli_failed("tutorial: not enough memory for what a command prints"), -1;
-    t->view.output(&t->view, lines);
+    char     *lines = choose_lines(o->text, run->show);
+    const int shown = lines && t->view.output(&t->view, lines);
     free(lines);
-    return 0;
+    return shown ? 0 : (cli_failed("tutorial: not enough memory for what a command prints"), -1);
 }
 
 /* ---------------------------------------------------------------- verdicts ------------------ */
@@ -233,12 +231,12 @@ static void judge_measured(cli_tour *t, const json_t *check, const char *output)
                *is         = json_string_value(json_object_get(check, "is"));
     t->kinds[v.finding]++;
     if (v.finding == CLI_HOLDS && is)
-        say(t, CLI_GOOD, 1, "measured: %s: %s (%s)", "实测：%s：%s（%s）", what, v.found, is);
+        say(t, CLI_GOOD, 1, "measured: %s: %s (must be %s)", "实测：%s：%s（应 %s）", what, v.found, is);
     else if (v.finding == CLI_HOLDS)
         say(t, CLI_GOOD, 1, "measured: %s", "实测：%s", what);
     else
-        say(t, CLI_BAD, 1, "NOT SO: %s: %s (%s)", "不成立：%s：%s（%s）", what, *v.found ? v.found : "-",
-            is ? is : "-");
+        say(t, CLI_BAD, 1, "NOT SO: %s: %s (must be %s)", "不成立：%s：%s（应 %s）", what,
+            *v.found ? v.found : "-", is ? is : "-");
 }
 
 static void judge_run(cli_tour *t, const cli_row_run *run, int erratum, const cli_output *o)

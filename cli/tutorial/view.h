@@ -21,7 +21,7 @@ struct cli_view {
     void (*section)(const cli_view *v, int number, const char *heading);
     int (*row)(const cli_view *v, const cli_row *row); /* 0: its formula could not be written */
     void (*command)(const cli_view *v, const char *command);
-    void (*output)(const cli_view *v, const char *text);
+    int (*output)(const cli_view *v, const char *text); /* 0: no memory */
     void (*picture)(const cli_view *v, const char *svg, const char *title);
     void (*verdict)(const cli_view *v, cli_mood mood, const char *text);
     void (*note)(const cli_view *v, const char *text);
