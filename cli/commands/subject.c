@@ -91,14 +91,30 @@ int cli_subject_config(cli_subject *s, const cli_args *args)
 
 /* ---------------------------------------------------------------- a table ------------------- */
 
+/* Is that the name, or what follows the last '/' of it? A file of runs puts a run's own name before. */
+static int is_named(const char *full, const char *name)
+{
+    const size_t n = strlen(full), m = strlen(name);
+    return n >= m && !strcmp(full + n - m, name) && (n == m || full[n - m - 1] == '/');
+}
+
+static int count_named(const posenc_arrays *arrays, const char *name)
+{
+    int count = 0;
+    for (int i = 0; name && i < arrays->count; i++)
+        count += is_named(arrays->items[i].name, name);
+    return count;
+}
+
 /* The array of that name, or the only one where there is no name; no data after a refusal. */
 static posenc_tensor find_table(cli_subject *s, const char *name)
 {
-    const posenc_arrays *arrays = &s->p.file;
-    const char          *known  = "";
+    const posenc_arrays *arrays    = &s->p.file;
+    const char          *known     = "";
+    const int            is_single = count_named(arrays, name) == 1;
     for (int i = 0; i < arrays->count; i++) {
         const char *const it[] = {arrays->items[i].name, NULL};
-        if (name ? !strcmp(it[0], name) : arrays->count == 1) {
+        if (name ? !strcmp(it[0], name) || (is_single && is_named(it[0], name)) : arrays->count == 1) {
             snprintf(s->name, sizeof s->name, "%s", it[0]);
             return pe_calc_find(&s->p, it);
         }

@@ -52,6 +52,8 @@ void pe_script_write(FILE *to, const pe_figure *figure, const char *terminal);
 /* The terminal's tables: terminal_table.c. Columns that a text takes on a screen. */
 void pe_terminal_table(FILE *to, const pe_figure *figure, int columns, int colour);
 int  pe_terminal_columns(const char *text);
+/* The text in lines that fit, each with a line end. */
+void pe_terminal_lines(FILE *to, const char *text, int indent, int columns);
 
 /* ---------------------------------------------------------------- layout -------------------- */
 

@@ -352,12 +352,12 @@ static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
 }
 
 /* `ends`: the column that the name of the second axis ends at. */
-static void print_heading(FILE *to, const pe_figure *f, int ends)
+static void print_heading(FILE *to, const pe_figure *f, int ends, int columns)
 {
     const char *second = f->kind == PE_GRID && f->tick_count && f->second_label ? f->second_label : "";
     const int   used   = f->y_label ? MARGIN - 1 + (int)strlen(f->y_label) : 0;
     if (f->title)
-        fprintf(to, "%s\n", f->title);
+        pe_terminal_lines(to, f->title, 0, columns);
     if (f->y_label)
         fprintf(to, "%*s%s", MARGIN - 1, "", f->y_label);
     if (*second && used + 2 + (int)strlen(second) <= ends)
@@ -372,7 +372,7 @@ static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int
     double low, high;
     pe_colours_range(f, &low, &high);
     draw_grid(c, f, low, high);
-    print_heading(to, f, MARGIN + c->width + second_width(f));
+    print_heading(to, f, MARGIN + c->width + second_width(f), columns);
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
     print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
@@ -387,7 +387,7 @@ static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, i
 {
     const axis_span s = f->kind == PE_ARROWS ? (axis_span){f->low, f->high, f->low, f->high} : span_of(f);
     (f->kind == PE_ARROWS ? draw_arrows : draw_curves)(c, f, &s);
-    print_heading(to, f, columns);
+    print_heading(to, f, columns, columns);
     print_cells(to, c, f, off_axis(s.y1, f->log_y), off_axis(s.y0, f->log_y));
     print_x_axis(to, c->width, off_axis(s.x0, f->log_x), off_axis(s.x1, f->log_x), f);
     print_names(to, f, columns, colour);
@@ -449,7 +449,7 @@ posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int colum
                             LEAST_COLUMNS, MOST_COLUMNS);
     if (figure->kind != PE_PANELS)
         return print_figure(stream, figure, columns, colour, err);
-    fprintf(stream, "%s\n", figure->title);
+    pe_terminal_lines(stream, figure->title, 0, columns);
     for (int i = 0; i < figure->panel_count && !status; i++) {
         fputc('\n', stream);
         status = print_figure(stream, &figure->panels[i], columns, colour, err);

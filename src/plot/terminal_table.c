@@ -29,6 +29,31 @@ int pe_terminal_columns(const char *text)
     return columns;
 }
 
+/* Bytes of the next line of at most `columns`, broken at a blank if there is one. */
+static size_t line_of(const char *text, int columns)
+{
+    size_t fits = 0, blank = 0;
+    int    used = 0;
+    for (; text[fits] && text[fits] != '\n'; fits++) {
+        const unsigned char c = (unsigned char)text[fits];
+        used += (c & 0xC0) == 0x80 ? 0 : c >= 0xE3 ? 2 : 1;
+        if (used > columns)
+            return blank ? blank : fits;
+        if (c == ' ')
+            blank = fits;
+    }
+    return fits;
+}
+
+void pe_terminal_lines(FILE *to, const char *text, int indent, int columns)
+{
+    while (*text) {
+        const size_t n = line_of(text, columns - indent);
+        fprintf(to, "%*s%.*s\n", indent, "", (int)n, text);
+        text += n + (text[n] == ' ' || text[n] == '\n');
+    }
+}
+
 static const char *name_of(const char *const *names, int64_t i, double first, double step,
                            char text[PE_CELL_TEXT])
 {
@@ -97,17 +122,17 @@ static void print_part(const text_table *t, int64_t first, int64_t end)
 }
 
 /* "rows: position (tokens); columns: channel; value" */
-static void print_labels(FILE *to, const pe_figure *f)
+static void print_labels(FILE *to, const pe_figure *f, int columns)
 {
-    const char *const labels[] = {f->y_label, f->x_label, f->value_label},
-                      *heads[] = {"rows: ", "columns: ", ""};
-    const char *before         = "  ";
+    const char *const labels[] = {f->y_label, f->x_label, f->value_label}, *const heads[] = {"rows: ",
+                                                                                             "columns: ", ""};
+    char   line[PE_WRAPPED] = "";
+    size_t used             = 0;
     for (int k = 0; k < 3; k++)
-        if (labels[k]) {
-            fprintf(to, "%s%s%s", before, heads[k], labels[k]);
-            before = "; ";
-        }
-    fputs(*before == ';' ? "\n" : "", to);
+        if (labels[k] && used < sizeof line)
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s%s", used ? "; " : "", heads[k],
+                                     labels[k]);
+    pe_terminal_lines(to, line, INDENT, columns);
 }
 
 void pe_terminal_table(FILE *to, const pe_figure *f, int columns, int colour)
@@ -118,8 +143,8 @@ void pe_terminal_table(FILE *to, const pe_figure *f, int columns, int colour)
     t.cell             = GAP + (int)fmax(widest_number(f), widest_name(f->col_names, f->cols, f->x0, f->dx));
     const int64_t room = (columns - INDENT - t.name) / t.cell, fit = room > 1 ? room : 1;
     if (f->title)
-        fprintf(to, "%s\n", f->title);
-    print_labels(to, f);
+        pe_terminal_lines(to, f->title, 0, columns);
+    print_labels(to, f, columns);
     for (int64_t c = 0; c < f->cols; c += fit) {
         fputs(c ? "\n" : "", to);
         print_part(&t, c, c + fit < f->cols ? c + fit : f->cols);

@@ -317,9 +317,29 @@ static void a_range_holds_all_that_is_shown_and_is_never_empty(void **state)
     curves[0].low = curves[0].high = NULL;
 }
 
+/* Black on light cells, white on dark ones; names are texts, whatever is in them. */
+static void a_table_has_a_number_in_each_cell_and_names_at_its_axes(void **state)
+{
+    static const double      values[] = {-1, 0, (double)NAN, 1};
+    static const char *const names[]  = {"it's `x`", "b"};
+    pe_figure                f        = a_grid(values, 2, 2);
+    (void)state;
+    f.with_numbers = 1;
+    f.decimals     = 1;
+    f.signed_scale = 1;
+    f.row_names    = names;
+    char *script   = script_of(&f);
+    assert_non_null(
+        strstr(script, "$numbers << END_OF_DATA\n0 0 -1.0 16777215\n1 0 0.0 0\n1 1 1.0 16777215\nEND"));
+    assert_non_null(strstr(script, "set ytics noenhanced ('it''s `x`' 0, 'b' 1)"));
+    assert_int_equal(count_of(script, "with labels"), 1);
+    free(script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_has_a_number_in_each_cell_and_names_at_its_axes),
         cmocka_unit_test(a_grid_arrives_row_by_row),
         cmocka_unit_test(a_single_row_is_written_twice),
         cmocka_unit_test(curves_arrive_with_their_bands_below_them),

@@ -17,7 +17,7 @@
 static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
 {
     const pe_model_config config = pe_run_model_config(c);
-    const posenc_dims     dims   = pe_model_dims(&config, c->batch, c->L);
+    const posenc_dims     dims   = pe_model_dims(&config, c->batch, config.L);
     posenc_encoding      *e      = NULL;
     posenc_status         status = posenc_encoding_create(&e, c->spec, NULL, err);
     const int             n      = status ? 0 : posenc_param_count(e);
@@ -34,6 +34,12 @@ static posenc_status params_create(pe_run_result *result, const pe_run_config *c
     return status;
 }
 
+/* Pictures show what training on the text made of an encoding, or on a grid: tables of rows and columns. */
+static int keeps_params(const pe_run_config *c)
+{
+    return !c->task || c->task->grid;
+}
+
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
 {
     *result =
@@ -42,7 +48,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
         result->loss[i] = NAN;
     const int64_t windows = c->windows * c->reach * c->L, trained = c->task ? 0 : pe_trained_lay_out(c).count;
     const int64_t followup = c->followup ? c->followup->count : 0;
-    posenc_status status   = c->task ? POSENC_OK : params_create(result, c, err);
+    posenc_status status   = keeps_params(c) ? params_create(result, c, err) : POSENC_OK;
     int64_t       n        = c->steps + windows + trained + followup;
     for (int i = 0; result->params && i < result->param_count; i++)
         n += pe_tensor_elements(&result->params[i]);
@@ -53,7 +59,7 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
         result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     else
         result->scored = malloc((size_t)(2 * c->windows) * sizeof *result->scored);
-    if (!at || (c->task ? !result->right : !result->params || !result->scored))
+    if (!at || (keeps_params(c) && !result->params) || !(c->task ? (void *)result->right : result->scored))
         return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory for the losses of %lld windows",
                        (long long)(c->task ? c->sequences : c->windows));
     for (int64_t i = 0; i < n; i++)
@@ -94,6 +100,9 @@ static void list_task(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
     pe_run_file_list(k, "loss", r->loss, POSENC_DTYPE_F64, PE_TASK_LENGTHS, 0);
     pe_run_file_list(k, "lowest_loss", &r->lowest_loss, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "last_loss", &r->last_loss, POSENC_DTYPE_F64, 1, 0);
+    if (r->param_count && r->params->ndim == 2) /* of the first layer; a part at the input has one for all */
+        pe_run_file_list(k, "table", r->params->data, POSENC_DTYPE_F32, r->params->shape[0],
+                         r->params->shape[1]);
 }
 
 void pe_run_list(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
