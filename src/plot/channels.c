@@ -130,7 +130,7 @@ static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
     if (s->status)
         return;
     pe_sketch_grid(f, values, digits, n);
-    pe_sketch_labels(f, "position (tokens)", "binary digit, lowest at the top", "digit");
+    pe_sketch_labels(f, "position (tokens)", "binary digit, lowest first", "digit");
     f->title        = "binary counter";
     f->second_label = "period of the digit (tokens)";
     f->ticks        = ticks;

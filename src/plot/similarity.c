@@ -148,7 +148,7 @@ static void say_structure(pe_sketch *s, const cosines *c)
     if (!s->status)
         s->status = pe_grid_structure(&shares, c->set.rows, rows, cols, c->set.width, s->err);
     if (!s->status)
-        s->what = pe_sketch_text(s, "%s\nrho of distance and %s: %.2f; share of rows %.2f, of columns %.2f",
+        s->what = pe_sketch_text(s, "%s\nrho of distance and %s %.2f; rows %.2f, columns %.2f of the table",
                                  s->what, c->name, pe_grid_trend(similarity, rows, cols), shares.rows,
                                  shares.columns);
 }

@@ -274,6 +274,16 @@ static void print_row_name(FILE *to, const pe_figure *f, int row, int rows)
     fprintf(to, "%*s%.*s |", blanks > 0 ? blanks : 0, "", blanks < 0 ? MARGIN - 2 : (int)strlen(name), name);
 }
 
+/* With up to four digits, as many as the margin has space for. */
+static void print_edge(FILE *to, double x)
+{
+    char text[24];
+    for (int digits = 4; digits > 0; digits--)
+        if (snprintf(text, sizeof text, "%.*g", digits, x) <= MARGIN - 2)
+            break;
+    fprintf(to, "%*s |", MARGIN - 2, text);
+}
+
 /* Numbers stand at the first and last row, names at each; the label of the axis above the picture. */
 static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
 {
@@ -283,7 +293,7 @@ static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double to
         if (f->kind == PE_GRID && f->row_names)
             print_row_name(to, f, row, rows);
         else if (row == 0 || row == rows - 1)
-            fprintf(to, "%*.4g |", MARGIN - 2, row == 0 ? top : bottom);
+            print_edge(to, row == 0 ? top : bottom);
         else
             fprintf(to, "%*s |", MARGIN - 2, "");
         for (int x = 0; x < c->width; x++)
@@ -306,10 +316,10 @@ static void print_x_axis(FILE *to, int width, double left, double right, const p
         snprintf(ends[k], sizeof ends[k], "%s", f->col_names[k ? f->cols - 1 : 0]);
     const int used  = (int)(strlen(ends[0]) + strlen(ends[1]));
     const int space = width - used, wanted = label ? (int)strlen(label) : 0;
-    if (space < wanted + 4)
-        fprintf(to, "%*s%s%*s%s\n%*s%s\n", MARGIN, "", ends[0], space > 1 ? space : 1, "", ends[1], MARGIN,
-                "", label ? label : "");
-    else
+    if (space < wanted + 4) {
+        fprintf(to, "%*s%s%*s%s\n", MARGIN, "", ends[0], space > 1 ? space : 1, "", ends[1]);
+        pe_terminal_lines(to, label ? label : "", MARGIN, MARGIN + width);
+    } else
         fprintf(to, "%*s%s%*s%s%*s%s\n", MARGIN, "", ends[0], (space - wanted) / 2, "", label ? label : "",
                 space - wanted - (space - wanted) / 2, "", ends[1]);
 }

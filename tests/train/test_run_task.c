@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,6 +161,34 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
     refuse(tiny("order"), "no_such_encoding", POSENC_ERROR_SETTING, "no_such_encoding");
 }
 
+/* Of 16 x 16 places 8 x 8 were trained: the corner of the table, which runs.npz keeps. */
+static void a_grid_keeps_the_trained_corner_of_its_table(void **state)
+{
+    pe_run_config c      = tiny("grid");
+    pe_run_result r      = trained(&c, "learned_resize");
+    const int64_t all[2] = {16 * 16, c.d_model};
+    float        *table  = calloc((size_t)(all[0] * all[1]), sizeof *table);
+    posenc_tensor from   = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 2, all);
+    pe_run_result other;
+    pe_run_file   k = {0};
+    (void)state;
+    assert_non_null(table);
+    assert_true(r.params->ndim == 2 && r.params->shape[0] == 64 && r.params->shape[1] == c.d_model);
+    for (int64_t i = 0; i < all[0] * all[1]; i++)
+        table[i] = (float)(i / all[1]);
+    c.spec = "learned_resize[grid_in=16x16:grid_out=16x16]";
+    assert_int_equal(pe_run_result_create(&other, &c, NULL), POSENC_OK);
+    const posenc_tensor layers[2] = {from, from};
+    pe_run_result_take_params(&other, &c, layers);
+    for (int64_t i = 0; i < 64 * c.d_model; i++)
+        assert_true(((float *)other.params->data)[i] == (float)(i / c.d_model / 8 * 16 + i / c.d_model % 8));
+    pe_run_list(&k, &c, &other);
+    assert_string_equal(k.arrays[k.count - 1].name, "table");
+    pe_run_result_free(&other);
+    pe_run_result_free(&r);
+    free(table);
+}
+
 /* ---------------------------------------------------------------- the same every time ------- */
 
 typedef struct job {
@@ -293,6 +322,7 @@ static void models_learn_what_their_encoding_can_see(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grid_keeps_the_trained_corner_of_its_table),
         cmocka_unit_test(every_encoding_runs_on_every_task_or_says_why_not),
         cmocka_unit_test(settings_are_those_for_the_length_the_mask_and_the_symbols_of_the_task),
         cmocka_unit_test(what_has_no_meaning_is_refused_with_a_sentence),

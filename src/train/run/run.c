@@ -237,9 +237,7 @@ static void copy_measures(pe_run_result *result, const pe_run_state *w)
     result->eval_seconds        = w->measures[PE_RUN_EVAL_SECONDS];
     result->tokens_per_second   = w->measures[PE_RUN_RATE];
     snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
-    for (int i = 0; i < result->param_count; i++)
-        memcpy(result->params[i].data, w->model->params[i].data,
-               (size_t)pe_tensor_elements(&result->params[i]) * sizeof(float));
+    pe_run_result_take_params(result, w->config, w->model->params);
 }
 
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,

@@ -176,6 +176,8 @@ void pe_run_slots_free(pe_run_slot *runs, int64_t count);
 /* The arrays of a result, NaN, as many as the configuration says; the encoding must be one
    that the model takes. */
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);
+/* Takes over the encoding's parameters after training, [param_count] of the model. */
+void pe_run_result_take_params(pe_run_result *result, const pe_run_config *config, const posenc_tensor *from);
 
 /* ---------------------------------------------------------------- tasks (run_task.c) -------- */
 

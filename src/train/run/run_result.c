@@ -12,12 +12,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The tensors of all layers, without data. */
 static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
 {
     const pe_model_config config = pe_run_model_config(c);
     const posenc_dims     dims   = pe_model_dims(&config, c->batch, config.L);
+    const int64_t         side   = c->task ? pe_task_largest(c->task, c->longest) : 0;
     posenc_encoding      *e      = NULL;
     posenc_status         status = posenc_encoding_create(&e, c->spec, NULL, err);
     const int             n      = status ? 0 : posenc_param_count(e);
@@ -27,6 +29,8 @@ static posenc_status params_create(pe_run_result *result, const pe_run_config *c
         int64_t shape[POSENC_MAX_DIMS];
         int32_t ndim;
         status = posenc_param_shape(e, &dims, i % n, &ndim, shape, err);
+        if (c->task && !status && shape[0] == side * side)
+            shape[0] = c->task->L * c->task->L; /* the cells that were trained: pe_run_result_take_params */
         if (!status)
             result->params[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
     }
@@ -74,6 +78,22 @@ posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c
     for (int i = 0; i < result->param_count; at += pe_tensor_elements(&result->params[i++]))
         result->params[i].data = at;
     return POSENC_OK;
+}
+
+/* A table of the largest grid that is tested has the smaller one that was trained in its upper left corner.
+ */
+void pe_run_result_take_params(pe_run_result *result, const pe_run_config *c, const posenc_tensor *from)
+{
+    for (int i = 0; i < result->param_count; i++) {
+        const posenc_tensor *to   = &result->params[i];
+        const int64_t        all  = pe_tensor_elements(to);
+        const int            cut  = pe_tensor_elements(&from[i]) > all;
+        const int64_t        part = cut ? all / c->task->L : all, rows = cut ? c->task->L : 1,
+                      step = cut ? pe_tensor_elements(&from[i]) / pe_task_largest(c->task, c->longest) : 0;
+        for (int64_t r = 0; r < rows; r++)
+            memcpy((float *)to->data + r * part, (const float *)from[i].data + r * step,
+                   (size_t)part * sizeof(float));
+    }
 }
 
 /* What only a run on the text has. */
