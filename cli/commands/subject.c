@@ -115,7 +115,7 @@ static posenc_tensor find_table(cli_subject *s, const char *name)
     for (int i = 0; i < arrays->count; i++) {
         const char *const it[] = {arrays->items[i].name, NULL};
         if (name ? !strcmp(it[0], name) || (is_single && is_named(it[0], name)) : arrays->count == 1) {
-            snprintf(s->name, sizeof s->name, "%s", it[0]);
+            snprintf(s->name, sizeof s->name, "%s", name ? name : it[0]);
             return pe_calc_find(&s->p, it);
         }
         if (strlen(known) < 100)
