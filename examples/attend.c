@@ -12,7 +12,6 @@
 #include <math.h>
 #include <posenc/posenc.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { H = 8, L = 64, D = 32, N = H * L * D };
 static float q[N], k[N], v[N], o[N], rotated[N], slopes[H];
@@ -26,6 +25,7 @@ int main(void)
     posenc_options    options = posenc_options_default();
     posenc_encoding  *e;
     posenc_plan      *plan;
+    posenc_workspace  work;
     posenc_error      err;
     K.data = k, V.data = v, O.data = o, T.data = rotated, options.mask = POSENC_MASK_CAUSAL;
     for (int i = 0; i < N; i++)
@@ -33,16 +33,16 @@ int main(void)
 
     /* Prepare: checks and allocates. */
     if (posenc_encoding_create(&e, "rope[base=5e5]+alibi", NULL, &err) ||
-        posenc_plan_create(&plan, e, &dims, &options, &err) || posenc_param_init(e, &dims, &S, 0, &err))
+        posenc_plan_create(&plan, e, &dims, &options, &err) || posenc_param_init(e, &dims, &S, 0, &err) ||
+        posenc_workspace_create(&work, plan, POSENC_RUN_FORWARD, NULL, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
 
     /* Run: allocates nothing. posenc_attend rotates q and k itself; posenc_rotate is for a kernel of your
        own. */
     const posenc_rotate_io  rows = {.q = Q, .to_q = T, .direction = 1};
     const posenc_attend_in  in   = {.q = Q, .k = K, .v = V, .params = &S};
     const posenc_attend_out out  = {.o = O};
-    if (posenc_rotate(plan, &rows, work, &err) || posenc_attend(plan, &in, &out, work, &err))
+    if (posenc_rotate(plan, &rows, &work, &err) || posenc_attend(plan, &in, &out, &work, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
 
     double before = 0, after = 0;
@@ -51,7 +51,7 @@ int main(void)
     printf("RoPE changed the length of q by a factor of %.6f\n", sqrt(after / before));
     printf("ALiBi's head 0 looks %.4f tokens back; 1 / (sqrt(e) - 1) = %.4f\n", L - 1 - o[(L - 1) * D],
            1 / (sqrt(exp(1)) - 1));
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return 0;

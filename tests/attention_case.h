@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace.h"
+
 enum { CASE_PARAMS = 16, DISTURBED = 2 };
 
 typedef struct array { /* owns its numbers; one shape for double and float */
@@ -212,12 +214,10 @@ static inline attention_result case_run(const attention_case *c, int wide)
     options.executor     = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     if (posenc_plan_create(&plan, c->e, d, &options, &err))
         case_stop("plan", c, &err);
-    const size_t      bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
-    void             *work  = aligned_alloc(64, bytes);
-    posenc_attend_in  in    = case_in(c, wide, params);
-    posenc_attend_out out   = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
-    memset(work, 0xff, bytes); /* NaN: nothing may count on a clean workspace */
-    if (posenc_attend(plan, &in, &out, work, &err))
+    posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    posenc_attend_in  in   = case_in(c, wide, params);
+    posenc_attend_out out  = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+    if (posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
     for (int i = 0; i < c->param_count; i++) {
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
@@ -230,10 +230,10 @@ static inline attention_result case_run(const attention_case *c, int wide)
                                .dk      = array_tensor(&r.dk, wide),
                                .dv      = array_tensor(&r.dv, wide),
                                .dparams = dparams};
-    memset(work, 0xff, bytes);
-    if (posenc_attend_backward(plan, &in, &grad, work, &err))
+    memset(work.memory, 0xff, work.bytes);
+    if (posenc_attend_backward(plan, &in, &grad, &work, &err))
         case_stop("backward", c, &err);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     return r;
 }

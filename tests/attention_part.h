@@ -21,7 +21,7 @@ typedef struct session {
     attention_case    *c;
     int                wide; /* F64 on the reference executor, else F32 on the tiled one */
     posenc_plan       *plan;
-    void              *work;
+    posenc_workspace   work;
     posenc_attend_in   in; /* of the whole problem */
     posenc_attend_out  out;
     posenc_attend_grad grad;
@@ -74,16 +74,14 @@ static inline void session_open(session *s, attention_case *c, int wide)
     c->options.executor = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     if (posenc_plan_create(&s->plan, c->e, d, &c->options, &err))
         case_stop("plan", c, &err);
-    const size_t bytes = posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
-    s->work            = aligned_alloc(64, bytes);
-    memset(s->work, 0xff, bytes); /* NaN: nothing may count on a clean workspace */
-    s->in  = case_in(c, wide, s->params);
-    s->r   = (attention_result){.o   = array_make4(d->B, d->H, d->Lq, d->Dv),
-                                .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
-                                .dq  = array_make4(d->B, d->H, d->Lq, d->D),
-                                .dk  = array_make4(d->B, d->G, d->Lk, d->D),
-                                .dv  = array_make4(d->B, d->G, d->Lk, d->Dv)};
-    s->out = (posenc_attend_out){.o = array_tensor(&s->r.o, wide), .lse = array_tensor(&s->r.lse, wide)};
+    s->work = workspace_for(s->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    s->in   = case_in(c, wide, s->params);
+    s->r    = (attention_result){.o   = array_make4(d->B, d->H, d->Lq, d->Dv),
+                                 .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
+                                 .dq  = array_make4(d->B, d->H, d->Lq, d->D),
+                                 .dk  = array_make4(d->B, d->G, d->Lk, d->D),
+                                 .dv  = array_make4(d->B, d->G, d->Lk, d->Dv)};
+    s->out  = (posenc_attend_out){.o = array_tensor(&s->r.o, wide), .lse = array_tensor(&s->r.lse, wide)};
     for (int i = 0; i < c->param_count; i++) {
         s->r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         s->dparams[i]   = array_tensor(&s->r.dparams[i], wide);
@@ -99,7 +97,7 @@ static inline void session_open(session *s, attention_case *c, int wide)
 
 static inline void session_close(session *s)
 {
-    free(s->work);
+    posenc_workspace_free(&s->work);
     posenc_plan_free(s->plan);
     result_free(&s->r);
 }
@@ -141,7 +139,7 @@ static inline void part_forward(const session *s, const part *p)
     const posenc_attend_out out = {.o   = cut_both(s->out.o, p, 2, p->i, p->Lq),
                                    .lse = cut_both(s->out.lse, p, 2, p->i, p->Lq)};
     posenc_error            err;
-    if (posenc_attend(s->plan, &in, &out, s->work, &err))
+    if (posenc_attend(s->plan, &in, &out, &s->work, &err))
         case_stop("attend", s->c, &err);
 }
 
@@ -157,7 +155,7 @@ static inline void part_backward(session *s, const part *p)
     grad.dk      = cut_both(grad.dk, p, 2, p->j, p->Lk);
     grad.dv      = cut_both(grad.dv, p, 2, p->j, p->Lk);
     grad.dparams = s->dparams;
-    if (posenc_attend_backward(s->plan, &in, &grad, s->work, &err))
+    if (posenc_attend_backward(s->plan, &in, &grad, &s->work, &err))
         case_stop("backward", s->c, &err);
 }
 

@@ -12,7 +12,8 @@ import time
 
 import numpy as np
 
-from posenc_structs import CAUSAL, F32, MAX_DIMS, AttendIn, AttendOut, Dims, Error, Options, Positions, RotateIo, Tensor
+from posenc_structs import (CAUSAL, F32, MAX_DIMS, RUN_ATTEND, RUN_ROTATE, AttendIn, AttendOut, Dims, Error, Options, Positions,
+                            RotateIo, Tensor, Workspace)
 
 
 def arguments():
@@ -26,7 +27,7 @@ def arguments():
 def load():
     lib = c.CDLL(os.environ.get("POSENC_LIBRARY", "build/default/libposenc.so"))
     lib.posenc_plan_workspace.restype = c.c_size_t
-    lib.posenc_plan_workspace.argtypes = [c.c_void_p, c.c_int]
+    lib.posenc_plan_workspace.argtypes = [c.c_void_p, c.c_int, c.c_void_p]
     lib.posenc_isa.restype = c.c_char_p
     lib.posenc_version.restype = c.c_char_p
     return lib
@@ -58,7 +59,8 @@ class Plan:
         self.check(lib.posenc_encoding_create(c.byref(e), spec.encode(), None, c.byref(self.err)))
         self.check(lib.posenc_plan_create(c.byref(self.plan), e, c.byref(dims), c.byref(options), c.byref(self.err)))
         self.params, self.numbers = self.make_params(e, dims)
-        self.work = aligned(lib.posenc_plan_workspace(self.plan, 1) // 4)
+        self.memory = aligned(lib.posenc_plan_workspace(self.plan, RUN_ROTATE | RUN_ATTEND, None) // 4)
+        self.work = Workspace(size=c.sizeof(Workspace), memory=self.memory.ctypes.data, bytes=self.memory.nbytes)
 
     def check(self, status):
         if status:
@@ -80,14 +82,14 @@ class Plan:
         """A function of no arguments that runs once; arrays are [B,H,L,D]."""
         ahead = Positions(0, 1)
         into = AttendIn(q=tensor(q), k=tensor(k), v=tensor(v), q_pos=ahead, k_pos=ahead, params=self.params)
-        out, work = AttendOut(o=tensor(o)), c.c_void_p(self.work.ctypes.data)
+        out, work = AttendOut(o=tensor(o)), c.byref(self.work)
         return lambda: self.check(self.lib.posenc_attend(self.plan, c.byref(into), c.byref(out), work, c.byref(self.err)))
 
     def rotate(self, x):
         """The same for a rotation in place; x is [B,L,H,D]."""
         t = tensor(x, (0, 2, 1, 3))
         io = RotateIo(q=t, to_q=t, q_pos=Positions(0, 1), k_pos=Positions(0, 1), direction=1)
-        work = c.c_void_p(self.work.ctypes.data)
+        work = c.byref(self.work)
         return lambda: self.check(self.lib.posenc_rotate(self.plan, c.byref(io), work, c.byref(self.err)))
 
 

@@ -10,6 +10,7 @@ import ctypes as c
 MAX_DIMS = 6
 F32 = 0
 CAUSAL = 1
+RUN_ROTATE, RUN_ATTEND = 1 << 10, 1 << 12
 
 
 class Tensor(c.Structure):
@@ -29,16 +30,26 @@ class Dims(c.Structure):
     _fields_ = [(n, c.c_int64) for n in ("B", "H", "G", "Lq", "Lk", "D", "Dv", "d_model", "L")]
 
 
+class Allocator(c.Structure):
+    _fields_ = [(n, c.c_void_p) for n in ("allocate", "release", "context")]
+
+
 class Options(c.Structure):
     _fields_ = [("size", c.c_size_t), ("executor", c.c_int), ("mask", c.c_int), ("window", c.c_int64),
                 ("threads", c.c_int), ("tile_q", c.c_int64), ("tile_k", c.c_int64), ("max_distances", c.c_int64),
-                ("products", c.c_int), ("isa", c.c_char_p)]
+                ("products", c.c_int), ("isa", c.c_char_p), ("parallel_for", c.c_void_p),
+                ("parallel_context", c.c_void_p), ("cancel", c.c_void_p), ("allocator", Allocator)]
+
+
+class Workspace(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("memory", c.c_void_p), ("bytes", c.c_size_t), ("threads", c.c_int)]
 
 
 class AttendIn(c.Structure):
     _fields_ = ([(n, Tensor) for n in ("q", "k", "v")] + [(n, Positions) for n in ("q_pos", "k_pos")] +
                 [(n, Tensor) for n in ("key_allowed", "allowed", "q_segments", "k_segments")] +
-                [("params", c.POINTER(Tensor))])
+                [("params", c.POINTER(Tensor))] +
+                [(n, Tensor) for n in ("k_lengths", "k_pages", "k_scale", "v_scale")])
 
 
 class AttendOut(c.Structure):
@@ -56,9 +67,12 @@ STRUCTURES = {
     "posenc_positions": Positions,
     "posenc_error": Error,
     "posenc_dims": Dims,
+    "posenc_allocator": Allocator,
     "posenc_options": Options,
+    "posenc_workspace": Workspace,
     "posenc_attend_in": AttendIn,
     "posenc_attend_out": AttendOut,
     "posenc_rotate_io": RotateIo,
 }
-CONSTANTS = {"POSENC_MAX_DIMS": MAX_DIMS, "POSENC_DTYPE_F32": F32, "POSENC_MASK_CAUSAL": CAUSAL}
+CONSTANTS = {"POSENC_MAX_DIMS": MAX_DIMS, "POSENC_DTYPE_F32": F32, "POSENC_MASK_CAUSAL": CAUSAL,
+             "POSENC_RUN_ROTATE": RUN_ROTATE, "POSENC_RUN_ATTEND": RUN_ATTEND}

@@ -392,8 +392,8 @@ static void make_results(attend_job *j)
 static void compute(attend_job *j)
 {
     pe_calc *p = &j->p;
-    if (!posenc_attend(p->plan, &j->run, &j->to, p->work, &p->err) && j->grad)
-        posenc_attend_backward(p->plan, &j->run, &j->grad_to, p->work, &p->err);
+    if (!posenc_attend(p->plan, &j->run, &j->to, &p->work, &p->err) && j->grad)
+        posenc_attend_backward(p->plan, &j->run, &j->grad_to, &p->work, &p->err);
 }
 
 static void write_results(attend_job *j)

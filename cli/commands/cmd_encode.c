@@ -118,7 +118,7 @@ static void compute(encode_job *j)
     if (j->params)
         pe_calc_read(p, j->params);
     pe_calc_params(p, POSENC_DTYPE_F64);
-    pe_calc_plan(p, POSENC_RUN_FORWARD);
+    pe_calc_plan(p, POSENC_RUN_ROWS);
     if (pe_calc_failed(p))
         return;
     j->width = posenc_rows_width(p->plan);
@@ -132,7 +132,7 @@ static void compute(encode_job *j)
     posenc_tensor y =
         posenc_tensor_contiguous(table->data, POSENC_DTYPE_F64, 3, (const int64_t[3]){1, L, j->width});
     const posenc_rows_in in = {.pos = j->pos, .params = p->params};
-    posenc_rows(p->plan, &in, &y, p->work, &p->err);
+    posenc_rows(p->plan, &in, &y, &p->work, &p->err);
 }
 
 /* ---------------------------------------------------------------- output -------------------- */

@@ -244,7 +244,7 @@ static void make_plan(rotate_job *j)
     const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
     if (part && part->causal_only) /* no scores are made here */
         p->options.mask = POSENC_MASK_CAUSAL;
-    pe_calc_plan(p, POSENC_RUN_FORWARD);
+    pe_calc_plan(p, POSENC_RUN_ROTATE);
     pe_calc_params(p, POSENC_DTYPE_F64);
     cli_config_params(&j->config, p);
     for (int i = 0; i < p->count; i++)
@@ -284,7 +284,7 @@ static void compute(rotate_job *j)
                                  .direction = j->inverse ? -1 : 1,
                                  .params    = p->params};
     if (!pe_calc_failed(p))
-        posenc_rotate(p->plan, &io, p->work, &p->err);
+        posenc_rotate(p->plan, &io, &p->work, &p->err);
 }
 
 static void write_results(rotate_job *j)

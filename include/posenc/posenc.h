@@ -17,8 +17,8 @@
  *
  *     posenc_encoding_create(&e, "alibi", NULL, &err);        each returns a status; `err` says what is wrong
  *     posenc_plan_create(&plan, e, &dims, &options, &err);
- *     work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
- *     posenc_attend(plan, &in, &out, work, &err);             examples/attend.c is the whole program
+ *     posenc_workspace_create(&work, plan, POSENC_RUN_ATTEND, NULL, &err);
+ *     posenc_attend(plan, &in, &out, &work, &err);            examples/attend.c is the whole program
  *
  * Glossary, binding for every comment and message:
  *   B batch   H query heads   G key heads (G divides H)   Lq, Lk lengths   D head width   Dv value width
@@ -48,9 +48,11 @@
  *     them. A run reads those of the parts it computes (posenc_rows: input; posenc_rotate: rotary;
  *     posenc_attend: all but input); others may be empty.
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why. Every run may
- *     return ARGUMENT, SHAPE, DTYPE (what it is given), RANGE (more than planned), WORKSPACE, UNSUPPORTED.
- *   - Whoever calls *_create frees. Objects do not change and may be shared between threads; two runs at once
- *     need two workspaces.
+ *     return ARGUMENT, SHAPE, DTYPE (what it is given), RANGE (more than planned), WORKSPACE, UNSUPPORTED,
+ *     and CANCELLED, which alone leaves outputs and gradients half written.
+ *   - Whoever calls *_create frees, in any order: a plan keeps what it needs of its encoding. Objects do not
+ *     change and may be shared between threads; two runs at once need two workspaces.
+ *   - The library keeps nothing between calls but its threads, which are shared by all runs of the process.
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H
@@ -82,11 +84,12 @@ typedef enum posenc_status {
     POSENC_ERROR_DTYPE,       /* a storage type that this call does not take */
     POSENC_ERROR_SETTING,     /* unknown or impossible setting of an encoding */
     POSENC_ERROR_RANGE,       /* a position or length beyond what was planned */
-    POSENC_ERROR_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
+    POSENC_ERROR_WORKSPACE,   /* workspace missing, too small for this run, or not aligned to 64 bytes */
     POSENC_ERROR_MEMORY,      /* prepare could not allocate */
     POSENC_ERROR_UNSUPPORTED, /* understood, but has no meaning for this encoding */
     POSENC_ERROR_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
-    POSENC_ERROR_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
+    POSENC_ERROR_FORMAT,      /* a file's content is not what it should be (posenc/files.h) */
+    POSENC_ERROR_CANCELLED    /* options.cancel was set while the run was under way */
 } posenc_status;
 
 /* The caller's own; filled by the call that failed: the sentence names the argument, what it is
@@ -208,6 +211,15 @@ typedef struct posenc_dims {
     int64_t B, H, G, Lq, Lk, D, Dv, d_model, L;
 } posenc_dims;
 
+/* Where *_create gets memory: `allocate` returns `bytes` aligned to `alignment` (a power of two, at most 64),
+   or NULL if there are none; `release` takes back what it returned. Zeroed: malloc and free. It is copied;
+   what `context` points to must outlive the object. Two threads that create at once call it at once. */
+typedef struct posenc_allocator {
+    void *(*allocate)(void *context, size_t alignment, size_t bytes);
+    void (*release)(void *context, void *memory);
+    void *context;
+} posenc_allocator;
+
 typedef struct posenc_encoding posenc_encoding;
 
 /* Creates what SPEC describes: one encoding, or several joined by '+', at most one per place, each with its
@@ -218,6 +230,10 @@ typedef struct posenc_encoding posenc_encoding;
    a combination without a meaning; ARGUMENT (NULL); MEMORY. */
 POSENC_API posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
                                                 posenc_error *err);
+/* The same in memory of the caller's own; allocator NULL: malloc and free. */
+POSENC_API posenc_status posenc_encoding_create_in(posenc_encoding **e, const char *spec,
+                                                   const char *settings, const posenc_allocator *allocator,
+                                                   posenc_error *err);
 POSENC_API void          posenc_encoding_free(posenc_encoding *e); /* NULL is fine */
 
 /* The canonical SPEC: names with every setting that differs from its default. Lives as long as e. */
@@ -253,17 +269,28 @@ typedef enum posenc_products {
     POSENC_PRODUCTS_F32 /* float, whatever is stored */
 } posenc_products;
 
+/* Tasks 0 .. n-1 of a run, each once, in any order and on any threads; returns when all are done. `slot` is a
+   number below the number of threads that no other task has at that moment: it names a task's scratch memory.
+   A run calls this several times, and never from within a task. */
+typedef void posenc_task(void *argument, int64_t index, int slot);
+typedef void posenc_parallel_for(void *context, int64_t n, posenc_task *task, void *argument);
+
 typedef struct posenc_options {
     size_t          size; /* set by posenc_options_default; lets later versions add fields */
     posenc_executor executor;
     int             mask;           /* POSENC_MASK_... joined by | */
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
-    int             threads;        /* 0 = as OpenMP says, 1 = the calling thread only */
+    int             threads;        /* 0 = one per processor, 1 = the calling thread only */
     int64_t         tile_q, tile_k; /* 0 = the library's choice; at most 64 are used with xpos */
     int64_t max_distances; /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
                                        for steps of 1. Matters for larger steps and arrays with gaps only */
     posenc_products products;
     const char *isa; /* instruction set, one of posenc_isa_at; NULL = what POSENC_ISA names, else the best */
+    posenc_parallel_for *parallel_for; /* threads of the caller, `threads` of them; NULL = the library's */
+    void                *parallel_context; /* its first argument */
+    const volatile int
+                    *cancel; /* another thread sets it (atomically) to end a run early; NULL = nobody does */
+    posenc_allocator allocator; /* of the plan and of posenc_workspace_create */
 } posenc_options;
 
 static inline posenc_options posenc_options_default(void)
@@ -276,8 +303,8 @@ static inline posenc_options posenc_options_default(void)
 
 typedef struct posenc_plan posenc_plan;
 
-/* Checks encoding, sizes and options and lays out the workspace; e must outlive the plan. Runs with any
-   lengths up to dims->Lq, dims->Lk and any batch up to dims->B need no other plan; options may be NULL.
+/* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
+   dims->B need no other plan; options may be NULL.
    Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
    without a meaning), ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
@@ -285,11 +312,65 @@ POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_enc
                                             posenc_error *err);
 POSENC_API void          posenc_plan_free(posenc_plan *plan); /* NULL is fine */
 
-enum { POSENC_RUN_FORWARD = 1, POSENC_RUN_BACKWARD = 2, POSENC_RUN_SCORES = 4 };
+/* Kinds of runs, joined by |. */
+typedef enum posenc_run {
+    POSENC_RUN_ROWS            = 1 << 8,  /* posenc_rows */
+    POSENC_RUN_ROWS_BACKWARD   = 1 << 9,  /* posenc_rows_backward */
+    POSENC_RUN_ROTATE          = 1 << 10, /* posenc_rotate and the runs of rotary.h */
+    POSENC_RUN_ROTATE_BACKWARD = 1 << 11, /* posenc_rotate_backward */
+    POSENC_RUN_ATTEND          = 1 << 12, /* posenc_attend */
+    POSENC_RUN_DECODE          = 1 << 13, /* posenc_attend of at most POSENC_DECODE_QUERIES queries */
+    POSENC_RUN_ATTEND_BACKWARD = 1 << 14, /* posenc_attend_backward */
+    POSENC_RUN_SCORES          = 1 << 15, /* posenc_scores, posenc_bias */
+    POSENC_RUN_FORWARD         = POSENC_RUN_ROWS | POSENC_RUN_ROTATE | POSENC_RUN_ATTEND,
+    POSENC_RUN_BACKWARD = POSENC_RUN_ROWS_BACKWARD | POSENC_RUN_ROTATE_BACKWARD | POSENC_RUN_ATTEND_BACKWARD
+} posenc_run;
 
-/* Bytes of workspace for the runs named: FORWARD (rows, rotate, attend), BACKWARD (their backwards), SCORES
-   (posenc_scores, posenc_bias), joined by |. A multiple of 64; the pointer must be aligned to 64. */
-POSENC_API size_t posenc_plan_workspace(const posenc_plan *plan, int runs);
+enum { POSENC_DECODE_QUERIES = 8 };
+
+/* The most that runs in a workspace will bring; 0 is what the plan says. */
+typedef struct posenc_sizes {
+    size_t  size; /* set by posenc_sizes_default */
+    int64_t B, Lq, Lk;
+    int     threads; /* of one run */
+    posenc_dtype
+        dtype; /* of q: an executor that is chosen by it (POSENC_EXECUTOR_AUTO) needs its own memory */
+} posenc_sizes;
+
+static inline posenc_sizes posenc_sizes_default(void)
+{
+    posenc_sizes s;
+    memset(&s, 0, sizeof s);
+    s.size = sizeof s;
+    return s;
+}
+
+/* What a run works in, the caller's: `bytes` of memory, aligned to 64. */
+typedef struct posenc_workspace {
+    size_t size; /* of this struct: posenc_workspace_over and posenc_workspace_create set it */
+    void  *memory;
+    size_t bytes;
+    int    threads; /* that the run uses; 0 is what the plan says */
+} posenc_workspace;
+
+static inline posenc_workspace posenc_workspace_over(void *memory, size_t bytes)
+{
+    const posenc_workspace w = {sizeof w, memory, bytes, 0};
+    return w;
+}
+
+/* Bytes that the largest of these runs takes, a multiple of 64; sizes NULL: those of the plan, q of any type.
+   A run in fewer bytes than its own sizes take is refused (WORKSPACE). 0 where there is no such run: plan is
+   NULL, runs is none of POSENC_RUN_..., a size is negative or larger than the plan's. */
+POSENC_API size_t posenc_plan_workspace(const posenc_plan *plan, posenc_run runs, const posenc_sizes *sizes);
+
+/* Allocates that workspace, with the plan's allocator. Errors: ARGUMENT (a pointer, runs), RANGE (a size
+   beyond the plan's), MEMORY; *work is empty then, and empty it may be freed too. */
+POSENC_API posenc_status posenc_workspace_create(posenc_workspace *work, const posenc_plan *plan,
+                                                 posenc_run runs, const posenc_sizes *sizes,
+                                                 posenc_error *err);
+/* Only what posenc_workspace_create made; the plan may be gone. NULL and a zeroed struct are fine. */
+POSENC_API void posenc_workspace_free(posenc_workspace *work);
 
 /* Arithmetic operations of one forward run of Lq queries over Lk keys and one batch item, beyond those of an
    embedding and an attention without positions: counted from the formulas, one each for + - * / and max and
@@ -308,7 +389,7 @@ typedef struct posenc_rows_in {
 } posenc_rows_in;
 
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
-                                     void *workspace, posenc_error *err);
+                                     const posenc_workspace *work, posenc_error *err);
 
 /* dy [B,L,d] is the cotangent of y; dx, the same tensor or not, overwrites, dparams add. Also UNSUPPORTED:
    dparams of settings that have no gradient (floater[solver=exact]). */
@@ -319,7 +400,7 @@ typedef struct posenc_rows_grad {
 } posenc_rows_grad;
 
 POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in,
-                                              const posenc_rows_grad *grad, void *workspace,
+                                              const posenc_rows_grad *grad, const posenc_workspace *work,
                                               posenc_error *err);
 
 /* Numbers per row of the plan's input part, the d of x and y: d_model as a rule, states*dim for floater,
@@ -356,8 +437,8 @@ typedef struct posenc_rotate_io {
     posenc_tensor        q_table, k_table;
 } posenc_rotate_io;
 
-POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
-                                       posenc_error *err);
+POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
+                                       const posenc_workspace *work, posenc_error *err);
 
 /* The gradient of posenc_rotate with the same io, whose q and k are those from before the rotation (its to_q
    and to_k are not read; positions and params are, with tables too). dto_q, dto_k are the cotangents of to_q,
@@ -371,7 +452,7 @@ typedef struct posenc_rotate_grad {
 } posenc_rotate_grad;
 
 POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
-                                                const posenc_rotate_grad *grad, void *workspace,
+                                                const posenc_rotate_grad *grad, const posenc_workspace *work,
                                                 posenc_error *err);
 
 /* ---------------------------------------------------------------- runs: attention ----------- */
@@ -410,7 +491,8 @@ typedef struct posenc_attend_out {
 } posenc_attend_out;
 
 POSENC_API posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
-                                       const posenc_attend_out *out, void *workspace, posenc_error *err);
+                                       const posenc_attend_out *out, const posenc_workspace *work,
+                                       posenc_error *err);
 
 /* The gradient needs o and lse as the forward run wrote them. dout is the cotangent of o; dlse [B,H,Lq], that
    of lse, may have no data: parts of the keys that were attended one by one and joined by their lse are
@@ -422,18 +504,18 @@ typedef struct posenc_attend_grad {
 } posenc_attend_grad;
 
 POSENC_API posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
-                                                const posenc_attend_grad *grad, void *workspace,
+                                                const posenc_attend_grad *grad, const posenc_workspace *work,
                                                 posenc_error *err);
 
 /* The scores S [B,H,Lq,Lk] themselves, before any mask. Quadratic on purpose: for tests, pictures, kernels of
    your own. v may have no data. The mask matters to encodings that count allowed keys, and to no other. */
 POSENC_API posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
-                                       void *workspace, posenc_error *err);
+                                       const posenc_workspace *work, posenc_error *err);
 
 /* What the encoding adds to the scores whatever the content: bias [H,Lq,Lk], with q and k ignored. Positions
    of batch item 0. */
 POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
-                                     void *workspace, posenc_error *err);
+                                     const posenc_workspace *work, posenc_error *err);
 
 /* ---------------------------------------------------------------- version, processor -------- */
 
@@ -447,6 +529,11 @@ POSENC_API const char *posenc_isa(void);
 POSENC_API const char *posenc_isa_at(int index);
 
 #ifdef __cplusplus
+}
+
+inline posenc_run operator|(posenc_run a, posenc_run b)
+{
+    return static_cast<posenc_run>(static_cast<int>(a) | static_cast<int>(b));
 }
 #endif
 #endif

@@ -37,11 +37,11 @@ typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_si
    cosines, then M sines, magnitude included (of an image encoder that pairs within the part of each
    coordinate, such for each part), and for queries the temperature if there is one. Rows of queries and of
    keys differ where the width does, and for xpos. Every number is within 0.501 ulp of the exact one.
-   Workspace: FORWARD. Also UNSUPPORTED: heads with frequencies of their own. */
+   Workspace: ROTATE. Also UNSUPPORTED: heads with frequencies of their own. */
 POSENC_API int64_t       posenc_rotary_width(const posenc_plan *plan, posenc_side side);
 POSENC_API posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side side,
                                              const posenc_rotary_in *in, posenc_tensor *table,
-                                             void *workspace, posenc_error *err);
+                                             const posenc_workspace *work, posenc_error *err);
 
 /* Writes the M frequencies (radians per position) of the rotary part to w[0..M-1], M to *pairs; w may be NULL
    to ask for M; *magnitude (may be NULL) receives the factor on cosine and sine, NaN where it changes with
@@ -58,26 +58,26 @@ typedef struct posenc_rotary_pair {
 } posenc_rotary_pair;
 
 /* The M pairs of a run with these parameters whose sequence is `length` long (as posenc_rotate finds it).
-   Workspace: FORWARD. */
+   Workspace: ROTATE. */
 POSENC_API posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params,
-                                             double length, posenc_rotary_pair *pairs, void *workspace,
-                                             posenc_error *err);
+                                             double length, posenc_rotary_pair *pairs,
+                                             const posenc_workspace *work, posenc_error *err);
 
 /* The angles of queries: angle [B or 1, L, M] F64, or [B or 1, L, H*M] head by head where posenc_rotary_heads
    says so, not reduced, as products rounded to double (of rounded angles the float32 numbers themselves);
    temperature [B or 1, L] F64, the factor on their rows. Either may have no data, or be NULL. The batch is
    that of the arrays. Do not take cosines of large angles: the rotation itself does not round the product.
-   Workspace: FORWARD. */
+   Workspace: ROTATE. */
 POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_in *in,
                                               const posenc_tensor *angle, const posenc_tensor *temperature,
-                                              void *workspace, posenc_error *err);
+                                              const posenc_workspace *work, posenc_error *err);
 
 /* Keys that one plan rotated at from_pos, rotated on to where another plan would have put them at to_pos: a
    cache whose frequencies follow the length (dynamic, longrope), or whose positions move (a context shift:
    the same plan twice). Each pair is rotated by the difference of its exact angles and multiplied by the
    ratio of the magnitudes, in double, and stored once. k, to_k [B,G,L,D], the same tensor or not; both plans
    pair the same channels (layout_out may differ). Schedules without `length` take 1 + the largest of their
-   own positions. Workspace: the FORWARD bytes of both plans together. SHAPE: plans that do not fit. */
+   own positions. Workspace: the ROTATE bytes of both plans together. SHAPE: plans that do not fit. */
 typedef struct posenc_rerotate_io {
     posenc_tensor        k, to_k;
     posenc_positions     from_pos, to_pos;
@@ -85,7 +85,7 @@ typedef struct posenc_rerotate_io {
 } posenc_rerotate_io;
 
 POSENC_API posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
-                                                const posenc_rerotate_io *io, void *workspace,
+                                                const posenc_rerotate_io *io, const posenc_workspace *work,
                                                 posenc_error *err);
 
 #ifdef __cplusplus

@@ -34,15 +34,15 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
 }
 
 posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params, double length,
-                                  posenc_rotary_pair *pairs, void *workspace, posenc_error *err)
+                                  posenc_rotary_pair *pairs, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened        run;
-    const pe_rotary_request request = {plan, "pairs", params, NULL, length};
+    const pe_rotary_request request = {plan, "pairs", params, NULL, length, 0, 0};
     posenc_status           status;
     if (!plan || !pairs)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "pairs: plan and pairs must not be NULL");
     if ((status = pe_rotary_require(plan, "pairs", err)) ||
-        (status = pe_rotary_open(&run, &request, workspace, err)))
+        (status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const pe_rotary *rotary = run.rotation.queries;
     for (int64_t m = 0; m < rotary->M; m++) {
@@ -82,7 +82,7 @@ static double *f64_at(const posenc_tensor *t, int64_t b, int64_t s)
 
 posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_in *in,
                                    const posenc_tensor *angle, const posenc_tensor *temperature,
-                                   void *workspace, posenc_error *err)
+                                   const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened    run;
     const posenc_tensor none = {0};
@@ -95,11 +95,11 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
     if (status || (status = check_places(plan, &pos, angle, temperature, err)))
         return status;
     const int64_t          *shape = (angle->data ? angle : temperature)->shape, L = shape[1];
-    const pe_rotary_request request = {plan, "angles", in->params, NULL, pe_rotary_length(0, &pos, L)};
-    if ((status = pe_rotary_open(&run, &request, workspace, err)))
+    const pe_rotary_request request = {plan, "angles", in->params, NULL, pe_rotary_length(0, &pos, L), 0, 0};
+    if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const pe_rotary *rotary = run.rotation.queries;
-    double          *row    = pe_rotary_lay_out_rows(plan, &run.arena);
+    double          *row    = pe_rotary_lay_out_rows(plan, 1, &run.work.arena);
     for (int64_t e = 0; e < shape[0] * L; e++) {
         double at[PE_MAX_AXES];
         pe_rotation_place(rotary, &pos, e / L, e % L, at);

@@ -26,7 +26,6 @@ static pe_attention attention_of(const posenc_plan *plan)
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
-    a.threads       = plan->threads;
     a.tile_q        = plan->options.tile_q;
     a.tile_k        = plan->options.tile_k;
     a.max_distances = plan->max_distances;
@@ -402,30 +401,42 @@ static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation
     a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
 }
 
-size_t pe_attend_bytes(const posenc_plan *plan, int run)
-{
-    size_t most = 0;
-    for (int reference = 0; reference < 2; reference++) {
-        pe_arena     arena = {0};
-        pe_numbers   numbers;
-        pe_attention a = attention_of(plan);
-        if (plan->options.executor == (reference ? POSENC_EXECUTOR_TILED : POSENC_EXECUTOR_REFERENCE) &&
-            run != POSENC_RUN_SCORES)
-            continue;
-        pe_run_rotation rotation;
-        load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
-        if (run == POSENC_RUN_BACKWARD)
-            pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
-        pe_attend_lay_out(&a, run, reference, &arena);
-        most = arena.used > most ? arena.used : most;
-    }
-    return most;
-}
-
-static int uses_reference(const posenc_plan *plan, const pe_attention *a)
+static int uses_reference(const posenc_plan *plan, posenc_dtype q)
 {
     return plan->options.executor == POSENC_EXECUTOR_REFERENCE ||
-           (plan->options.executor == POSENC_EXECUTOR_AUTO && a->q.dtype == POSENC_DTYPE_F64);
+           (plan->options.executor == POSENC_EXECUTOR_AUTO && q == POSENC_DTYPE_F64);
+}
+
+/* Of a run whose q has this type; run 0 is posenc_bias. */
+static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, posenc_dtype q, int run)
+{
+    const pe_rotated_run any   = {.team = {.threads = of->threads}};
+    pe_arena             arena = {0};
+    pe_attention         a     = attention_of(plan);
+    pe_numbers           numbers;
+    pe_run_rotation      rotation;
+    a.sizes.B  = of->B;
+    a.sizes.Lq = of->Lq;
+    a.sizes.Lk = of->Lk;
+    a.team     = any.team;
+    a.q.dtype  = q;
+    load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
+    if (run == POSENC_RUN_ATTEND_BACKWARD)
+        pe_rotary_slopes(plan, &numbers, &any, &arena);
+    pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
+    return arena.used;
+}
+
+size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)
+{
+    static const posenc_dtype ways[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F64};
+    size_t most = run == POSENC_RUN_SCORES ? bytes_of_type(plan, of, of->dtype, PE_ATTEND_BIAS) : 0;
+    for (int i = 0; i < 3; i++)
+        if (of->any_type || of->dtype == ways[i] || (i == 0 && of->dtype == POSENC_DTYPE_F16)) {
+            const size_t bytes = bytes_of_type(plan, of, ways[i], (int)run);
+            most               = bytes > most ? bytes : most;
+        }
+    return most;
 }
 
 /* ---- runs ---- */
@@ -441,85 +452,123 @@ static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
     return pe_done(err);
 }
 
-/* What every run ends with: parameters, workspace, the rotation; then the executor, and gradients of
- * parameters. */
-static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *dparams,
-                            pe_attention *a, int run, const posenc_tensor *S, void *workspace,
-                            posenc_error *err)
+/* A run, and what it is given. */
+typedef struct attend_run {
+    const posenc_plan      *plan;
+    const posenc_attend_in *in;
+    posenc_tensor          *dparams; /* backward only */
+    int                     run;     /* POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES, or PE_ATTEND_BIAS */
+    const posenc_tensor    *S;       /* scores, or a bias */
+    const char             *who;
+    const posenc_workspace *work;
+} attend_run;
+
+/* The last of the checks: parameters and workspace. */
+static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const char     *who   = run == PE_ATTEND_BIAS ? "bias" : run == POSENC_RUN_SCORES ? "scores" : "attend";
-    pe_arena        arena = {workspace, 0};
+    const posenc_status status = pe_numbers_check(r->plan, PLACES, r->in->params, r->dparams, r->who, err);
+    if (status)
+        return status;
+    const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
+                                a->sizes.Lk, pe_run_threads(r->plan, r->work),
+                                a->q.dtype,  0};
+    const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
+    const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
+    return pe_run_open(run, r->plan, r->work, &wanted, err);
+}
+
+/* Gradients of parameters; those of the rotary part are made of dq and dk, which are complete now. */
+static void add_gradients(const attend_run *r, const pe_attention *a, const pe_numbers *numbers,
+                          double length, pe_arena *arena)
+{
+    const pe_rotated_run sides = {{{&a->q, &a->dq, &a->q_coordinates, a->rotary},
+                                   {&a->k, &a->dk, &a->k_coordinates, a->rotary_keys}},
+                                  length,
+                                  1,
+                                  a->team};
+    pe_rotary_slopes(r->plan, numbers, &sides, arena);
+    pe_numbers_add(numbers, r->plan, r->dparams);
+}
+
+/* What every run ends with: parameters, workspace, the rotation; then the executor, and gradients of
+   parameters. */
+static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *err)
+{
     pe_numbers      numbers;
     pe_run_rotation rotation;
-    posenc_status   status;
-    if ((status = pe_numbers_check(plan, PLACES, in->params, dparams, who, err)) ||
-        (status = pe_numbers_check_workspace(workspace, who, err)))
+    pe_opened       run;
+    posenc_status   status = open_work(&run, a, r, err);
+    if (status)
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, plan, in->params, dparams, length, &arena);
-    if ((status = pe_rotary_check(&rotation, plan, who, err)))
+    load(a, &numbers, &rotation, r->plan, r->in->params, r->dparams, length, &run.arena);
+    if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
-    pe_arena free_memory = arena;
-    pe_attend_run(a, run, uses_reference(plan, a), S, &arena);
-    if (run == POSENC_RUN_BACKWARD) {
-        /* those of the rotary part are made of dq and dk, which are complete now */
-        const pe_rotated_side sides[2] = {{&a->q, &a->dq, &a->q_coordinates, a->rotary},
-                                          {&a->k, &a->dk, &a->k_coordinates, a->rotary_keys}};
-        pe_rotary_slopes(plan, &numbers, length, 1, sides, &free_memory);
-        pe_numbers_add(&numbers, plan, dparams);
-    }
-    return pe_done(err);
+    pe_arena free_memory = run.arena;
+    a->team              = run.team;
+    pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
+    status = pe_run_done(&run.team, r->who, err);
+    if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)
+        add_gradients(r, a, &numbers, length, &free_memory);
+    return status;
 }
 
-static posenc_status forward(const posenc_plan *plan, const posenc_attend_in *in,
-                             const posenc_attend_out *out, int dry, void *workspace, posenc_error *err)
+/* dry: only the checks. */
+static posenc_status forward(const attend_run *r, const posenc_attend_out *out, int dry, posenc_error *err)
 {
     pe_attention  a;
+    pe_opened     run;
     posenc_status status;
-    if ((status = open_run(&a, plan, in, out, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = take_in(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)) || dry)
+    if ((status = open_run(&a, r->plan, r->in, out, "attend", err)) ||
+        (status = check_causal(r->plan, err)) || (status = take_in(&a, r->plan, r->in, 1, err)) ||
+        (status = check_out(&a, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
-    return a.sizes.Lk ? finish(plan, in, NULL, &a, POSENC_RUN_FORWARD, NULL, workspace, err)
-                      : see_nothing(&a, err);
+    if (dry)
+        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
+    return a.sizes.Lk ? finish(&a, r, err) : see_nothing(&a, err);
 }
 
 /* Each item of a batch whose items are apart; checked all, then run all. */
-static posenc_status forward_items(const posenc_plan *plan, const posenc_attend_in *in,
-                                   const posenc_attend_out *out, void *workspace, posenc_error *err)
+static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, out, "attend", err);
-    if (status || (status = take_tensors(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)))
+    posenc_status status = open_run(&a, r->plan, r->in, out, "attend", err);
+    if (status || (status = take_tensors(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, out, err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            const posenc_attend_in  item = pe_items_in(plan, in, b);
+            const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
             const posenc_attend_out to   = {pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
-            status                       = forward(plan, &item, &to, dry, workspace, err);
+            attend_run              one  = *r;
+            one.in                       = &item;
+            status                       = forward(&one, &to, dry, err);
         }
     return status;
 }
 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
-                            void *workspace, posenc_error *err)
+                            const posenc_workspace *work, posenc_error *err)
 {
-    return in && pe_items_apart(in) ? forward_items(plan, in, out, workspace, err)
-                                    : forward(plan, in, out, 0, workspace, err);
+    const attend_run run = {.plan = plan, .in = in, .run = POSENC_RUN_ATTEND, .who = "attend", .work = work};
+    return in && pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
 }
 
-static posenc_status backward(const posenc_plan *plan, const posenc_attend_in *in,
-                              const posenc_attend_grad *grad, int dry, void *workspace, posenc_error *err)
+static posenc_status backward(const attend_run *r, const posenc_attend_grad *grad, int dry, posenc_error *err)
 {
-    pe_attention  a;
-    posenc_status status;
-    if ((status = open_run(&a, plan, in, grad, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = take_in(&a, plan, in, 1, err)) || (status = check_trainable(in, err)) ||
+    const posenc_attend_in *in = r->in;
+    pe_attention            a;
+    pe_opened               run;
+    posenc_status           status;
+    if ((status = open_run(&a, r->plan, in, grad, "attend", err)) || (status = check_causal(r->plan, err)) ||
+        (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
-        (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)) || dry)
+        (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
+    if (dry)
+        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
     a.o    = grad->o;
     a.lse  = grad->lse;
     a.dout = grad->dout;
@@ -532,21 +581,19 @@ static posenc_status backward(const posenc_plan *plan, const posenc_attend_in *i
         pe_items_clear(&a.dv, a.sizes.Lk);
         pe_items_clear(&a.dq, a.sizes.Lk ? a.sizes.Lq : 0);
     }
-    return a.sizes.Lk ? finish(plan, in, grad->dparams, &a, POSENC_RUN_BACKWARD, NULL, workspace, err)
-                      : pe_done(err);
+    return a.sizes.Lk ? finish(&a, r, err) : pe_done(err);
 }
 
-static posenc_status backward_items(const posenc_plan *plan, const posenc_attend_in *in,
-                                    const posenc_attend_grad *grad, void *workspace, posenc_error *err)
+static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, grad, "attend", err);
-    if (status || (status = take_tensors(&a, plan, in, 1, err)) ||
-        (status = check_gradients(&a, grad, pe_items_keys(in), err)))
+    posenc_status status = open_run(&a, r->plan, r->in, grad, "attend", err);
+    if (status || (status = take_tensors(&a, r->plan, r->in, 1, err)) ||
+        (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            const posenc_attend_in   item = pe_items_in(plan, in, b);
+            const posenc_attend_in   item = pe_items_in(r->plan, r->in, b);
             const posenc_attend_grad to   = {
                   .o       = pe_items_view(&grad->o, b),
                   .lse     = pe_items_view(&grad->lse, b),
@@ -557,21 +604,31 @@ static posenc_status backward_items(const posenc_plan *plan, const posenc_attend
                   .dv      = pe_items_view(&grad->dv, b),
                   .dparams = grad->dparams,
             };
-            status = backward(plan, &item, &to, dry, workspace, err);
+            attend_run one = *r;
+            one.in         = &item;
+            status         = backward(&one, &to, dry, err);
         }
     return status;
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
-                                     const posenc_attend_grad *grad, void *workspace, posenc_error *err)
+                                     const posenc_attend_grad *grad, const posenc_workspace *work,
+                                     posenc_error *err)
 {
-    return in && pe_items_apart(in) ? backward_items(plan, in, grad, workspace, err)
-                                    : backward(plan, in, grad, 0, workspace, err);
+    const attend_run run = {.plan    = plan,
+                            .in      = in,
+                            .dparams = grad ? grad->dparams : NULL,
+                            .run     = POSENC_RUN_ATTEND_BACKWARD,
+                            .who     = "attend",
+                            .work    = work};
+    return in && pe_items_apart(in) ? backward_items(&run, grad, err) : backward(&run, grad, 0, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
-                            void *workspace, posenc_error *err)
+                            const posenc_workspace *work, posenc_error *err)
 {
+    const attend_run run = {
+        .plan = plan, .in = in, .run = POSENC_RUN_SCORES, .S = S, .who = "scores", .work = work};
     pe_attention  a;
     posenc_status status = open_run(&a, plan, in, S, "scores", err);
     if (status)
@@ -587,12 +644,14 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
             "scores: k_lengths and k_pages are for posenc_attend; give k in rows, an item at a time");
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : finish(plan, in, NULL, &a, POSENC_RUN_SCORES, S, workspace, err);
+    return status ? status : finish(&a, &run, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
-                          void *workspace, posenc_error *err)
+                          const posenc_workspace *work, posenc_error *err)
 {
+    const attend_run run = {
+        .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
     pe_attention  a;
     posenc_status status = open_run(&a, plan, in, bias, "bias", err);
     if (status)
@@ -605,5 +664,5 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     status     = check_bias(plan, bias, err);
     if (!status)
         status = find_distances(plan, in, &a, a.sizes.Lk, err);
-    return status ? status : finish(plan, in, NULL, &a, PE_ATTEND_BIAS, bias, workspace, err);
+    return status ? status : finish(&a, &run, err);
 }

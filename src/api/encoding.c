@@ -17,9 +17,9 @@ void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
 
 int posenc_rows_coordinates(const posenc_encoding *e)
 {
-    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
+    const pe_chosen *part = e ? &e->parts[POSENC_PLACE_INPUT] : NULL;
     pe_value         set[PE_MAX_SETTINGS];
-    if (!part->room || !part->room->coordinates)
+    if (!part || !part->room || !part->room->coordinates)
         return 1;
     pe_encoding_words(part, set);
     return part->room->coordinates(set);
@@ -27,7 +27,8 @@ int posenc_rows_coordinates(const posenc_encoding *e)
 
 const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place)
 {
-    return (size_t)place < POSENC_PLACE_COUNT && e->parts[place].room ? &e->parts[place].room->info : NULL;
+    return e && (size_t)place < POSENC_PLACE_COUNT && e->parts[place].room ? &e->parts[place].room->info
+                                                                           : NULL;
 }
 
 posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
@@ -66,13 +67,13 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 
 int posenc_param_count(const posenc_encoding *e)
 {
-    return e->param_count;
+    return e ? e->param_count : 0;
 }
 
 /* Which part owns parameter `index`, and its number there. NULL outside. */
 static const pe_chosen *owner_of(const posenc_encoding *e, int index, int *local)
 {
-    if (index < 0 || index >= e->param_count)
+    if (!e || index < 0 || index >= e->param_count)
         return NULL;
     *local = e->params[index].local;
     return &e->parts[e->params[index].place];
@@ -87,7 +88,7 @@ const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int ind
 
 const char *posenc_param_name(const posenc_encoding *e, int index)
 {
-    return index >= 0 && index < e->param_count ? e->names[index] : NULL;
+    return e && index >= 0 && index < e->param_count ? e->names[index] : NULL;
 }
 
 int posenc_param_trainable(const posenc_encoding *e, int index)

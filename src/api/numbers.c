@@ -140,12 +140,3 @@ pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_nu
     part.sizes   = plan->sizes[place];
     return part;
 }
-
-posenc_status pe_numbers_check_workspace(const void *workspace, const char *who, posenc_error *err)
-{
-    if (workspace && (uintptr_t)workspace % PE_ALIGN == 0)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_WORKSPACE,
-                   "%s: workspace is %s; give posenc_plan_workspace() bytes aligned to %d", who,
-                   workspace ? "not aligned" : "NULL", PE_ALIGN);
-}

@@ -3,8 +3,8 @@
  * objects.h: what the public opaque types hold
  *
  * An encoding is its parts, at most one per place, with the text of their settings; numbers follow when sizes
- * are known. A plan is an encoding resolved for sizes: settings as numbers, terms of the score, pairs of the
- * rotation, and how many bytes each kind of run needs.
+ * are known. A plan is an encoding resolved for sizes: settings as numbers, terms of the score and pairs of
+ * the rotation. A run opens the workspace that it is given before it writes anything.
  */
 #ifndef PE_API_OBJECTS_H
 #define PE_API_OBJECTS_H
@@ -12,11 +12,12 @@
 #include <posenc/rotary.h>
 
 #include "base/arena.h"
+#include "base/parallel.h"
 #include "encodings/encoding.h"
 #include "engine/score/attention.h"
 
 /* Parameters of all parts together: a hook may get any of them. */
-enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048 };
+enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048, PE_MOST_THREADS = 4096 };
 
 typedef struct pe_chosen {
     const pe_encoding *room; /* NULL: no part at this place */
@@ -30,12 +31,13 @@ typedef struct pe_param_place {
 } pe_param_place;
 
 struct posenc_encoding {
-    pe_chosen       parts[POSENC_PLACE_COUNT];
-    int             part_count, param_count;
-    pe_setting_text scale;                 /* the common setting */
-    pe_param_place  params[PE_MAX_PARAMS]; /* those that the settings call for */
-    char            names[PE_MAX_PARAMS][PE_MAX_NAME];
-    char            spec[PE_MAX_SPEC];
+    pe_chosen        parts[POSENC_PLACE_COUNT];
+    int              part_count, param_count;
+    pe_setting_text  scale;                 /* the common setting */
+    pe_param_place   params[PE_MAX_PARAMS]; /* those that the settings call for */
+    char             names[PE_MAX_PARAMS][PE_MAX_NAME];
+    char             spec[PE_MAX_SPEC];
+    posenc_allocator allocator; /* that it is in */
 };
 
 /* A part with numbers. */
@@ -46,7 +48,8 @@ typedef struct pe_resolved {
 } pe_resolved;
 
 struct posenc_plan {
-    const posenc_encoding *e;
+    posenc_encoding        own;  /* the caller may free his */
+    const posenc_encoding *e;    /* that copy */
     posenc_dims            dims; /* with defaults filled in */
     posenc_options         options;
     int                    threads;
@@ -60,7 +63,7 @@ struct posenc_plan {
     int64_t sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
     int64_t max_distances;
     int64_t row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t  bytes[3];                       /* forward, backward, scores */
+    size_t  turn_bytes[2][2]; /* of a rotation forward and backward: on no thread, and for each */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
@@ -131,6 +134,35 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
                                    const posenc_tensor *to, int64_t heads, const char *const names[2],
                                    posenc_error *err);
 
+/* How large a run is: its sizes, and the type of q. */
+typedef struct pe_run_size {
+    int64_t      B, Lq, Lk;
+    int          threads;
+    posenc_dtype dtype;
+    int          any_type; /* whatever the type is */
+} pe_run_size;
+
+/* Bytes that a run wants of its workspace, after those that another plan has taken. `who` opens the
+   sentence. */
+typedef struct pe_wanted {
+    const char *who;
+    size_t      bytes, taken;
+} pe_wanted;
+
+/* What it then has. */
+typedef struct pe_opened {
+    pe_arena arena;
+    pe_team  team;
+} pe_opened;
+
+/* The threads of a run: those of the workspace, if it says any, else the plan's. */
+int pe_run_threads(const posenc_plan *plan, const posenc_workspace *work);
+/* Refuses a workspace that is missing, not aligned or too small. */
+posenc_status pe_run_open(pe_opened *run, const posenc_plan *plan, const posenc_workspace *work,
+                          const pe_wanted *wanted, posenc_error *err);
+/* The last word of a run: done, or cancelled. */
+posenc_status pe_run_done(const pe_team *team, const char *who, posenc_error *err);
+
 /* What a run of only the rotation asks for, and what it then has. */
 typedef struct pe_rotary_request {
     const posenc_plan   *plan;
@@ -138,20 +170,25 @@ typedef struct pe_rotary_request {
     const posenc_tensor *params;
     posenc_tensor       *dparams; /* NULL: no gradients */
     double               length;  /* of the run: pe_rotary_length */
+    int                  is_backward;
+    size_t               taken; /* of the workspace, by another plan */
 } pe_rotary_request;
 
 typedef struct pe_rotary_opened {
     pe_numbers      numbers;
     pe_run_rotation rotation;
-    pe_arena        arena; /* the workspace after both */
+    pe_opened       work; /* the workspace after both */
 } pe_rotary_opened;
 
 /* Checks parameters and workspace, and makes the rotation in it. */
-posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *request, void *workspace,
-                             posenc_error *err);
+posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *request,
+                             const posenc_workspace *work, posenc_error *err);
+/* Only the workspace. */
+posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *request,
+                                       const posenc_workspace *work, posenc_error *err);
 
 /* Two rows of doubles for each thread: [threads, 2, D]. */
-double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena);
+double *pe_rotary_lay_out_rows(const posenc_plan *plan, int threads, pe_arena *arena);
 
 /* One side of a run: x as it came and the cotangent of that. */
 typedef struct pe_rotated_side {
@@ -160,10 +197,16 @@ typedef struct pe_rotated_side {
     const pe_rotary        *rotation;
 } pe_rotated_side;
 
-/* Gradients of the rotary part's parameters from both sides, which were rotated with `sign`, into n->dpar;
-   counts on an arena without memory. */
-void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
-                      const pe_rotated_side sides[2], pe_arena *arena);
+/* Both sides, which were rotated with `sign`. */
+typedef struct pe_rotated_run {
+    pe_rotated_side sides[2];
+    double          length, sign;
+    pe_team         team;
+} pe_rotated_run;
+
+/* Gradients of the rotary part's parameters into n->dpar; counts on an arena without memory. */
+void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, const pe_rotated_run *run,
+                      pe_arena *arena);
 /* May they be asked for? dq and dk must be there. */
 posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
@@ -185,11 +228,12 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
 /* Zeros to the rows from `from` on of an item's [1, heads, L, width]. */
 void pe_items_clear(const posenc_tensor *t, int64_t from);
 
-/* Bytes that runs of this plan need, counted by the engine itself. */
-size_t pe_rows_bytes(const posenc_plan *plan, int backward);
-size_t pe_rotate_bytes(const posenc_plan *plan, int backward);
-size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_RUN_FORWARD, _BACKWARD or _SCORES */
-
-posenc_status pe_numbers_check_workspace(const void *workspace, const char *who, posenc_error *err);
+/* Bytes that runs need, counted by the engine itself. */
+size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward);
+size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward);
+/* The same, at least, from what the plan has counted: a rotation may take less time than a count. */
+size_t pe_rotary_bytes(const posenc_plan *plan, int threads, int backward);
+/* run: POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES */
+size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run);
 
 #endif

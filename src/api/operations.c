@@ -94,6 +94,8 @@ static double products(const posenc_plan *plan, const sizes *n)
 
 double posenc_plan_operations(const posenc_plan *plan)
 {
+    if (!plan)
+        return 0;
     const posenc_dims *d = &plan->dims;
     const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
     const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c: prepare - an encoding resolved for sizes, and how much workspace its runs take
+ * plan.c: prepare - an encoding resolved for sizes
  *
  * A plan is made of what does not change from run to run: settings as numbers, the score's terms, the
- * rotation's frequencies, the kernels. Positions, masks, parameters and lengths come with each run.
+ * rotation's frequencies, the kernels. Positions, masks, parameters and lengths come with each run. It keeps
+ * a copy of its encoding, which is small and flat: so either may be freed first.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #include "api/objects.h"
-#include "base/parallel.h"
+#include "base/memory.h"
 
 #define LONGEST \
     ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
@@ -78,9 +79,13 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
     if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
-    if (o->threads < 0 || o->threads > 4096)
+    if (o->threads < 0 || o->threads > PE_MOST_THREADS)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.threads is %d; it must be 0 (automatic) to 4096", o->threads);
+                       "plan: options.threads is %d; it must be 0 (automatic) to %d", o->threads,
+                       PE_MOST_THREADS);
+    if (o->parallel_for && !o->threads)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.threads is 0; give the number of threads of options.parallel_for");
     if (o->tile_q < 0 || o->tile_k < 0 || o->tile_q > 4096 || o->tile_k > 4096)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
@@ -226,7 +231,7 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
     if (!rotary->room)
         return POSENC_OK;
     lay_out_rotary(&plan->rotary, &arena, rotary, &plan->dims);
-    plan->rotary_memory = calloc(1, arena.used);
+    plan->rotary_memory = pe_memory_zeros_create(&plan->options.allocator, arena.used);
     if (!plan->rotary_memory)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
     arena = (pe_arena){plan->rotary_memory, 0};
@@ -235,7 +240,8 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
     pe_rotation_finish(&plan->rotary);
     plan->rotary_keys = pe_rotation_for_keys(&plan->rotary);
     if (!plan->rotary.depends_on_run)
-        plan->rotary_ladder = pe_rotation_ladder_create(&plan->rotary, plan->kernels);
+        plan->rotary_ladder =
+            pe_rotation_ladder_create(&plan->rotary, plan->kernels, &plan->options.allocator);
     return POSENC_OK;
 }
 
@@ -243,40 +249,21 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
    without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
-    const pe_resolved *input = &plan->parts[POSENC_PLACE_INPUT];
-    const int64_t      width = input->room && input->room->input.waves ? posenc_rows_width(plan) : 0;
-    double *const      w     = calloc((size_t)width + 1, sizeof *w);
-    pe_frequency      *k     = calloc((size_t)width + 1, sizeof *k);
-    pe_wave_form       form  = {.blank = NAN};
-    const int64_t      M     = w && k && width > 0 ? input->room->input.waves(&input->problem, w, &form) : 0;
-    const pe_columns   columns = {M, width, form.cosine, form.sine, form.step};
+    const pe_resolved *input         = &plan->parts[POSENC_PLACE_INPUT];
+    const int64_t      width         = input->room && input->room->input.waves ? posenc_rows_width(plan) : 0;
+    const posenc_allocator *const by = &plan->options.allocator;
+    double *const                 w  = pe_memory_zeros_create(by, ((size_t)width + 1) * sizeof *w);
+    pe_frequency                 *k  = pe_memory_zeros_create(by, ((size_t)width + 1) * sizeof *k);
+    pe_wave_form                  form = {.blank = NAN};
+    const int64_t    M       = w && k && width > 0 ? input->room->input.waves(&input->problem, w, &form) : 0;
+    const pe_columns columns = {M, width, form.cosine, form.sine, form.step};
     for (int64_t m = 0; m < M; m++)
         k[m] = pe_angle_frequency(w[m]);
-    pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, k, 1, 1, plan->kernels) : NULL;
+    pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, k, 1, 1, plan->kernels, by) : NULL;
     *blank            = form.blank;
-    free(w);
-    free(k);
+    pe_memory_free(by, w);
+    pe_memory_free(by, k);
     return ladder;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static void count_bytes(posenc_plan *plan)
-{
-    const int input = plan->parts[POSENC_PLACE_INPUT].room != NULL, attention = attends(plan);
-    size_t   *bytes = plan->bytes;
-    if (input) {
-        bytes[0] = pe_rows_bytes(plan, 0);
-        bytes[1] = pe_rows_bytes(plan, 1);
-    }
-    if (!attention)
-        return;
-    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan, 0), pe_attend_bytes(plan, POSENC_RUN_FORWARD)));
-    bytes[1] = larger(bytes[1], larger(pe_rotate_bytes(plan, 1), pe_attend_bytes(plan, POSENC_RUN_BACKWARD)));
-    bytes[2] = pe_attend_bytes(plan, POSENC_RUN_SCORES);
 }
 
 /* The kernels that options or environment name, else the best; a name that is none of them is refused. */
@@ -305,35 +292,50 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
         (status = rotary_create(plan, err)))
         return status;
     plan->waves = waves_create(plan, &plan->waves_blank);
-    count_bytes(plan);
+    for (int backward = 0; attends(plan) && backward < 2; backward++) {
+        size_t *bytes = plan->turn_bytes[backward]; /* pieces are rounded up one by one: never too few */
+        bytes[0]      = pe_rotate_bytes(plan, 0, backward);
+        bytes[1]      = pe_rotate_bytes(plan, 1, backward) - bytes[0];
+    }
     return POSENC_OK;
+}
+
+/* What the caller chose; a sentence about what could not even be read. */
+static posenc_status read_options(posenc_options *to, const posenc_options *options, posenc_error *err)
+{
+    *to = posenc_options_default();
+    if (!options)
+        return POSENC_OK;
+    if (options->size < sizeof to->size)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.size is not set; begin with posenc_options_default()");
+    /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
+    memcpy(to, options, options->size < sizeof *to ? options->size : sizeof *to);
+    return pe_memory_check(&to->allocator, "plan", err);
 }
 
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
                                  const posenc_options *options, posenc_error *err)
 {
+    posenc_options chosen;
+    posenc_status  status;
+    if (plan)
+        *plan = NULL;
     if (!plan || !e || !dims)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: plan, e and dims must not be NULL");
-    *plan                      = NULL;
-    const posenc_options plain = posenc_options_default();
-    const posenc_dims    full  = pe_encoding_full_dims(dims);
-    if (options && options->size < sizeof plain.size)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.size is not set; begin with posenc_options_default()");
-    posenc_plan *made = calloc(1, sizeof *made);
+    if ((status = read_options(&chosen, options, err)))
+        return status;
+    posenc_plan *made = pe_memory_zeros_create(&chosen.allocator, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    made->e       = e;
-    made->dims    = full;
-    made->options = plain;
-    if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
-        memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
-    made->threads = pe_parallel_threads(made->options.threads);
-    made->max_distances =
-        made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status status = prepare(made, err);
-    if (status) {
-        free(made);
+    made->own           = *e;
+    made->e             = &made->own;
+    made->dims          = pe_encoding_full_dims(dims);
+    made->options       = chosen;
+    made->threads       = pe_parallel_threads(chosen.threads);
+    made->max_distances = chosen.max_distances > 0 ? chosen.max_distances : made->dims.Lq + made->dims.Lk;
+    if ((status = prepare(made, err))) {
+        posenc_plan_free(made);
         return status;
     }
     *plan = made;
@@ -344,19 +346,11 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
-    free(plan->rotary_memory);
-    free(plan->rotary_ladder);
-    free(plan->waves);
-    free(plan);
-}
-
-size_t posenc_plan_workspace(const posenc_plan *plan, int runs)
-{
-    size_t most = PE_ALIGN;
-    for (int i = 0; i < 3; i++)
-        if (runs & (1 << i))
-            most = larger(most, plan->bytes[i]);
-    return most;
+    const posenc_allocator to = plan->options.allocator;
+    pe_memory_free(&to, plan->rotary_memory);
+    pe_memory_free(&to, plan->rotary_ladder);
+    pe_memory_free(&to, plan->waves);
+    pe_memory_free(&to, plan);
 }
 
 const char *posenc_isa_at(int index)

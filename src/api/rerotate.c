@@ -72,7 +72,8 @@ static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *
 }
 
 posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
-                                     const posenc_rerotate_io *io, void *workspace, posenc_error *err)
+                                     const posenc_rerotate_io *io, const posenc_workspace *work,
+                                     posenc_error *err)
 {
     pe_rotary_opened old, now;
     if (!from || !to || !io || !io->k.data)
@@ -84,17 +85,23 @@ posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan 
     posenc_status status = check_rerotate(from, to, &w, err);
     if (status)
         return status;
-    const int64_t           L     = io->k.shape[2];
-    const pe_rotary_request was   = {from, "rerotate", io->from_params, NULL,
-                                     pe_rotary_length(0, &w.from_pos, L)};
-    const pe_rotary_request wants = {to, "rerotate", io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L)};
-    const size_t            bytes = posenc_plan_workspace(from, POSENC_RUN_FORWARD);
-    if ((status = pe_rotary_open(&old, &was, workspace, err)) ||
-        (status = pe_rotary_open(&now, &wants, (char *)workspace + bytes, err)))
+    const int64_t           L   = io->k.shape[2];
+    const pe_rotary_request was = {.plan   = from,
+                                   .who    = "rerotate",
+                                   .params = io->from_params,
+                                   .length = pe_rotary_length(0, &w.from_pos, L)};
+    if ((status = pe_rotary_open(&old, &was, work, err)))
+        return status;
+    const pe_rotary_request wants = {.plan   = to,
+                                     .who    = "rerotate",
+                                     .params = io->to_params,
+                                     .length = pe_rotary_length(0, &w.to_pos, L),
+                                     .taken  = pe_rotary_bytes(from, old.work.team.threads, 0)};
+    if ((status = pe_rotary_open(&now, &wants, work, err)))
         return status;
     w.from = old.rotation.keys;
     w.to   = now.rotation.keys;
-    w.rows = pe_rotary_lay_out_rows(to, &now.arena);
-    pe_parallel_for(io->k.shape[0] * L, to->threads, rerotate_element, &w);
-    return pe_done(err);
+    w.rows = pe_rotary_lay_out_rows(to, now.work.team.threads, &now.work.arena);
+    pe_parallel_for(io->k.shape[0] * L, &now.work.team, rerotate_element, &w);
+    return pe_run_done(&now.work.team, "rerotate", err);
 }

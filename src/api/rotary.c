@@ -99,23 +99,36 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
 
 enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
 
-posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, void *workspace,
+size_t pe_rotary_bytes(const posenc_plan *plan, int threads, int backward)
+{
+    const size_t *bytes = plan->turn_bytes[backward];
+    return bytes[0] + (size_t)threads * bytes[1];
+}
+
+posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *r,
+                                       const posenc_workspace *work, posenc_error *err)
+{
+    const int       threads = pe_run_threads(r->plan, work);
+    const pe_wanted wanted  = {r->who, pe_rotary_bytes(r->plan, threads, r->is_backward), r->taken};
+    return pe_run_open(run, r->plan, work, &wanted, err);
+}
+
+posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, const posenc_workspace *work,
                              posenc_error *err)
 {
     posenc_status status = pe_numbers_check(r->plan, ROTARY, r->params, r->dparams, r->who, err);
     if (!status)
-        status = pe_numbers_check_workspace(workspace, r->who, err);
+        status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    run->arena = (pe_arena){workspace, 0};
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->arena);
-    pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->arena);
+    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->work.arena);
+    pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }
 
-double *pe_rotary_lay_out_rows(const posenc_plan *plan, pe_arena *arena)
+double *pe_rotary_lay_out_rows(const posenc_plan *plan, int threads, pe_arena *arena)
 {
-    return pe_arena_doubles(arena, plan->threads * 2 * plan->dims.D);
+    return pe_arena_doubles(arena, threads * 2 * plan->dims.D);
 }
 
 /* ---- gradients of parameters ---- */
@@ -187,18 +200,17 @@ static void sum_elements(void *context, int64_t index, int thread)
     }
 }
 
-void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
-                      const pe_rotated_side sides[2], pe_arena *arena)
+void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, const pe_rotated_run *of, pe_arena *arena)
 {
     const pe_resolved  *rotary   = rotary_of(plan);
-    const pe_rotary_run run      = {n->par[POSENC_PLACE_ROTARY], length};
+    const pe_rotary_run run      = {n->par[POSENC_PLACE_ROTARY], of->length};
     const pe_rotary    *rotation = &plan->rotary;
-    slopes w = {.plan = plan, .count = rotation->heads * rotation->M * rotation->axes, .sign = sign};
+    slopes w = {.plan = plan, .count = rotation->heads * rotation->M * rotation->axes, .sign = of->sign};
     if (!has_params(plan, NULL))
         return;
     double *total = pe_arena_doubles(arena, w.count);
     w.sums        = pe_arena_doubles(arena, SUMS * w.count);
-    w.rows        = pe_rotary_lay_out_rows(plan, arena);
+    w.rows        = pe_rotary_lay_out_rows(plan, of->team.threads, arena);
     int wanted    = 0;
     for (int i = 0; i < rotary->room->info.param_count; i++)
         wanted |= n->dpar[POSENC_PLACE_ROTARY][i] != NULL;
@@ -206,12 +218,13 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         return;
     memset(total, 0, (size_t)w.count * sizeof *total);
     for (int i = 0; i < 2; i++) {
-        w.side = &sides[i];
+        w.side = &of->sides[i];
         if (!w.side->x->data)
             continue;
-        pe_parallel_for(SUMS, plan->threads, sum_elements, &w);
+        pe_parallel_for(SUMS, &of->team, sum_elements, &w);
         for (int64_t at = 0; at < SUMS * w.count; at++)
             total[at % w.count] += w.sums[at];
     }
-    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].rotation, total, n->dpar[POSENC_PLACE_ROTARY]);
+    rotary->room->rotary.fold(&rotary->problem, &run, of->sides[0].rotation, total,
+                              n->dpar[POSENC_PLACE_ROTARY]);
 }

@@ -15,8 +15,8 @@
    as the number of threads may change no bit. Each block begins with its rows, and meanwhile memory waits:
    long ones are interrupted less. */
 enum {
-    BLOCK = 256, /* positions whose table row serves all heads that are alike; their rows fit into the second
-                    cache */
+    BLOCK   = 256,     /* positions whose table row serves all heads that are alike */
+    TABLE   = 1 << 15, /* floats of their rows at most, which fit into the second cache */
     LEAST   = 32,
     MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: rotated before a second thread has started */
@@ -30,30 +30,41 @@ typedef struct job {
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 block, blocks; /* positions of one, of each item */
-    int                     threads, in_double, is_direct;
-    float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
+    pe_team                 team;
+    int                     in_double, is_direct;
+    float                  *tables, *rows; /* [threads, longest, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
     const pe_ladder        *ladder;        /* NULL: every row for itself */
     pe_rung                *rungs;         /* [threads] */
 } job;
 
+/* Positions of the longest block. */
+static int64_t longest(const posenc_plan *plan)
+{
+    int64_t block = BLOCK;
+    while (block > 1 && block * plan->dims.D > TABLE)
+        block /= 2;
+    return block;
+}
+
 /* Floats of one thread's table; a width of 2M + 1 is D + 1 at most. */
 static int64_t table_size(const posenc_plan *plan)
 {
-    return BLOCK * (plan->dims.D + 1) + PE_LANES;
+    return longest(plan) * (plan->dims.D + 1) + PE_LANES;
 }
 
-static int64_t block_of(int64_t positions)
+static int64_t block_of(const posenc_plan *plan, int64_t positions)
 {
-    int64_t block = LEAST;
-    while (block < BLOCK && positions >= MANY * 2 * block)
+    const int64_t most  = longest(plan);
+    int64_t       block = most < LEAST ? most : LEAST;
+    while (block < most && positions >= MANY * 2 * block)
         block *= 2;
     return block;
 }
 
 static void lay_out(job *j, pe_arena *arena)
 {
-    const int64_t threads = j->plan->threads, D = j->plan->dims.D;
+    const int64_t threads = j->team.threads, D = j->plan->dims.D;
     j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
     j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
     j->wide   = pe_arena_doubles(arena, threads * D);
@@ -67,7 +78,7 @@ static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
         plan->rotary_ladder && (j->rotation == &plan->rotary || j->rotation == &plan->rotary_keys);
     if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->rotation, j->pos))
         return;
-    j->rungs  = pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, arena);
+    j->rungs  = pe_ladder_lay_out_rungs(j->team.threads, 2 * plan->rotary.M, arena);
     j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
@@ -83,21 +94,24 @@ static void make_rows(const job *j, const pe_rotary *rotation, float *table, int
                      j->ladder ? &j->rungs[thread] : NULL, stream, j->plan->kernels);
 }
 
-size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
+size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
 {
-    pe_arena         arena = {0};
-    pe_rotary_opened run;
-    job              j = {.plan = plan};
+    const pe_rotated_run any   = {.team = {.threads = threads}};
+    pe_arena             arena = {0};
+    pe_rotary_opened     run;
+    job                  j = {.plan = plan, .team = any.team};
+    if (!plan->parts[POSENC_PLACE_ROTARY].room)
+        return 0;
     pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
-    pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, &arena);
+    pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
     if (!plan->rotary_ladder)
         pe_ladder_lay_out(2 * plan->rotary.M, &arena);
     if (backward)
-        pe_rotary_slopes(plan, &run.numbers, 0, 1, NULL, &arena);
+        pe_rotary_slopes(plan, &run.numbers, &any, &arena);
     else
-        pe_rotary_lay_out_rows(plan, &arena); /* of posenc_rotary_rerotate and _angles */
+        pe_rotary_lay_out_rows(plan, threads, &arena); /* of posenc_rotary_rerotate and _angles */
     return arena.used;
 }
 
@@ -279,9 +293,11 @@ static double length_of(const side sides[], int count)
 
 /* x are the rows to rotate: those of the side, or their cotangents. */
 static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, const side *s,
-                        const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
+                        const posenc_tensor *from, const posenc_tensor *to, double sign,
+                        const pe_opened *work)
 {
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
+    pe_arena      arena = work->arena;
     pe_ladder     own; /* used where rows are many */
     job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
@@ -296,15 +312,15 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     j.in_double =
         from->dtype == POSENC_DTYPE_F64 || (plan->options.executor == POSENC_EXECUTOR_REFERENCE && !s->table);
     j.is_direct = !j.in_double && pe_rotation_stores(rotation, from->dtype, to->dtype);
-    j.block     = block_of(from->shape[0] * from->shape[2]);
+    j.block     = block_of(plan, from->shape[0] * from->shape[2]);
     j.blocks    = (from->shape[2] + j.block - 1) / j.block;
-    j.threads   = bytes < TOO_FEW ? 1 : plan->threads;
+    j.team      = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
     pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
-    pe_parallel_for(from->shape[0] * j.blocks, j.threads, rotate_block, &j);
+    pe_parallel_for(from->shape[0] * j.blocks, &j.team, rotate_block, &j);
 }
 
 /* ---- runs ---- */
@@ -317,17 +333,17 @@ static const pe_rotary *rotation_of(const pe_rotary_opened *run, posenc_side of)
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
 static posenc_status open_rotation(pe_rotary_opened *run, const pe_rotary_request *request,
-                                   const side sides[], int count, void *workspace, posenc_error *err)
+                                   const side sides[], int count, const posenc_workspace *work,
+                                   posenc_error *err)
 {
     if (!sides[0].table || !sides[count - 1].table)
-        return pe_rotary_open(run, request, workspace, err);
+        return pe_rotary_open(run, request, work, err);
     run->rotation.queries = &request->plan->rotary;
     run->rotation.keys    = &request->plan->rotary_keys;
-    run->arena            = (pe_arena){workspace, 0};
-    return pe_numbers_check_workspace(workspace, "rotate", err);
+    return pe_rotary_open_workspace(&run->work, request, work, err);
 }
 
-posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
+posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_workspace *work,
                             posenc_error *err)
 {
     pe_rotary_opened run;
@@ -339,13 +355,13 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
-    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count)};
-    if ((status = open_rotation(&run, &request, sides, count, workspace, err)))
+    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count), 0, 0};
+    if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
         rotate_side(plan, rotation_of(&run, sides[i].side), &sides[i], sides[i].from, sides[i].to,
-                    io->direction, run.arena);
-    return pe_done(err);
+                    io->direction, &run.work);
+    return pe_run_done(&run.work.team, "rotate", err);
 }
 
 /* ---- tables ---- */
@@ -373,20 +389,22 @@ static void fill_rows(void *context, int64_t index, int thread)
 }
 
 static void make_table(const posenc_plan *plan, const pe_rotary *rotation, const posenc_positions *pos,
-                       const posenc_tensor *table, pe_arena arena)
+                       const posenc_tensor *table, const pe_opened *work)
 {
     const int64_t rows  = table->shape[0] * table->shape[1],
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
+    pe_arena  arena     = work->arena;
     pe_ladder own;
-    table_job t = {.j = {.plan = plan, .rotation = rotation, .pos = pos}, .table = table};
+    table_job t = {.j = {.plan = plan, .rotation = rotation, .pos = pos, .team = work->team}, .table = table};
     t.stream    = pe_ladder_streams(table, bytes, rotation->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
-    pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
+    t.j.team = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
+    pe_parallel_for(table->shape[0] * t.j.blocks, &t.j.team, fill_rows, &t);
 }
 
 posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,
-                                  posenc_tensor *table, void *workspace, posenc_error *err)
+                                  posenc_tensor *table, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened run;
     if (!plan || !in || !table)
@@ -402,12 +420,12 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if ((status = pe_positions_check(&pos, "table: pos", table->shape[0], table->shape[1], plan->rotary.axes,
                                      err)))
         return status;
-    const pe_rotary_request request = {plan, "table", in->params, NULL,
-                                       pe_rotary_length(0, &pos, table->shape[1])};
-    if ((status = pe_rotary_open(&run, &request, workspace, err)))
+    const pe_rotary_request request = {
+        plan, "table", in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+    if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
-    make_table(plan, rotation_of(&run, of), &pos, table, run.arena);
-    return pe_done(err);
+    make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
+    return pe_run_done(&run.work.team, "table", err);
 }
 
 /* ---- backward ---- */
@@ -430,7 +448,8 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
 }
 
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
-                                     const posenc_rotate_grad *grad, void *workspace, posenc_error *err)
+                                     const posenc_rotate_grad *grad, const posenc_workspace *work,
+                                     posenc_error *err)
 {
     pe_rotary_opened run;
     side             sides[2];
@@ -442,19 +461,21 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length};
-    if ((status = pe_rotary_open(&run, &request, workspace, err)))
+    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length, 1, 0};
+    if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
-    const posenc_tensor none    = {0};
-    pe_rotated_side     back[2] = {{.x = &none}, {.x = &none}};
+    const posenc_tensor none = {0};
+    pe_rotated_run      back = {{{.x = &none}, {.x = &none}}, length, io->direction, run.work.team};
     for (int i = 0; i < count; i++) {
         const side      *s  = &sides[i];
         const pe_rotary *by = rotation_of(&run, s->side);
-        back[s->side]       = (pe_rotated_side){s->from, s->dx, &s->pos, by};
+        back.sides[s->side] = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
-            rotate_side(plan, by, s, s->dto, s->dx, -io->direction, run.arena);
+            rotate_side(plan, by, s, s->dto, s->dx, -io->direction, &run.work);
     }
-    pe_rotary_slopes(plan, &run.numbers, length, io->direction, back, &run.arena);
+    pe_rotary_slopes(plan, &run.numbers, &back, &run.work.arena);
+    if ((status = pe_run_done(&run.work.team, "rotate", err)))
+        return status;
     pe_numbers_add(&run.numbers, plan, grad->dparams);
-    return pe_done(err);
+    return POSENC_OK;
 }

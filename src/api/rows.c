@@ -89,11 +89,11 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
 
 int64_t posenc_rows_width(const posenc_plan *plan)
 {
-    return plan->row_width;
+    return plan ? plan->row_width : 0;
 }
 
 /* Everything but tensors, which differ between the two directions. */
-static pe_rows_run make_run(const posenc_plan *plan)
+static pe_rows_run make_run(const posenc_plan *plan, const pe_team *team)
 {
     const pe_resolved *part = &plan->parts[POSENC_PLACE_INPUT];
     pe_rows_run        r    = {0};
@@ -106,16 +106,16 @@ static pe_rows_run make_run(const posenc_plan *plan)
     r.waves                 = plan->waves;
     r.blank                 = plan->waves_blank;
     r.sequence              = part->room->input.sequence;
-    r.threads               = plan->threads;
+    r.team                  = *team;
     r.kernels               = plan->kernels;
     return r;
 }
 
-size_t pe_rows_bytes(const posenc_plan *plan, int backward)
+size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward)
 {
     pe_arena    arena = {0};
     pe_numbers  numbers;
-    pe_rows_run r = make_run(plan);
+    pe_rows_run r = make_run(plan, &(pe_team){.threads = threads});
     pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, NULL, NULL, &arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
@@ -132,7 +132,7 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
     posenc_status status = require_part(plan->e, err);
     if (status)
         return status;
-    *r                   = make_run(plan);
+    *r                   = make_run(plan, &(pe_team){.threads = 1}); /* until there is a workspace */
     const int64_t any[3] = {-1, -1, r->width};
     if ((status = pe_tensor_check_output(main, name, 3, any, err)))
         return status;
@@ -157,10 +157,18 @@ static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor
     return POSENC_OK;
 }
 
-posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
-                          void *workspace, posenc_error *err)
+static posenc_status open_workspace(pe_opened *run, const posenc_plan *plan, const posenc_workspace *work,
+                                    int is_backward, posenc_error *err)
 {
-    pe_arena      arena = {workspace, 0};
+    const size_t    bytes  = pe_rows_bytes(plan, pe_run_threads(plan, work), is_backward);
+    const pe_wanted wanted = {.who = "rows", .bytes = bytes};
+    return pe_run_open(run, plan, work, &wanted, err);
+}
+
+posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
+                          const posenc_workspace *work, posenc_error *err)
+{
+    pe_opened     run;
     pe_numbers    numbers;
     pe_rows_run   r;
     posenc_status status;
@@ -172,20 +180,22 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if (in->x.data && !pe_tensor_is_float(in->x.dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
                        pe_tensor_dtype_name(in->x.dtype));
-    if ((status = pe_numbers_check_workspace(workspace, "rows", err)))
+    if ((status = open_workspace(&run, plan, work, 0, err)))
         return status;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, NULL, &arena);
+    r.team = run.team;
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, NULL, &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
-    pe_rows_forward_run(&r, &arena);
-    return pe_done(err);
+    pe_rows_forward_run(&r, &run.arena);
+    return pe_run_done(&run.team, "rows", err);
 }
 
 posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in,
-                                   const posenc_rows_grad *grad, void *workspace, posenc_error *err)
+                                   const posenc_rows_grad *grad, const posenc_workspace *work,
+                                   posenc_error *err)
 {
-    pe_arena      arena = {workspace, 0};
+    pe_opened     run;
     pe_numbers    numbers;
     pe_rows_run   r;
     posenc_status status;
@@ -194,13 +204,16 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = check_gradient(plan, grad->dparams, err)) ||
-        (status = pe_numbers_check_workspace(workspace, "rows", err)))
+        (status = open_workspace(&run, plan, work, 1, err)))
         return status;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, grad->dparams, &arena);
+    r.team = run.team;
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, grad->dparams, &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;
-    pe_rows_backward_run(&r, &arena);
-    pe_numbers_add(&numbers, plan, grad->dparams);
-    return pe_done(err);
+    pe_rows_backward_run(&r, &run.arena);
+    const posenc_status done = pe_run_done(&run.team, "rows", err);
+    if (!done)
+        pe_numbers_add(&numbers, plan, grad->dparams);
+    return done;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "base/memory.h"
 
 /* ---- parsing ---- */
 
@@ -284,15 +285,8 @@ static void print_spec(posenc_encoding *e)
     }
 }
 
-posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
-                                     posenc_error *err)
+static posenc_status fill(posenc_encoding *made, const char *spec, const char *settings, posenc_error *err)
 {
-    if (!e || !spec)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "encoding: e and spec must not be NULL");
-    *e                    = NULL;
-    posenc_encoding *made = calloc(1, sizeof *made);
-    if (!made)
-        return pe_fail(err, POSENC_ERROR_MEMORY, "encoding: out of memory");
     posenc_status status = parse_spec(made, spec, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
@@ -310,20 +304,47 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     if (!status && strlen(made->spec) == PE_MAX_SPEC - 1) /* it may have been cut */
         status = pe_fail(err, POSENC_ERROR_SETTING,
                          "encoding: the specification is longer than %d characters", PE_MAX_SPEC - 2);
-    if (status) {
-        free(made);
+    return status;
+}
+
+posenc_status posenc_encoding_create_in(posenc_encoding **e, const char *spec, const char *settings,
+                                        const posenc_allocator *allocator, posenc_error *err)
+{
+    const posenc_allocator from = allocator ? *allocator : (posenc_allocator){0};
+    posenc_status          status;
+    if (e)
+        *e = NULL;
+    if (!e || !spec)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "encoding: e and spec must not be NULL");
+    if ((status = pe_memory_check(&from, "encoding", err)))
+        return status;
+    posenc_encoding *made = pe_memory_zeros_create(&from, sizeof *made);
+    if (!made)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "encoding: out of memory");
+    made->allocator = from;
+    if ((status = fill(made, spec, settings, err))) {
+        posenc_encoding_free(made);
         return status;
     }
     *e = made;
     return pe_done(err);
 }
 
+posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
+                                     posenc_error *err)
+{
+    return posenc_encoding_create_in(e, spec, settings, NULL, err);
+}
+
 void posenc_encoding_free(posenc_encoding *e)
 {
-    free(e);
+    if (!e)
+        return;
+    const posenc_allocator to = e->allocator;
+    pe_memory_free(&to, e);
 }
 
 const char *posenc_encoding_spec(const posenc_encoding *e)
 {
-    return e->spec;
+    return e ? e->spec : NULL;
 }

@@ -30,7 +30,7 @@ const char *posenc_status_string(posenc_status status)
 {
     static const char *const words[] = {
         "ok",        "argument", "shape",       "dtype", "setting", "range",
-        "workspace", "memory",   "unsupported", "file",  "format",
+        "workspace", "memory",   "unsupported", "file",  "format",  "cancelled",
     };
     const size_t n = sizeof words / sizeof *words;
     return (size_t)status < n ? words[status] : "unknown";

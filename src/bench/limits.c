@@ -76,7 +76,7 @@ static void one_peak(void *context, int64_t index, int thread)
 static void run_peak(void *context)
 {
     pe_peak *p = context;
-    pe_parallel_for(p->threads, p->threads, one_peak, p);
+    pe_parallel_for(p->threads, &(pe_team){.threads = p->threads}, one_peak, p);
 }
 
 /* A loop that lasts long enough for the clock, and not so long that it is no neighbour of the kernel. */
@@ -159,7 +159,7 @@ static void one_slice(void *context, int64_t index, int thread)
 static void run_pass(void *context)
 {
     pe_limits_pass *p = context;
-    pe_parallel_for(p->threads, p->threads, one_slice, p);
+    pe_parallel_for(p->threads, &(pe_team){.threads = p->threads}, one_slice, p);
 }
 
 static double bytes_of(const pe_limits_pass *p)

@@ -261,16 +261,16 @@ static posenc_status run(pe_workload *w, int backward, posenc_error *err)
 {
     switch (w->shape->verb) {
     case PE_ATTEND:
-        return backward ? posenc_attend_backward(w->plan, &w->in, &w->grad, w->work, err)
-                        : posenc_attend(w->plan, &w->in, &w->out, w->work, err);
+        return backward ? posenc_attend_backward(w->plan, &w->in, &w->grad, &w->work, err)
+                        : posenc_attend(w->plan, &w->in, &w->out, &w->work, err);
     case PE_MAKE_ROWS:
     case PE_MAKE_TABLE:
-        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
+        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, &w->work, err)
                : w->is_rotary
                    ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
-                                         &(posenc_rotary_in){.pos = w->rows.pos}, &w->y, w->work, err)
-                   : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
-    default: return posenc_rotate(w->plan, &w->rotation, w->work, err);
+                                         &(posenc_rotary_in){.pos = w->rows.pos}, &w->y, &w->work, err)
+                   : posenc_rows(w->plan, &w->rows, &w->y, &w->work, err);
+    default: return posenc_rotate(w->plan, &w->rotation, &w->work, err);
     }
 }
 
@@ -287,7 +287,7 @@ static posenc_status open_table(pe_workload *w, posenc_error *err)
     w->rotation.q_table    = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
     return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
                                                           &(posenc_rotary_in){.pos = w->rotation.q_pos},
-                                                          &w->rotation.q_table, w->work, err)
+                                                          &w->rotation.q_table, &w->work, err)
                                     : err->status;
 }
 
@@ -296,9 +296,9 @@ void pe_workload_start(pe_workload *w, posenc_error *err)
     if (err->status)
         return;
     const int    backward = w->shape->backward, first = !backward || w->shape->verb == PE_ATTEND;
-    const size_t bytes = posenc_plan_workspace(w->plan, (first ? POSENC_RUN_FORWARD : 0) |
-                                                            (backward ? POSENC_RUN_BACKWARD : 0));
-    w->work            = untouched(&w->all, bytes, err);
+    const int    runs  = (first ? POSENC_RUN_FORWARD : 0) | (backward ? POSENC_RUN_BACKWARD : 0);
+    const size_t bytes = posenc_plan_workspace(w->plan, (posenc_run)runs, NULL);
+    w->work            = posenc_workspace_over(untouched(&w->all, bytes, err), bytes);
     if (!err->status && w->shape->verb == PE_ROTATE_BY_TABLE)
         err->status = open_table(w, err);
     if (!err->status && first)

@@ -44,10 +44,11 @@ typedef struct pe_workload {
     posenc_rows_grad      rows_grad;
     posenc_rotate_io      rotation;
     posenc_tensor         y, params[PE_BENCH_PARAMS], dparams[PE_BENCH_PARAMS]; /* y: rows or a table */
-    void        *x, *to, *work; /* what is rotated, what a pass may write: PE_BEYOND numbers longer */
-    int64_t      bytes;         /* of what is rotated, or of y */
-    int          is_rotary;
-    posenc_error err; /* of the last run */
+    void                 *x, *to; /* what is rotated, what a pass may write: PE_BEYOND numbers longer */
+    posenc_workspace      work;
+    int64_t               bytes; /* of what is rotated, or of y */
+    int                   is_rotary;
+    posenc_error          err; /* of the last run */
 } pe_workload;
 
 /* These do nothing more after an error: ask err->status at the end. */

@@ -44,7 +44,7 @@ typedef struct timed {
     posenc_rows_in    rows;
     posenc_tensor     y;
     int               is_input;
-    void             *work;
+    posenc_workspace  work;
     double            seconds; /* the shortest of a round */
 } timed;
 
@@ -52,7 +52,7 @@ static void close_timed(timed *t)
 {
     posenc_plan_free(t->plan);
     posenc_encoding_free(t->own);
-    free(t->work);
+    posenc_workspace_free(&t->work);
 }
 
 static posenc_status open_plan(timed *t, const pe_subject *s, const posenc_encoding *e, posenc_error *err)
@@ -69,11 +69,12 @@ static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length, d = s->dims.d_model, n = H * N * D;
     const int64_t shape[4] = {1, H, N, D}, rows[3] = {1, N, d};
-    const size_t  bytes = posenc_plan_workspace(t->plan, POSENC_RUN_FORWARD);
-    t->work             = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
-    float *block        = pe_subject_take(s, 4 * n + 2 * N * d, sizeof *block);
-    if (!t->work || !block)
+    float        *block = pe_subject_take(s, 4 * n + 2 * N * d, sizeof *block);
+    if (!block)
         return pe_subject_no_memory(err, "timing");
+    const posenc_status status = posenc_workspace_create(&t->work, t->plan, POSENC_RUN_FORWARD, NULL, err);
+    if (status)
+        return status;
     for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
         block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
     const posenc_tensor x = posenc_tensor_contiguous(block, POSENC_DTYPE_F32, 4, shape);
@@ -100,9 +101,9 @@ static double cpu_seconds(void)
 static posenc_status run_once(timed *t, posenc_error *err)
 {
     const double  start  = cpu_seconds();
-    posenc_status status = t->is_input ? posenc_rows(t->plan, &t->rows, &t->y, t->work, err) : POSENC_OK;
+    posenc_status status = t->is_input ? posenc_rows(t->plan, &t->rows, &t->y, &t->work, err) : POSENC_OK;
     if (!status)
-        status = posenc_attend(t->plan, &t->in, &t->out, t->work, err);
+        status = posenc_attend(t->plan, &t->in, &t->out, &t->work, err);
     t->seconds = fmin(t->seconds, cpu_seconds() - start);
     return status;
 }
@@ -158,8 +159,8 @@ posenc_status pe_cost_measure(pe_subject *s, pe_findings *to, posenc_error *err)
     if (!status)
         status = open_plan(&with, s, s->e, err);
     if (!status) {
-        const double more = (double)posenc_plan_workspace(with.plan, POSENC_RUN_FORWARD) -
-                            (double)posenc_plan_workspace(without.plan, POSENC_RUN_FORWARD);
+        const double more = (double)posenc_plan_workspace(with.plan, POSENC_RUN_FORWARD, NULL) -
+                            (double)posenc_plan_workspace(without.plan, POSENC_RUN_FORWARD, NULL);
         pe_findings_add(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
     if (!status && s->is_timed)

@@ -101,12 +101,12 @@ static posenc_status make_plans(pe_subject *s, posenc_error *err)
 
 static posenc_status make_workspace(pe_subject *s, posenc_error *err)
 {
-    const size_t one   = posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
-    const size_t other = posenc_plan_workspace(s->causal, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
-    const size_t bytes = one > other ? one : other;
-    s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
-    s->content         = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
-    return (bytes && !s->work) || !s->content ? pe_subject_no_memory(err, "a workspace") : POSENC_OK;
+    const posenc_run runs   = (posenc_run)(POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    const int        larger = posenc_plan_workspace(s->causal, runs, NULL) > /* there may be no such plan */
+                       posenc_plan_workspace(s->plan, runs, NULL);
+    s->content = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
+    return s->content ? posenc_workspace_create(&s->work, larger ? s->causal : s->plan, runs, NULL, err)
+                      : pe_subject_no_memory(err, "a workspace");
 }
 
 static int64_t elements(const posenc_tensor *t)
@@ -169,7 +169,7 @@ void pe_subject_free(pe_subject *s)
     free(s->params);
     posenc_plan_free(s->plan);
     posenc_plan_free(s->causal);
-    free(s->work);
+    posenc_workspace_free(&s->work);
     free(s->content);
     pe_subject_give_back(s);
     free(s);
@@ -232,7 +232,7 @@ static posenc_status add_rows(pe_subject *s, const double *x, posenc_positions p
     posenc_rows_in in       = {.pos = positions, .params = s->params};
     if (x)
         in.x = tensor_of(x, 3, shape);
-    return posenc_rows(s->plan, &in, &to, s->work, err);
+    return posenc_rows(s->plan, &in, &to, &s->work, err);
 }
 
 posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err)
@@ -284,7 +284,7 @@ posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err)
     const int64_t    N = s->sizes.length, shape[3] = {s->dims.H, 1, N};
     posenc_attend_in in = inputs_of(s, bias, 1, bias, 1); /* posenc_bias reads neither q nor k */
     posenc_tensor    to = tensor_of(bias, 3, shape);
-    return posenc_bias(s->plan, &in, &to, s->work, err);
+    return posenc_bias(s->plan, &in, &to, &s->work, err);
 }
 
 posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S, posenc_error *err)
@@ -292,7 +292,7 @@ posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k,
     const int64_t    N = s->sizes.length, shape[4] = {1, s->dims.H, N, N};
     posenc_attend_in in = inputs_of(s, q, N, k, 0);
     posenc_tensor    to = tensor_of(S, 4, shape);
-    return posenc_scores(s->plan, &in, &to, s->work, err);
+    return posenc_scores(s->plan, &in, &to, &s->work, err);
 }
 
 posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
@@ -302,7 +302,7 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
     posenc_attend_in  in       = inputs_of(s, q, s->sizes.length, k, 0);
     posenc_attend_out out      = {.o = tensor_of(o, 4, shape)};
     in.v                       = tensor_of(v, 4, shape);
-    return posenc_attend(causal ? s->causal : s->plan, &in, &out, s->work, err);
+    return posenc_attend(causal ? s->causal : s->plan, &in, &out, &s->work, err);
 }
 
 /* ---------------------------------------------------------------- what all properties use --- */
@@ -399,7 +399,7 @@ posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t dra
     fill_content(s->content + n, n, content, s, "key", draw);
     posenc_attend_in    in     = inputs_of(s, s->content, 1, s->content + n, 1);
     posenc_tensor       to     = tensor_of(c, 4, shape);
-    const posenc_status status = posenc_scores(s->plan, &in, &to, s->work, err);
+    const posenc_status status = posenc_scores(s->plan, &in, &to, &s->work, err);
     /* the scores are by key: distance 0 is the last */
     for (int64_t h = 0; !status && h < s->dims.H; h++)
         for (int64_t t = 0; t < N - 1 - t; t++) {

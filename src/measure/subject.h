@@ -22,7 +22,7 @@ struct pe_subject {
     posenc_tensor         *params;
     posenc_plan           *plan;   /* without a mask, unless the encoding needs one */
     posenc_plan           *causal; /* under a causal mask */
-    void                  *work;
+    posenc_workspace       work;
     int                    causal_only, is_timed; /* pe_survey.time */
     int                    randomised;            /* as in pe_findings */
     int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */

@@ -57,7 +57,7 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
     const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)q0, 1),
                                   .k_pos  = posenc_positions_range(0, 1),
                                   .params = s->data->params};
-    s->status                  = posenc_bias(s->plan, &in, &out, s->work, s->err);
+    s->status                  = posenc_bias(s->plan, &in, &out, &s->work, s->err);
     return s->status ? NULL : bias;
 }
 
@@ -270,9 +270,9 @@ static void attend_once(pe_sketch *s, int64_t q0, int64_t n, double *to, double 
     const int64_t     shape[4]      = {1, H, 1, n};
     posenc_attend_out out           = {.o = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 4, shape)};
     posenc_tensor     S             = posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, shape);
-    s->status                       = posenc_attend(s->plan, &in, &out, s->work, s->err);
+    s->status                       = posenc_attend(s->plan, &in, &out, &s->work, s->err);
     if (!s->status)
-        s->status = posenc_scores(s->plan, &in, &S, s->work, s->err);
+        s->status = posenc_scores(s->plan, &in, &S, &s->work, s->err);
 }
 
 /* Factors [H,n] of the keys 0 .. n-1 for a query at q0. */

@@ -146,7 +146,7 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     set_title(&s, made);
     made->store = s.store;
     posenc_plan_free(s.plan);
-    free(s.work);
+    posenc_workspace_free(&s.work);
     if (s.status)
         pe_picture_free(made);
     else

@@ -81,7 +81,7 @@ static int prepare_rotation(pe_sketch *s, const posenc_encoding *e, int64_t R, i
     dims.Lq         = n;
     dims.Lk         = dims.Lk > n ? dims.Lk : n;
     dims.d_model    = dims.d_model ? dims.d_model : dims.D;
-    return pe_sketch_prepare(s, e, &dims, POSENC_RUN_FORWARD);
+    return pe_sketch_prepare(s, e, &dims, POSENC_RUN_ROTATE);
 }
 
 void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
@@ -95,7 +95,7 @@ void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double fi
                                  .direction = 1,
                                  .params    = s->data->params};
     if (q && prepare_rotation(s, s->e, R, n > 1 ? n : 2))
-        s->status = posenc_rotate(s->plan, &io, s->work, s->err);
+        s->status = posenc_rotate(s->plan, &io, &s->work, s->err);
 }
 
 /* ---------------------------------------------------------------- scores -------------------- */
@@ -115,7 +115,7 @@ static void rotate_trial(pe_sketch *s, const trial *t, int64_t t0, int64_t n, do
                            .params    = s->data->params};
     io.q.stride[0] = io.q.stride[1] = t->D;
     io.q.stride[2]                  = 0;
-    s->status                       = posenc_rotate(s->plan, &io, s->work, s->err);
+    s->status                       = posenc_rotate(s->plan, &io, &s->work, s->err);
 }
 
 /* With the vectors rotated by e, some positions at a time. */
@@ -207,14 +207,14 @@ double *pe_rotated_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *
     dims.Lq = dims.Lk = 2;
     dims.d_model      = dims.D;
     *M                = 0;
-    if (pe_sketch_prepare(s, e, &dims, POSENC_RUN_FORWARD))
+    if (pe_sketch_prepare(s, e, &dims, POSENC_RUN_ROTATE))
         s->status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, s->err);
     posenc_rotary_pair *pairs = pe_sketch_take(s, *M, sizeof *pairs);
     double             *w     = pe_sketch_numbers(s, *M);
     if (!w)
         return NULL;
     s->status =
-        posenc_rotary_pairs(s->plan, s->data->params, (double)s->data->length, pairs, s->work, s->err);
+        posenc_rotary_pairs(s->plan, s->data->params, (double)s->data->length, pairs, &s->work, s->err);
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))

@@ -69,23 +69,18 @@ const char *pe_sketch_text(pe_sketch *s, const char *format, ...)
 
 /* ---------------------------------------------------------------- plans and rows ------------ */
 
-int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs)
+int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, posenc_run runs)
 {
     posenc_options options = posenc_options_default();
     options.threads        = 1;
     posenc_plan_free(s->plan);
-    free(s->work);
+    posenc_workspace_free(&s->work);
     s->plan = NULL;
-    s->work = NULL;
     if (!s->status)
         s->status = posenc_plan_create(&s->plan, e, dims, &options, s->err);
-    if (s->status)
-        return 0;
-    const size_t bytes = posenc_plan_workspace(s->plan, runs);
-    s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
-    if (!s->work)
-        s->status = pe_sketch_no_memory(s->err);
-    return s->work != NULL;
+    if (!s->status)
+        s->status = posenc_workspace_create(&s->work, s->plan, runs, NULL, s->err);
+    return !s->status;
 }
 
 posenc_encoding *pe_sketch_alter(pe_sketch *s, const char *settings)
@@ -172,13 +167,13 @@ pe_row_set pe_sketch_rows(pe_sketch *s)
     const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     dims.B              = 1;
     dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;
-    if (!pe_sketch_prepare(s, s->e, &dims, POSENC_RUN_FORWARD))
+    if (!pe_sketch_prepare(s, s->e, &dims, POSENC_RUN_ROWS))
         return (pe_row_set){0};
     const int64_t shape[3] = {1, n, posenc_rows_width(s->plan)};
     double       *rows     = pe_sketch_numbers(s, n * shape[2]);
     posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_DTYPE_F64, 3, shape);
     if (rows)
-        s->status = posenc_rows(s->plan, &in, &y, s->work, s->err);
+        s->status = posenc_rows(s->plan, &in, &y, &s->work, s->err);
     return (pe_row_set){s->status ? NULL : rows, n, shape[2]};
 }
 

@@ -28,16 +28,16 @@ typedef struct pe_sketch {
     const posenc_encoding_info *part;
     const pe_picture_data      *data;
     pe_figure                  *figure;
-    const char    *what;      /* title, after the SPEC: that of the kind, or a better one from its maker */
-    int            unlearned; /* set by a maker: what is shown depends on no parameters */
-    const pe_mark *marks;     /* data->mark, for panels; picture.c gives it to any other figure */
-    int            mark_count;
-    posenc_arrays  store; /* all that pe_sketch_take gave, without names */
-    int            axes;  /* what pe_picture_axes says */
-    posenc_plan   *plan;
-    void          *work;
-    posenc_status  status; /* of the first failure, */
-    posenc_error  *err;    /* and its sentence */
+    const char      *what;      /* title, after the SPEC: that of the kind, or a better one from its maker */
+    int              unlearned; /* set by a maker: what is shown depends on no parameters */
+    const pe_mark   *marks;     /* data->mark, for panels; picture.c gives it to any other figure */
+    int              mark_count;
+    posenc_arrays    store; /* all that pe_sketch_take gave, without names */
+    int              axes;  /* what pe_picture_axes says */
+    posenc_plan     *plan;
+    posenc_workspace work;
+    posenc_status    status; /* of the first failure, */
+    posenc_error    *err;    /* and its sentence */
 } pe_sketch;
 
 struct pe_picture {
@@ -70,7 +70,7 @@ posenc_status pe_sketch_no_memory(posenc_error *err);
 
 /* Makes a plan of `e` for these sizes, and a workspace for its runs, in s->plan and s->work; the ones before
    are freed. Returns whether there is one. */
-int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs);
+int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, posenc_run runs);
 /* The encoding of the sketch with other settings, until pe_sketch_forget, which also frees the plan. */
 posenc_encoding *pe_sketch_alter(pe_sketch *s, const char *settings);
 void             pe_sketch_forget(pe_sketch *s, posenc_encoding *other);

@@ -411,12 +411,13 @@ posenc_dims pe_calc_attention_dims(const posenc_tensor *q, const posenc_tensor *
                          .Dv = v->shape[3]};
 }
 
-void *pe_calc_workspace(pe_calc *p, const posenc_plan *plan, int runs)
+posenc_workspace pe_calc_workspace(pe_calc *p, const posenc_plan *plan, posenc_run runs)
 {
-    return pe_calc_failed(p) ? NULL : pe_calc_block(p, posenc_plan_workspace(plan, runs));
+    const size_t bytes = pe_calc_failed(p) ? 0 : posenc_plan_workspace(plan, runs, NULL);
+    return posenc_workspace_over(bytes ? pe_calc_block(p, bytes) : NULL, bytes);
 }
 
-void pe_calc_plan(pe_calc *p, int runs)
+void pe_calc_plan(pe_calc *p, posenc_run runs)
 {
     if (!pe_calc_failed(p))
         posenc_plan_create(&p->plan, p->e, &p->dims, &p->options, &p->err);

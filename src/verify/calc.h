@@ -37,7 +37,7 @@ typedef struct pe_calc {
     posenc_dims      dims;
     posenc_options   options;
     posenc_plan     *plan;
-    void            *work;
+    posenc_workspace work;
 
     posenc_tensor *params;     /* `count` of them */
     unsigned char *is_initial; /* per parameter: the file does not have it */
@@ -115,8 +115,8 @@ const posenc_setting_info *pe_calc_setting(const posenc_encoding_info *info, con
 posenc_dims pe_calc_attention_dims(const posenc_tensor *q, const posenc_tensor *k, const posenc_tensor *v);
 
 /* The plan for p->e, dims and options, and a workspace for these runs. */
-void  pe_calc_plan(pe_calc *p, int runs);
-void *pe_calc_workspace(pe_calc *p, const posenc_plan *plan, int runs);
+void             pe_calc_plan(pe_calc *p, posenc_run runs);
+posenc_workspace pe_calc_workspace(pe_calc *p, const posenc_plan *plan, posenc_run runs);
 
 /* Initial parameters, for p->e, dims and seed; NULL after a failure. */
 posenc_tensor *pe_calc_initial(pe_calc *p, posenc_dtype dtype);

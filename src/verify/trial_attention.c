@@ -73,7 +73,7 @@ static posenc_rotate_io compare_rotated(pe_trial *t, posenc_positions q_pos, pos
     io.to_q             = pe_calc_make_like(&t->p, t->with->dtype, &io.q);
     io.to_k             = pe_calc_make_like(&t->p, t->with->dtype, &io.k);
     if (!pe_calc_failed(&t->p))
-        posenc_rotate(t->p.plan, &io, t->p.work, &t->p.err);
+        posenc_rotate(t->p.plan, &io, &t->p.work, &t->p.err);
     pe_trial_compare(t, PE_CASE_OUTPUT, q_name, &io.to_q, angle);
     pe_trial_compare(t, PE_CASE_OUTPUT, k_name, &io.to_k, angle);
     return io;
@@ -116,7 +116,7 @@ static int64_t compare_frequencies(pe_trial *t, const posenc_tensor *pos)
     for (int64_t i = 0; i < pe_tensor_elements(pos); i++)
         last = fmax(last, pe_calc_element(pos, i));
     if (!pe_calc_failed(p))
-        posenc_rotary_pairs(p->plan, p->params, last + 1, pairs, p->work, &p->err);
+        posenc_rotary_pairs(p->plan, p->params, last + 1, pairs, &p->work, &p->err);
     for (int64_t i = 0; !pe_calc_failed(p) && i < M; i++)
         pe_calc_put(&w, i, pairs[i].w);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_inv_freq", matrix ? matrix : &w, 0);
@@ -138,7 +138,7 @@ static posenc_tensor compare_angles(pe_trial *t, const posenc_tensor *pos, int64
                   factors            = pe_calc_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!pe_calc_failed(p))
         posenc_rotary_angles(p->plan, &(posenc_rotary_in){.pos = positions, .params = p->params}, &angles,
-                             &factors, p->work, &p->err);
+                             &factors, &p->work, &p->err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_angle", &angles, 0);
     pe_trial_compare(t, PE_CASE_INDEX, "out_angle32", &angles, 0);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_temperature", &factors, 0);
@@ -156,7 +156,7 @@ static void run_rotation_back(pe_trial *t, const posenc_rotate_io *io, double an
                                .dk      = pe_calc_make_like(&t->p, t->with->dtype, &io->k),
                                .dparams = t->dparams};
     if (!pe_calc_failed(&t->p))
-        posenc_rotate_backward(t->p.plan, io, &grad, t->p.work, &t->p.err);
+        posenc_rotate_backward(t->p.plan, io, &grad, &t->p.work, &t->p.err);
     pe_trial_compare(t, PE_CASE_GRADIENT, "g_q", &grad.dq, angle);
     pe_trial_compare(t, PE_CASE_GRADIENT, "g_k", &grad.dk, angle);
     pe_trial_compare_param_gradients(t, angle);
@@ -203,9 +203,9 @@ static posenc_plan *exact_plan(pe_trial *t, const posenc_dims *dims, int is_expl
 
 static void exact_scores(pe_trial *t, const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S)
 {
-    void *work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
-    if (work)
-        posenc_scores(plan, in, S, work, &t->p.err);
+    const posenc_workspace work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
+    if (work.memory)
+        posenc_scores(plan, in, S, &work, &t->p.err);
 }
 
 static posenc_tensor make_exact(pe_trial *t, int32_t ndim, const int64_t *shape)
@@ -274,7 +274,7 @@ static void compare_bias(pe_trial *t, const posenc_attend_in *in)
     exact.params       = t->exact;
     posenc_tensor bias = make_exact(t, 3, shape);
     if (!pe_calc_failed(&t->p))
-        posenc_bias(t->p.plan, &exact, &bias, t->p.work, &t->p.err);
+        posenc_bias(t->p.plan, &exact, &bias, &t->p.work, &t->p.err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_pos_bias", &bias, 0);
 }
 
@@ -376,9 +376,9 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
     posenc_plan           *plan = exact_plan(t, &dims, 0);
-    void                  *work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
-    if (work)
-        posenc_bias(plan, &in, &bias, work, &t->p.err);
+    const posenc_workspace work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
+    if (work.memory)
+        posenc_bias(plan, &in, &bias, &work, &t->p.err);
     posenc_plan_free(plan);
     for (int64_t x = 0; !pe_calc_failed(&t->p) && x < H * n * n; x++)
         ((double *)table.data)[(int64_t)pe_calc_element(index, x % (n * n)) * H + x / (n * n)] =
@@ -431,7 +431,7 @@ static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const po
         if (has_whole(t, wanted[i].name))
             *wanted[i].to = pe_calc_make_like(&t->p, t->with->dtype, wanted[i].like);
     if (!pe_calc_failed(&t->p))
-        posenc_attend_backward(t->p.plan, in, &g, t->p.work, &t->p.err);
+        posenc_attend_backward(t->p.plan, in, &g, &t->p.work, &t->p.err);
     for (int i = 0; i < n; i++)
         if (wanted[i].to->data)
             compare_whole(t, PE_CASE_GRADIENT, wanted[i].name, wanted[i].to);
@@ -472,8 +472,8 @@ void pe_trial_attention(pe_trial *t)
     out.lse = pe_calc_make(p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
     posenc_tensor S =
         pe_calc_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
-    if (pe_calc_failed(p) || posenc_scores(p->plan, &in, &S, p->work, &p->err) ||
-        posenc_attend(p->plan, &in, &out, p->work, &p->err))
+    if (pe_calc_failed(p) || posenc_scores(p->plan, &in, &S, &p->work, &p->err) ||
+        posenc_attend(p->plan, &in, &out, &p->work, &p->err))
         return;
     pe_trial_compare(t, PE_CASE_OUTPUT, "out_score", &S, 0);
     pe_trial_compare(t, PE_CASE_OUTPUT, "out_lse", &out.lse, 0);

@@ -125,7 +125,7 @@ static void run_rows_back(pe_trial *t, const posenc_rows_in *in, posenc_tensor d
     if (pe_trial_has(t, "g_x"))
         grad.dx = pe_calc_make_like(&t->p, dy.dtype, &dy);
     if (!pe_calc_failed(&t->p))
-        posenc_rows_backward(t->p.plan, in, &grad, t->p.work, &t->p.err);
+        posenc_rows_backward(t->p.plan, in, &grad, &t->p.work, &t->p.err);
     if (grad.dx.data)
         pe_trial_compare(t, PE_CASE_GRADIENT, "g_x", &grad.dx, 0);
     pe_trial_compare_param_gradients(t, angle);
@@ -143,7 +143,7 @@ static void compare_digits(pe_trial *t)
     posenc_tensor        u =
         pe_calc_make(&t->p, t->with->dtype, 3, (const int64_t[3]){1, want->shape[0], want->shape[1]});
     if (!pe_calc_failed(&t->p))
-        posenc_rows(t->p.plan, &in, &u, t->p.work, &t->p.err);
+        posenc_rows(t->p.plan, &in, &u, &t->p.work, &t->p.err);
     pe_trial_compare(t, PE_CASE_OUTPUT, "out_u", &u, 0);
 }
 
@@ -173,7 +173,7 @@ static void run_vectors(pe_trial *t)
     if (x)
         in.x = as_rows(pe_trial_numbers(t, "in_x"), shape);
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
-    if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, t->p.work, &t->p.err))
+    if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))
         return;
     if (pe_tensor_elements(want) == pe_tensor_elements(&y)) /* a grid [h,w,d] is rows too */
         y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
@@ -238,7 +238,7 @@ static void run_words(pe_trial *t)
     const posenc_rows_in in    = {.pos = word_positions(t, tokens), .params = t->p.params};
     posenc_tensor        y     = pe_calc_make(&t->p, t->with->dtype, 3, shape);
     const double         angle = word_slack(t, shape[1]);
-    if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, t->p.work, &t->p.err))
+    if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))
         return;
     pe_trial_compare_parts(t, PE_CASE_OUTPUT, needed + 1, &y, angle);
     if (pe_trial_has(t, "gin_dre") && pe_trial_need(t, back))

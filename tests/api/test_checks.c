@@ -154,13 +154,13 @@ static void encodings_that_need_a_causal_mask_say_so(void **state)
             posenc_error      err;
             c.options.mask = causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
             assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &c.options, &err), POSENC_OK);
-            void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
-            const posenc_status status = posenc_attend(plan, &in, &out, work, &err);
+            posenc_workspace    work   = workspace_for(plan, POSENC_RUN_FORWARD);
+            const posenc_status status = posenc_attend(plan, &in, &out, &work, &err);
             if (causal)
                 assert_int_equal(status, POSENC_OK);
             else
                 assert_sentence(&err, status, POSENC_ERROR_UNSUPPORTED, "causal mask", i);
-            free(work);
+            posenc_workspace_free(&work);
             posenc_plan_free(plan);
             array_free(&o);
             case_free(&c);
@@ -180,8 +180,7 @@ typedef struct call { /* one call that works, for rows to spoil */
     posenc_attend_grad grad;
     array              scores, biases;
     int64_t            ids[64];
-    void              *work, *memory;
-    size_t             bytes;
+    posenc_workspace   made, work;
 } call;
 
 static void call_make(call *x, int mask)
@@ -204,20 +203,19 @@ static void call_make(call *x, int mask)
     x->out = (posenc_attend_out){.o = array_tensor(&x->r.o, 0), .lse = array_tensor(&x->r.lse, 0)};
     for (int i = 0; i < x->c.param_count; i++)
         x->dparams[i] = array_tensor(&x->r.dparams[i], 0);
-    x->grad  = (posenc_attend_grad){.o       = x->out.o,
-                                    .lse     = x->out.lse,
-                                    .dout    = array_tensor(&x->c.dout, 0),
-                                    .dq      = array_tensor(&x->r.dq, 0),
-                                    .dk      = array_tensor(&x->r.dk, 0),
-                                    .dv      = array_tensor(&x->r.dv, 0),
-                                    .dparams = x->dparams};
-    x->bytes = posenc_plan_workspace(x->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
-    x->work = x->memory = aligned_alloc(64, x->bytes);
+    x->grad = (posenc_attend_grad){.o       = x->out.o,
+                                   .lse     = x->out.lse,
+                                   .dout    = array_tensor(&x->c.dout, 0),
+                                   .dq      = array_tensor(&x->r.dq, 0),
+                                   .dk      = array_tensor(&x->r.dk, 0),
+                                   .dv      = array_tensor(&x->r.dv, 0),
+                                   .dparams = x->dparams};
+    x->made = x->work = workspace_for(x->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
 }
 
 static void call_free(call *x)
 {
-    free(x->memory);
+    posenc_workspace_free(&x->made);
     posenc_plan_free(x->plan);
     array_free(&x->scores);
     array_free(&x->biases);
@@ -231,7 +229,7 @@ enum { PATTERN = 0x3b };
 static void each_output(const call *x, void (*visit)(void *memory, size_t bytes), int is_backward)
 {
     const attention_result *r = &x->r;
-    visit(x->memory, x->bytes);
+    visit(x->made.memory, x->made.bytes);
     visit(r->dq.narrow, (size_t)r->dq.count * sizeof(float));
     visit(r->dk.narrow, (size_t)r->dk.count * sizeof(float));
     visit(r->dv.narrow, (size_t)r->dv.count * sizeof(float));
@@ -262,10 +260,10 @@ enum { SEES_V = ATTEND | BACK, SEES_Q = SEES_V | SCORES, EVERY = SEES_Q | BIAS, 
 static posenc_status execute(call *x, run which, posenc_error *err)
 {
     switch (which) {
-    case ATTEND: return posenc_attend(x->plan, &x->in, &x->out, x->work, err);
-    case BACK: return posenc_attend_backward(x->plan, &x->in, &x->grad, x->work, err);
-    case SCORES: return posenc_scores(x->plan, &x->in, &x->S, x->work, err);
-    case BIAS: return posenc_bias(x->plan, &x->in, &x->bias, x->work, err);
+    case ATTEND: return posenc_attend(x->plan, &x->in, &x->out, &x->work, err);
+    case BACK: return posenc_attend_backward(x->plan, &x->in, &x->grad, &x->work, err);
+    case SCORES: return posenc_scores(x->plan, &x->in, &x->S, &x->work, err);
+    case BIAS: return posenc_bias(x->plan, &x->in, &x->bias, &x->work, err);
     }
     return POSENC_OK;
 }
@@ -295,8 +293,11 @@ static void o_of_another_shape(call *x) { x->out.o.shape[3] = x->grad.dout.shape
 static void too_many_items(call *x) { x->in.q.shape[0] = x->in.k.shape[0] = x->in.v.shape[0] = 3; }
 static void too_many_queries(call *x) { x->in.q.shape[2] = 7; }
 static void too_many_keys(call *x) { x->in.k.shape[2] = x->in.v.shape[2] = 9; }
-static void no_workspace(call *x) { x->work = NULL; }
-static void crooked_workspace(call *x) { x->work = (char *)x->memory + 8; }
+static void no_workspace(call *x) { x->work.memory = NULL; }
+static void small_workspace(call *x) { x->work.bytes = 64; }
+static void old_workspace(call *x) { x->work.size = 0; }
+static void too_many_threads(call *x) { x->work.threads = 4097; }
+static void crooked_workspace(call *x) { x->work.memory = (char *)x->made.memory + 8; }
 static void no_params(call *x) { x->in.params = NULL; }
 static void param_without_data(call *x) { x->params[0].data = NULL; }
 static void param_in_half(call *x) { x->params[0].dtype = POSENC_DTYPE_F16; }
@@ -377,7 +378,13 @@ static const struct {
     {too_many_keys,               SEES_Q, POSENC_ERROR_RANGE,
      "the number of keys is 9 but the plan was made for at most 8"},
     {no_workspace,                EVERY,  POSENC_ERROR_WORKSPACE,
-     "workspace is NULL; give posenc_plan_workspace() bytes aligned to 64"},
+     "workspace has no memory; see posenc_workspace_create"},
+    {small_workspace,             EVERY,  POSENC_ERROR_WORKSPACE,
+     "workspace has 64 bytes, but this run takes"},
+    {old_workspace,               EVERY,  POSENC_ERROR_WORKSPACE,
+     "workspace's size is not set; begin with posenc_workspace_over()"},
+    {too_many_threads,            EVERY,  POSENC_ERROR_ARGUMENT,
+     "workspace's threads are 4097; they must be 0 (as planned) to 4096"},
     {crooked_workspace,           EVERY,  POSENC_ERROR_WORKSPACE, "workspace is not aligned"},
     {no_params,                   EVERY,  POSENC_ERROR_ARGUMENT, "params is NULL, but"},
     {param_without_data,          EVERY,  POSENC_ERROR_ARGUMENT, "has no data"},
@@ -439,12 +446,12 @@ static void a_missing_struct_is_refused(void **state)
     posenc_error err;
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
-    assert_int_equal(posenc_attend(NULL, &x.in, &x.out, x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, NULL, &x.out, x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend_backward(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_scores(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_bias(x.plan, &x.in, NULL, x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend(NULL, &x.in, &x.out, &x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend(x.plan, NULL, &x.out, &x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_attend_backward(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_scores(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_bias(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
     call_free(&x);
 }
 
@@ -481,12 +488,12 @@ static void a_rotation_without_a_rotary_part_is_refused(void **state)
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
     const posenc_rotate_io io = {.q = x.in.q, .to_q = x.in.q, .direction = 1};
-    assert_sentence(&err, posenc_rotate(x.plan, &io, x.work, &err), POSENC_ERROR_UNSUPPORTED,
+    assert_sentence(&err, posenc_rotate(x.plan, &io, &x.work, &err), POSENC_ERROR_UNSUPPORTED,
                     "has no part at place rotary", 0);
     assert_sentence(&err, posenc_rotary_frequencies(x.plan, NULL, &pairs, NULL, &err),
                     POSENC_ERROR_UNSUPPORTED, "has no part at place rotary", 1);
     const posenc_rows_in in = {.params = x.params};
-    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, x.work, &err), POSENC_ERROR_UNSUPPORTED,
+    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, &x.work, &err), POSENC_ERROR_UNSUPPORTED,
                     "has no part at place input", 2);
     call_free(&x);
 }
@@ -500,7 +507,7 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     (void)state;
     assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_PLACE_ROTARY)->name, NULL, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace       work = workspace_for(plan, POSENC_RUN_FORWARD);
     const posenc_rotate_io good = {.q = array_tensor(&q, 0), .to_q = array_tensor(&to, 0), .direction = 1};
     posenc_rotate_io       bad[8];
     static const struct {
@@ -528,11 +535,11 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     bad[7].to_q.stride[1] = 0;
     memset(to.narrow, PATTERN, (size_t)to.count * sizeof(float));
     for (int i = 0; i < 8; i++)
-        assert_sentence(&err, posenc_rotate(plan, &bad[i], work, &err), want[i].status, want[i].words, i);
+        assert_sentence(&err, posenc_rotate(plan, &bad[i], &work, &err), want[i].status, want[i].words, i);
     assert_int_equal(posenc_rotate(plan, &good, NULL, &err), POSENC_ERROR_WORKSPACE);
     assert_pattern(to.narrow, (size_t)to.count * sizeof(float));
-    assert_int_equal(posenc_rotate(plan, &good, work, &err), POSENC_OK);
-    free(work);
+    assert_int_equal(posenc_rotate(plan, &good, &work, &err), POSENC_OK);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     array_free(&q), array_free(&to);
@@ -557,9 +564,9 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS];
         assert_int_equal(posenc_param_shape(e, &dims, 0, &ndim, shape, NULL), POSENC_OK);
-        array         table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
-        posenc_tensor params = array_tensor(&table, 1), to = array_tensor(&y, 1);
-        void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+        array            table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
+        posenc_tensor    params = array_tensor(&table, 1), to = array_tensor(&y, 1);
+        posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
         const struct {
             double      start, step;
             const char *words;
@@ -567,16 +574,16 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
                              {-1, 1, "position -1 is negative"},
                              {0.5, 1, "whole numbers"}};
         posenc_rows_in in = {.params = &params, .pos = posenc_positions_range(4, 1)};
-        assert_int_equal(posenc_rows(plan, &in, &to, work, &err),
+        assert_int_equal(posenc_rows(plan, &in, &to, &work, &err),
                          POSENC_OK); /* rows 4 .. 9: the last one counts */
         memset(y.wide, PATTERN, (size_t)y.count * sizeof(double));
         for (int x = 0; x < 3; x++) {
             in.pos = posenc_positions_range(all[x].start, all[x].step);
-            assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_RANGE, all[x].words,
+            assert_sentence(&err, posenc_rows(plan, &in, &to, &work, &err), POSENC_ERROR_RANGE, all[x].words,
                             x);
         }
         assert_pattern(y.wide, (size_t)y.count * sizeof(double));
-        free(work);
+        posenc_workspace_free(&work);
         array_free(&table), array_free(&y);
         posenc_plan_free(plan);
         posenc_encoding_free(e);
@@ -595,7 +602,7 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     (void)state;
     assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_PLACE_INPUT)->name, NULL, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-    void                    *work     = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace         work     = workspace_for(plan, POSENC_RUN_FORWARD);
     static const char *const words[4] = {"y has no data", "it must be [any,any,16]", "y is I64",
                                          "outputs must not overlap"};
     posenc_rows_in           in       = {.x = array_tensor(&x, 1)};
@@ -607,21 +614,21 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     bad[3].stride[1] = 0;
     memset(y.wide, PATTERN, (size_t)y.count * sizeof(double));
     for (int i = 0; i < 4; i++) {
-        assert_true(posenc_rows(plan, &in, &bad[i], work, &err) != POSENC_OK);
+        assert_true(posenc_rows(plan, &in, &bad[i], &work, &err) != POSENC_OK);
         assert_non_null(strstr(err.message, words[i]));
     }
     posenc_tensor to = array_tensor(&y, 1);
     in.x.shape[1]    = 5;
-    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_SHAPE,
+    assert_sentence(&err, posenc_rows(plan, &in, &to, &work, &err), POSENC_ERROR_SHAPE,
                     "x has shape [2,5,16]; it must be [2,6,16]", 0);
     in.x.shape[1] = 6;
     assert_int_equal(posenc_rows(plan, &in, &to, NULL, &err), POSENC_ERROR_WORKSPACE);
     in.x.dtype = POSENC_DTYPE_I64;
-    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_ERROR_DTYPE, "x is I64", 1);
+    assert_sentence(&err, posenc_rows(plan, &in, &to, &work, &err), POSENC_ERROR_DTYPE, "x is I64", 1);
     assert_pattern(y.wide, (size_t)y.count * sizeof(double));
     in.x.dtype = POSENC_DTYPE_F64;
-    assert_int_equal(posenc_rows(plan, &in, &to, work, &err), POSENC_OK);
-    free(work);
+    assert_int_equal(posenc_rows(plan, &in, &to, &work, &err), POSENC_OK);
+    posenc_workspace_free(&work);
     array_free(&x), array_free(&y);
     posenc_plan_free(plan);
     posenc_encoding_free(e);

@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace.h"
+
 enum { D = 128, M = D / 2, BLOCK = 2048, BITS = 64, MOST_CONVERGENTS = 40 };
 
 static const char *const bases[] = {
@@ -40,7 +42,7 @@ enum { BASES = sizeof bases / sizeof *bases };
 typedef struct subject {
     posenc_encoding   *e;
     posenc_plan       *plan;
-    void              *work;
+    posenc_workspace   work;
     posenc_rotary_pair pairs[M];
     float              narrow[BLOCK * D];
     double             wide[BLOCK * D];
@@ -54,15 +56,15 @@ static subject *make(const char *spec)
     if (posenc_encoding_create(&s->e, spec, NULL, &err) ||
         posenc_plan_create(&s->plan, s->e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    s->work = aligned_alloc(64, posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD));
-    if (posenc_rotary_pairs(s->plan, NULL, 0, s->pairs, s->work, &err))
+    s->work = workspace_for(s->plan, POSENC_RUN_FORWARD);
+    if (posenc_rotary_pairs(s->plan, NULL, 0, s->pairs, &s->work, &err))
         fail_msg("%s", err.message);
     return s;
 }
 
 static void drop(subject *s)
 {
-    free(s->work);
+    posenc_workspace_free(&s->work);
     posenc_plan_free(s->plan);
     posenc_encoding_free(s->e);
     free(s);
@@ -87,7 +89,7 @@ static void turn(subject *s, double *positions, int64_t n)
                                      .direction = 1,
                                      .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
                                              positions, POSENC_DTYPE_F64, 1, (const int64_t[]){n}))};
-        if (posenc_rotate(s->plan, &io, s->work, &err))
+        if (posenc_rotate(s->plan, &io, &s->work, &err))
             fail_msg("%s", err.message);
     }
 }
@@ -179,7 +181,7 @@ static void rows_of_a_range_are_exact(void **state)
             posenc_tensor          table =
                 posenc_tensor_contiguous(s->narrow, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
             if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos}, &table,
-                                    s->work, &err))
+                                    &s->work, &err))
                 fail_msg("%s", err.message);
             for (int i = 0; i < 2 * BLOCK; i++) {
                 const int    r = i / 2, m = (i * 29 + start) % M;
@@ -216,8 +218,8 @@ static void rows_of_sines_are_exact(void **state)
         if (posenc_encoding_create(&e, tables[t].spec, NULL, &err) ||
             posenc_plan_create(&plan, e, &dims, NULL, &err))
             fail_msg("%s", err.message);
-        void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
-        if (posenc_rows(plan, &in, &y, work, &err))
+        posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
+        if (posenc_rows(plan, &in, &y, &work, &err))
             fail_msg("%s", err.message);
         for (int i = 0; i < 4 * BLOCK; i++) {
             const int    r = i / 4, k = (i * 29) % M;
@@ -226,7 +228,7 @@ static void rows_of_sines_are_exact(void **state)
                                          x[r * D + tables[t].sine + k * tables[t].step]));
         }
         assert_exact(worst, tables[t].spec);
-        free(work);
+        posenc_workspace_free(&work);
         posenc_plan_free(plan);
         posenc_encoding_free(e);
     }
@@ -291,7 +293,7 @@ static double worst_sum(const char *spec, int N, double *p, double *F)
     double            worst = 0;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace    work   = workspace_for(plan, POSENC_RUN_FORWARD);
     const posenc_tensor params = posenc_tensor_contiguous(F, POSENC_DTYPE_F64, 2, (const int64_t[]){2, N});
     for (int i = 0; i < BLOCK; i++)
         memcpy(x + 4 * i, (const float[]){1, 0, 1, 0}, 4 * sizeof *x);
@@ -303,12 +305,12 @@ static double worst_sum(const char *spec, int N, double *p, double *F)
                                  .params    = &params,
                                  .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
                                          p, POSENC_DTYPE_F64, 2, (const int64_t[]){BLOCK, N}))};
-    if (posenc_rotate(plan, &io, work, &err))
+    if (posenc_rotate(plan, &io, &work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)
         for (int m = 0; m < 2; m++)
             worst = fmax(worst, worst_of(N, p + N * i, F + N * m, x[4 * i + 2 * m], x[4 * i + 2 * m + 1]));
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return worst;
@@ -348,13 +350,13 @@ static void sinusoidal_tables_are_exact_too(void **state)
     if (posenc_encoding_create(&e, "sinusoidal", NULL, &err) ||
         posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
     for (uint64_t i = 0; i < BLOCK; i++)
         p[i] = (i % 2 ? 1 : -1) * floor(posenc_random_uniform(7, "positions", i) * 0x1p31);
     posenc_tensor y = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
     const posenc_rows_in in = {.pos = posenc_positions_array(posenc_tensor_contiguous(
                                    p, POSENC_DTYPE_F64, 1, (const int64_t[]){BLOCK}))};
-    if (posenc_rows(plan, &in, &y, work, &err))
+    if (posenc_rows(plan, &in, &y, &work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)
         for (int m = i % 8; m < M; m += 8) {
@@ -362,7 +364,7 @@ static void sinusoidal_tables_are_exact_too(void **state)
             worst = fmax(worst, worst_of(1, &p[i], &w, table[i * D + 2 * m + 1], table[i * D + 2 * m]));
         }
     assert_exact(worst, "sinusoidal");
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
 }

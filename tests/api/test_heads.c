@@ -80,12 +80,13 @@ static void turn(attention_case *c, int wide, int direction, int threads)
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
     assert_int_equal(posenc_rotary_heads(plan), c->dims.H); /* of one head: 1 either way */
-    void                  *work = aligned_alloc(64, 2 * posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
-    const posenc_attend_in in   = case_in(c, wide, params);
-    posenc_rotate_io       io   = {in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
-    io.direction                = direction;
-    io.params                   = params;
-    if (posenc_rotate(plan, &io, work, &err))
+    const size_t           bytes = 2 * posenc_plan_workspace(plan, POSENC_RUN_ROTATE, NULL);
+    posenc_workspace       work  = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
+    const posenc_attend_in in    = case_in(c, wide, params);
+    posenc_rotate_io       io    = {in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
+    io.direction                 = direction;
+    io.params                    = params;
+    if (posenc_rotate(plan, &io, &work, &err))
         case_stop("rotate", c, &err);
     const posenc_rerotate_io moved = {.k           = in.k,
                                       .to_k        = in.k,
@@ -93,9 +94,9 @@ static void turn(attention_case *c, int wide, int direction, int threads)
                                       .to_pos      = posenc_positions_range(5, 1),
                                       .from_params = params,
                                       .to_params   = params};
-    if (posenc_rotary_rerotate(plan, plan, &moved, work, &err))
+    if (posenc_rotary_rerotate(plan, plan, &moved, &work, &err))
         case_stop("rerotate", c, &err);
-    free(work);
+    free(work.memory);
     posenc_plan_free(plan);
 }
 
@@ -140,10 +141,10 @@ static void angles_come_head_by_head(void **state)
     (void)state;
     if (posenc_plan_create(&plan, c.e, &c.dims, NULL, &err))
         case_stop("plan", &c, &err);
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace       work = workspace_for(plan, POSENC_RUN_FORWARD);
     const posenc_attend_in in   = case_in(&c, 1, params);
-    if (posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params}, &angle, NULL, work,
-                             &err))
+    if (posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params}, &angle, NULL,
+                             &work, &err))
         case_stop("angles", &c, &err);
     for (int64_t s = 0; s < B * LQ; s++)
         for (int64_t i = 0; i < H * M; i++) {
@@ -152,9 +153,9 @@ static void angles_come_head_by_head(void **state)
         }
     angle.shape[2] = M;
     assert_int_equal(posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params},
-                                          &angle, NULL, work, &err),
+                                          &angle, NULL, &work, &err),
                      POSENC_ERROR_SHAPE);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     case_free(&c);
     array_free(&q_at), array_free(&k_at), array_free(&all);

@@ -19,12 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace.h"
+
 enum { B = 2, H = 3, D = 64, MOST = 300, ALL = B * H * MOST * D };
 
 typedef struct subject {
     posenc_encoding *e;
     posenc_plan     *plan;
-    void            *work;
+    posenc_workspace work;
 } subject;
 
 static subject open_subject(const char *spec)
@@ -34,13 +36,13 @@ static subject open_subject(const char *spec)
     const posenc_dims dims = {.B = B, .H = H, .Lq = MOST, .Lk = MOST, .D = D};
     if (posenc_encoding_create(&s.e, spec, NULL, &err) || posenc_plan_create(&s.plan, s.e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
+    s.work = workspace_for(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     return s;
 }
 
 static void close_subject(subject *s)
 {
-    free(s->work);
+    posenc_workspace_free(&s->work);
     posenc_plan_free(s->plan);
     posenc_encoding_free(s->e);
 }
@@ -77,7 +79,7 @@ static posenc_tensor table_of(const subject *s, const posenc_positions *pos, int
     posenc_tensor table =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3,
                                  (const int64_t[]){1, L, posenc_rotary_width(s->plan, side)});
-    if (posenc_rotary_table(s->plan, side, &(posenc_rotary_in){.pos = *pos}, &table, s->work, &err))
+    if (posenc_rotary_table(s->plan, side, &(posenc_rotary_in){.pos = *pos}, &table, &s->work, &err))
         fail_msg("%s", err.message);
     return table;
 }
@@ -85,7 +87,7 @@ static posenc_tensor table_of(const subject *s, const posenc_positions *pos, int
 static void rotate(const subject *s, posenc_rotate_io io)
 {
     posenc_error err;
-    if (posenc_rotate(s->plan, &io, s->work, &err))
+    if (posenc_rotate(s->plan, &io, &s->work, &err))
         fail_msg("%s", err.message);
 }
 
@@ -186,7 +188,7 @@ static void rows_do_not_depend_on_how_many_there_are(void **state)
             posenc_tensor          row =
                 posenc_tensor_contiguous(one, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, D});
             assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES,
-                                                 &(posenc_rotary_in){.pos = here}, &row, s.work, &err),
+                                                 &(posenc_rotary_in){.pos = here}, &row, &s.work, &err),
                              POSENC_OK);
             for (int d = 0; d < D; d++) /* both are within 0.501 ulp, so neighbours at most */
                 assert_true(fabs((double)one[d] - (double)rows[r * D + d]) <= 0x1p-23 * fabs((double)one[d]));
@@ -198,7 +200,7 @@ static void rows_do_not_depend_on_how_many_there_are(void **state)
 static void assert_refused(const subject *s, posenc_rotate_io io, posenc_status status, const char *words)
 {
     posenc_error err = {POSENC_OK, ""};
-    assert_int_equal(posenc_rotate(s->plan, &io, s->work, &err), status);
+    assert_int_equal(posenc_rotate(s->plan, &io, &s->work, &err), status);
     if (!strstr(err.message, words))
         fail_msg("'%s' has no '%s'", err.message, words);
 }
@@ -227,9 +229,9 @@ static void tables_that_do_not_fit_are_refused(void **state)
     posenc_tensor narrow =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 20, D - 2});
     assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos},
-                                         &narrow, s.work, &err),
+                                         &narrow, &s.work, &err),
                      POSENC_ERROR_SHAPE);
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &narrow, s.work, &err),
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &narrow, &s.work, &err),
                      POSENC_ERROR_ARGUMENT);
     close_subject(&s);
 }

@@ -84,7 +84,7 @@ static posenc_dims dims_of(const char *spec)
 typedef struct rotation {
     posenc_encoding *e;
     posenc_plan     *plan;
-    void            *work;
+    posenc_workspace work;
     posenc_dims      dims;
     int              N;
     array            numbers[CASE_PARAMS];
@@ -110,7 +110,7 @@ static rotation make_by(const char *spec, int threads, posenc_executor executor)
     if (posenc_encoding_create(&r.e, spec, NULL, &err) ||
         posenc_plan_create(&r.plan, r.e, &r.dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
-    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
+    r.work = workspace_for(r.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     r.N    = posenc_rotary_coordinates(r.plan);
     for (int i = 0; i < posenc_param_count(r.e); i++) {
         int32_t ndim;
@@ -152,7 +152,7 @@ static void drop(rotation *r)
         array_free(all[i]);
     for (int i = 0; i < posenc_param_count(r->e); i++)
         array_free(&r->numbers[i]);
-    free(r->work);
+    posenc_workspace_free(&r->work);
     posenc_plan_free(r->plan);
     posenc_encoding_free(r->e);
 }
@@ -177,7 +177,7 @@ static posenc_rotate_io io_of(const rotation *r, posenc_tensor q, posenc_tensor 
 static void run(const rotation *r, const posenc_rotate_io *io)
 {
     posenc_error err;
-    if (posenc_rotate(r->plan, io, r->work, &err))
+    if (posenc_rotate(r->plan, io, &r->work, &err))
         fail_msg("%s: %s", posenc_encoding_spec(r->e), err.message);
 }
 
@@ -253,7 +253,7 @@ static void the_gradient_is_turning_back(void **state)
                                              .dto_k = array_tensor(&dk, 1),
                                              .dq    = array_tensor(&dq, 1),
                                              .dk    = array_tensor(&dk, 1)};
-            if (posenc_rotate_backward(r.plan, &io, &grad, r.work, &err))
+            if (posenc_rotate_backward(r.plan, &io, &grad, &r.work, &err))
                 fail_msg("%s", err.message);
             assert_memory_equal(q.wide, dq.wide, (size_t)q.count * sizeof(double));
             assert_memory_equal(k.wide, dk.wide, (size_t)k.count * sizeof(double));
@@ -326,17 +326,17 @@ static void long_runs_are_turned_in_blocks_that_change_no_bit(void **state)
             if (posenc_encoding_create(&e, words[spec], NULL, &err) ||
                 posenc_plan_create(&plan, e, &d, &options, &err))
                 fail_msg("%s", err.message);
-            void            *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+            posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
             float           *to   = narrow[threads - 1];
             posenc_rotate_io io   = {.q         = posenc_tensor_contiguous(from, POSENC_DTYPE_F32, 4, all),
                                      .to_q      = posenc_tensor_contiguous(to, POSENC_DTYPE_F32, 4, all),
                                      .q_pos     = posenc_positions_range(1000, 1),
                                      .direction = 1};
-            assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
+            assert_int_equal(posenc_rotate(plan, &io, &work, &err), POSENC_OK);
             io.q    = posenc_tensor_contiguous(exact, POSENC_DTYPE_F64, 4, all);
             io.to_q = posenc_tensor_contiguous(wide, POSENC_DTYPE_F64, 4, all);
-            assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
-            free(work);
+            assert_int_equal(posenc_rotate(plan, &io, &work, &err), POSENC_OK);
+            posenc_workspace_free(&work);
             posenc_plan_free(plan);
             posenc_encoding_free(e);
         }
@@ -489,17 +489,18 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
 static void rerotate_keys(const rotation *from, const rotation *to, array *k, const array *to_at, int wide)
 {
     posenc_error err;
-    const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_FORWARD);
-    void        *work  = aligned_alloc(64, bytes + posenc_plan_workspace(to->plan, POSENC_RUN_FORWARD));
-    const posenc_rerotate_io io = {.k           = array_tensor(k, wide),
-                                   .to_k        = array_tensor(k, wide),
-                                   .from_pos    = places(&from->k_at),
-                                   .to_pos      = places(to_at),
-                                   .from_params = from->params,
-                                   .to_params   = to->params};
-    if (posenc_rotary_rerotate(from->plan, to->plan, &io, work, &err))
+    const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_ROTATE, NULL) +
+                         posenc_plan_workspace(to->plan, POSENC_RUN_ROTATE, NULL);
+    posenc_workspace         work = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
+    const posenc_rerotate_io io   = {.k           = array_tensor(k, wide),
+                                     .to_k        = array_tensor(k, wide),
+                                     .from_pos    = places(&from->k_at),
+                                     .to_pos      = places(to_at),
+                                     .from_params = from->params,
+                                     .to_params   = to->params};
+    if (posenc_rotary_rerotate(from->plan, to->plan, &io, &work, &err))
         fail_msg("%s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e), err.message);
-    free(work);
+    free(work.memory);
 }
 
 /* Keys alone, so that a run's length is theirs. */
@@ -592,7 +593,7 @@ static void plans_that_do_not_fit_are_refused(void **state)
         rotation                 x  = make(other[i]);
         array                    k  = copy_of(&r.k);
         const posenc_rerotate_io io = {.k = array_tensor(&k, 1), .to_k = array_tensor(&k, 1)};
-        assert_int_equal(posenc_rotary_rerotate(r.plan, x.plan, &io, r.work, &err),
+        assert_int_equal(posenc_rotary_rerotate(r.plan, x.plan, &io, &r.work, &err),
                          i < 3 ? POSENC_ERROR_SHAPE : POSENC_ERROR_UNSUPPORTED);
         assert_non_null(
             strstr(err.message, i < 3 ? "the plans pair different channels" : "no part at place rotary"));
@@ -658,7 +659,7 @@ static void gradients_of_frequencies_are_slopes(void **state)
                                              .dq      = array_tensor(&dq, 1),
                                              .dk      = array_tensor(&dk, 1),
                                              .dparams = dparams};
-            if (posenc_rotate_backward(r.plan, &io, &grad, r.work, &err))
+            if (posenc_rotate_backward(r.plan, &io, &grad, &r.work, &err))
                 fail_msg("%s", err.message);
             for (int p = 0; p < posenc_param_count(r.e); p++)
                 for (int64_t n = 0; n < sums[p].count; n++) {
@@ -688,7 +689,7 @@ static void rounded_angles_have_no_gradient(void **state)
     (void)state;
     const posenc_rotate_io   io   = io_of(&r, q, k);
     const posenc_rotate_grad grad = {.dto_q = q, .dto_k = k, .dq = q, .dk = k, .dparams = &dparams};
-    assert_int_equal(posenc_rotate_backward(r.plan, &io, &grad, r.work, &err), POSENC_ERROR_UNSUPPORTED);
+    assert_int_equal(posenc_rotate_backward(r.plan, &io, &grad, &r.work, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "use angles=exact"));
     array_free(&sum);
     drop(&r);
@@ -876,10 +877,10 @@ static posenc_status attend(const char *spec, const array *q_at, const array *k_
     posenc_attend_out out = {.o = array_tensor(&o, 1)};
     if (posenc_plan_create(&plan, c.e, &dims, NULL, err))
         fail_msg("%s", err->message);
-    void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
-    const posenc_status status = posenc_attend(plan, &in, &out, work, err);
+    posenc_workspace    work   = workspace_for(plan, POSENC_RUN_FORWARD);
+    const posenc_status status = posenc_attend(plan, &in, &out, &work, err);
     assert_true(status == POSENC_OK || largest(&o, NULL) == 0);
-    free(work);
+    posenc_workspace_free(&work);
     array_free(&o);
     posenc_plan_free(plan);
     case_free(&c);
@@ -917,7 +918,7 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
         r.numbers[0].wide[5]      = bad[i];
         const posenc_tensor    x  = array_tensor(&q, 1);
         const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1, .params = r.params};
-        assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_ERROR_RANGE);
+        assert_int_equal(posenc_rotate(r.plan, &io, &r.work, &err), POSENC_ERROR_RANGE);
         assert_non_null(strstr(err.message, "the frequency of pair 5 of rope is not a finite number"));
         assert_true(largest(&q, &r.q) == 0);
         array_free(&q);
@@ -926,7 +927,7 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
     int64_t M;
     assert_int_equal(posenc_rotary_frequencies(r.plan, w, &M, NULL, &err), POSENC_ERROR_UNSUPPORTED);
     const posenc_rotate_io io = {.q = array_tensor(&r.q, 1), .to_q = array_tensor(&r.q, 1), .direction = 1};
-    assert_int_equal(posenc_rotate(r.plan, &io, r.work, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_rotate(r.plan, &io, &r.work, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "has parameter inv_freq"));
     drop(&r);
 }

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace.h"
+
 static const int64_t windows[][2] = {{1, 1}, {1, 5}, {4, 1}, {2, 3}, {7, 7}, {5, 8}};
 
 enum { WINDOWS = sizeof windows / sizeof *windows, MOST = 49 * 49 };
@@ -65,14 +67,14 @@ static void the_index_is_where_swin_reads_its_table(void **state)
             posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 2, (int64_t[]){offsets, 2});
         posenc_tensor          to = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, (int64_t[]){2, n, n});
         const posenc_attend_in in = {.q = {.dtype = POSENC_DTYPE_F64}, .params = &param};
-        void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
-        assert_int_equal(posenc_bias(plan, &in, &to, work, NULL), POSENC_OK);
+        posenc_workspace       work = workspace_for(plan, POSENC_RUN_SCORES);
+        assert_int_equal(posenc_bias(plan, &in, &to, &work, NULL), POSENC_OK);
         assert_int_equal(posenc_window_index(rows, columns, index, NULL), POSENC_OK);
         for (int64_t x = 0; x < n * n; x++) {
             assert_true(bias[x] == (double)index[x]);
             assert_true(bias[n * n + x] == (double)(index[x] + 1000000));
         }
-        free(work);
+        posenc_workspace_free(&work);
         posenc_plan_free(plan);
         posenc_encoding_free(e);
     }

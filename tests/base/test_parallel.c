@@ -48,7 +48,7 @@ static void every_task_runs_once_with_scratch_of_its_own(void **state)
         for (int threads = 1; threads <= THREADS; threads++) {
             static watch w;
             w = (watch){.threads = threads, .caller = pthread_self()};
-            pe_parallel_for(counts[c], threads, look, &w);
+            pe_parallel_for(counts[c], &(pe_team){.threads = threads}, look, &w);
             for (int i = 0; i < MOST; i++)
                 assert_int_equal(w.runs[i], i < counts[c]);
             assert_int_equal(w.out_of_range, 0);

@@ -62,14 +62,14 @@ static void success_clears_an_old_sentence(void **state)
 static void every_status_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    for (int a = POSENC_OK; a <= POSENC_ERROR_FORMAT; a++) {
+    for (int a = POSENC_OK; a <= POSENC_ERROR_CANCELLED; a++) {
         const char *word = posenc_status_string((posenc_status)a);
         assert_non_null(word);
         assert_string_not_equal(word, "unknown");
         for (int b = POSENC_OK; b < a; b++)
             assert_string_not_equal(word, posenc_status_string((posenc_status)b));
     }
-    assert_string_equal(posenc_status_string((posenc_status)(POSENC_ERROR_FORMAT + 1)), "unknown");
+    assert_string_equal(posenc_status_string((posenc_status)(POSENC_ERROR_CANCELLED + 1)), "unknown");
     assert_string_equal(posenc_status_string((posenc_status)-1), "unknown");
 }
 

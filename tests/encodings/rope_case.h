@@ -18,12 +18,14 @@
 #include <posenc/rotary.h>
 #include <stdlib.h>
 
+#include "workspace.h"
+
 enum { MOST_PAIRS = 512 };
 
 typedef struct turning {
     posenc_encoding   *e;
     posenc_plan       *plan;
-    void              *work;
+    posenc_workspace   work;
     int64_t            D, M;
     double             magnitude;
     posenc_rotary_pair pairs[MOST_PAIRS];
@@ -38,16 +40,16 @@ static inline turning make(const char *spec, int64_t D)
         posenc_plan_create(&t.plan, t.e, &dims, NULL, &err) ||
         posenc_rotary_frequencies(t.plan, NULL, &t.M, &t.magnitude, &err))
         fail_msg("%s: %s", spec, err.message);
-    t.work = aligned_alloc(64, posenc_plan_workspace(t.plan, POSENC_RUN_FORWARD));
+    t.work = workspace_for(t.plan, POSENC_RUN_FORWARD);
     assert_in_range(t.M, 1, MOST_PAIRS);
-    if (!posenc_param_count(t.e) && posenc_rotary_pairs(t.plan, NULL, 0, t.pairs, t.work, &err))
+    if (!posenc_param_count(t.e) && posenc_rotary_pairs(t.plan, NULL, 0, t.pairs, &t.work, &err))
         fail_msg("%s: %s", spec, err.message);
     return t;
 }
 
 static inline void drop(turning *t)
 {
-    free(t->work);
+    posenc_workspace_free(&t->work);
     posenc_plan_free(t->plan);
     posenc_encoding_free(t->e);
 }
@@ -67,7 +69,7 @@ static inline void turn_one(turning *t, double p, int64_t i, double *cosine, dou
     const posenc_tensor x =
         posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, t->D});
     const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
-    if (posenc_rotate(t->plan, &io, t->work, &err))
+    if (posenc_rotate(t->plan, &io, &t->work, &err))
         fail_msg("%s", err.message);
     *cosine = row[t->pairs[i].to[0]];
     *sine   = row[t->pairs[i].to[1]];

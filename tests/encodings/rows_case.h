@@ -17,7 +17,7 @@ typedef struct rows_case {
     posenc_dims      dims;
     array            numbers[CASE_PARAMS], gradients[CASE_PARAMS];
     posenc_tensor    params[CASE_PARAMS], dparams[CASE_PARAMS];
-    void            *work;
+    posenc_workspace work;
     int              count;
 } rows_case;
 
@@ -42,7 +42,7 @@ static inline rows_case rows_make(const char *spec, int64_t B, int64_t L, int th
         c.dparams[i]   = array_tensor(&c.gradients[i], 1);
         array_fill(&c.numbers[i], 5, posenc_param_name(c.e, i), scale);
     }
-    c.work = aligned_alloc(64, posenc_plan_workspace(c.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
+    c.work = workspace_for(c.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     return c;
 }
 
@@ -52,7 +52,7 @@ static inline void rows_free(rows_case *c)
         array_free(&c->numbers[i]);
         array_free(&c->gradients[i]);
     }
-    free(c->work);
+    posenc_workspace_free(&c->work);
     posenc_plan_free(c->plan);
     posenc_encoding_free(c->e);
 }
@@ -62,7 +62,7 @@ static inline posenc_status rows_try(const rows_case *c, posenc_positions pos, c
 {
     const posenc_rows_in in = {.pos = pos, .params = c->params};
     posenc_tensor        to = array_tensor(y, 1);
-    return posenc_rows(c->plan, &in, &to, c->work, err);
+    return posenc_rows(c->plan, &in, &to, &c->work, err);
 }
 
 static inline void rows_run(const rows_case *c, posenc_positions pos, const array *y)
@@ -80,7 +80,7 @@ static inline void rows_back(rows_case *c, posenc_positions pos, const array *dy
     posenc_error           err;
     for (int i = 0; i < c->count; i++)
         memset(c->gradients[i].wide, 0, (size_t)c->gradients[i].count * sizeof(double));
-    if (posenc_rows_backward(c->plan, &in, &grad, c->work, &err))
+    if (posenc_rows_backward(c->plan, &in, &grad, &c->work, &err))
         fail_msg("%s", err.message);
 }
 

@@ -100,10 +100,10 @@ static void bias_of(const attention_case *c, const array *bias)
     options.executor = POSENC_EXECUTOR_REFERENCE;
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
-    if (posenc_bias(plan, &in, &to, work, &err))
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
+    if (posenc_bias(plan, &in, &to, &work, &err))
         case_stop("bias", c, &err);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
 }
 

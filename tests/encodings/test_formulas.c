@@ -16,6 +16,7 @@
 
 #include "differences.h"
 #include "formulas.h"
+#include "workspace.h"
 
 static double shaw_value_row(const pair *x) /* max_relative=3 */
 {
@@ -133,10 +134,10 @@ static void scores_of(const attention_case *c, const array *to)
     posenc_attend_in in = case_in(c, 1, params);
     if (posenc_plan_create(&plan, c->e, &c->dims, &c->options, &err))
         case_stop("plan", c, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
-    if (posenc_scores(plan, &in, &S, work, &err))
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
+    if (posenc_scores(plan, &in, &S, &work, &err))
         case_stop("scores", c, &err);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
 }
 

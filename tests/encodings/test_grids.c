@@ -34,16 +34,16 @@ static posenc_status try_rows(const char *spec, int64_t L, int64_t dim, posenc_p
     *y                     = array_make(3, (int64_t[]){1, L, dim});
     if (posenc_encoding_create(&e, spec, NULL, err) || posenc_plan_create(&plan, e, &dims, NULL, err))
         fail_msg("%s: %s", spec, err->message);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
-    posenc_tensor  to = array_tensor(y, 1), p = params ? array_tensor(params, 1) : (posenc_tensor){0};
-    posenc_tensor  dp     = dparams ? array_tensor(dparams, 1) : (posenc_tensor){0};
-    posenc_rows_in in     = {.pos = pos, .params = &p};
-    posenc_status  status = posenc_rows(plan, &in, &to, work, err);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    posenc_tensor    to = array_tensor(y, 1), p = params ? array_tensor(params, 1) : (posenc_tensor){0};
+    posenc_tensor    dp     = dparams ? array_tensor(dparams, 1) : (posenc_tensor){0};
+    posenc_rows_in   in     = {.pos = pos, .params = &p};
+    posenc_status    status = posenc_rows(plan, &in, &to, &work, err);
     if (!status && dy) {
         const posenc_rows_grad grad = {.dy = array_tensor(dy, 1), .dparams = &dp};
-        status                      = posenc_rows_backward(plan, &in, &grad, work, err);
+        status                      = posenc_rows_backward(plan, &in, &grad, &work, err);
     }
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return status;

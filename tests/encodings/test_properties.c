@@ -83,7 +83,7 @@ static int has_same_bits(const array *a, const array *b, int wide)
 typedef struct rotation {
     posenc_encoding *e;
     posenc_plan     *plan;
-    void            *work;
+    posenc_workspace work;
 } rotation;
 
 static rotation rotation_make(const posenc_encoding_info *info)
@@ -94,13 +94,13 @@ static rotation rotation_make(const posenc_encoding_info *info)
     write_spec(spec, sizeof spec, info);
     if (posenc_encoding_create(&r.e, spec, NULL, &err) || posenc_plan_create(&r.plan, r.e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_RUN_FORWARD));
+    r.work = workspace_for(r.plan, POSENC_RUN_FORWARD);
     return r;
 }
 
 static void rotation_free(rotation *r)
 {
-    free(r->work);
+    posenc_workspace_free(&r->work);
     posenc_plan_free(r->plan);
     posenc_encoding_free(r->e);
 }
@@ -111,7 +111,7 @@ static void rotate(const rotation *r, const array *x, int wide, double start, in
     const posenc_tensor    t  = array_tensor(x, wide);
     const posenc_rotate_io io = {
         .q = t, .to_q = t, .q_pos = posenc_positions_range(start, 1), .direction = direction};
-    if (posenc_rotate(r->plan, &io, r->work, &err))
+    if (posenc_rotate(r->plan, &io, &r->work, &err))
         fail_msg("%s", err.message);
 }
 
@@ -472,7 +472,7 @@ typedef struct backward { /* a forward run and all that its backward needs */
     posenc_plan     *plan;
     posenc_tensor    params[CASE_PARAMS], dparams[CASE_PARAMS];
     posenc_attend_in in;
-    void            *work;
+    posenc_workspace work;
 } backward;
 
 static backward backward_make(const posenc_encoding_info *info, int wide)
@@ -486,7 +486,7 @@ static backward backward_make(const posenc_encoding_info *info, int wide)
     for (int i = 0; i < x.c.param_count; i++)
         x.dparams[i] = array_tensor(&x.r.dparams[i], wide);
     x.in   = case_in(&x.c, wide, x.params);
-    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_RUN_BACKWARD));
+    x.work = workspace_for(x.plan, POSENC_RUN_BACKWARD);
     return x;
 }
 
@@ -502,13 +502,13 @@ static void backward_run(backward *x, posenc_tensor dq, posenc_tensor dk, posenc
                                      .dv      = dv,
                                      .dparams = dparams};
     x->in.params                  = x->params; /* x may have been copied since it was made */
-    if (posenc_attend_backward(x->plan, &x->in, &grad, x->work, &err))
+    if (posenc_attend_backward(x->plan, &x->in, &grad, &x->work, &err))
         fail_msg("%s", err.message);
 }
 
 static void backward_free(backward *x)
 {
-    free(x->work);
+    posenc_workspace_free(&x->work);
     posenc_plan_free(x->plan);
     result_free(&x->r);
     case_free(&x->c);

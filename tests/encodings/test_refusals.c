@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace.h"
+
 enum { H = 2, L = 4, D = 8, NUMBERS = 1 << 16, PARAMETERS = 16 };
 
 static posenc_status plan_of(posenc_encoding **e, posenc_plan **plan, const char *spec, int64_t head_width,
@@ -92,7 +94,7 @@ static posenc_status attend_from(double first, const posenc_encoding *e, const p
     const int64_t       shape[4] = {1, H, L, D};
     const posenc_tensor qkv      = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F32, 4, shape);
     posenc_tensor       params[PARAMETERS];
-    void               *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
+    posenc_workspace    work = workspace_for(plan, POSENC_RUN_FORWARD);
     assert_in_range(posenc_param_count(e), 0, PARAMETERS);
     for (int p = 0; p < posenc_param_count(e); p++) {
         int32_t ndim;
@@ -110,8 +112,8 @@ static posenc_status attend_from(double first, const posenc_encoding *e, const p
                                       .q_pos  = posenc_positions_range(first, 1),
                                       .k_pos  = posenc_positions_range(0, 1)};
     const posenc_attend_out out    = {.o = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, shape)};
-    const posenc_status     status = posenc_attend(plan, &in, &out, work, err);
-    free(work);
+    const posenc_status     status = posenc_attend(plan, &in, &out, &work, err);
+    posenc_workspace_free(&work);
     return status;
 }
 

@@ -25,6 +25,7 @@
 #include "api/objects.h"
 #include "base/expression.h"
 #include "differences.h"
+#include "workspace.h"
 
 static const posenc_encoding_info *info;
 
@@ -41,7 +42,7 @@ typedef struct bench {
     posenc_dims      dims;
     array            numbers[CASE_PARAMS];
     posenc_tensor    params[CASE_PARAMS];
-    void            *work;
+    posenc_workspace work;
 } bench;
 
 static void allocate_params(bench *x)
@@ -67,8 +68,7 @@ static bench bench_make(const char *spec, const char *settings, posenc_dims dims
     allocate_params(&x);
     if (posenc_param_init(x.e, &dims, x.params, 1, &err))
         fail_msg("%s", err.message);
-    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD |
-                                                                 POSENC_RUN_SCORES));
+    x.work = workspace_for(x.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
     return x;
 }
 
@@ -76,7 +76,7 @@ static void bench_free(bench *x)
 {
     for (int i = 0; i < posenc_param_count(x->e); i++)
         array_free(&x->numbers[i]);
-    free(x->work);
+    posenc_workspace_free(&x->work);
     posenc_plan_free(x->plan);
     posenc_encoding_free(x->e);
 }
@@ -129,7 +129,7 @@ static double row_value(bench *x, const posenc_example *example)
     if (posenc_rows_coordinates(x->e) == 1) /* places on a grid are numbered by a range alone */
         in.pos = posenc_positions_array(
             posenc_tensor_contiguous(steps, POSENC_DTYPE_F64, 1, (int64_t[]){example->a + 1}));
-    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+    if (posenc_rows(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
     const double value = y.wide[example->a * width + example->b];
     array_free(&y);
@@ -153,7 +153,7 @@ static double bias_value(bench *x, const posenc_example *example)
     posenc_tensor    to   = array_tensor(&bias, 1);
     posenc_attend_in in   = {.q = {.dtype = POSENC_DTYPE_F64}, .params = x->params};
     posenc_error     err;
-    if (posenc_bias(x->plan, &in, &to, x->work, &err))
+    if (posenc_bias(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
     const double value = bias.wide[((example->a + 1) * (example->b + 1)) * (example->c + 1) - 1];
     array_free(&bias);
@@ -622,7 +622,7 @@ static double rows_loss(bench *x, const array *dy, posenc_positions pos, array *
     const posenc_rows_in in  = {.x = array_tensor(input, 1), .pos = pos, .params = x->params};
     double               sum = 0;
     posenc_error         err;
-    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+    if (posenc_rows(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
     for (int64_t i = 0; i < y.count; i++)
         sum += dy->wide[i] * y.wide[i];
@@ -676,7 +676,7 @@ static void compare_rows(bench *x, posenc_positions pos)
     }
     const posenc_rows_in   in   = {.x = array_tensor(&input, 1), .pos = pos, .params = x->params};
     const posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to};
-    if (posenc_rows_backward(x->plan, &in, &grad, x->work, &err))
+    if (posenc_rows_backward(x->plan, &in, &grad, &x->work, &err))
         fail_msg("%s", err.message);
     const compared by_rows = {x, &dy, pos, &input};
     compare_slopes(&by_rows, &input, &dx, "x", "item,row,channel");
@@ -726,8 +726,8 @@ static const posenc_dims whole = {
     .B = 2, .H = 4, .G = 2, .Lq = 19, .Lk = 23, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
 
 /* Queries from .. from+n-1 of the case, all keys, written to o [B,H,n,Dv]. */
-static void attend_chunk(const attention_case *c, const posenc_plan *plan, void *work, int wide, int64_t from,
-                         int64_t n, const array *o)
+static void attend_chunk(const attention_case *c, const posenc_plan *plan, const posenc_workspace *work,
+                         int wide, int64_t from, int64_t n, const array *o)
 {
     posenc_tensor    params[CASE_PARAMS];
     posenc_attend_in in = {.q      = array_tensor(&c->q, wide),
@@ -777,16 +777,16 @@ static void chunks_in_attention(int wide, int mask)
     array full         = array_make4(whole.B, whole.H, whole.Lq, whole.Dv);
     if (posenc_plan_create(&plan, c.e, &whole, &c.options, &err))
         fail_msg("%s", err.message);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
-    attend_chunk(&c, plan, work, wide, 0, whole.Lq, &full);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
+    attend_chunk(&c, plan, &work, wide, 0, whole.Lq, &full);
     for (size_t x = 0; x < sizeof chunks / sizeof *chunks; x++) {
         array part = array_make4(whole.B, whole.H, chunks[x][1], whole.Dv);
-        attend_chunk(&c, plan, work, wide, chunks[x][0], chunks[x][1], &part);
+        attend_chunk(&c, plan, &work, wide, chunks[x][0], chunks[x][1], &part);
         compare_chunk(&full, &part, wide, chunks[x][0], chunks[x][1]);
         array_free(&part);
     }
     array_free(&full);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     case_free(&c);
 }
@@ -796,7 +796,7 @@ static void rows_from(bench *x, double start, const array *y)
     posenc_error         err;
     posenc_tensor        to = array_tensor(y, 1);
     const posenc_rows_in in = {.pos = posenc_positions_range(start, 1), .params = x->params};
-    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+    if (posenc_rows(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
 }
 

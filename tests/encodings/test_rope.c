@@ -177,7 +177,7 @@ static void longrope_takes_its_long_magnitude_beyond_the_first_length(void **sta
             posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, 8});
         const posenc_rotate_io io = {
             .q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1, .params = params};
-        if (posenc_rotate(t.plan, &io, t.work, &err))
+        if (posenc_rotate(t.plan, &io, &t.work, &err))
             fail_msg("%s", err.message);
         assert_near(hypot(row[0], row[1]), far ? 1.3 : 1.1, 1e-15, "the magnitude");
         assert_near(row[0] / hypot(row[0], row[1]), cos(far ? 8 : 15), 1e-14, "the cosine");
@@ -232,7 +232,7 @@ static void angle_of(turning *t, double p, double angle[MOST_PAIRS], double *tem
                                                           (const int64_t[]){1, 1, t->M}),
                         f      = posenc_tensor_contiguous(temperature, POSENC_DTYPE_F64, 2,
                                                           (const int64_t[]){1, 1});
-    if (posenc_rotary_angles(t->plan, &(posenc_rotary_in){.pos = pos}, &a, &f, t->work, &err))
+    if (posenc_rotary_angles(t->plan, &(posenc_rotary_in){.pos = pos}, &a, &f, &t->work, &err))
         fail_msg("%s", err.message);
 }
 
@@ -400,7 +400,7 @@ static void own_float32_frequencies_are_the_peers(void **state)
         }
         for (int64_t n = 0; n < pos->shape[0] * pos->shape[1] * pos->shape[2]; n++)
             length = fmax(length, (double)((const int64_t *)pos->data)[n] + 1);
-        if (posenc_rotary_pairs(t.plan, params, length, t.pairs, t.work, &err))
+        if (posenc_rotary_pairs(t.plan, params, length, t.pairs, &t.work, &err))
             fail_msg("%s", err.message);
         for (int64_t m = 0; m < t.M; m++) {
             const double want = ((const double *)w->data)[m];

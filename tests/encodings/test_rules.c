@@ -37,10 +37,10 @@ static array scores_of(const attention_case *c, posenc_executor executor)
     const posenc_attend_in in = case_in(c, wide, params);
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
-    if (posenc_scores(plan, &in, &to, work, &err))
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
+    if (posenc_scores(plan, &in, &to, &work, &err))
         case_stop("scores", c, &err);
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     return S;
 }

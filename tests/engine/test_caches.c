@@ -65,10 +65,10 @@ static void fill_with_nan(array *a, int64_t from, int64_t count)
 static void run_all(session *s)
 {
     posenc_error err;
-    if (posenc_attend(s->plan, &s->in, &s->out, s->work, &err))
+    if (posenc_attend(s->plan, &s->in, &s->out, &s->work, &err))
         case_stop("attend", s->c, &err);
     s->grad.dparams = s->dparams;
-    if (posenc_attend_backward(s->plan, &s->in, &s->grad, s->work, &err))
+    if (posenc_attend_backward(s->plan, &s->in, &s->grad, &s->work, &err))
         case_stop("backward", s->c, &err);
 }
 
@@ -170,10 +170,10 @@ static void go_by_page(attention_case *c, int wide)
         posenc_tensor_contiguous((void *)(uintptr_t)lengths, POSENC_DTYPE_I64, 1, (int64_t[]){dims.B});
     all.in.k_pages = posenc_tensor_contiguous(table, POSENC_DTYPE_I64, 2, (int64_t[]){dims.B, PAGES});
     posenc_error err;
-    if (posenc_attend(all.plan, &all.in, &all.out, all.work, &err))
+    if (posenc_attend(all.plan, &all.in, &all.out, &all.work, &err))
         case_stop("attend", c, &err);
     assert_same(c, &all.r, &one.r, wide, 2, wide ? 0 : 2e-6, "pages");
-    assert_int_equal(posenc_attend_backward(all.plan, &all.in, &all.grad, all.work, &err),
+    assert_int_equal(posenc_attend_backward(all.plan, &all.in, &all.grad, &all.work, &err),
                      POSENC_ERROR_UNSUPPORTED);
     array_free(&k), array_free(&v);
     session_close(&one), session_close(&all);
@@ -280,11 +280,11 @@ static void go_with_bytes(attention_case *c, int wide)
             s.in.k_scale = posenc_tensor_contiguous(k_scale, POSENC_DTYPE_F32, 1, (int64_t[]){2});
             s.in.v_scale = posenc_tensor_contiguous(v_scale, POSENC_DTYPE_F32, 1, (int64_t[]){2});
         }
-        if (posenc_attend(s.plan, &s.in, &s.out, s.work, &err) ||
-            posenc_attend(exact.plan, &exact.in, &exact.out, exact.work, &err))
+        if (posenc_attend(s.plan, &s.in, &s.out, &s.work, &err) ||
+            posenc_attend(exact.plan, &exact.in, &exact.out, &exact.work, &err))
             case_stop("attend", c, &err);
         assert_same(c, &s.r, &exact.r, wide, 2, wide ? 1e-12 : 2e-6, is_q8 ? "Q8_0" : "F8_E4M3");
-        assert_int_equal(posenc_attend_backward(s.plan, &s.in, &s.grad, s.work, &err),
+        assert_int_equal(posenc_attend_backward(s.plan, &s.in, &s.grad, &s.work, &err),
                          POSENC_ERROR_UNSUPPORTED);
         session_close(&s), session_close(&exact);
     }
@@ -376,7 +376,7 @@ static void assert_refused(const session *s, const posenc_attend_in *in, posenc_
                            const char *sentence)
 {
     posenc_error err;
-    assert_int_equal(posenc_attend(s->plan, in, &s->out, s->work, &err), status);
+    assert_int_equal(posenc_attend(s->plan, in, &s->out, &s->work, &err), status);
     if (!strstr(err.message, sentence))
         fail_msg("'%s' instead of '%s'", err.message, sentence);
 }

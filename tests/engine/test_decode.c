@@ -32,6 +32,7 @@
 
 #include "base/half.h"
 #include "kernels/kernels.h"
+#include "workspace.h"
 
 static const struct shape {
     posenc_dims dims;
@@ -191,25 +192,23 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
     o.max_distances      = 4096; /* of positions by twos and threes */
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
         stop(p, &err);
-    const size_t     bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
-    void            *work  = aligned_alloc(64, bytes);
-    posenc_attend_in in    = {.q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
-    in.q_pos               = posenc_positions_range(p->shape->q_start, p->shape->q_step);
-    in.k_pos               = posenc_positions_range(p->shape->k_start, p->shape->k_step);
-    in.key_allowed         = p->key_allowed;
-    posenc_attend_out out  = {0};
-    out.o                  = posenc_tensor_contiguous(r.o, dtype, 4, (int64_t[]){d->B, d->H, d->Lq, d->Dv});
-    out.lse                = posenc_tensor_contiguous(r.lse, dtype, 3, (int64_t[]){d->B, d->H, d->Lq});
-    memset(work, 0xff, bytes); /* NaN: nothing may count on a clean workspace */
-    if (posenc_attend(plan, &in, &out, work, &err))
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    posenc_attend_in in   = {.q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
+    in.q_pos              = posenc_positions_range(p->shape->q_start, p->shape->q_step);
+    in.k_pos              = posenc_positions_range(p->shape->k_start, p->shape->k_step);
+    in.key_allowed        = p->key_allowed;
+    posenc_attend_out out = {0};
+    out.o                 = posenc_tensor_contiguous(r.o, dtype, 4, (int64_t[]){d->B, d->H, d->Lq, d->Dv});
+    out.lse               = posenc_tensor_contiguous(r.lse, dtype, 3, (int64_t[]){d->B, d->H, d->Lq});
+    if (posenc_attend(plan, &in, &out, &work, &err))
         stop(p, &err);
     if (scores) {
         posenc_tensor S =
             posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, (int64_t[]){d->B, d->H, d->Lq, d->Lk});
-        if (posenc_scores(plan, &in, &S, work, &err))
+        if (posenc_scores(plan, &in, &S, &work, &err))
             stop(p, &err);
     }
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     return r;
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "engine/score/index.h"
+#include "workspace.h"
 
 enum { LIMBS = 24 };
 
@@ -164,9 +165,9 @@ static void read_classes(const char *spec, posenc_executor executor, int64_t cla
                                    .q_pos  = posenc_positions_range((double)last, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
                                    .params = &param};
-    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_SCORES));
-    assert_int_equal(posenc_bias(plan, &in, &to, work, NULL), POSENC_OK);
-    free(work);
+    posenc_workspace       work = workspace_for(plan, POSENC_RUN_SCORES);
+    assert_int_equal(posenc_bias(plan, &in, &to, &work, NULL), POSENC_OK);
+    posenc_workspace_free(&work);
     free(table);
     posenc_plan_free(plan);
     posenc_encoding_free(e);

@@ -27,7 +27,7 @@ typedef struct setup {
     posenc_plan     *plan;
     posenc_tensor    params[CASE_PARAMS];
     array            numbers[CASE_PARAMS];
-    void            *work;
+    posenc_workspace work;
     int              count;
 } setup;
 
@@ -54,7 +54,7 @@ static setup make(const posenc_encoding_info *info, int threads)
         array_fill(&s.numbers[i], 3, posenc_param_name(s.e, i), 1);
         s.params[i] = array_tensor(&s.numbers[i], 1);
     }
-    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
+    s.work = workspace_for(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     return s;
 }
 
@@ -62,7 +62,7 @@ static void free_setup(setup *s)
 {
     for (int i = 0; i < s->count; i++)
         array_free(&s->numbers[i]);
-    free(s->work);
+    posenc_workspace_free(&s->work);
     posenc_plan_free(s->plan);
     posenc_encoding_free(s->e);
 }
@@ -71,7 +71,7 @@ static void run(const setup *s, posenc_tensor x, posenc_positions pos, posenc_te
 {
     posenc_error         err;
     const posenc_rows_in in = {.x = x, .pos = pos, .params = s->params};
-    if (posenc_rows(s->plan, &in, &y, s->work, &err))
+    if (posenc_rows(s->plan, &in, &y, &s->work, &err))
         fail_msg("%s", err.message);
 }
 
@@ -200,13 +200,13 @@ static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
         }
         const posenc_rows_in in = {.params = s.params};
         posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to_whole};
-        assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
+        assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, &s.work, &err), POSENC_OK);
         assert_memory_equal(dx.wide, dy.wide, (size_t)dy.count * sizeof(double));
         for (int b = 0; b < B; b++) { /* each adds */
             grad = (posenc_rows_grad){.dparams = to_items};
             grad.dy =
                 posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_DTYPE_F64, 3, (int64_t[]){1, L, DIM});
-            assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
+            assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, &s.work, &err), POSENC_OK);
         }
         for (int i = 0; i < s.count; i++) {
             assert_true(largest(&whole[i], NULL) > 0);
@@ -249,14 +249,14 @@ static void place_in_lines(const pe_problem *p, int64_t s, double at[])
 
 static pe_rows_run places_run(posenc_positions pos, array *y, int threads)
 {
-    pe_rows_run r = {.width   = WIDE,
-                     .N       = N,
-                     .rows    = show_places,
-                     .B       = B,
-                     .L       = L,
-                     .pos     = pos,
-                     .y       = array_tensor(y, 1),
-                     .threads = threads};
+    pe_rows_run r = {.width = WIDE,
+                     .N     = N,
+                     .rows  = show_places,
+                     .B     = B,
+                     .L     = L,
+                     .pos   = pos,
+                     .y     = array_tensor(y, 1),
+                     .team  = {.threads = threads}};
     return r;
 }
 

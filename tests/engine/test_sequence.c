@@ -110,7 +110,7 @@ static pe_rows_run run_of(setup *s, posenc_positions pos, int threads)
                      .pos      = pos,
                      .x        = y,
                      .y        = y,
-                     .threads  = threads,
+                     .team     = {.threads = threads},
                      .kernels  = pe_kernels_choose()};
 }
 

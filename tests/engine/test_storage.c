@@ -26,6 +26,7 @@
 
 #include "base/half.h"
 #include "kernels/kernels.h"
+#include "workspace.h"
 
 typedef struct shape {
     posenc_dims dims;
@@ -194,20 +195,18 @@ static result run(const problem *p, posenc_executor executor, posenc_dtype dtype
     o.products           = p->products;
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
         stop(&err);
-    const size_t      bytes = posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
-    void             *work  = aligned_alloc(64, bytes);
-    posenc_attend_in  in    = inputs(p);
-    posenc_attend_out out   = {.o = view(&r.o, d->B, d->H, d->Lq, d->Dv)};
+    posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    posenc_attend_in  in   = inputs(p);
+    posenc_attend_out out  = {.o = view(&r.o, d->B, d->H, d->Lq, d->Dv)};
     out.lse = posenc_tensor_contiguous(r.lse.data, r.lse.dtype, 3, (int64_t[]){d->B, d->H, d->Lq});
-    memset(work, 0xff, bytes); /* NaN: nothing may count on a clean workspace */
-    if (posenc_attend(plan, &in, &out, work, &err))
+    if (posenc_attend(plan, &in, &out, &work, &err))
         stop(&err);
     if (scores) {
         posenc_tensor S = view(scores, d->B, d->H, d->Lq, d->Lk);
-        if (posenc_scores(plan, &in, &S, work, &err))
+        if (posenc_scores(plan, &in, &S, &work, &err))
             stop(&err);
     }
-    free(work);
+    posenc_workspace_free(&work);
     posenc_plan_free(plan);
     return r;
 }

@@ -189,7 +189,7 @@ typedef struct setup {
     attention_result r;
     posenc_plan     *plan;
     posenc_tensor    params[CASE_PARAMS], dparams[CASE_PARAMS];
-    void            *work;
+    posenc_workspace work;
 } setup;
 
 static setup setup_make(const posenc_encoding_info *info, int wide)
@@ -202,8 +202,7 @@ static setup setup_make(const posenc_encoding_info *info, int wide)
     s.c.options.mask     = POSENC_MASK_CAUSAL;
     s.r                  = case_run(&s.c, wide);
     assert_int_equal(posenc_plan_create(&s.plan, s.c.e, &dims, &s.c.options, NULL), POSENC_OK);
-    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD |
-                                                                 POSENC_RUN_SCORES));
+    s.work = workspace_for(s.plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
     for (int i = 0; i < s.c.param_count; i++) {
         s.params[i]  = array_tensor(&s.c.params[i], wide);
         s.dparams[i] = array_tensor(&s.r.dparams[i], wide);
@@ -213,7 +212,7 @@ static setup setup_make(const posenc_encoding_info *info, int wide)
 
 static void setup_free(setup *s)
 {
-    free(s->work);
+    posenc_workspace_free(&s->work);
     posenc_plan_free(s->plan);
     result_free(&s->r);
     case_free(&s->c);
@@ -241,10 +240,10 @@ static void attention_runs_allocate_nothing(void **state)
                                              .dk      = array_tensor(&s.r.dk, wide),
                                              .dv      = array_tensor(&s.r.dv, wide),
                                              .dparams = s.dparams};
-            ASSERT_ALLOCATES_NOTHING(posenc_attend(s.plan, &in, &out, s.work, NULL));
-            ASSERT_ALLOCATES_NOTHING(posenc_attend_backward(s.plan, &in, &grad, s.work, NULL));
-            ASSERT_ALLOCATES_NOTHING(posenc_scores(s.plan, &in, &S, s.work, NULL));
-            ASSERT_ALLOCATES_NOTHING(posenc_bias(s.plan, &in, &b, s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_attend(s.plan, &in, &out, &s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_attend_backward(s.plan, &in, &grad, &s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_scores(s.plan, &in, &S, &s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_bias(s.plan, &in, &b, &s.work, NULL));
             array_free(&scores), array_free(&bias);
             setup_free(&s);
         }
@@ -260,7 +259,7 @@ static void rotations_allocate_nothing(void **state)
             setup                  s = setup_make(posenc_encoding_info_at(i), wide);
             const posenc_tensor    q = array_tensor(&s.c.q, wide), k = array_tensor(&s.c.k, wide);
             const posenc_rotate_io io = {.q = q, .k = k, .to_q = q, .to_k = k, .direction = 1};
-            ASSERT_ALLOCATES_NOTHING(posenc_rotate(s.plan, &io, s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_rotate(s.plan, &io, &s.work, NULL));
             setup_free(&s);
         }
 }
@@ -278,8 +277,8 @@ static void rows_allocate_nothing(void **state)
             posenc_tensor          y    = array_tensor(&x, wide);
             const posenc_rows_in   in   = {.x = y, .params = s.params};
             const posenc_rows_grad grad = {.dy = y, .dx = y, .dparams = s.dparams};
-            ASSERT_ALLOCATES_NOTHING(posenc_rows(s.plan, &in, &y, s.work, NULL));
-            ASSERT_ALLOCATES_NOTHING(posenc_rows_backward(s.plan, &in, &grad, s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_rows(s.plan, &in, &y, &s.work, NULL));
+            ASSERT_ALLOCATES_NOTHING(posenc_rows_backward(s.plan, &in, &grad, &s.work, NULL));
             array_free(&x);
             setup_free(&s);
         }

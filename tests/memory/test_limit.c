@@ -106,6 +106,7 @@ static int attend_once(const char *spec, int mask)
     posenc_encoding *e;
     posenc_plan     *plan;
     posenc_error     err;
+    posenc_workspace work;
     posenc_tensor    params[PARAMS], dparams[PARAMS];
     float           *x[9];
     options.executor = POSENC_EXECUTOR_TILED;
@@ -114,11 +115,12 @@ static int attend_once(const char *spec, int mask)
     options.window   = WINDOW;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, &options, &err))
         return refused(spec, &err);
-    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD));
+    if (posenc_workspace_create(&work, plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD, NULL, &err))
+        return NO_BUFFER;
     for (int i = 0; i < 9; i++)
         if (!(x[i] = numbers(LENGTH * (i == 8 ? 1 : WIDTH), "x")))
             return NO_BUFFER;
-    if (!work || !make_params(e, &dims, params, dparams))
+    if (!make_params(e, &dims, params, dparams))
         return NO_BUFFER;
     const posenc_attend_in in = {
         .q = rows(x[0], WIDTH), .k = rows(x[1], WIDTH), .v = rows(x[2], WIDTH), .params = params};
@@ -132,7 +134,7 @@ static int attend_once(const char *spec, int mask)
                                      .dk      = rows(x[6], WIDTH),
                                      .dv      = rows(x[7], WIDTH),
                                      .dparams = dparams};
-    if (posenc_attend(plan, &in, &out, work, &err) || posenc_attend_backward(plan, &in, &grad, work, &err))
+    if (posenc_attend(plan, &in, &out, &work, &err) || posenc_attend_backward(plan, &in, &grad, &work, &err))
         return refused(spec, &err);
     for (int i = 3; i < 8; i++)
         if (!are_finite(x[i], LENGTH * WIDTH))

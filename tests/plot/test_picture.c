@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "workspace.h"
+
 #define TWO_PI 6.283185307179586
 #define CLOSE  1e-12
 
@@ -668,18 +670,18 @@ static void a_bias_of_bounded_positions_stays_within_them(void **state)
 static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
 {
     enum { N = 6, H = 2, D = 4 };
-    static _Alignas(64) unsigned char work[1 << 20];
-    static double                     want[H * N * N];
-    const int64_t                     shape[3] = {H, N, N};
-    made                              m        = make("tupe", POSENC_PLACE_SCORE, "bias", sized(N, H, D));
-    posenc_plan                      *plan;
-    posenc_tensor                     out  = posenc_tensor_contiguous(want, POSENC_DTYPE_F64, 3, shape);
-    posenc_attend_in                  in   = {.params = m.params};
-    const posenc_dims                 dims = sized(N, H, D).dims;
+    static double     want[H * N * N];
+    const int64_t     shape[3] = {H, N, N};
+    made              m        = make("tupe", POSENC_PLACE_SCORE, "bias", sized(N, H, D));
+    posenc_plan      *plan;
+    posenc_tensor     out  = posenc_tensor_contiguous(want, POSENC_DTYPE_F64, 3, shape);
+    posenc_attend_in  in   = {.params = m.params};
+    const posenc_dims dims = sized(N, H, D).dims;
     (void)state;
     assert_int_equal(posenc_plan_create(&plan, m.e, &dims, NULL, NULL), POSENC_OK);
-    assert_true(posenc_plan_workspace(plan, POSENC_RUN_SCORES) <= sizeof work);
-    assert_int_equal(posenc_bias(plan, &in, &out, work, NULL), POSENC_OK);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
+    assert_int_equal(posenc_bias(plan, &in, &out, &work, NULL), POSENC_OK);
+    posenc_workspace_free(&work);
     assert_int_equal(m.f->panel_count, H);
     for (int h = 0; h < H; h++)
         assert_memory_equal(m.f->panels[h].values, want + h * N * N, N * N * sizeof *want);

@@ -66,7 +66,7 @@ static double *rows_of(cli_explanation *x, double *words, int64_t n, int64_t d)
                                     .pos    = posenc_positions_range(0, 1),
                                     .params = p->params};
     if (!pe_calc_failed(p))
-        posenc_rows(p->plan, &in, &y, p->work, &p->err);
+        posenc_rows(p->plan, &in, &y, &p->work, &p->err);
     return to;
 }
 
@@ -116,9 +116,9 @@ static double *plain_scores(cli_explanation *x, double *a, double *b, int64_t n,
     posenc_plan           *plan  = NULL;
     if (!pe_calc_failed(p) && !posenc_encoding_create(&plain, "nope", NULL, &p->err))
         posenc_plan_create(&plan, plain, &dims, NULL, &p->err);
-    void *work = plan ? pe_calc_workspace(p, plan, POSENC_RUN_SCORES) : NULL;
+    const posenc_workspace work = pe_calc_workspace(p, plan, POSENC_RUN_SCORES);
     if (!pe_calc_failed(p))
-        posenc_scores(plan, &in, &S, work, &p->err);
+        posenc_scores(plan, &in, &S, &work, &p->err);
     posenc_plan_free(plan);
     posenc_encoding_free(plain);
     return S.data;
@@ -257,7 +257,7 @@ static double *outputs(cli_explanation *x, const posenc_dims *dims, double *q, d
     for (int64_t i = 0; v && i < dims->H * dims->Lq; i++)
         v[i] = value;
     if (!pe_calc_failed(p))
-        posenc_attend(p->plan, &in, &out, p->work, &p->err);
+        posenc_attend(p->plan, &in, &out, &p->work, &p->err);
     return to;
 }
 

@@ -414,14 +414,14 @@ static void make_pairs(view *v)
     pe_calc_encoding(p, v->group->spec, NULL);
     pe_calc_params(p, POSENC_DTYPE_F64);
     cli_config_params(v->config, p);
-    pe_calc_plan(p, POSENC_RUN_FORWARD);
+    pe_calc_plan(p, POSENC_RUN_ROTATE);
     if (pe_calc_failed(p) || posenc_rotary_frequencies(p->plan, NULL, &v->M, NULL, &p->err))
         return;
     v->pairs = pe_calc_block(p, 2 * (size_t)v->M * sizeof *v->pairs);
     v->marks = pe_calc_block(p, (size_t)v->M * sizeof *v->marks);
     v->late  = v->pairs ? v->pairs + v->M : NULL;
-    if (!pe_calc_failed(p) && !posenc_rotary_pairs(p->plan, p->params, 1, v->pairs, p->work, &p->err))
-        posenc_rotary_pairs(p->plan, p->params, isfinite(length) ? length : 1, v->late, p->work, &p->err);
+    if (!pe_calc_failed(p) && !posenc_rotary_pairs(p->plan, p->params, 1, v->pairs, &p->work, &p->err))
+        posenc_rotary_pairs(p->plan, p->params, isfinite(length) ? length : 1, v->late, &p->work, &p->err);
 }
 
 void cli_explain_model(cli_explanation *x)

@@ -54,7 +54,7 @@ static void rotate(rotation *r, double *to, const double *from, int64_t n, posen
     else
         io.q = a, io.to_q = b, io.q_pos = pos;
     if (!pe_calc_failed(r->p))
-        posenc_rotate(r->p->plan, &io, r->p->work, &r->p->err);
+        posenc_rotate(r->p->plan, &io, &r->p->work, &r->p->err);
 }
 
 /* The matrix of queries `moved` positions from --position: column c is what becomes of unit vector c. */
@@ -75,9 +75,9 @@ static void find_angles(rotation *r)
     const posenc_tensor    angle   = posenc_tensor_contiguous(r->angle, POSENC_DTYPE_F64, 3, shape);
     const posenc_rotary_in in = {cli_explain_at(r->x, &r->x->position, r->coordinates, 0, 1), r->p->params};
     if (!pe_calc_failed(r->p) &&
-        !posenc_rotary_pairs(r->p->plan, r->p->params, fabs(r->x->position.real[0]) + 1, r->pairs, r->p->work,
-                             &r->p->err))
-        posenc_rotary_angles(r->p->plan, &in, &angle, NULL, r->p->work, &r->p->err);
+        !posenc_rotary_pairs(r->p->plan, r->p->params, fabs(r->x->position.real[0]) + 1, r->pairs,
+                             &r->p->work, &r->p->err))
+        posenc_rotary_angles(r->p->plan, &in, &angle, NULL, &r->p->work, &r->p->err);
 }
 
 /* A rotation by -a is said to be one. */

@@ -227,7 +227,8 @@ static posenc_positions places(cli_words *w, int sentence)
 }
 
 /* Adds the rows of the places to y [L,d]; rows of words replace it. */
-static void add_rows(cli_words *w, const posenc_plan *plan, double *y, int sentence, void *work)
+static void add_rows(cli_words *w, const posenc_plan *plan, double *y, int sentence,
+                     const posenc_workspace *work)
 {
     const posenc_encoding_info *info    = posenc_encoding_part(w->p->e, POSENC_PLACE_INPUT);
     const int64_t               shape[] = {1, w->L, w->d};
@@ -268,7 +269,8 @@ static void find_weights(const cli_words *w, const cli_words_layer *l, const dou
 }
 
 /* Scores, weights and outputs of the queries in l; the queries are left as the scores see them. */
-static void attend(cli_words *w, const posenc_plan *plan, cli_words_layer *l, int is_causal, void *work)
+static void attend(cli_words *w, const posenc_plan *plan, cli_words_layer *l, int is_causal,
+                   const posenc_workspace *work)
 {
     const int64_t heads[] = {1, w->H, w->L, w->D}, square[] = {1, w->H, w->L, w->L};
     double       *k = project(w, l->y, w->W[1]), *v = project(w, l->y, w->W[2]), *lse = take(w, w->H * w->L);
@@ -290,7 +292,8 @@ static void attend(cli_words *w, const posenc_plan *plan, cli_words_layer *l, in
         posenc_rotate(plan, &io, work, &w->p->err);
 }
 
-static void run_sentence(cli_words *w, const posenc_plan *plan, cli_words_run *run, int sentence, void *work)
+static void run_sentence(cli_words *w, const posenc_plan *plan, cli_words_run *run, int sentence,
+                         const posenc_workspace *work)
 {
     cli_words_layer *l = &run->layers[sentence];
     l->y               = embed(w, sentence);
@@ -371,9 +374,9 @@ static void run_both(cli_words *w, int coding, int mask)
     options.executor = POSENC_EXECUTOR_REFERENCE;
     if (posenc_plan_create(&plan, e, &p->dims, &options, &p->err))
         return;
-    void *work = pe_calc_workspace(p, plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    const posenc_workspace work = pe_calc_workspace(p, plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     for (int sentence = 0; sentence < CLI_WORDS_SENTENCES && !pe_calc_failed(p); sentence++)
-        run_sentence(w, plan, run, sentence, work);
+        run_sentence(w, plan, run, sentence, &work);
     if (!pe_calc_failed(p))
         compare(w, run);
     posenc_plan_free(plan);

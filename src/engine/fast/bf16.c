@@ -109,17 +109,17 @@ static bf16_forward lay_out(const pe_attention *a, pe_arena *arena)
     x.T                     = pe_fast_lay_out(a, arena, 1, KEYS, 1);
     x.key_tiles             = (p->Lk + KEYS - 1) / KEYS;
     x.query_tiles           = (p->Lq + QUERIES - 1) / QUERIES;
-    x.wave                  = pe_smaller(pairs, a->threads);
+    x.wave                  = pe_smaller(pairs, a->team.threads);
     x.bias_stride           = pe_padded(p->Lq + x.key_tiles * KEYS) + 3 * QUERIES;
     x.bias                  = pe_arena_floats(arena, pe_has(a->terms, PE_BIAS) ? p->H * x.bias_stride : 0);
     x.pairs                 = pe_arena_take(arena, (size_t)x.wave * sizeof *x.pairs);
-    x.scratch               = pe_arena_take(arena, (size_t)a->threads * sizeof *x.scratch);
+    x.scratch               = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int64_t i = 0; i < x.wave; i++) {
         const bf16_pair y = lay_out_pair(&x, arena);
         if (x.pairs)
             x.pairs[i] = y;
     }
-    for (int i = 0; i < a->threads; i++) {
+    for (int i = 0; i < a->team.threads; i++) {
         const bf16_scratch y = lay_out_scratch(&x, arena);
         if (x.scratch)
             x.scratch[i] = y;
@@ -314,10 +314,10 @@ void pe_bf16_run(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     pe_tiles_fill(&x.T);
     if (pe_has(a->terms, PE_BIAS))
-        pe_parallel_for(p->H, a->threads, fill_bias, &x);
+        pe_parallel_for(p->H, &a->team, fill_bias, &x);
     for (x.first = 0; x.first < p->B * p->G; x.first += x.wave) {
         const int64_t n = pe_smaller(x.wave, p->B * p->G - x.first);
-        pe_parallel_for(n, a->threads, pack_pair, &x);
-        pe_parallel_for(n * x.query_tiles * x.group, a->threads, visit_queries, &x);
+        pe_parallel_for(n, &a->team, pack_pair, &x);
+        pe_parallel_for(n * x.query_tiles * x.group, &a->team, visit_queries, &x);
     }
 }

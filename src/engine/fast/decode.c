@@ -182,8 +182,8 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     x.rounded = x.values || a->for_any_run ? pe_arena_floats(arena, parts) : x.l;
     x.O       = pe_arena_floats(arena, parts * x.T.Dvp);
     x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->rotary_keys->M : 0, arena);
-    x.scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *x.scratch);
-    for (int i = 0; i < a->threads; i++) {
+    x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
+    for (int i = 0; i < a->team.threads; i++) {
         const decode_scratch z = lay_out_scratch(&x, arena);
         if (x.scratch)
             x.scratch[i] = z;
@@ -587,7 +587,7 @@ static void join_row(void *context, int64_t index, int thread)
 void pe_decode_lay_out(const pe_attention *a, pe_arena *arena)
 {
     pe_attention few = *a;
-    few.sizes.Lq     = pe_smaller(few.sizes.Lq, PE_DECODE_QUERIES);
+    few.sizes.Lq     = pe_smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
     lay_out(&few, arena);
 }
 
@@ -597,6 +597,6 @@ void pe_decode_run(const pe_attention *a, pe_arena *arena)
     pe_tiles_fill(&x.T);
     make_ladder(&x);
     load_queries(&x);
-    pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, a->threads, visit_chunk, &x);
-    pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);
+    pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, &a->team, visit_chunk, &x);
+    pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, &a->team, join_row, &x);
 }

@@ -29,8 +29,8 @@ pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries
     pe_tiles_lay_out_rotation(&T, PE_QUERIES, arena);
     if (key_rotation)
         pe_tiles_lay_out_rotation(&T, PE_KEYS, arena);
-    T.scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *T.scratch);
-    for (int i = 0; i < a->threads; i++) {
+    T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
+    for (int i = 0; i < a->team.threads; i++) {
         double *chunk = pe_arena_doubles(arena, PE_CHUNK);
         if (T.scratch)
             T.scratch[i] = (pe_scratch){.chunk = chunk};

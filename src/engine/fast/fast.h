@@ -34,11 +34,9 @@ double pe_fast_nearest(const pe_attention *a);
 /* What was subtracted from the bias of a head before it was rounded: lse gets it back. */
 double pe_fast_center(const pe_tiles *T, int64_t h);
 
-/* ---- decode.c: at most PE_DECODE_QUERIES queries against a long cache, forward ---- */
+/* ---- decode.c: at most POSENC_DECODE_QUERIES queries against a long cache, forward ---- */
 
-enum { PE_DECODE_QUERIES = 8 };
-
-/* Memory, of a plan for PE_DECODE_QUERIES queries at most. */
+/* Memory, of a plan for POSENC_DECODE_QUERIES queries at most. */
 void pe_decode_lay_out(const pe_attention *a, pe_arena *arena);
 void pe_decode_run(const pe_attention *a, pe_arena *arena);
 

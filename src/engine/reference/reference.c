@@ -69,7 +69,7 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
-    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
+    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->team.threads) * p->D : 0);
     x.raw               = pe_arena_doubles(arena, raw_size(a));
     x.Q                 = pe_arena_doubles(arena, p->Lq * query_width(a));
     x.K                 = pe_arena_doubles(arena, p->Lk * p->D);
@@ -78,8 +78,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.k_pos             = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
-    x.rows  = pe_arena_doubles(arena, ROWS * a->threads * longest_row(p));
-    x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->threads);
+    x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
+    x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
     if (backward) {
         x.draw = pe_arena_doubles(arena, raw_size(a));
         x.dQ   = pe_arena_doubles(arena, p->Lq * query_width(a));
@@ -381,9 +381,9 @@ void pe_reference_forward_run(const pe_attention *a, const posenc_tensor *S, pe_
     head x = lay_out(a, arena, 0);
     x.S    = S;
     for (int64_t b = 0; b < a->sizes.B; b++)
-        for (int64_t h = 0; h < a->sizes.H; h++) {
+        for (int64_t h = 0; h < a->sizes.H && !pe_parallel_is_cancelled(&a->team); h++) {
             load_head(&x, b, h);
-            pe_parallel_for(a->sizes.Lq, a->threads, S ? scores_row : forward_row, &x);
+            pe_parallel_for(a->sizes.Lq, &a->team, S ? scores_row : forward_row, &x);
         }
 }
 
@@ -396,7 +396,7 @@ void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_
     memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
     memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
     load_positions(&x, 0);
-    for (x.h = 0; x.h < p->H; x.h++) {
+    for (x.h = 0; x.h < p->H && !pe_parallel_is_cancelled(&a->team); x.h++) {
         if (a->terms->prepare.fill) {
             prepare(&x, PE_QUERIES, x.h);
             prepare(&x, PE_KEYS, x.h / (p->H / p->G));
@@ -642,7 +642,7 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     head              x = lay_out(a, arena, 1);
     clear_tables(&x, 1);
     for (int64_t b = 0; b < p->B; b++)
-        for (int64_t g = 0; g < p->G; g++) {
+        for (int64_t g = 0; g < p->G && !pe_parallel_is_cancelled(&a->team); g++) {
             memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
             for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)

@@ -3,8 +3,9 @@
 #include "engine/rotation/ladder.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 #define NOWHERE INT64_MIN
 
@@ -157,14 +158,14 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
 }
 
 pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
-                            const pe_kernels *kernels)
+                            const pe_kernels *kernels, const posenc_allocator *from)
 {
     const size_t bytes = (size_t)columns->M * sizeof *k;
     pe_arena     arena = {0};
     pe_arena_take(&arena, sizeof(pe_ladder));
     pe_arena_take(&arena, bytes);
     pe_ladder_lay_out(columns->width, &arena);
-    arena = (pe_arena){aligned_alloc(PE_ALIGN, (arena.used + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN), 0};
+    arena = (pe_arena){pe_memory_create(from, arena.used), 0};
     if (!arena.memory)
         return NULL;
     pe_ladder    *ladder = pe_arena_take(&arena, sizeof *ladder);

@@ -70,9 +70,9 @@ pe_rung  *pe_ladder_lay_out_rungs(int threads, int64_t width, pe_arena *arena);
 void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,
                     double sense, const pe_kernels *kernels);
 
-/* A ladder that keeps its memory and its frequencies, until free(); NULL where there is no memory. */
+/* A ladder that keeps its memory and its frequencies, until pe_memory_free; NULL where there is no memory. */
 pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
-                            const pe_kernels *kernels);
+                            const pe_kernels *kernels, const posenc_allocator *from);
 
 /* Is a table of that many bytes, whose blocks of M floats follow each other, better written past the caches?
  */

@@ -553,13 +553,14 @@ void pe_rotation_ladder(pe_ladder *ladder, const pe_rotary *rotary, const pe_ker
     pe_ladder_make(ladder, &columns, rotary->k, rotary->magnitude, rotary->sense, kernels);
 }
 
-pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *kernels)
+pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *kernels,
+                                     const posenc_allocator *from)
 {
     const posenc_positions range   = posenc_positions_range(0, 1);
     const pe_columns       columns = columns_of(rotary);
     if (rotary->M == 0 || rotary->heads > 1 || rotary->unusable >= 0 || !pe_rotation_climbs(rotary, &range))
         return NULL;
-    return pe_ladder_create(&columns, rotary->k, rotary->magnitude, rotary->sense, kernels);
+    return pe_ladder_create(&columns, rotary->k, rotary->magnitude, rotary->sense, kernels, from);
 }
 
 /* How many of n elements from s on stand at whole positions one after another. */

@@ -19,6 +19,7 @@
 #include "base/angle.h"
 #include "base/positions.h"
 #include "base/arena.h"
+#include "base/parallel.h"
 #include "engine/rotation/axes.h"
 #include "engine/rotation/ladder.h"
 #include "kernels/kernels.h"
@@ -123,7 +124,8 @@ void pe_rotation_ladder(pe_ladder *ladder, const pe_rotary *rotary, const pe_ker
 enum { PE_LEAST_RUN = 8 };
 /* A ladder for queries and keys of any run at whole positions; NULL where they cannot climb one, or without
    memory. */
-pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *kernels);
+pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *kernels,
+                                     const posenc_allocator *from);
 
 /* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
 void pe_rotation_row(double *x, int64_t width, const pe_rotary *rotary, const double at[], double sign);
@@ -173,6 +175,6 @@ typedef struct pe_rotation_table {
 
 /* Memory for the rows that *t describes. */
 void pe_rotation_table_lay_out(pe_rotation_table *t, int threads, pe_arena *arena);
-void pe_rotation_table_fill(pe_rotation_table *t, int threads, const pe_kernels *kernels);
+void pe_rotation_table_fill(pe_rotation_table *t, const pe_team *team, const pe_kernels *kernels);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of cosines and sines, filled by all threads. Contract: rotation.h. */
-#include "base/parallel.h"
 #include "engine/rotation/rotation.h"
 
 enum { ROWS = 512 }; /* of one task */
@@ -40,7 +39,7 @@ static void fill_rows(void *context, int64_t index, int thread)
                      j->ladder, j->ladder ? &t->rungs[thread] : NULL, 0, j->kernels);
 }
 
-void pe_rotation_table_fill(pe_rotation_table *t, int threads, const pe_kernels *kernels)
+void pe_rotation_table_fill(pe_rotation_table *t, const pe_team *team, const pe_kernels *kernels)
 {
     rotation_job j = {.t = t, .kernels = kernels};
     if (!t->by)
@@ -50,5 +49,5 @@ void pe_rotation_table_fill(pe_rotation_table *t, int threads, const pe_kernels 
         pe_rotation_ladder(&t->ladder, t->by, kernels);
         j.ladder = &t->ladder;
     }
-    pe_parallel_for(t->batches * t->by->heads * j.blocks, threads, fill_rows, &j);
+    pe_parallel_for(t->batches * t->by->heads * j.blocks, team, fill_rows, &j);
 }

@@ -28,8 +28,8 @@ static int has_sequence(const pe_rows_run *r)
 static rows_job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
 {
     rows_job j = {.r = r};
-    j.blocks   = pe_arena_take(arena, (size_t)r->threads * sizeof *j.blocks);
-    for (int i = 0; i < r->threads; i++) {
+    j.blocks   = pe_arena_take(arena, (size_t)r->team.threads * sizeof *j.blocks);
+    for (int i = 0; i < r->team.threads; i++) {
         rows_block x = {0};
         x.pos        = pe_arena_doubles(arena, BLOCK * r->N);
         x.rows       = pe_arena_doubles(arena, BLOCK * r->width);
@@ -39,7 +39,7 @@ static rows_job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
     }
     if (has_sequence(r))
         j.table =
-            pe_sequence_lay_out(&r->sequence, &r->part, r->width, r->kernels, r->threads, backward, arena);
+            pe_sequence_lay_out(&r->sequence, &r->part, r->width, r->kernels, &r->team, backward, arena);
     return j;
 }
 
@@ -139,9 +139,10 @@ static void make_waves(const pe_rows_run *r, pe_arena *arena)
 {
     wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
-    j.rungs             = pe_ladder_lay_out_rungs(r->threads, r->width, arena);
+    const pe_team team  = pe_parallel_for_work(&r->team, (double)bytes, TOO_FEW);
+    j.rungs             = pe_ladder_lay_out_rungs(r->team.threads, r->width, arena);
     j.stream            = pe_ladder_streams(&r->y, bytes, r->waves->columns.M);
-    pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
+    pe_parallel_for(r->B * j.blocks, &team, fill_waves, &j);
 }
 
 /* ---- forward ---- */
@@ -151,7 +152,7 @@ void pe_rows_forward_lay_out(const pe_rows_run *r, pe_arena *arena)
 {
     pe_arena waves = *arena;
     if (r->waves)
-        pe_ladder_lay_out_rungs(r->threads, r->width, &waves);
+        pe_ladder_lay_out_rungs(r->team.threads, r->width, &waves);
     lay_out(r, arena, 0);
     arena->used = arena->used > waves.used ? arena->used : waves.used;
 }
@@ -165,7 +166,7 @@ void pe_rows_forward_run(const pe_rows_run *r, pe_arena *arena)
     rows_job j = lay_out(r, arena, 0);
     if (has_sequence(r))
         make_table(&j);
-    pe_parallel_for((r->L + BLOCK - 1) / BLOCK, r->threads, forward_block, &j);
+    pe_parallel_for((r->L + BLOCK - 1) / BLOCK, &r->team, forward_block, &j);
 }
 
 /* ---- backward ---- */
@@ -206,7 +207,7 @@ void pe_rows_backward_run(const pe_rows_run *r, pe_arena *arena)
     if (has_sequence(r))
         make_table(&j);
     const int shared = pe_positions_batches(&r->pos) == 1;
-    for (int64_t s0 = 0; s0 < r->L; s0 += BLOCK) {
+    for (int64_t s0 = 0; s0 < r->L && !pe_parallel_is_cancelled(&r->team); s0 += BLOCK) {
         const int64_t n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
         for (int64_t b = 0; b < r->B; b++) {
             if (b == 0 || !shared)

@@ -31,7 +31,7 @@ typedef struct pe_rows_run {
     int64_t           B, L;
     posenc_positions  pos;
     posenc_tensor     x, y; /* x may have no data; backward: x = dy, y = dx (may have no data) */
-    int               threads;
+    pe_team           team;
     const pe_kernels *kernels;
 } pe_rows_run;
 

@@ -40,17 +40,17 @@ static pe_lane_sums take_sums(const pe_part *part, pe_arena *arena)
 }
 
 pe_sequence_table pe_sequence_lay_out(const pe_sequence *room, const pe_part *part, int64_t width,
-                                      const pe_kernels *kernels, int threads, int backward, pe_arena *arena)
+                                      const pe_kernels *kernels, const pe_team *team, int backward,
+                                      pe_arena *arena)
 {
-    pe_sequence_table t = {
-        .room = room, .part = part, .width = width, .kernels = kernels, .threads = threads};
-    const int64_t group = together(room->lanes(part->p));
-    const int64_t count = room->rows(part->p) * width;
-    t.rows              = pe_arena_doubles(arena, count);
-    t.drows             = backward ? pe_arena_doubles(arena, count) : NULL;
-    t.scratch           = pe_arena_take(arena, (size_t)threads * sizeof *t.scratch);
-    t.sums              = backward ? pe_arena_take(arena, (size_t)threads * sizeof *t.sums) : NULL;
-    for (int i = 0; i < threads; i++) {
+    pe_sequence_table t     = {.room = room, .part = part, .width = width, .kernels = kernels, .team = *team};
+    const int64_t     group = together(room->lanes(part->p));
+    const int64_t     count = room->rows(part->p) * width;
+    t.rows                  = pe_arena_doubles(arena, count);
+    t.drows                 = backward ? pe_arena_doubles(arena, count) : NULL;
+    t.scratch               = pe_arena_take(arena, (size_t)team->threads * sizeof *t.scratch);
+    t.sums                  = backward ? pe_arena_take(arena, (size_t)team->threads * sizeof *t.sums) : NULL;
+    for (int i = 0; i < team->threads; i++) {
         double            *scratch = pe_arena_doubles(arena, room->scratch(part->p, group));
         const pe_lane_sums sums    = backward ? take_sums(part, arena) : (pe_lane_sums){{NULL}};
         if (!arena->memory)
@@ -72,7 +72,7 @@ static void make_group(void *context, int64_t index, int thread)
 void pe_sequence_make(pe_sequence_table *t, int64_t n)
 {
     t->n = n;
-    pe_parallel_for(group_count(t), t->threads, make_group, t);
+    pe_parallel_for(group_count(t), &t->team, make_group, t);
     if (t->drows)
         memset(t->drows, 0, (size_t)(n * t->width) * sizeof(double));
 }
@@ -106,9 +106,9 @@ static void back_group(void *context, int64_t index, int thread)
 void pe_sequence_back(pe_sequence_table *t)
 {
     const int64_t groups = group_count(t);
-    for (t->group0 = 0; t->group0 < groups; t->group0 += t->threads) {
-        const int64_t n = groups - t->group0 < t->threads ? groups - t->group0 : t->threads;
-        pe_parallel_for(n, t->threads, back_group, t);
+    for (t->group0 = 0; t->group0 < groups; t->group0 += t->team.threads) {
+        const int64_t n = groups - t->group0 < t->team.threads ? groups - t->group0 : t->team.threads;
+        pe_parallel_for(n, &t->team, back_group, t);
         for (int64_t i = 0; i < n; i++)
             for (int j = 0; j < t->part->count; j++)
                 for (int64_t x = 0; t->sums[i].dpar[j] && x < t->part->sizes[j]; x++)

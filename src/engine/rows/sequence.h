@@ -14,6 +14,7 @@
 #define PE_ENGINE_SEQUENCE_H
 
 #include "base/arena.h"
+#include "base/parallel.h"
 #include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
@@ -46,7 +47,7 @@ typedef struct pe_sequence_table {
     const pe_sequence *room;
     const pe_part     *part;
     int64_t            width, n;
-    int                threads;
+    pe_team            team;
     const pe_kernels  *kernels;
     double            *rows, *drows; /* [longest, width]; drows backward only */
     double           **scratch;      /* [threads] */
@@ -56,7 +57,8 @@ typedef struct pe_sequence_table {
 
 /* On an arena without memory it only counts; then all parameters count as wanted. */
 pe_sequence_table pe_sequence_lay_out(const pe_sequence *room, const pe_part *part, int64_t width,
-                                      const pe_kernels *kernels, int threads, int backward, pe_arena *arena);
+                                      const pe_kernels *kernels, const pe_team *team, int backward,
+                                      pe_arena *arena);
 
 /* Rows 0 .. n-1; backward their cotangents become 0. */
 void pe_sequence_make(pe_sequence_table *t, int64_t n);

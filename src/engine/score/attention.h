@@ -11,6 +11,7 @@
 
 #include "base/positions.h"
 #include "base/arena.h"
+#include "base/parallel.h"
 #include "engine/rotation/rotation.h"
 #include "engine/score/terms.h"
 #include "kernels/kernels.h"
@@ -39,11 +40,11 @@ typedef struct pe_attention {
     posenc_tensor o, lse;                 /* outputs of the forward, inputs of the backward */
     posenc_tensor dout, dlse, dq, dk, dv; /* backward only; dlse without data: 0 */
 
-    /* No run yet but the plan: what only a run knows (positions, storage, wanted gradients) is taken to be
-       whatever needs most memory. */
+    /* No run yet but its largest sizes and the type of q: what only a run knows (positions, other storage,
+       wanted gradients) is taken to be whatever needs most memory. */
     int for_any_run;
 
-    int               threads;
+    pe_team           team;
     int64_t           tile_q, tile_k, max_distances;
     posenc_products   products;
     const pe_kernels *kernels;

@@ -73,7 +73,7 @@ void pe_basis_lay_out(pe_tiles *T, pe_arena *arena)
     if (!m->waves || m->ranks > MOST_RANKS)
         return;
     T->basis         = pe_arena_floats(arena, HALF * m->ranks);
-    T->basis_scratch = pe_arena_floats(arena, T->a->threads * scratch_size(T));
+    T->basis_scratch = pe_arena_floats(arena, T->a->team.threads * scratch_size(T));
     T->W             = pe_arena_floats(arena, m->ranks * T->a->sizes.H * T->a->sizes.D);
     T->frequencies   = pe_arena_take(arena, (size_t)(m->ranks / 2) * sizeof *T->frequencies);
 }
@@ -200,5 +200,5 @@ void pe_basis_fill(pe_tiles *T)
     m->waves(T->a->parts[m->owner].p, T->frequencies);
     for (int64_t i = 0; i < HALF && 2 * i < rows; i++)
         waves_at(T, (double)i + 0.5, T->basis + i * M, T->basis + (HALF + i) * M, 1);
-    pe_parallel_for((rows + PE_CHUNK - 1) / PE_CHUNK, T->a->threads, fill_chunk, T);
+    pe_parallel_for((rows + PE_CHUNK - 1) / PE_CHUNK, &T->a->team, fill_chunk, T);
 }

@@ -72,7 +72,7 @@ void pe_by_position_lay_out(pe_tiles *T, pe_arena *arena)
     if (!pe_by_position_size(a, PE_QUERIES) ||
         (!a->for_any_run && pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) > 1))
         return;
-    T->by_position_rows = pe_arena_doubles(arena, a->threads * ROWS * appended(a));
+    T->by_position_rows = pe_arena_doubles(arena, a->team.threads * ROWS * appended(a));
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
         T->by_position[side] = pe_arena_floats(arena, pe_by_position_size(a, side));
 }
@@ -81,7 +81,7 @@ void pe_by_position_fill(pe_tiles *T)
 {
     const pe_attention *a = T->a;
     for (side_job j = {.T = T}; j.side <= PE_KEYS && T->by_position[j.side]; j.side++)
-        pe_parallel_for(heads_of(&a->sizes, j.side) * blocks_of(a, j.side), a->threads, fill_block, &j);
+        pe_parallel_for(heads_of(&a->sizes, j.side) * blocks_of(a, j.side), &a->team, fill_block, &j);
 }
 
 void pe_by_position_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h,

@@ -67,7 +67,7 @@ void pe_hook_cache_fill(pe_tiles *T)
     const int64_t n = numbers(T->a);
     if (!n)
         return;
-    pe_parallel_for(T->a->sizes.H, T->a->threads, fill_head, T);
+    pe_parallel_for(T->a->sizes.H, &T->a->team, fill_head, T);
     for (int64_t i = 0; i < n; i++)
         T->hook_floats[i] = (float)T->hook_cache[i];
     memset(T->hook_floats + n, 0, PE_LANES * sizeof *T->hook_floats);
@@ -112,5 +112,5 @@ static void fold_head(void *context, int64_t g, int thread)
 
 void pe_hook_cache_fold(const pe_backward *w)
 {
-    pe_parallel_for(w->T.a->sizes.G, w->T.a->threads, fold_head, (void *)w);
+    pe_parallel_for(w->T.a->sizes.G, &w->T.a->team, fold_head, (void *)w);
 }

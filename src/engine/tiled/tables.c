@@ -136,7 +136,7 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
     if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || a->for_any_run))
         T->center = pe_arena_doubles(arena, a->sizes.H);
     T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
-    T->exact       = pe_arena_doubles(arena, a->threads * T->exact_count);
+    T->exact       = pe_arena_doubles(arena, a->team.threads * T->exact_count);
     pe_basis_lay_out(T, arena);
 }
 
@@ -240,7 +240,7 @@ void pe_tables_fill(pe_tiles *T)
 {
     if (!T->by_distance)
         return;
-    pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, T);
+    pe_parallel_for(T->a->sizes.H, &T->a->team, fill_tables, T);
     if (pe_basis_serves(T))
         pe_basis_fill(T);
 }

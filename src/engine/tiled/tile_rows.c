@@ -328,7 +328,7 @@ void pe_tile_rows_fill_growth(pe_tiles *T)
     if (!T->a->grown)
         return;
     pe_rotation_channel_growth(T->a->grown, T->a->sizes.D, T->growth);
-    pe_parallel_for(T->rotations[PE_KEYS].batches * T->key_tiles, T->a->threads, grow_tile, T);
+    pe_parallel_for(T->rotations[PE_KEYS].batches * T->key_tiles, &T->a->team, grow_tile, T);
     for (int64_t b = 0; T->skewed && b < T->rotations[PE_QUERIES].batches; b++)
         for (int64_t i = 0; i < Lq; i++)
             grow_row(T, pe_positions_at(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),

@@ -411,15 +411,17 @@ void pe_tiled_backward_run(pe_backward *w)
     const pe_problem   *p    = &a->sizes;
     const int           look = T->key_tiles > 1 && (a->terms->hook.state || w->is_short);
     /* heads that share a matrix add to the same numbers, one after the other */
-    const int threads = pe_pairs_wanted(a) && a->terms->pairs.shared ? 1 : a->threads;
+    pe_team team = a->team;
+    if (pe_pairs_wanted(a) && a->terms->pairs.shared)
+        team.threads = 1;
     start_sums(w);
     for (w->b = 0; w->b < p->B; w->b++) {
         w->key_mask = pe_tile_rows_key_mask(T, w->key, w->b);
-        pe_parallel_for(p->H * T->query_tiles, a->threads, prepare_queries, w);
+        pe_parallel_for(p->H * T->query_tiles, &a->team, prepare_queries, w);
         if (look)
-            pe_parallel_for(p->H * T->query_tiles, a->threads, look_ahead, w);
-        pe_parallel_for(p->G * w->chunks, threads, chunk_back, w);
-        pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, a->threads, finish_queries, w);
+            pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
+        pe_parallel_for(p->G * w->chunks, &team, chunk_back, w);
+        pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, &a->team, finish_queries, w);
         if (a->terms->prepare.fold)
             fold_prepared(w);
     }

@@ -257,7 +257,7 @@ pe_forward pe_tiled_forward_lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     pe_forward        f = {.T = pe_tiles_lay_out(a, arena, 0)};
     const pe_tiles   *T = &f.T;
-    f.wave              = pe_smaller(p->B * p->G, a->threads);
+    f.wave              = pe_smaller(p->B * p->G, a->team.threads);
     f.tasks_per_pair    = T->query_tiles * (p->H / p->G);
     f.pairs             = pe_arena_take(arena, (size_t)f.wave * sizeof *f.pairs);
     for (int64_t i = 0; i < f.wave; i++) {
@@ -280,7 +280,7 @@ void pe_tiled_forward_run(pe_forward *f)
         const int64_t n = pe_smaller(f->wave, pairs - f->first);
         for (int64_t pair = 0; pair < n; pair++)
             begin_pair(f, pair);
-        pe_parallel_for(n * f->T.key_tiles, a->threads, pack_tile, f);
-        pe_parallel_for(n * f->tasks_per_pair, a->threads, forward_tile, f);
+        pe_parallel_for(n * f->T.key_tiles, &a->team, pack_tile, f);
+        pe_parallel_for(n * f->tasks_per_pair, &a->team, forward_tile, f);
     }
 }

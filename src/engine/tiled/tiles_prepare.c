@@ -137,7 +137,7 @@ void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena)
     if (keys && is_one_table(a))
         t->rows = T->rotations[PE_QUERIES].rows;
     else
-        pe_rotation_table_lay_out(t, a->threads, arena);
+        pe_rotation_table_lay_out(t, a->team.threads, arena);
 }
 
 /* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the
@@ -172,8 +172,8 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     pe_tiles T = sizes_of(a);
     pe_tables_find_band(&T);
-    T.scratch = pe_arena_take(arena, (size_t)a->threads * sizeof *T.scratch);
-    for (int i = 0; i < a->threads; i++) {
+    T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
+    for (int i = 0; i < a->team.threads; i++) {
         pe_scratch z = {.placed = {-1, -1}, .band = {.gamma_key = -1, .flat_of = {-1, -1}}};
         lay_out_common(&T, &z, arena);
         lay_out_members(&T, &z, arena, backward);
@@ -199,9 +199,9 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
 void pe_tiles_fill(pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    pe_rotation_table_fill(&T->rotations[PE_QUERIES], a->threads, a->kernels);
+    pe_rotation_table_fill(&T->rotations[PE_QUERIES], &a->team, a->kernels);
     if (T->rotations[PE_KEYS].rows != T->rotations[PE_QUERIES].rows)
-        pe_rotation_table_fill(&T->rotations[PE_KEYS], a->threads, a->kernels);
+        pe_rotation_table_fill(&T->rotations[PE_KEYS], &a->team, a->kernels);
     pe_by_position_fill(T);
     pe_tile_rows_fill_growth(T);
     pe_hook_cache_fill(T);

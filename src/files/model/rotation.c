@@ -159,7 +159,7 @@ typedef struct question {
     posenc_plan        *plan;
     posenc_tensor       params[MOST_PARAMS];
     posenc_rotary_pair *pairs;
-    void               *work;
+    posenc_workspace    work;
     posenc_error        why;
 } question;
 
@@ -177,14 +177,14 @@ static posenc_status open_question(question *q, const pe_file_rotation *r, const
             if (pe_text_is(posenc_param_name(q->e, i), g->params[k].name))
                 q->params[i] = g->params[k].tensor;
     q->pairs = calloc((size_t)r->dim / 2, sizeof *q->pairs);
-    q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_RUN_FORWARD) + 64);
-    return q->pairs && q->work ? POSENC_OK : POSENC_ERROR_MEMORY;
+    return q->pairs ? posenc_workspace_create(&q->work, q->plan, POSENC_RUN_ROTATE, NULL, &q->why)
+                    : POSENC_ERROR_MEMORY;
 }
 
 /* The frequencies of a sequence that long. */
 static posenc_status ask(question *q, double *w, const pe_file_rotation *r, double length)
 {
-    const posenc_status status = posenc_rotary_pairs(q->plan, q->params, length, q->pairs, q->work, &q->why);
+    const posenc_status status = posenc_rotary_pairs(q->plan, q->params, length, q->pairs, &q->work, &q->why);
     for (int64_t m = 0; !status && m < r->dim / 2; m++)
         w[m] = q->pairs[m].w;
     return status;
@@ -205,7 +205,7 @@ static numbers frequencies(posenc_model *m, const pe_file_rotation *r, const pos
     if (!status)
         status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n.magnitude, &q.why);
     free(q.pairs);
-    free(q.work);
+    posenc_workspace_free(&q.work);
     posenc_plan_free(q.plan);
     posenc_encoding_free(q.e);
     if (status && !m->status)

@@ -114,12 +114,11 @@ static posenc_status make_rows(float *rows, int64_t count, const posenc_plan *pl
     posenc_tensor param     = posenc_tensor_contiguous((float *)table, POSENC_DTYPE_F32, 2, shape),
                   y         = posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, out);
     const posenc_rows_in in = {.params = &param};
-    void *workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(plan, POSENC_RUN_FORWARD) + ALIGNMENT);
-    const posenc_status status =
-        workspace ? posenc_rows(plan, &in, &y, workspace, err)
-                  : pe_fail(err, POSENC_ERROR_MEMORY, "extension: not enough memory for %lld rows",
-                            (long long)count);
-    free(workspace);
+    posenc_workspace     work;
+    posenc_status        status = posenc_workspace_create(&work, plan, POSENC_RUN_ROWS, NULL, err);
+    if (!status)
+        status = posenc_rows(plan, &in, &y, &work, err);
+    posenc_workspace_free(&work);
     return status;
 }
 

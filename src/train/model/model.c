@@ -111,11 +111,12 @@ static size_t lay_out(pe_model *m, char *base)
     const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
                  d       = (size_t)m->config.d_model;
     const size_t classes = (size_t)m->classes, wide = PE_MLP_WIDTH * d > classes ? PE_MLP_WIDTH * d : classes;
-    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_RUN_FORWARD),
-           both  = posenc_plan_workspace(m->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_RUN_FORWARD, NULL),
+           back  = posenc_plan_workspace(m->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD, NULL),
+           bytes = forward > back ? forward : back;
     m->theta     = carve(base, &used, (size_t)m->size * e);
     m->grad      = carve(base, &used, (size_t)m->size * e);
-    m->workspace = carve(base, &used, forward > both ? forward : both);
+    m->workspace = posenc_workspace_over(carve(base, &used, bytes), bytes);
     for (int64_t l = 0; l < m->config.layers; l++) {
         pe_layer_memory *y = &m->layers[l];
         y->unit1           = carve(base, &used, n * d * e);
@@ -180,7 +181,7 @@ static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, p
     const int64_t        shape[3] = {1, m->config.L, m->row_width};
     posenc_tensor        y        = posenc_tensor_contiguous(to, m->config.dtype, 3, shape);
     const posenc_rows_in in       = {.params = m->params};
-    return posenc_rows(plan, &in, &y, m->workspace, err);
+    return posenc_rows(plan, &in, &y, &m->workspace, err);
 }
 
 /* A model is trained at L and read at `longest`, where its first positions must stand for the length L: a

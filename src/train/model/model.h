@@ -175,7 +175,7 @@ struct pe_model {
     int     has_mixer;   /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
     void            *memory;    /* the one block of all that follows */
-    void            *workspace; /* for posenc_... */
+    posenc_workspace workspace; /* for posenc_... */
     pe_layer_memory *layers;
     void            *x, *dx, *spare;      /* [n,d] */
     void            *dqkv;                /* [n,3d] */

@@ -56,7 +56,7 @@ typedef struct buffers {
     const uint16_t     **windows; /* [most] */
     double              *losses;  /* [most tokens of one pass] */
     float               *scores;  /* [H, L, R L] */
-    void                *workspace;
+    posenc_workspace     workspace;
 } buffers;
 
 static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
@@ -66,10 +66,8 @@ static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_
     r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
     r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
     r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    r->workspace =
-        aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_RUN_SCORES) + ALIGNMENT);
-    if (r->windows && r->losses && r->scores && r->workspace)
-        return POSENC_OK;
+    if (r->windows && r->losses && r->scores)
+        return posenc_workspace_create(&r->workspace, m->long_plan, POSENC_RUN_SCORES, NULL, err);
     return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory to measure a trained model");
 }
 
@@ -155,7 +153,7 @@ static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l,
                                      .k      = part_of(m, l, 1, 0, end),
                                      .q_pos  = posenc_positions_range((double)first, 1),
                                      .params = m->params + l * m->param_count};
-    const posenc_status    status = posenc_scores(m->long_plan, &in, &S, r->workspace, err);
+    const posenc_status    status = posenc_scores(m->long_plan, &in, &S, &r->workspace, err);
     for (int64_t i = 0; i < H * (end - first) && !status; i++)
         add_weights(mass, r->scores + i * end, first + i % (end - first), parts);
     return status;
@@ -251,6 +249,6 @@ posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_c
     free(r.windows);
     free(r.losses);
     free(r.scores);
-    free(r.workspace);
+    posenc_workspace_free(&r.workspace);
     return status;
 }

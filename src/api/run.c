@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: what every run begins and ends with: the workspace that it is given, and whether it was cancelled */
+#include "api/objects.h"
+#include "base/status.h"
+
+static int has_good_threads(const posenc_workspace *work)
+{
+    return work->threads >= 0 && work->threads <= PE_MOST_THREADS;
+}
+
+int pe_run_threads(const posenc_plan *plan, const posenc_workspace *work)
+{
+    return work && work->threads && has_good_threads(work) ? work->threads : plan->threads;
+}
+
+static posenc_status check_memory(const posenc_workspace *work, const char *who, posenc_error *err)
+{
+    if (!work || !work->memory)
+        return pe_fail(err, POSENC_ERROR_WORKSPACE, "%s: the workspace %s; see posenc_workspace_create", who,
+                       work ? "has no memory" : "is NULL");
+    if (work->size < sizeof *work)
+        return pe_fail(err, POSENC_ERROR_WORKSPACE,
+                       "%s: the workspace's size is not set; begin with posenc_workspace_over()", who);
+    if ((uintptr_t)work->memory % PE_ALIGN != 0)
+        return pe_fail(err, POSENC_ERROR_WORKSPACE, "%s: the workspace is not aligned to %d bytes", who,
+                       PE_ALIGN);
+    if (!has_good_threads(work))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "%s: the workspace's threads are %d; they must be 0 (as planned) to %d", who,
+                       work->threads, PE_MOST_THREADS);
+    return POSENC_OK;
+}
+
+posenc_status pe_run_open(pe_opened *run, const posenc_plan *plan, const posenc_workspace *work,
+                          const pe_wanted *wanted, posenc_error *err)
+{
+    const posenc_options *o      = &plan->options;
+    const posenc_status   status = check_memory(work, wanted->who, err);
+    const size_t          all    = wanted->taken + wanted->bytes;
+    if (status)
+        return status;
+    if (work->bytes < all)
+        return pe_fail(
+            err, POSENC_ERROR_WORKSPACE,
+            "%s: the workspace has %zu bytes, but this run takes %zu; make it for this kind of run, "
+            "its sizes and its threads (posenc_plan_workspace)",
+            wanted->who, work->bytes, all);
+    run->arena = (pe_arena){(char *)work->memory + wanted->taken, 0};
+    run->team  = (pe_team){pe_run_threads(plan, work), o->parallel_for, o->parallel_context, o->cancel};
+    return POSENC_OK;
+}
+
+posenc_status pe_run_done(const pe_team *team, const char *who, posenc_error *err)
+{
+    if (pe_parallel_is_cancelled(team))
+        return pe_fail(err, POSENC_ERROR_CANCELLED, "%s: cancelled; its outputs are incomplete", who);
+    return pe_done(err);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * workspace.c: how much memory runs take
+ *
+ * The engine counts it: each pass lays its pieces out once on an arena without memory. A run counts again,
+ * for its own sizes (pe_run_open): so it is refused exactly where it has fewer bytes than are said here.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+enum {
+    ALL_RUNS  = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES,
+    ROW_RUNS  = POSENC_RUN_ROWS | POSENC_RUN_ROWS_BACKWARD,
+    TURN_RUNS = POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD,
+    HEADER    = PE_ALIGN /* before the memory of posenc_workspace_create: its allocator */
+};
+
+static_assert(sizeof(posenc_allocator) <= HEADER, "the allocator fits into the header");
+
+/* ---- how much ---- */
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The sizes of the plan. */
+static pe_run_size whole_plan(const posenc_plan *plan)
+{
+    const posenc_dims *d = &plan->dims;
+    return (pe_run_size){.B = d->B, .Lq = d->Lq, .Lk = d->Lk, .threads = plan->threads, .any_type = 1};
+}
+
+/* What is not 0 replaces what the plan says. NULL, or the name of what is negative or too large. */
+static const char *read_sizes(pe_run_size *to, const posenc_plan *plan, const posenc_sizes *sizes)
+{
+    posenc_sizes s = posenc_sizes_default();
+    *to            = whole_plan(plan);
+    if (!sizes)
+        return NULL;
+    memcpy(&s, sizes, smaller(sizes->size, sizeof s)); /* an older caller's is shorter */
+    const struct {
+        int64_t    *to, size;
+        const char *name;
+    } all[] = {{&to->B, s.B, "B"}, {&to->Lq, s.Lq, "Lq"}, {&to->Lk, s.Lk, "Lk"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].size < 0 || all[i].size > *all[i].to)
+            return all[i].name;
+        *all[i].to = all[i].size ? all[i].size : *all[i].to;
+    }
+    if (s.threads < 0 || s.threads > PE_MOST_THREADS)
+        return "threads";
+    to->threads  = s.threads ? s.threads : to->threads;
+    to->dtype    = s.dtype;
+    to->any_type = 0;
+    return NULL;
+}
+
+/* Runs that attend: one of them. */
+static size_t attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)
+{
+    pe_run_size few = *of;
+    if (run == POSENC_RUN_DECODE && few.Lq > POSENC_DECODE_QUERIES)
+        few.Lq = POSENC_DECODE_QUERIES;
+    return pe_attend_bytes(plan, &few, run == POSENC_RUN_DECODE ? POSENC_RUN_ATTEND : run);
+}
+
+static size_t count_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)
+{
+    if (run & ROW_RUNS)
+        return plan->parts[POSENC_PLACE_INPUT].room
+                   ? pe_rows_bytes(plan, of->threads, run == POSENC_RUN_ROWS_BACKWARD)
+                   : 0;
+    if (plan->dims.D == 0)
+        return 0;
+    if (run & TURN_RUNS)
+        return pe_rotary_bytes(plan, of->threads, run == POSENC_RUN_ROTATE_BACKWARD);
+    return attend_bytes(plan, of, run);
+}
+
+static size_t bytes_of(const posenc_plan *plan, const pe_run_size *of, int runs)
+{
+    size_t most = PE_ALIGN;
+    for (int run = POSENC_RUN_ROWS; run <= POSENC_RUN_SCORES; run <<= 1)
+        if (runs & run)
+            most = larger(most, count_bytes(plan, of, (posenc_run)run));
+    return most;
+}
+
+static int are_runs(int runs)
+{
+    return runs && !(runs & ~ALL_RUNS);
+}
+
+size_t posenc_plan_workspace(const posenc_plan *plan, posenc_run runs, const posenc_sizes *sizes)
+{
+    pe_run_size of;
+    if (!plan || !are_runs((int)runs) || read_sizes(&of, plan, sizes))
+        return 0;
+    return bytes_of(plan, &of, (int)runs);
+}
+
+/* ---- of the library's making ---- */
+
+posenc_status posenc_workspace_create(posenc_workspace *work, const posenc_plan *plan, posenc_run runs,
+                                      const posenc_sizes *sizes, posenc_error *err)
+{
+    pe_run_size of;
+    if (work)
+        *work = posenc_workspace_over(NULL, 0);
+    if (!work || !plan)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "workspace: work and plan must not be NULL");
+    if (!are_runs((int)runs))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "workspace: runs is %d; it must be POSENC_RUN_... joined by |", (int)runs);
+    const char *wrong = read_sizes(&of, plan, sizes);
+    if (wrong)
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "workspace: sizes.%s is negative or more than the plan was made for", wrong);
+    const size_t bytes  = bytes_of(plan, &of, (int)runs);
+    char        *memory = pe_memory_create(&plan->options.allocator, HEADER + bytes);
+    if (!memory)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "workspace: out of memory for %zu bytes", bytes);
+    memcpy(memory, &plan->options.allocator, sizeof plan->options.allocator);
+    *work         = posenc_workspace_over(memory + HEADER, bytes);
+    work->threads = of.threads;
+    return pe_done(err);
+}
+
+void posenc_workspace_free(posenc_workspace *work)
+{
+    posenc_allocator allocator;
+    if (!work || !work->memory)
+        return;
+    char *memory = (char *)work->memory - HEADER;
+    memcpy(&allocator, memory, sizeof allocator);
+    pe_memory_free(&allocator, memory);
+    *work = posenc_workspace_over(NULL, 0);
+}
