@@ -191,7 +191,9 @@ const cli_command cli_tutorial = {
         "that shows it, what that prints, and a verdict: a number is as printed if it rounds to the printed "
         "one; where the tutorial is wrong, the right value stands with its entry of docs/errata.md. Without "
         "a number, lists the tutorials and their sections.\n\n"
-        "Commands that train models take minutes: stored results are shown, unless --run names a text.\n\n"
+        "Commands that train models take minutes: stored results are shown, unless --run names a text. Then "
+        "each of them leaves its results in a folder posenc-tutorial-X of the current one, and the same call "
+        "goes on where it was interrupted.\n\n"
         "On a terminal the output goes through $PAGER (less -R). Exit status 1: a number is neither as "
         "printed "
         "nor in the errata.",

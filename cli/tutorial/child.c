@@ -41,11 +41,11 @@ static int split(char *line, char *words[MOST_WORDS], int count)
 /* ---------------------------------------------------------------- the child ----------------- */
 
 /* In the child: never returns. */
-static void become(const char *command, const char *more, int columns, int to)
+static void become(const char *command, const char *more, int columns, int aloud, int to)
 {
     char *words[MOST_WORDS] = {"posenc"}, width[16], *line = strdup(command),
          *rest = strdup(more ? more : "");
-    if (!line || !rest || dup2(to, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0)
+    if (!line || !rest || dup2(to, STDOUT_FILENO) < 0 || (!aloud && dup2(to, STDERR_FILENO) < 0))
         _exit(CLI_FAILED);
     close(to);
     snprintf(width, sizeof width, "%d", columns);
@@ -72,7 +72,7 @@ static char *read_all(int from)
     return text;
 }
 
-int cli_child_run(cli_output *o, const char *command, const char *more, int columns)
+int cli_child_run(cli_output *o, const char *command, const char *more, int columns, int aloud)
 {
     int ends[2], how = 0;
     *o = (cli_output){0};
@@ -82,7 +82,7 @@ int cli_child_run(cli_output *o, const char *command, const char *more, int colu
     const pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        become(command, more, columns, ends[1]);
+        become(command, more, columns, aloud, ends[1]);
     }
     close(ends[1]);
     o->text = child > 0 ? read_all(ends[0]) : NULL;

@@ -26,17 +26,31 @@ static int is_picture(const char *command)
     return !strncmp(command, "plot ", strlen("plot "));
 }
 
-/* The command with the name of the text in place of TEXT; malloc'd, NULL without memory. */
+/* FNV-1a: the same name for the same command. */
+static unsigned name_of(const char *command)
+{
+    unsigned hash = 2166136261u;
+    for (; *command; command++)
+        hash = (hash ^ (unsigned char)*command) * 16777619u;
+    return hash;
+}
+
+/* The command with the name of the text in place of TEXT, and a folder for its results, where a call that was
+   interrupted goes on; malloc'd, NULL without memory. */
 static char *with_text(const char *command, const char *path)
 {
-    const char  *at = strstr(command, text_word);
-    const size_t n  = strlen(command) + strlen(path) + 3;
-    char        *to = malloc(n);
-    if (to && at)
-        snprintf(to, n, "%.*s'%s'%s", (int)(at - command), command, path, at + strlen(text_word));
-    else if (to)
-        snprintf(to, n, "%s", command);
-    return to;
+    const char *at = strstr(command, text_word);
+    char       *line;
+    size_t      size;
+    FILE       *to = open_memstream(&line, &size);
+    if (!to)
+        return NULL;
+    if (at)
+        fprintf(to, "%.*s'%s'%s --resume -o posenc-tutorial-%08x", (int)(at - command), command, path,
+                at + strlen(text_word), name_of(command));
+    else
+        fputs(command, to);
+    return fclose(to) ? (free(line), NULL) : line;
 }
 
 static const cli_tour_run *find_run(const cli_tour *t, const char *command)
@@ -70,7 +84,7 @@ static int fill_run(const cli_tour *t, cli_tour_run *run, const char *stored)
     }
     char     *command = with_text(run->command, t->text ? t->text : text_word);
     const int most    = is_picture(run->command) && columns > PICTURE_MOST ? PICTURE_MOST : columns;
-    const int fault   = command ? cli_child_run(&run->output, command, NULL, most)
+    const int fault   = command ? cli_child_run(&run->output, command, NULL, most, stored != NULL)
                                 : (cli_failed("tutorial: not enough memory for a command"), -1);
     free(command);
     return fault;
@@ -150,7 +164,7 @@ static int show_picture(const cli_tour *t, const char *command)
         return cli_failed("tutorial: no folder for a picture in /tmp: %s", strerror(errno)), -1;
     snprintf(path, sizeof path, "%s/p.svg", folder);
     snprintf(more, sizeof more, "-o %s", path);
-    const int fault = cli_child_run(&said, command, more, t->view.width);
+    const int fault = cli_child_run(&said, command, more, t->view.width, 0);
     char     *svg   = fault ? NULL : read_file(path);
     if (svg)
         t->view.picture(&t->view, svg, command);
