@@ -142,6 +142,16 @@ static char *choose_lines(const char *text, const json_t *marks)
     return to && !fclose(to) ? chosen : (free(chosen), NULL);
 }
 
+/* From one text to before another one, or all where the first is missing; malloc'd. */
+static char *choose_part(const char *text, const json_t *part)
+{
+    const char *from = json_string_value(json_object_get(part, "from")),
+               *to   = json_string_value(json_object_get(part, "to"));
+    const char *at   = from ? strstr(text, from) : NULL;
+    const char *end  = at && to ? strstr(at, to) : NULL;
+    return end ? strndup(at, (size_t)(end - at)) : strdup(at ? at : text);
+}
+
 /* A file as text; malloc'd, NULL if it cannot be read. */
 static char *read_file(const char *path)
 {
@@ -183,7 +193,8 @@ static int show_output(const cli_tour *t, const cli_row_run *run, const cli_outp
 {
     if (t->view.pictures && is_picture(run->command) && !run->show && !run->status)
         return show_picture(t, run->command);
-    char     *lines = choose_lines(o->text, run->show);
+    char *lines =
+        json_is_object(run->show) ? choose_part(o->text, run->show) : choose_lines(o->text, run->show);
     const int shown = lines && t->view.output(&t->view, lines);
     free(lines);
     return shown ? 0 : (cli_failed("tutorial: not enough memory for what a command prints"), -1);
