@@ -239,6 +239,7 @@ static void print_one(const posenc_encoding_info *info)
         {{"paper", or_dash(info->paper)}},
         {{"models", or_dash(info->models)}},
         {{"pictures", or_dash(info->pictures)}},
+        {{"beyond L", info->beyond}},
         {{"scores see", what_scores_see(info)}},
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
         {{"scale", default_scale(info)}}, /* the last: left out where there is none */
@@ -308,6 +309,7 @@ static json_t *json_one(const posenc_encoding_info *info)
                    {"models", cli_json_text(info->models)},
                    {"pictures", cli_json_words(info->pictures ? info->pictures : "", ", ")},
                    {"by_distance", json_boolean(info->by_distance)},
+                   {"beyond", json_string(info->beyond)},
                    {"scores_see", json_string(what_scores_see(info))},
                    {"causal_only", json_boolean(info->causal_only)},
                    {"scale", cli_json_text(default_scale(info))},

@@ -52,6 +52,8 @@ typedef struct subject {
     int          has_input, coordinates;
     pe_findings  findings;
     posenc_error err;
+
+    const posenc_encoding_info *parts[POSENC_PLACE_COUNT];
 } subject;
 
 /* posenc_status of the subject: what is wrong stands in its err. */
@@ -63,8 +65,10 @@ static posenc_status measure(subject *s, const char *settings, const pe_survey *
         return status;
     snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
     s->coordinates = posenc_rows_coordinates(e);
-    s->has_input   = posenc_encoding_part(e, POSENC_PLACE_INPUT) != NULL;
-    status         = pe_survey_run(e, survey, &s->findings, &s->err);
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+        s->parts[place] = posenc_encoding_part(e, (posenc_place)place);
+    s->has_input = s->parts[POSENC_PLACE_INPUT] != NULL;
+    status       = pe_survey_run(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;
 }
@@ -124,6 +128,15 @@ static void print_note(const char *name, const char *said, const char *more)
     cli_wrap(text, strlen(text), 0, 0, cli_width());
 }
 
+/* What measures nothing: what each part does beyond the length that it was trained at. */
+static void print_beyond(const subject *s)
+{
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+        if (s->parts[place])
+            cli_wrap(s->parts[place]->beyond, strlen(s->parts[place]->beyond),
+                     printf("%s, beyond its length: ", s->parts[place]->name), 0, cli_width());
+}
+
 static int print_one(const subject *s, const pe_survey *survey)
 {
     static const pe_column columns[] = {{"PROPERTY", "", PE_WIDE, 0},
@@ -146,6 +159,10 @@ static int print_one(const subject *s, const pe_survey *survey)
     if (!status && s->coordinates > 1) {
         putchar('\n');
         print_note(words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE], "");
+    }
+    if (!status) {
+        putchar('\n');
+        print_beyond(s);
     }
     return status;
 }
@@ -213,6 +230,9 @@ static void print_notes(const subject *list, int count)
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
             print_note(list[i].name, "measured as ", list[i].spec);
     }
+    for (int i = 0; i < count; i++)
+        if (!list[i].err.status)
+            print_beyond(&list[i]);
 }
 
 static int print_summary(const subject *list, int count)
@@ -247,6 +267,15 @@ static json_t *json_findings(const pe_findings *f)
     return list;
 }
 
+static json_t *json_beyond(const subject *s)
+{
+    json_t *parts = json_object();
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+        if (s->parts[place])
+            json_object_set_new(parts, s->parts[place]->name, json_string(s->parts[place]->beyond));
+    return parts;
+}
+
 static int print_json(const subject *list, int count, const pe_survey *survey)
 {
     json_t *all = json_array();
@@ -254,9 +283,9 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
         json_array_append_new(
             all, list[i].err.status
                      ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
-                     : json_pack("{s:s, s:s, s:b, s:o}", "encoding", list[i].name, "measured_as",
-                                 list[i].spec, "random_parameters", list[i].findings.randomised, "findings",
-                                 json_findings(&list[i].findings)));
+                     : json_pack("{s:s, s:s, s:b, s:o, s:o}", "encoding", list[i].name, "measured_as",
+                                 list[i].spec, "random_parameters", list[i].findings.randomised, "beyond",
+                                 json_beyond(&list[i]), "findings", json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",

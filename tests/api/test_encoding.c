@@ -115,6 +115,22 @@ static void what_is_near_begins_like_it_or_is_about_it(void **state)
             fail_msg("nearest to %s is %s", rows[i].typed, posenc_encoding_nearest(rows[i].typed));
 }
 
+/* No encoding "extrapolates": what holds beyond the trained length is said as it is, and of a table that has
+   a row per position that it ends. */
+static void every_encoding_says_what_it_does_beyond_its_length(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        const size_t                n    = info->beyond ? strlen(info->beyond) : 0;
+        if (n < 20 || n > 95 || info->beyond[n - 1] != '.' || strchr(info->beyond, '\n') ||
+            strstr(info->beyond, "xtrapol"))
+            fail_msg("%s: \"%s\" is not such a sentence", info->name, info->beyond);
+        if (info->row_limit && !strstr(info->beyond, "ends") && !strstr(info->beyond, "Ends"))
+            fail_msg("%s has rows, and does not say that they end", info->name);
+    }
+}
+
 static void every_text_that_list_prints_is_there(void **state)
 {
     (void)state;
@@ -493,6 +509,7 @@ int main(void)
         cmocka_unit_test(names_are_distinct_and_each_is_its_own_nearest),
         cmocka_unit_test(names_are_found_without_regard_to_case),
         cmocka_unit_test(what_is_near_begins_like_it_or_is_about_it),
+        cmocka_unit_test(every_encoding_says_what_it_does_beyond_its_length),
         cmocka_unit_test(every_text_that_list_prints_is_there),
         cmocka_unit_test(a_standard_may_be_written_and_is_not_repeated),
         cmocka_unit_test(an_unknown_setting_is_refused_with_the_nearest),

@@ -217,6 +217,7 @@ const pe_encoding pe_complex_order = {
                      "i: the imaginary unit",
     .info.paper    = "arXiv:1912.12333",
     .info.models   = "research",
+    .info.beyond   = "Phases are computed at any position; that a model works there has not been shown.",
     .info.pictures = "heatmap,curves,similarity",
     .info.by_word  = 1,
     .model         = "sigma=0.5",

@@ -477,6 +477,7 @@ const pe_encoding pe_floater = {
                       "y_0: the row at position 0, learned",
     .info.paper     = "arXiv:2003.09229",
     .info.models    = "research",
+    .info.beyond    = "Computed beyond its length, where nothing holds the path: the model breaks.",
     .info.pictures  = "heatmap,curves,similarity",
     .model          = "positions=8*L",
     .count          = count_operations,

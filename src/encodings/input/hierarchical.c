@@ -123,6 +123,7 @@ const pe_encoding pe_hierarchical = {
                       "n: how many rows the table has: positions have two digits to base n",
     .info.paper     = "kexue.fm/archives/7947",
     .info.models    = "bert4keras, Su's long BERT",
+    .info.beyond    = "n trained rows make n^2 positions, where the table ends; the new ones want tuning.",
     .info.pictures  = "heatmap,curves,similarity,hierarchy",
     .info.at_length = "rows=floor(sqrt(Lk-1))+1",
     .model          = "rows=L sigma=0.5",

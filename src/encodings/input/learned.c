@@ -113,6 +113,7 @@ const pe_encoding pe_learned = {
                        "ℝ: the real numbers",
     .info.paper      = "arXiv:1810.04805",
     .info.models     = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
+    .info.beyond     = "The table ends: positions beyond it have no row, and untrained rows mean nothing.",
     .info.pictures   = "heatmap,curves,similarity,similarity2d,onehot",
     .info.row_limit  = "rows",
     .model           = "rows=8*L sigma=0.5",

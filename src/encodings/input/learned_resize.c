@@ -260,6 +260,7 @@ const pe_encoding pe_learned_resize = {
                        "T: the learned table, a row per cell of the grid that was trained",
     .info.paper      = "arXiv:2010.11929",
     .info.models     = "ViT, DeiT, MAE, BEiT, DINO, timm",
+    .info.beyond     = "The table ends with its grid: another one gets interpolated rows, which want tuning.",
     .info.pictures   = "heatmap,curves,similarity,similarity2d",
     .info.row_limit  = "grid_out",
     .model           = "grid_in=L grid_out=8*L sigma=0.5",

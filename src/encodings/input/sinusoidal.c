@@ -224,6 +224,7 @@ const pe_encoding pe_sinusoidal = {
                        "k: a frequency, counted from 0: a pair of channels",
     .info.paper      = "arXiv:1706.03762",
     .info.models     = "Transformer, fairseq, Marian, Whisper's encoder",
+    .info.beyond     = "Computed at any position, but a model trained with it breaks beyond its length.",
     .info.pictures   = "heatmap,curves,similarity,similarity2d,onehot",
     .count           = count_operations,
     .check           = check,

@@ -152,6 +152,7 @@ const pe_encoding pe_sinusoidal2d = {
                      "y: the row of a cell",
     .info.paper    = "arXiv:2005.12872",
     .info.models   = "MAE, MoCo v3, SimpleViT, DETR",
+    .info.beyond   = "Computed on any grid, but a model knows only grids of the sizes it was trained on.",
     .info.pictures = "heatmap,curves,similarity,similarity2d",
     .model         = "height=L width=8",
     .examples      = examples,

@@ -97,6 +97,7 @@ const pe_encoding pe_sinusoidal_nd = {
         "n: how many coordinates a position has",
     .info.paper    = "arXiv:1802.05751",
     .info.models   = "Image Transformer",
+    .info.beyond   = "Computed on any grid, but a model knows only grids of the sizes it was trained on.",
     .info.pictures = "heatmap,curves,similarity,similarity2d",
     .model         = "shape=Lx8",
     .examples      = examples,

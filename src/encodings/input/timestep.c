@@ -79,6 +79,7 @@ const pe_encoding pe_timestep = {
                      "shift: setting shift: 1 where the last frequency is 1 / period itself",
     .info.paper    = "arXiv:2006.11239",
     .info.models   = "DDPM, ADM, GLIDE, Stable Diffusion",
+    .info.beyond   = "Computed at any time, but a model knows only the range of its training.",
     .info.pictures = "heatmap,curves,similarity",
     .examples      = examples,
     .operations    = "1.5*Lq*dim",

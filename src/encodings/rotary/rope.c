@@ -560,18 +560,19 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 }
 
 const pe_encoding pe_rope = {
-    .info.name        = "rope",
-    .info.place       = POSENC_PLACE_ROTARY,
-    .info.title       = "rotary position embedding",
-    .info.formula     = "w_m = base^{−2 m / D}\n"
-                        "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
-                        "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
-    .info.symbols     = "w_m: the frequency of pair m, radians per position\n"
-                        "x_m: the first channel of pair m of a query or a key; x_m′ after the rotation\n"
-                        "y_m: the second channel of pair m; y_m′ after the rotation\n"
-                        "D: the width of the rotated part of a head, setting dim",
-    .info.paper       = "arXiv:2104.09864",
-    .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
+    .info.name    = "rope",
+    .info.place   = POSENC_PLACE_ROTARY,
+    .info.title   = "rotary position embedding",
+    .info.formula = "w_m = base^{−2 m / D}\n"
+                    "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
+                    "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
+    .info.symbols = "w_m: the frequency of pair m, radians per position\n"
+                    "x_m: the first channel of pair m of a query or a key; x_m′ after the rotation\n"
+                    "y_m: the second channel of pair m; y_m′ after the rotation\n"
+                    "D: the width of the rotated part of a head, setting dim",
+    .info.paper   = "arXiv:2104.09864",
+    .info.models  = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
+    .info.beyond = "Works a little beyond its length, then breaks, unless frequencies are changed and tuned.",
     .info.pictures    = "similarity,decay,mass,pair,words,wavelengths",
     .info.by_distance = 1,
     .check            = check,

@@ -78,6 +78,7 @@ const pe_encoding pe_xpos = {
                         "scale: setting scale_base: the positions after which a pair has decayed to ζ_m",
     .info.paper       = "arXiv:2212.10554",
     .info.models      = "RetNet, LeX",
+    .info.beyond      = "Reaches further than rope by its decay; its paper also reads long texts in blocks.",
     .info.pictures    = "similarity,decay,mass,pair,words,wavelengths",
     .info.by_distance = 1,
     .info.causal_only = 1,

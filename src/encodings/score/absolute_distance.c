@@ -170,6 +170,7 @@ const pe_encoding pe_absolute_distance = {
                         "columns: columns of the grid, setting grid",
     .info.paper       = "arXiv:2104.01136",
     .info.models      = "LeViT",
+    .info.beyond      = "The table ends: a distance beyond it has no number and is refused.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .info.row_limit   = "grid",

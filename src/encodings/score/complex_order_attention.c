@@ -104,6 +104,7 @@ const pe_encoding pe_complex_order_attention = {
                         "ℂ: the complex numbers",
     .info.paper       = "arXiv:1912.12333",
     .info.models      = "Complex-order Transformer",
+    .info.beyond      = "It has no rows of its own: it goes as far as the phases in q and k do.",
     .info.pictures    = "",
     .info.by_distance = 1,
     .info.scale       = "1/sqrt(D/2)",

@@ -252,6 +252,7 @@ const pe_encoding pe_cope = {
                         "k: a key between j and i; k_k is its vector",
     .info.paper       = "arXiv:2405.18719",
     .info.models      = "research (FAIR)",
+    .info.beyond      = "Places are counted by content; counts beyond npos share the last vector.",
     .info.pictures    = "",
     .info.by_distance = 1,
     .info.sees        = "how many keys the query lets through, by their content",

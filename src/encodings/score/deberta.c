@@ -320,19 +320,20 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_deberta = {
-    .info.name             = "deberta",
-    .info.place            = POSENC_PLACE_SCORE,
-    .info.title            = "disentangled attention: content and position meet both ways",
-    .info.formula          = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
-                             "x = clip(δ(t) + span , 0 , 2 span − 1)",
-    .info.symbols          = "a_{h,x}: the vector of class x that meets queries (key positions)\n"
-                             "b_{h,x}: the vector of class x that meets keys (query positions)\n"
-                             "x: the class of the distance\n"
-                             "δ: the distance, or its bucket with position_buckets\n"
-                             "span: how many classes lie on each side",
-    .info.paper            = "arXiv:2006.03654",
-    .info.models           = "DeBERTa v1, v2, v3",
-    .info.pictures         = "buckets",
+    .info.name     = "deberta",
+    .info.place    = POSENC_PLACE_SCORE,
+    .info.title    = "disentangled attention: content and position meet both ways",
+    .info.formula  = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
+                     "x = clip(δ(t) + span , 0 , 2 span − 1)",
+    .info.symbols  = "a_{h,x}: the vector of class x that meets queries (key positions)\n"
+                     "b_{h,x}: the vector of class x that meets keys (query positions)\n"
+                     "x: the class of the distance\n"
+                     "δ: the distance, or its bucket with position_buckets\n"
+                     "span: how many classes lie on each side",
+    .info.paper    = "arXiv:2006.03654",
+    .info.models   = "DeBERTa v1, v2, v3",
+    .info.beyond   = "Distances beyond the last share its vectors: nothing ends, but far words look alike.",
+    .info.pictures = "buckets",
     .info.by_distance      = 1,
     .info.scale            = "1/sqrt(D*(1+number of terms))",
     .model                 = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",

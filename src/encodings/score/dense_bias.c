@@ -60,6 +60,7 @@ const pe_encoding pe_dense_bias = {
     .info.symbols     = "b_{h,i,j}: your number for query i and key j in head h",
     .info.paper       = "none: the caller's own",
     .info.models      = "for ideas of one's own",
+    .info.beyond      = "The numbers are the caller's: they end where the caller's array ends.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
     .info.sees        = "the places of query and key in their tensors",

@@ -309,23 +309,25 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 }
 
 const pe_encoding pe_fire = {
-    .info.name     = "fire",
-    .info.place    = POSENC_PLACE_SCORE,
-    .info.title    = "a network of the distance relative to the query's position",
-    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
-                     "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
-                     "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
-    .info.symbols  = "f_h: a small network, learned, for head h\n"
-                     "x: the distance as a share of the query's position\n"
-                     "ψ: the logarithm that spreads small distances\n"
-                     "c: how fast ψ bends, learned\n"
-                     "limit: positions below it count as this one, learned\n"
-                     "ε: a small number that keeps the divisor from 0\n"
-                     "W_1: learned matrices of the network; W_2 is the other\n"
-                     "b_1: learned numbers of the network; b_2 are others\n"
-                     "y: what ψ is taken of",
-    .info.paper    = "arXiv:2310.04418",
-    .info.models   = "",
+    .info.name    = "fire",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "a network of the distance relative to the query's position",
+    .info.formula = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
+                    "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
+                    "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
+    .info.symbols = "f_h: a small network, learned, for head h\n"
+                    "x: the distance as a share of the query's position\n"
+                    "ψ: the logarithm that spreads small distances\n"
+                    "c: how fast ψ bends, learned\n"
+                    "limit: positions below it count as this one, learned\n"
+                    "ε: a small number that keeps the divisor from 0\n"
+                    "W_1: learned matrices of the network; W_2 is the other\n"
+                    "b_1: learned numbers of the network; b_2 are others\n"
+                    "y: what ψ is taken of",
+    .info.paper   = "arXiv:2310.04418",
+    .info.models  = "",
+    .info.beyond =
+        "Distances count as shares of the query's position, so long inputs look like trained ones.",
     .info.pictures = "bias,mass",
     .model         = "init_L=L/2",
     /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the

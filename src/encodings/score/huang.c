@@ -70,6 +70,7 @@ const pe_encoding pe_huang_m4 = {
     .info.symbols     = "e_t: the learned vector of distance t",
     .info.paper       = "arXiv:2009.13658",
     .info.models      = "BERT with relative_key_query",
+    .info.beyond      = "The table ends: a distance beyond max_positions has no vector and is refused.",
     .info.pictures    = "",
     .info.by_distance = 1,
     .info.row_limit   = "max_positions",

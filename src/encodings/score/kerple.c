@@ -111,15 +111,16 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
 }
 
 const pe_encoding pe_kerple_log = {
-    .info.name        = "kerple_log",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "logarithmic kernel bias with learned strength and bend",
-    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
-    .info.symbols     = "p_h: the learned weight of the bias of head h\n"
-                        "a_h: the learned scale of distance in head h",
-    .info.paper       = "arXiv:2205.09921",
-    .info.models      = "",
-    .info.pictures    = "bias,mass",
+    .info.name     = "kerple_log",
+    .info.place    = POSENC_PLACE_SCORE,
+    .info.title    = "logarithmic kernel bias with learned strength and bend",
+    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
+    .info.symbols  = "p_h: the learned weight of the bias of head h\n"
+                     "a_h: the learned scale of distance in head h",
+    .info.paper    = "arXiv:2205.09921",
+    .info.models   = "",
+    .info.beyond   = "The curve goes on at any distance: the loss is kept at many times the trained length.",
+    .info.pictures = "bias,mass",
     .info.by_distance = 1,
     .examples         = log_examples,
     /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
@@ -137,6 +138,7 @@ const pe_encoding pe_kerple_power = {
                         "p_h: the learned exponent of head h",
     .info.paper       = "arXiv:2205.09921",
     .info.models      = "",
+    .info.beyond      = "The curve goes on at any distance: in its paper the loss is kept.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .examples         = power_examples,

@@ -13,13 +13,14 @@
 #include "encodings/encoding.h"
 
 const pe_encoding pe_nope = {
-    .info.name        = "nope",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "no positional encoding",
-    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
-    .info.paper       = "arXiv:2305.19466",
-    .info.models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
-    .info.pictures    = "",
+    .info.name     = "nope",
+    .info.place    = POSENC_PLACE_SCORE,
+    .info.title    = "no positional encoding",
+    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
+    .info.paper    = "arXiv:2305.19466",
+    .info.models   = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
+    .info.beyond   = "Nothing ends, but a causal model without positions gets worse beyond its length too.",
+    .info.pictures = "",
     .info.by_distance = 1,
     .info.sees        = "only the content",
 };

@@ -50,14 +50,16 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 }
 
 const pe_encoding pe_relative_table = {
-    .info.name        = "relative_table",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "a learned bias per signed distance",
-    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
-    .info.symbols     = "T_{h,x}: the learned number of distance x in head h\n"
-                        "clip: the distance, at most max_distance and at least min_distance",
-    .info.paper       = "arXiv:1910.10683",
-    .info.models      = "",
+    .info.name    = "relative_table",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "a learned bias per signed distance",
+    .info.formula = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
+    .info.symbols = "T_{h,x}: the learned number of distance x in head h\n"
+                    "clip: the distance, at most max_distance and at least min_distance",
+    .info.paper   = "arXiv:1910.10683",
+    .info.models  = "",
+    .info.beyond =
+        "Distances beyond the last share its number; if training has reached it, the loss is kept.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",

@@ -140,6 +140,7 @@ const pe_encoding pe_sandwich = {
                         "d: setting d_bar: as many frequencies as half of it",
     .info.paper       = "arXiv:2212.10356",
     .info.models      = "",
+    .info.beyond      = "The curve goes on at any distance: in its paper the loss is kept.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .examples         = examples,

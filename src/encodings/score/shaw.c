@@ -120,17 +120,19 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_shaw = {
-    .info.name        = "shaw",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "a vector per clipped distance, for keys and values",
-    .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
-                        "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
-    .info.symbols     = "a_x: the learned vector that is added to keys at distance x\n"
-                        "b_x: the learned vector that is added to values at distance x\n"
-                        "x: the distance −t from query to key, at most K\n"
-                        "K: setting max_relative: distances beyond share a vector",
-    .info.paper       = "arXiv:1803.02155",
-    .info.models      = "NEZHA",
+    .info.name    = "shaw",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "a vector per clipped distance, for keys and values",
+    .info.formula = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
+                    "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
+    .info.symbols = "a_x: the learned vector that is added to keys at distance x\n"
+                    "b_x: the learned vector that is added to values at distance x\n"
+                    "x: the distance −t from query to key, at most K\n"
+                    "K: setting max_relative: distances beyond share a vector",
+    .info.paper   = "arXiv:1803.02155",
+    .info.models  = "NEZHA",
+    .info.beyond =
+        "Distances beyond max_distance share a vector; if training has reached it, the loss is kept.",
     .info.pictures    = "buckets",
     .info.by_distance = 1,
     .model            = "max_relative=min(16,floor(L/2))",

@@ -181,6 +181,7 @@ const pe_encoding pe_swin = {
                        "columns: columns of the window",
     .info.paper      = "arXiv:2103.14030",
     .info.models     = "Swin Transformer, BEiT",
+    .info.beyond     = "The table ends with its window: another window needs a resized table and tuning.",
     .info.pictures   = "bias",
     .info.row_limit  = "window",
     .info.at_length  = A_SQUARE,
@@ -390,21 +391,22 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_swin_v2 = {
-    .info.name      = "swin_v2",
-    .info.place     = POSENC_PLACE_SCORE,
-    .info.title     = "cosine attention with a bias per offset from a network",
-    .info.formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
-                      "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
-    .info.symbols   = "τ_h: the learned logarithm of the factor of head h\n"
-                      "B_{x,h}: what the network says of offset x in head h\n"
-                      "x: the offset of the two tokens on the window\n"
-                      "W_1: learned matrices of the network; W_2 is the other\n"
-                      "b_1: learned numbers of the network\n"
-                      "c: the offset on an axis, its logarithm\n"
-                      "a: the offset on an axis: 8 at the end of the window\n"
-                      "max: the largest τ_h that counts, setting max_logit",
-    .info.paper     = "arXiv:2111.09883",
-    .info.models    = "Swin Transformer V2",
+    .info.name    = "swin_v2",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "cosine attention with a bias per offset from a network",
+    .info.formula = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
+                    "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
+    .info.symbols = "τ_h: the learned logarithm of the factor of head h\n"
+                    "B_{x,h}: what the network says of offset x in head h\n"
+                    "x: the offset of the two tokens on the window\n"
+                    "W_1: learned matrices of the network; W_2 is the other\n"
+                    "b_1: learned numbers of the network\n"
+                    "c: the offset on an axis, its logarithm\n"
+                    "a: the offset on an axis: 8 at the end of the window\n"
+                    "max: the largest τ_h that counts, setting max_logit",
+    .info.paper   = "arXiv:2111.09883",
+    .info.models  = "Swin Transformer V2",
+    .info.beyond  = "Ends with its window; for another one a network computes the biases, which want tuning.",
     .info.pictures  = "bias",
     .info.row_limit = "window",
     .info.at_length = A_SQUARE,

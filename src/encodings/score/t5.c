@@ -119,6 +119,7 @@ const pe_encoding pe_t5 = {
         "bucket: the class of a distance: one each for small ones, then ever wider ones up to max_distance",
     .info.paper       = "arXiv:1910.10683",
     .info.models      = "T5, mT5, UMT5, Flan-T5, LongT5",
+    .info.beyond      = "Distances beyond max_distance share a bucket: the loss is kept or rises slowly.",
     .info.pictures    = "bias,mass,buckets",
     .info.by_distance = 1,
     .info.scale       = "1",

@@ -61,6 +61,7 @@ const pe_encoding pe_toeplitz = {
     .info.symbols     = "b_{h,t}: your number for distance t in head h",
     .info.paper       = "none: the caller's own",
     .info.models      = "for ideas of one's own",
+    .info.beyond      = "The numbers are the caller's: they end where the caller's vector ends.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "first=1-8*L count=16*L-1",

@@ -195,20 +195,22 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_transformer_xl = {
-    .info.name        = "transformer_xl",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "relative positions by projected sinusoids",
-    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
-                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-    .info.symbols     = "u_h: a learned vector of head h that is added to queries for contents\n"
-                        "w_h: a learned vector of head h that is added to queries for distances\n"
-                        "r_h: the vector of a distance in head h\n"
-                        "W_h: the learned projection of head h\n"
-                        "ω_k: frequency k, radians per token\n"
-                        "ω: all frequencies\n"
-                        "k: a frequency, counted from 0",
-    .info.paper       = "arXiv:1901.02860",
-    .info.models      = "Transformer-XL",
+    .info.name    = "transformer_xl",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "relative positions by projected sinusoids",
+    .info.formula = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                    "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.symbols = "u_h: a learned vector of head h that is added to queries for contents\n"
+                    "w_h: a learned vector of head h that is added to queries for distances\n"
+                    "r_h: the vector of a distance in head h\n"
+                    "W_h: the learned projection of head h\n"
+                    "ω_k: frequency k, radians per token\n"
+                    "ω: all frequencies\n"
+                    "k: a frequency, counted from 0",
+    .info.paper   = "arXiv:1901.02860",
+    .info.models  = "Transformer-XL",
+    .info.beyond =
+        "Vectors of distances are computed from sinusoids, so that none is missing: the loss is kept.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
@@ -236,23 +238,24 @@ static const posenc_example xlnet_examples[] = {
 };
 
 const pe_encoding pe_xlnet = {
-    .info.name        = "xlnet",
-    .info.place       = POSENC_PLACE_SCORE,
-    .info.title       = "Transformer-XL's terms and segments",
-    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
-                        "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
-                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-    .info.symbols     = "u_h: a learned vector of head h that is added to queries for contents\n"
-                        "w_h: a learned vector of head h that is added to queries for distances\n"
-                        "s_h: a learned vector of head h that is added to queries for segments\n"
-                        "g_{h,z}: the learned vector of segments: z = 0 of the same one, z = 1 of another\n"
-                        "z: 0 where both tokens are of one segment, else 1\n"
-                        "r_h: the vector of a distance in head h\n"
-                        "W_h: the learned projection of head h\n"
-                        "ω_k: frequency k, radians per token\n"
-                        "k: a frequency, counted from 0",
-    .info.paper       = "arXiv:1906.08237",
-    .info.models      = "XLNet",
+    .info.name    = "xlnet",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "Transformer-XL's terms and segments",
+    .info.formula = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                    "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                    "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.symbols = "u_h: a learned vector of head h that is added to queries for contents\n"
+                    "w_h: a learned vector of head h that is added to queries for distances\n"
+                    "s_h: a learned vector of head h that is added to queries for segments\n"
+                    "g_{h,z}: the learned vector of segments: z = 0 of the same one, z = 1 of another\n"
+                    "z: 0 where both tokens are of one segment, else 1\n"
+                    "r_h: the vector of a distance in head h\n"
+                    "W_h: the learned projection of head h\n"
+                    "ω_k: frequency k, radians per token\n"
+                    "k: a frequency, counted from 0",
+    .info.paper   = "arXiv:1906.08237",
+    .info.models  = "XLNet",
+    .info.beyond = "Vectors of distances are computed from sinusoids, as in Transformer-XL: none is missing.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",

@@ -463,15 +463,17 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_tupe = {
-    .info.name      = "tupe",
-    .info.place     = POSENC_PLACE_SCORE,
-    .info.title     = "positions meet positions through their own projections",
-    .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
-    .info.symbols   = "U_q: the learned projection of positions to queries\n"
-                      "U_k: the learned projection of positions to keys\n"
-                      "p_i: the learned vector of position i, normalised",
-    .info.paper     = "arXiv:2006.15595",
-    .info.models    = "TUPE-A, TUPE-R",
+    .info.name    = "tupe",
+    .info.place   = POSENC_PLACE_SCORE,
+    .info.title   = "positions meet positions through their own projections",
+    .info.formula = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+    .info.symbols = "U_q: the learned projection of positions to queries\n"
+                    "U_k: the learned projection of positions to keys\n"
+                    "p_i: the learned vector of position i, normalised",
+    .info.paper   = "arXiv:2006.15595",
+    .info.models  = "TUPE-A, TUPE-R",
+    .info.beyond =
+        "Positions are a learned table, which ends; with relative=yes far distances share a bucket.",
     .info.pictures  = "bias",
     .info.scale     = "1/sqrt(2*D)",
     .info.row_limit = "rows",

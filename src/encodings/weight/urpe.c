@@ -89,6 +89,7 @@ const pe_encoding pe_urpe = {
                         "c_{h,t}: the learned factor of head h at distance t",
     .info.paper       = "arXiv:2205.13401",
     .info.models      = "",
+    .info.beyond      = "Its table of factors ends: a distance beyond it has none and is refused.",
     .info.pictures    = "factors",
     .info.by_distance = 1,
     .info.row_limit   = "index_offset",

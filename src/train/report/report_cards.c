@@ -17,6 +17,7 @@ static void write_part(pe_page *page, const posenc_encoding_info *info)
 {
     pe_html_set(page, "title", "%s", info->title);
     pe_html_set(page, "place", "%s", posenc_place_name(info->place));
+    pe_html_set(page, "beyond", "%s", info->beyond);
     pe_html_set(page, "models", "%s", info->models ? info->models : "");
     pe_html_part(page, "card formula");
     pe_mathml_write(page->to, info->formula);
