@@ -356,8 +356,8 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
         {"%t[%r=5]]", NULL, POSENC_ERROR_SETTING, ""},
         {"%t[%r=5]x", NULL, POSENC_ERROR_SETTING, "'[' without ']'"},
         {"%t[%r]", NULL, POSENC_ERROR_SETTING, "has no value; write name=value"},
-        {"%t[%r=]", NULL, POSENC_ERROR_SETTING, "1 to 63 characters"},
-        {"%t[=5]", NULL, POSENC_ERROR_SETTING, "no setting ''"},
+        {"%t[%r=]", NULL, POSENC_ERROR_SETTING, "has no value"},
+        {"%t[=5]", NULL, POSENC_ERROR_SETTING, "has no name; write name=value"},
         {"%t[%r=abc]", NULL, POSENC_ERROR_SETTING, "is not a number"},
         {"%t[%r=1:2]", NULL, POSENC_ERROR_SETTING,
          "%r=1:2 is not a number"}, /* a piece without '=' goes on with the value */

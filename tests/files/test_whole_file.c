@@ -122,7 +122,7 @@ static void a_place_where_no_file_can_be_is_refused(void **state)
 {
     (void)state;
     refused(scratch_folder, "Is a directory");
-    refused(scratch("no/such/folder"), "No such file or directory");
+    refused(scratch("no/such/folder"), "its folder does not exist");
     refused("", "cannot be written");
 }
 
