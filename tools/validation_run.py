@@ -55,12 +55,12 @@ def rates(length):
 
 
 JOBS = [
-    rates(128), rates(256),
     *(default(text, 64) for text in TEXTS),
     *(long("python", 64, e) for e in LONG),
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
         f"--learning-rate 0.048 {ALONE}"),
+    rates(128), rates(256),
     *(long("chinese", 64, e) for e in LONG),
     *(job(f"quick-kjv-{isa}", "kjv", "--preset quick", isa=isa) for isa in ("avx2", "plain")),
     *(long("logs", 64, e) for e in LONG),
