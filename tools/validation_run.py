@@ -115,8 +115,8 @@ def keep(done, folder):
     with zipfile.ZipFile(folder / "runs.npz") as archive:
         runs = runs_of(archive, settings)
         for e in results["encodings"]:
-            kept["encodings"][e["spec"]] = {
-                "learning_rate": e["learning_rate"], "diverged": e["diverged"], "loss_beyond_L": e["loss_beyond_L"],
+            kept["encodings"][e["encoding"]] = {
+                "spec": e["spec"], "learning_rate": e["learning_rate"], "diverged": e["diverged"], "loss_beyond_L": e["loss_beyond_L"],
                 "buckets": {b["name"]: {k: b[k] for k in ("loss", "to_reference", "rank", "spread")} for b in e["buckets"]},
                 "windows": {bucket: [windows_of(archive, runs[e["spec"], r["seed"]], bucket, windows) for r in e["runs"]]
                             for bucket in ("L", "8 L")}}
