@@ -55,12 +55,12 @@ def rates(length):
 
 
 JOBS = [
-    rates(128), rates(256),
     *(default(text, 64) for text in TEXTS),
     *(long("python", 64, e) for e in LONG),
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
         f"--learning-rate 0.048 {ALONE}"),
+    rates(128), rates(256),
     *(long("chinese", 64, e) for e in LONG),
     *(job(f"quick-kjv-{isa}", "kjv", "--preset quick", isa=isa) for isa in ("avx2", "plain")),
     *(long("logs", 64, e) for e in LONG),
@@ -115,8 +115,8 @@ def keep(done, folder):
     with zipfile.ZipFile(folder / "runs.npz") as archive:
         runs = runs_of(archive, settings)
         for e in results["encodings"]:
-            kept["encodings"][e["spec"]] = {
-                "learning_rate": e["learning_rate"], "diverged": e["diverged"], "loss_beyond_L": e["loss_beyond_L"],
+            kept["encodings"][e["encoding"]] = {
+                "spec": e["spec"], "learning_rate": e["learning_rate"], "diverged": e["diverged"], "loss_beyond_L": e["loss_beyond_L"],
                 "buckets": {b["name"]: {k: b[k] for k in ("loss", "to_reference", "rank", "spread")} for b in e["buckets"]},
                 "windows": {bucket: [windows_of(archive, runs[e["spec"], r["seed"]], bucket, windows) for r in e["runs"]]
                             for bucket in ("L", "8 L")}}

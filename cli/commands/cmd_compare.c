@@ -198,8 +198,8 @@ static void show_progress(void *self, const pe_compare_state *state)
     char text[80], remaining[32] = "?";
     if (!isnan(state->remaining))
         write_duration(remaining, sizeof remaining, state->remaining);
-    const int said = snprintf(text, sizeof text, "%3.0f %%, %d of %d runs, %s left", 100 * state->fraction,
-                              state->finished, state->runs, remaining);
+    const int said = snprintf(text, sizeof text, "%3.0f %%, %d of %d run%s, %s left", 100 * state->fraction,
+                              state->finished, state->runs, state->runs == 1 ? "" : "s", remaining);
     const int bar = cli_width() - said - (int)strlen("compare []  "), done = (int)(bar * state->fraction);
     fputs("\r\033[Kcompare ", stderr);
     if (bar > 0) {

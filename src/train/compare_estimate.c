@@ -9,8 +9,8 @@
  *     time(encoding, task) = time(first, task) time(encoding, text) / time(first, text)
  *
  * Each gets the same share of the time. A step is timed with as many windows as fit into that share, and time
- * is taken to be proportional to the multiplications of the model (pe_model_cost), which leaves out what a
- * step costs whatever its batch; for small models, where that counts, whole batches fit.
+ * is taken to be proportional to the multiplications of the model (pe_model_cost) and, once a step, of Muon:
+ * of a step with one window of a large model these are most, of one with the whole batch few.
  *
  * Seconds are those of the processor, so that other work on the machine does not change them; with a worker
  * per processor they pass at the same pace if nothing else runs.
@@ -55,6 +55,16 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
+/* Of Muon in a step, in multiplications of the forward pass, of which training makes three. A layer has 150 d
+   d d: five times 2 m n n + n n n for each matrix of m rows and n columns (muon.h), four of m = n = d and two
+   of m = 4 d. */
+static double work_of_muon(const pe_run_config *c)
+{
+    const pe_model_config m = pe_run_model_config(c);
+    const double          d = (double)m.d_model;
+    return 150 * d * d * d * (double)m.layers / 3;
+}
+
 /* Multiplications of one window or sequence of training, and of one that is read. */
 static speed work_of(const pe_run_config *c)
 {
@@ -75,15 +85,16 @@ static int64_t fitting(double seconds, double each, int64_t most)
 static posenc_status probe(speed *s, const pe_run_config *config, double seconds, posenc_error *err)
 {
     pe_run_result result;
-    pe_run_config c       = *config;
-    const speed   work    = work_of(config);
-    const double  reading = READING * seconds, each = s->train * work.train;
-    c.followup = NULL;
-    c.measures = 0;
-    c.seed     = 1;
-    c.is_rough = 1;
-    c.batch    = fitting((seconds - reading) / 2, each, c.batch);
-    c.steps    = fitting(seconds - reading, each * (double)c.batch, PROBE_STEPS);
+    pe_run_config c    = *config;
+    const speed   work = work_of(config);
+    const double  muon = work_of_muon(config), reading = READING * seconds;
+    c.followup        = NULL;
+    c.measures        = 0;
+    c.seed            = 1;
+    c.is_rough        = 1;
+    c.batch           = fitting((seconds - reading) / 2 - s->train * muon, s->train * work.train, c.batch);
+    const double step = (double)c.batch * work.train + muon;
+    c.steps           = fitting(seconds - reading, s->train * step, PROBE_STEPS);
     *(c.task ? &c.sequences : &c.windows) =
         fitting(reading, s->read * work.read,
                 c.task ? c.batch : (int64_t)smaller((double)c.windows, PROBE_WINDOWS));
@@ -91,7 +102,7 @@ static posenc_status probe(speed *s, const pe_run_config *config, double seconds
     const posenc_status status = pe_run(&c, NULL, &result, err);
     const double        part   = (processor_clock() - processor) / fmax(pe_run_clock() - wall, 1e-9);
     const int64_t       read   = c.task ? c.sequences : c.windows;
-    s->train                   = part * result.train_seconds / ((double)(c.steps * c.batch) * work.train);
+    s->train                   = part * result.train_seconds / ((double)c.steps * step);
     s->read                    = part * result.eval_seconds / ((double)read * work.read);
     pe_run_result_free(&result);
     return status;
@@ -109,7 +120,8 @@ static double seconds_of(const pe_run_config *c, speed s)
     const int64_t read =
         c->task ? c->sequences : passes * c->windows + (passes == PASSES ? SHIFT_WINDOWS : 0);
     const double scored = c->task ? 0 : (double)(pe_run_score_calls(c) * c->batch) / (double)c->reach;
-    return s.train * work.train * (double)(c->batch * steps) + s.read * work.read * ((double)read + scored);
+    const double step   = (double)c->batch * work.train + work_of_muon(c);
+    return s.train * step * (double)steps + s.read * work.read * ((double)read + scored);
 }
 
 /* ---------------------------------------------------------------- all of them --------------- */

@@ -252,6 +252,38 @@ static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
     pe_compare_free(c);
 }
 
+/* By 0.1 of the answers behind, but not told apart: the row names it and does not only say "open". */
+static void an_exact_distance_that_is_open_names_what_is_not_excluded(void **state)
+{
+    static const double right[] = {0.85, 0.95, 0.2};
+    pe_compare_config   config  = tiny_compare("nope,rope,t5");
+    pe_table            t;
+    int                 found = 0;
+    (void)state;
+    config.tasks              = "shift";
+    config.task_steps         = 1;
+    config.preset.task_layers = 1;
+    config.preset.task_batch  = 4;
+    config.preset.sequences   = 10;
+    config.preset.longest     = PE_TASK_2;
+    pe_compare *c             = tiny_trained(&config, NULL);
+    for (int i = 0; i < 3; i++) {
+        pe_suite_cell(c->suite, 0, i)->beyond = right[i];
+        pe_suite_cell(c->suite, 0, i)->rank   = i == 2 ? 3 : 1;
+    }
+    assert_int_equal(pe_answer_table(c, &t, NULL), POSENC_OK);
+    for (int row = 0; row < t.row_count; row++)
+        if (strstr(pe_table_cell(&t, row, 0), "exact distance")) {
+            assert_string_equal(pe_table_cell(&t, row, 1), "rope");
+            assert_string_equal(pe_table_cell(&t, row, 2), "open");
+            assert_non_null(strstr(pe_table_cell(&t, row, 3), "(guessing: 0.06); not excluded: nope"));
+            found++;
+        }
+    assert_int_equal(found, 1);
+    pe_table_free(&t);
+    pe_compare_free(c);
+}
+
 /* What is cheap and no better than nothing is not recommended. */
 static void the_cheapest_to_decode_is_better_than_no_encoding(void **state)
 {
@@ -847,6 +879,7 @@ int main(void)
         cmocka_unit_test(a_model_that_has_not_learned_is_best_at_nothing),
         cmocka_unit_test(seeds_that_disagree_name_no_winner),
         cmocka_unit_test(what_a_wide_interval_leaves_open_is_said_apart),
+        cmocka_unit_test(an_exact_distance_that_is_open_names_what_is_not_excluded),
         cmocka_unit_test(the_cheapest_to_decode_is_better_than_no_encoding),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),

@@ -130,6 +130,42 @@ static void two_seeds_and_extended_models_are_too(void **state)
     judge_pages(&config);
 }
 
+static void ways_of_reading_further_are_named_in_the_language_of_the_page(void **state)
+{
+    static const char *const cells[] = {" class=t>linear<", " class=t>线性内插<"};
+    pe_compare_config        config  = tiny_compare("nope");
+    config.extension                 = "brief";
+    config.tune_steps                = 2;
+    (void)state;
+    tiny_write_words();
+    pe_compare *c = tiny_trained(&config, NULL);
+    for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
+        char *page = page_of(c, (pe_language)language);
+        assert_non_null(strstr(page, cells[language]));
+        free(page);
+    }
+    pe_compare_free(c);
+}
+
+static void each_item_of_a_list_is_translated_by_itself(void **state)
+{
+    static const pe_column head = {"choose", NULL, PE_WIDE | PE_LIST, 0};
+    pe_table               t;
+    char                  *text;
+    size_t                 n;
+    (void)state;
+    assert_int_equal(pe_table_open(&t, &head, 1, 1, NULL), POSENC_OK);
+    pe_table_text(&t, 0, 0, "yarn tuned, rope, as it is");
+    FILE *to = open_memstream(&text, &n);
+    pe_words_speak(PE_CHINESE, 0);
+    pe_html_table(to, &t, "", 1);
+    pe_words_speak(PE_ENGLISH, 0);
+    fclose(to);
+    assert_non_null(strstr(text, ">调优后的 YaRN, rope, 原样<"));
+    free(text);
+    pe_table_free(&t);
+}
+
 static void a_bidirectional_comparison_with_few_windows_is_too(void **state)
 {
     pe_compare_config config = tiny_compare("nope,learned,xpos,alibi");
@@ -215,6 +251,8 @@ int main(void)
         cmocka_unit_test(a_causal_comparison_is_a_page_in_two_languages),
         cmocka_unit_test(a_page_says_which_learning_rates_were_tried),
         cmocka_unit_test(two_seeds_and_extended_models_are_too),
+        cmocka_unit_test(ways_of_reading_further_are_named_in_the_language_of_the_page),
+        cmocka_unit_test(each_item_of_a_list_is_translated_by_itself),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
         cmocka_unit_test(wide_bands_do_not_press_losses_together),
         cmocka_unit_test(introductions_are_named_by_title),

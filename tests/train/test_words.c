@@ -44,7 +44,8 @@ static void numbers_names_and_texts_stand_where_the_chinese_has_them(void **stat
     assert_chinese("E_8 of alibi at most 1.10", "alibi 的 E_8 不超过 1.10");
     /* a text within a text, and the row with more letters before one that takes everything */
     assert_chinese("loss at x2: rope by ntk 2, untuned below rope by none, untuned",
-                   "x2 处的损失：rope（ntk 2，未调优） 低于 rope（none，未调优）");
+                   "x2 处的损失：rope（NTK 2，未调优） 低于 rope（不改，未调优）");
+    assert_chinese("yarn tuned", "调优后的 YaRN");
     assert_chinese("Warning: no model was extended.", "警告：没有模型被延长。");
 }
 

@@ -63,6 +63,15 @@ static void list_names(char text[NAMES], const need *n, const int *list, int cou
                  n->name_of(n->self, list[i], one));
 }
 
+/* Why it is open. */
+static void append_doubtful(need *n)
+{
+    char names[NAMES];
+    list_names(names, n, n->advice.doubtful, n->advice.doubtful_count);
+    if (n->advice.doubtful_count)
+        append(n->because, "; not excluded: %s", names);
+}
+
 /* ---------------------------------------------------------------- losses -------------------- */
 
 static const char *label_of(const void *self, int candidate, char text[PE_LONGEST_SPEC])
@@ -130,7 +139,6 @@ static void append_margin(char *because, const candidates *k, int first)
 static void explain_losses(need *n, const candidates *k)
 {
     const pe_advice *a = &n->advice;
-    char             names[NAMES];
     if (a->confidence == PE_NOBODY) {
         if (k->c->reference < 0)
             append(n->because, "no encoding finished its training");
@@ -153,10 +161,7 @@ static void explain_losses(need *n, const candidates *k)
         append(n->because, ", with more than %d seeds either", PE_MOST_SEEDS);
     else if (a->count > 1 && k->c->seeds_to_settle[k->bucket] > 0)
         append(n->because, ", with %d seeds they may be", k->c->seeds_to_settle[k->bucket]);
-    if (a->doubtful_count) {
-        list_names(names, n, a->doubtful, a->doubtful_count);
-        append(n->because, "; not excluded: %s", names);
-    }
+    append_doubtful(n);
     if (k->bucket > PE_AT_L)
         append(n->because,
                first->ratio[k->bucket] <= KEPT ? "; %.2f times the loss at L"
@@ -246,6 +251,7 @@ static int decide_distance(need *n, candidates *k, const pe_compare *c)
     snprintf(n->what, sizeof n->what, "looking back by an exact distance");
     append(n->because, "task %s: %.2f of the answers right beyond the trained length (guessing: %.2f)",
            distance_task, 1 - k->value[n->advice.group[0]], c->suite->tasks[k->task]->chance);
+    append_doubtful(n);
     return 1;
 }
 
@@ -404,7 +410,8 @@ static void put_need(pe_table *t, int row, const pe_compare *c, const need *n)
 posenc_status pe_answer_table(const pe_compare *c, pe_table *table, posenc_error *err)
 {
     static const pe_column heads[] = {{"for", "what the models are for", PE_WIDE, 0},
-                                      {"choose", "encodings that cannot be told apart are a tie", PE_WIDE, 0},
+                                      {"choose", "encodings that cannot be told apart are a tie",
+                                       PE_WIDE | PE_ITEMS, 0},
                                       {"confidence", "settled, a tie, or open", PE_TEXT, 0},
                                       {"because", "what was measured", PE_WIDE, 0}};
     need                   needs[MOST_NEEDS];

@@ -137,6 +137,15 @@ static void write_heads(FILE *to, const pe_table *t, int details)
     }
 }
 
+static void write_list(FILE *to, const char *text)
+{
+    for (const char *end; (end = strstr(text, ", ")); text = end + 2) {
+        pe_words_write(to, text, (size_t)(end - text));
+        fputs(", ", to);
+    }
+    pe_html_text(to, text);
+}
+
 static void write_cell(FILE *to, const pe_table *t, int row, int column)
 {
     const pe_field *f       = pe_table_at(t, row, column);
@@ -155,6 +164,8 @@ static void write_cell(FILE *to, const pe_table *t, int row, int column)
     fputs(is_text & PE_NAMES ? " translate=\"no\">" : ">", to);
     if (is_text & PE_NAMES)
         pe_page_escape(to, text, strlen(text));
+    else if (is_text & PE_ITEMS)
+        write_list(to, text);
     else
         write_content(to, text, f->kind);
     fputs(column ? "</td>" : "</th>", to);

@@ -8,9 +8,9 @@
 #include <posenc/posenc.h>
 
 /* How a column is shown: text stands left, wide text wraps, ours is set off from the column before it; the
-   head of a link leads to the task of that name; names are not translated; a key stands again on a terminal
-   where columns go on below, as the first column does. */
-enum { PE_TEXT = 1, PE_WIDE = 2, PE_OURS = 4, PE_LINK = 8, PE_NAMES = 16, PE_KEY = 32 };
+   head of a link leads to the task of that name; names are not translated, and items of a list each by
+   itself; a key stands again on a terminal where columns go on below, as the first column does. */
+enum { PE_TEXT = 1, PE_WIDE = 2, PE_OURS = 4, PE_LINK = 8, PE_NAMES = 16, PE_KEY = 32, PE_ITEMS = 64 };
 
 typedef struct pe_column {
     const char *head;
