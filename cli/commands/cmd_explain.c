@@ -164,15 +164,20 @@ static int make_encoding(cli_explanation *x)
 
 static void explain_part(cli_explanation *x, posenc_place place, const posenc_encoding_info *part)
 {
-    static void (*const answer[POSENC_PLACE_COUNT])(cli_explanation *) = {[POSENC_PLACE_ROTARY] =
-                                                                              cli_explain_rotary};
+    static void (*const answers[POSENC_PLACE_COUNT])(cli_explanation *) = {
+        [POSENC_PLACE_INPUT]  = cli_explain_rows,
+        [POSENC_PLACE_ROTARY] = cli_explain_rotary,
+        [POSENC_PLACE_SCORE]  = cli_explain_scores,
+        [POSENC_PLACE_WEIGHT] = cli_explain_weights,
+    };
     json_t *all = x->sheet.json, *own = all ? json_object() : NULL;
     if (all)
         cli_sheet_put(&x->sheet, posenc_place_name(place), own);
     x->sheet.json = own;
     cli_explain_formula(x, part);
-    if (answer[place])
-        answer[place](x);
+    answers[place](x);
+    if (*x->subject.origin)
+        cli_sheet_text(&x->sheet, "(%s)", x->subject.origin);
     x->sheet.json = all;
 }
 

@@ -7,6 +7,7 @@
  * little width, stands below each row; with --json the same members, unabridged, for programs.
  */
 #include "cli/print/print.h"
+#include "show/formula.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -228,8 +229,11 @@ static void print_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
     char                       learns[CELL];
+    char                       by_hand[CELL];
+    snprintf(by_hand, sizeof by_hand, "posenc explain %s", info->name);
     what_it_learns(info, info->param_count, learns);
     const list_row facts[] = {
+        {{"by hand", by_hand}}, /* each letter of the formula, and numbers */
         {{"place", posenc_place_name(info->place)}},
         {{"learns", learns}},
         {{"paper", or_dash(info->paper)}},
@@ -242,11 +246,7 @@ static void print_one(const posenc_encoding_info *info)
     const int count = (int)(sizeof facts / sizeof *facts) - !default_scale(info);
     cli_wrap(info->title, strlen(info->title), printf("%s: ", info->name), 0, narrow());
     putchar('\n');
-    for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
-        const int n = (int)strcspn(line, "\n");
-        cli_wrap(line, (size_t)n, printf("  "), 2 * INDENT, narrow());
-        line += n;
-    }
+    pe_plain_write(stdout, info->formula, INDENT, narrow());
     putchar('\n');
     print_table(facts, count, 2, INDENT, narrow());
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);

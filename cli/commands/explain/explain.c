@@ -65,3 +65,22 @@ int cli_explain_needs_mask(const posenc_encoding *e)
     }
     return needs;
 }
+
+double cli_explain_orthogonality(const double *A, int64_t D)
+{
+    double most = 0;
+    for (int64_t a = 0; a < D; a++)
+        for (int64_t b = 0; b < D; b++) {
+            double sum = a == b ? -1 : 0;
+            for (int64_t c = 0; c < D; c++)
+                sum += A[c * D + a] * A[c * D + b];
+            most = fmax(most, fabs(sum));
+        }
+    return most;
+}
+
+int cli_explain_is_shown(int64_t i, int64_t count)
+{
+    enum { MOST = 16 };
+    return count <= MOST || (i & (i - 1)) == 0 || i == count - 1;
+}

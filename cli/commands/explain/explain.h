@@ -43,12 +43,22 @@ posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, in
 /* The largest |a - b| of n numbers, as a share of the largest a if that is above 1. */
 double cli_explain_difference(const double *a, const double *b, int64_t n);
 double cli_explain_dot(const double *a, const double *b, int64_t n);
+/* The largest entry of |A^T A - I| of a matrix [D,D]. */
+double cli_explain_orthogonality(const double *A, int64_t D);
+/* Of many rows of a table the terminal gets a few: the first ones, powers of 2, the last. */
+int cli_explain_is_shown(int64_t i, int64_t count);
 
 /* Has any part of e a meaning only under a causal mask? */
 int cli_explain_needs_mask(const posenc_encoding *e);
 
+/* A part at place input: a row, and of one made of waves their frequencies, tables and steps. */
+void cli_explain_rows(cli_explanation *x);
 /* A part at place rotary: angles, matrix, the result in four ways, what it depends on. */
 void cli_explain_rotary(cli_explanation *x);
+/* A part at place score: what it adds for each key and head. At place weight: its factors. */
+void cli_explain_scores(cli_explanation *x);
+void cli_explain_weights(cli_explanation *x);
+
 /* --words: a sentence and another order of its words through attention, with the encoding and without. */
 void cli_explain_words(cli_explanation *x);
 

@@ -5,9 +5,11 @@
  * A letter is a name of the formula's notation (posenc_encoding_info.formula), with or without what is below
  * it: S_{h,i,j}, then h, i and j. Its meaning is the first that is found in the room's own list (.symbols),
  * in the glossary of posenc.h, which is repeated here, and among the settings of the room, whose value stands
- * there as well. A meaning for q_i is not one for q_m, but one for w_m is one for w by itself.
+ * there as well. A meaning for q_i is not one for q_m, but one for w_m
+ * is one for w by itself, and one for W_1 is one for W_2 or W_{a + b}.
  */
 #include "cli/commands/explain/explain.h"
+#include "show/formula.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -143,7 +145,7 @@ static const char *meaning_of(letters *l, const char *name, size_t n, size_t bel
     for (int i = 0; i < 2 && !found; i++)
         found = line_of(lists[i], name, n, 0);
     for (int i = 0; i < 2 && !found; i++)
-        found = line_of(lists[i], name, n, !below);
+        found = line_of(lists[i], name, n, !below || !isalpha((unsigned char)name[n + 1]));
     return found ? found : setting_line(l, name, n);
 }
 
@@ -203,10 +205,8 @@ void cli_explain_formula(cli_explanation *x, const posenc_encoding_info *info)
     cli_sheet_title(s, "%s: %s", info->name, info->title);
     if (list)
         cli_sheet_words(s, "formula", "", info->formula);
-    for (const char *line = info->formula; *line; line += strspn(line, "\n")) {
-        cli_sheet_text(s, "%.*s", (int)strcspn(line, "\n"), line);
-        line += strcspn(line, "\n");
-    }
+    else
+        pe_plain_write(stdout, info->formula, 2, cli_width());
     for (int i = 0; i < l.count; i++)
         print_letter(s, list, &l.list[i]);
     if (list)

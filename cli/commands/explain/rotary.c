@@ -18,7 +18,7 @@
 
 /* From where a step is taken, and by how much both tokens are moved. */
 static const double places[] = {0, 1, 10, 100, 1000};
-enum { PLACES = sizeof places / sizeof *places, MOST_SHOWN = 16, TEXT = 160 };
+enum { PLACES = sizeof places / sizeof *places, TEXT = 160 };
 
 typedef struct rotation {
     cli_explanation    *x;
@@ -146,12 +146,6 @@ static void multiply_complex(rotation *r)
 
 /* ---------------------------------------------------------------- shown: the numbers -------- */
 
-/* Of many pairs the terminal gets a few: the first ones, powers of 2, the last. */
-static int is_shown(const rotation *r, int64_t m)
-{
-    return r->x->sheet.json || r->M <= MOST_SHOWN || (m & (m - 1)) == 0 || m == r->M - 1;
-}
-
 /* "w_1 = 10000^(-2 * 1 / 4) = 0.01", where that is the rule. */
 static void show_frequency(rotation *r)
 {
@@ -190,7 +184,7 @@ static void show_pairs(rotation *r)
                                            cos(r->angle[m]),
                                            sin(r->angle[m]),
                                            r->magnitude[m]};
-        if (is_shown(r, m))
+        if (r->x->sheet.json || cli_explain_is_shown(m, r->M))
             memcpy(&table[rows++ * count], row, (size_t)count * sizeof *row);
     }
     cli_sheet_title(&r->x->sheet, "The pairs at position P = %g", r->x->position.real[0]);
@@ -225,7 +219,7 @@ static void show_complex(rotation *r)
         cli_sheet_vector(&r->x->sheet, "complex", "", r->complex_ways, r->D);
     else
         for (int64_t m = 0; m < r->M; m++)
-            if (is_shown(r, m))
+            if (r->x->sheet.json || cli_explain_is_shown(m, r->M))
                 show_complex_pair(r, m);
 }
 
@@ -263,20 +257,6 @@ static void show_ways(rotation *r)
 
 /* ---------------------------------------------------------------- shown: what holds --------- */
 
-/* The largest entry of |A^T A - I|. */
-static double orthogonality(const double *A, int64_t D)
-{
-    double most = 0;
-    for (int64_t a = 0; a < D; a++)
-        for (int64_t b = 0; b < D; b++) {
-            double sum = a == b ? -1 : 0;
-            for (int64_t c = 0; c < D; c++)
-                sum += A[c * D + a] * A[c * D + b];
-            most = fmax(most, fabs(sum));
-        }
-    return most;
-}
-
 /* C = A B^T */
 static void multiply_transposed(double *C, const double *A, const double *B, int64_t D)
 {
@@ -313,7 +293,7 @@ static void show_properties(rotation *r)
     cli_sheet_number(s, "length_before", "length of x", sqrt(cli_explain_dot(r->vector, r->vector, r->D)));
     cli_sheet_number(s, "length_after", "length of R x", sqrt(cli_explain_dot(r->result, r->result, r->D)));
     if (r->is_plain)
-        cli_sheet_residual(s, "orthogonality", "R^T R less I", orthogonality(r->matrix, r->D));
+        cli_sheet_residual(s, "orthogonality", "R^T R less I", cli_explain_orthogonality(r->matrix, r->D));
     else
         cli_sheet_text(s, "It is no rotation alone: pairs grow by the lengths of the table.");
     if (r->is_plain && r->is_in_place)

@@ -46,8 +46,12 @@ void cli_sheet_put(cli_sheet *s, const char *key, json_t *value)
 /* The name, or a line with it alone where it is long; returns the column that the cursor is in. */
 static int print_name(const char *name)
 {
-    const int at = printf("%*s%-*s ", INDENT, "", NAME, name);
-    return strlen(name) <= NAME ? at : printf("\n%*s", INDENT + NAME + 1, "") - 1;
+    int blanks = NAME;
+    for (const char *c = name; *c; c++)
+        blanks -= ((unsigned char)*c & 0xC0) != 0x80; /* the beginning of a character */
+    printf("%*s%s", INDENT, "", name);
+    printf(blanks < 0 ? "\n%*s" : "%*s", blanks < 0 ? INDENT + NAME + 1 : blanks + 1, "");
+    return INDENT + NAME + 1;
 }
 
 void cli_sheet_words(cli_sheet *s, const char *key, const char *name, const char *words)
@@ -73,20 +77,12 @@ static const char *number_text(char text[CELL], const cli_sheet *s, cli_sheet_ki
     return *text == '-' && !strpbrk(text, "123456789") ? text + 1 : text;
 }
 
-static void put_number(cli_sheet *s, const char *key, const char *name, cli_sheet_kind kind, double x)
-{
-    char text[CELL];
-    if (s->json)
-        cli_sheet_put(s, key, cli_json_real(x));
-    else {
-        print_name(name);
-        puts(number_text(text, s, kind, x));
-    }
-}
-
 void cli_sheet_number(cli_sheet *s, const char *key, const char *name, double value)
 {
-    put_number(s, key, name, CLI_SHEET_FIXED, value);
+    if (s->json)
+        cli_sheet_put(s, key, cli_json_real(value));
+    else
+        cli_sheet_vector(s, key, name, &value, 1);
 }
 
 void cli_sheet_residual(cli_sheet *s, const char *key, const char *name, double value)

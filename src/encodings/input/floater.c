@@ -470,6 +470,7 @@ const pe_encoding pe_floater = {
     .info.title     = "positions as the path of a learned differential equation",
     .info.formula   = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
     .info.symbols   = "p: the row of position P, at time t = P dt\n"
+                      "dp: the change of the row in a short time dt\n"
                       "t: the time, P times the setting dt\n"
                       "W_1: a learned matrix; W_2 is another\n"
                       "b_1: learned numbers; b_2 are others\n"

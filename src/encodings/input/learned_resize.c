@@ -253,8 +253,10 @@ const pe_encoding pe_learned_resize = {
     .info.formula    = "p = M T , M = M_h ⊗ M_w",
     .info.symbols    = "p: the rows of all positions\n"
                        "M: the resampling matrix\n"
-                       "M_h: its part along the first axis of the grid\n"
-                       "M_w: its part along the second axis\n"
+                       "M_h: its part for the rows of the grid\n"
+                       "M_w: its part for the columns\n"
+                       "h: rows\n"
+                       "w: columns\n"
                        "T: the learned table, a row per cell of the grid that was trained",
     .info.paper      = "arXiv:2010.11929",
     .info.models     = "ViT, DeiT, MAE, BEiT, DINO, timm",

@@ -85,7 +85,7 @@ const pe_encoding pe_urpe = {
     .info.place       = POSENC_PLACE_WEIGHT,
     .info.title       = "a learned factor per distance after the softmax",
     .info.formula     = "o_i = ∑_j softmax(S)_{i,j} c_{h,t} v_j",
-    .info.symbols     = "S: the scores, without a bias\n"
+    .info.symbols     = "S: the scores, with the learned bias of the distance unless bias=none\n"
                         "c_{h,t}: the learned factor of head h at distance t",
     .info.paper       = "arXiv:2205.13401",
     .info.models      = "",
