@@ -320,6 +320,77 @@ static json_t *json_one(const posenc_encoding_info *info)
     return one;
 }
 
+/* ---------------------------------------------------------------- models --------------------- */
+
+/* What models.def knows; length 0: no longest sequence is known. */
+static const struct list_model {
+    const char *name;
+    int         length;
+    const char *spec, *note, *source;
+} models[] = {
+#define MODEL(name, length, spec, note, source) {name, length, spec, note, source},
+#include "cli/commands/models.def"
+#undef MODEL
+};
+enum { MODELS = sizeof models / sizeof *models };
+
+/* Their numbers: of those that use one encoding, or of all. */
+typedef struct model_choice {
+    int count, index[MODELS];
+} model_choice;
+
+static model_choice choose_models(const char *encoding)
+{
+    model_choice c = {0};
+    for (int i = 0; i < MODELS; i++) {
+        const size_t n = strcspn(models[i].spec, "[");
+        if (!encoding || (strlen(encoding) == n && !strncmp(models[i].spec, encoding, n)))
+            c.index[c.count++] = i;
+    }
+    return c;
+}
+
+static int set_model(pe_table *t, int row, const void *from)
+{
+    const struct list_model *m          = &models[((const model_choice *)from)->index[row]];
+    char                     length[16] = "-", about[512];
+    if (m->length)
+        snprintf(length, sizeof length, "%d", m->length);
+    snprintf(about, sizeof about, "%s; %s%s%s", m->spec, m->note, *m->note ? "; " : "", m->source);
+    for (char *c = about; *c && *c != ']'; c++) /* a long SPEC goes on below; blanks separate settings too */
+        if (*c == ',')
+            *c = ' ';
+    return pe_table_text(t, row, 0, m->name) && pe_table_text(t, row, 1, length) &&
+           pe_table_text(t, row, 2, about);
+}
+
+static json_t *json_models(const model_choice *c)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < c->count; i++) {
+        const struct list_model *m = &models[c->index[i]];
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:o, s:s}", "model", m->name, "length",
+                                              m->length ? json_integer(m->length) : json_null(), "spec",
+                                              m->spec, "note", cli_json_text(m->note), "source", m->source));
+    }
+    return list;
+}
+
+static int print_models(const posenc_encoding_info *info, int json)
+{
+    static const pe_column columns[] = {{"MODEL", "", PE_WIDE, 0},
+                                        {"LENGTH", "", 0, 0},
+                                        {"SPEC; NOTE; SOURCE", "", PE_WIDE, 0}};
+    const model_choice     c         = choose_models(info ? info->name : NULL);
+    if (json)
+        return cli_print_json(json_models(&c), 0);
+    if (c.count)
+        return cli_print_rows("list", columns, 3, c.count, set_model, &c);
+    printf("no model with %s is listed here with its settings%s%s\n", info->name,
+           info->models && *info->models ? "; it is used by " : "", info->models ? info->models : "");
+    return CLI_DONE;
+}
+
 /* ---------------------------------------------------------------- the command ---------------- */
 
 static int run(const cli_args *args)
@@ -329,6 +400,12 @@ static int run(const cli_args *args)
     if (args->count > 1)
         return cli_usage("list: unexpected argument \"%s\"; give one encoding, or none for all",
                          cli_at(args, 1));
+    const posenc_encoding_info *info = name ? posenc_encoding_find(name) : NULL;
+    if (name && !info)
+        return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
+                         posenc_encoding_nearest(name));
+    if (cli_value(args, "models"))
+        return print_models(info, json);
     if (!name && !json)
         return print_all();
     if (!name) {
@@ -337,10 +414,6 @@ static int run(const cli_args *args)
             json_array_append_new(all, json_one(posenc_encoding_info_at(i)));
         return cli_print_json(all, 0);
     }
-    const posenc_encoding_info *info = posenc_encoding_find(name);
-    if (!info)
-        return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
-                         posenc_encoding_nearest(name));
     if (json)
         return cli_print_json(json_one(info), 0);
     print_one(info);
@@ -348,6 +421,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
+    {0, "models", NULL, "models that use it, with their settings and longest sequences; without NAME all"},
     {0, "json", NULL, "print everything as JSON"},
     {0, NULL, NULL, NULL},
 };
@@ -355,7 +429,7 @@ static const cli_option options[] = {
 const cli_command cli_list = {
     .name     = "list",
     .summary  = "list the encodings, or show everything about one",
-    .synopsis = "[NAME] [--json]",
+    .synopsis = "[NAME] [--models] [--json]",
     .details  = "Without NAME, prints a table: where each encoding acts, what it learns, its paper, models "
                 "that use it. With NAME, prints its settings with types, defaults and ranges, its parameters "
                 "with shapes in the letters of the library (H heads, D head width, d_model model width), "
