@@ -16,7 +16,7 @@
 #define LARGEST 1000000000000      /* of a number in a vector */
 #define MOST    (INT64_C(1) << 40) /* of a position */
 
-enum { WIDEST = 1024, MOST_HEADS = 32, LONGEST = 256, MOST_DIGITS = 15 };
+enum { MOST_HEADS = 32, LONGEST = 256, MOST_DIGITS = 15 };
 
 static const cli_option options[] = {
     CLI_CONFIG_OPTIONS,
@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {0, "step", "K", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
      offsetof(cli_explanation, step), 1, 1 << 20},
     {0, "dim", "D", "width of the vector (default: as long as --vector, else that of the model, else 4)",
-     CLI_WHOLE, offsetof(cli_explanation, dim), 1, WIDEST},
+     CLI_WHOLE, offsetof(cli_explanation, dim), 1, CLI_EXPLAIN_WIDEST},
     {0, "heads", "H", "heads of scores (default: 4, of --words 1)", CLI_WHOLE,
      offsetof(cli_explanation, heads), 1, MOST_HEADS},
     {0, "length", "L", "positions 0 .. L-1: of tables of rows, and of keys (default: 8 keys)", CLI_WHOLE,
@@ -242,17 +242,29 @@ const cli_command cli_explain = {
     .name     = "explain",
     .summary  = "the formula of an encoding, step by step with numbers",
     .synopsis = "SPEC | --config F [--layer N] [--vector LIST] [--position P] [--set K=V]...",
-    .details  = "Prints the formula of an encoding and what each of its letters means.\n\n"
-                "With --config, prints every formula of a model's rotation, as papers write it and with the "
-                "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
-                "what follows from them within its context.\n\n"
-                "With --words, each word gets a vector that is drawn from its letters and --seed, and one "
-                "layer of attention is worked out for both orders of the words: queries, scores, weights and "
-                "outputs, and what of them changes with the order.\n\n"
-                "With --identity, prints both sides of a statement and their difference: "
-                "explain sinusoidal --identity taylor, explain learned --identity one-hot, explain urpe "
-                "--identity row-sums, explain sinusoidal --identity orthogonality --dim 512.",
-    .options  = options,
-    .run      = run,
-    .takes    = "SPEC",
+    .details =
+        "Prints the formula of an encoding, what each of its letters means, and its numbers at one "
+        "position.\n\n"
+        "Rotary: the pairs of channels with frequencies, periods, angles, cosines and sines, the matrix, "
+        "and the vector rotated in four ways: by the library, by the matrix, element by element, as "
+        "complex numbers. With --key also the score, which stays where both tokens move by as much: "
+        "explain rope --vector 1,2,3,4 --position 2, explain rope --theta pi/4 --vector 1,0 --position "
+        "1.\n\n"
+        "Input: the row; of one made of waves their frequencies, with --length the tables of sines, "
+        "cosines and rows, and the matrix of a step of --step positions, with what it depends on: "
+        "explain sinusoidal --dim 8 --length 11.\n\n"
+        "Score and weight: what is added for each key and head, or the factor on its weight: explain "
+        "alibi --position 5 --heads 8. Parameters that all start as one number get N(0,1) added.\n\n"
+        "With --config, prints every formula of a model's rotation, as papers write it and with the "
+        "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
+        "what follows from them within its context.\n\n"
+        "With --words, each word gets a vector that is drawn from its letters and --seed, and one "
+        "layer of attention is worked out for both orders of the words: queries, scores, weights and "
+        "outputs, and what of them changes with the order.\n\n"
+        "With --identity, prints both sides of a statement and their difference: "
+        "explain sinusoidal --identity taylor, explain learned --identity one-hot, explain urpe "
+        "--identity row-sums, explain sinusoidal --identity orthogonality --dim 512.",
+    .options = options,
+    .run     = run,
+    .takes   = "SPEC",
 };

@@ -303,6 +303,7 @@ static json_t *json_one(const posenc_encoding_info *info)
                    {"place", json_string(posenc_place_name(info->place))},
                    {"title", cli_json_text(info->title)},
                    {"formula", cli_json_text(info->formula)},
+                   {"symbols", cli_json_words(info->symbols ? info->symbols : "", "\n")},
                    {"paper", cli_json_text(info->paper)},
                    {"models", cli_json_text(info->models)},
                    {"pictures", cli_json_words(info->pictures ? info->pictures : "", ", ")},

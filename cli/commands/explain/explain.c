@@ -3,6 +3,7 @@
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
+#include <string.h>
 
 double *cli_explain_vector(cli_explanation *x, int64_t D)
 {
@@ -68,14 +69,15 @@ int cli_explain_needs_mask(const posenc_encoding *e)
 
 double cli_explain_orthogonality(const double *A, int64_t D)
 {
-    double most = 0;
-    for (int64_t a = 0; a < D; a++)
-        for (int64_t b = 0; b < D; b++) {
-            double sum = a == b ? -1 : 0;
-            for (int64_t c = 0; c < D; c++)
-                sum += A[c * D + a] * A[c * D + b];
-            most = fmax(most, fabs(sum));
-        }
+    double most = 0, column[CLI_EXPLAIN_WIDEST];
+    for (int64_t a = 0; a < D; a++) { /* column a of A^T A; A is nearly empty */
+        memset(column, 0, sizeof column);
+        for (int64_t c = 0; c < D; c++)
+            for (int64_t b = 0; b < D && A[c * D + a] != 0; b++)
+                column[b] += A[c * D + a] * A[c * D + b];
+        for (int64_t b = 0; b < D; b++)
+            most = fmax(most, fabs(column[b] - (a == b)));
+    }
     return most;
 }
 

@@ -12,6 +12,8 @@
 #include "cli/commands/explain/sheet.h"
 #include "cli/commands/subject.h"
 
+enum { CLI_EXPLAIN_WIDEST = 1024 }; /* numbers of a vector */
+
 typedef struct cli_explanation {
     const cli_args *args;
     cli_subject     subject; /* its encoding, made; sizes and parameters are each part's */
@@ -43,7 +45,7 @@ posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, in
 /* The largest |a - b| of n numbers, as a share of the largest a if that is above 1. */
 double cli_explain_difference(const double *a, const double *b, int64_t n);
 double cli_explain_dot(const double *a, const double *b, int64_t n);
-/* The largest entry of |A^T A - I| of a matrix [D,D]. */
+/* The largest entry of |A^T A - I| of a matrix [D,D], D at most CLI_EXPLAIN_WIDEST. */
 double cli_explain_orthogonality(const double *A, int64_t D);
 /* Of many rows of a table the terminal gets a few: the first ones, powers of 2, the last. */
 int cli_explain_is_shown(int64_t i, int64_t count);

@@ -257,11 +257,13 @@ static void show_ways(rotation *r)
 
 /* ---------------------------------------------------------------- shown: what holds --------- */
 
-/* C = A B^T */
+/* C = A B^T, of an A whose rows are nearly empty. */
 static void multiply_transposed(double *C, const double *A, const double *B, int64_t D)
 {
-    for (int64_t i = 0; i < D; i++)
-        multiply(C + i * D, B, A + i * D, D);
+    memset(C, 0, (size_t)(D * D) * sizeof *C);
+    for (int64_t i = 0; i < D * D; i++)
+        for (int64_t j = 0; j < D && A[i] != 0; j++)
+            C[i / D * D + j] += A[i] * B[j * D + i % D];
 }
 
 /* The step of k positions, R(n + k) R(n)^T, from several n, against R(k). */
@@ -280,9 +282,10 @@ static void show_step(rotation *r)
         multiply_transposed(moved, to, from, D);
         furthest = fmax(furthest, cli_explain_difference(moved, by, D * D));
     }
-    cli_sheet_text(&r->x->sheet,
-                   "A step of k = %lld: R(n + k) R(n)^T, for n = 0, 1, 10, 100, 1000, is R(k) each time:",
-                   (long long)step);
+    cli_sheet_text(
+        &r->x->sheet,
+        "A step of k = %lld from several places, R(n + k) R(n)^T with n = 0, 1, 10, 100, 1000, less R(k):",
+        (long long)step);
     cli_sheet_residual(&r->x->sheet, "step_differs", "they differ by", furthest);
 }
 

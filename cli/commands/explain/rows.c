@@ -286,10 +286,10 @@ static void show_step(table_row *r)
     cli_sheet_residual(s, "step_reached", "M p(P) less p(P + k)", r->reached);
     cli_sheet_residual(s, "step_formula", "M less its formula", r->formula);
     cli_sheet_residual(s, "orthogonality", "M^T M less I", cli_explain_orthogonality(r->step, r->d));
-    cli_sheet_text(s, "It depends on k alone: M found at P = 3, 10, 100, 1000 less M found at 0:");
+    cli_sheet_text(s, "Does it depend on k alone? M found at P = 3, 10, 100, 1000 less M found at 0:");
     cli_sheet_residual(s, "step_moved", "they differ by", r->moved);
     cli_sheet_text(
-        s, "Its transpose is the rotation of rope by k positions at these frequencies (posenc_rotate):");
+        s, "Its transpose, less the rotation of rope by k positions at these frequencies (posenc_rotate):");
     cli_sheet_residual(s, "step_rotation", "M^T less R(k)", r->rotated);
 }
 
@@ -340,7 +340,7 @@ static void compute(table_row *r)
         read_rows(r, r->cells, NULL, all_positions(r), r->x->length, &r->p->err))
         return;
     find_waves(r);
-    if (r->M && 2 * r->M == r->d)
+    if (r->M && 2 * r->M == r->d && r->d <= CLI_EXPLAIN_WIDEST)
         find_steps(r);
 }
 
