@@ -165,6 +165,9 @@ static void show_bias(score_rows *r)
         cli_sheet_text(s, "nothing");
     else
         show_table(r, "bias", r->bias);
+    const posenc_encoding_info *part = posenc_encoding_part(r->p->e, POSENC_PLACE_SCORE);
+    if (part->pictures && strstr(part->pictures, "buckets"))
+        cli_sheet_text(s, "Which distances share a number: posenc plot buckets %s", part->name);
     if (!r->sees_content && !r->x->vector.count)
         return;
     cli_sheet_title(s, "The scores of q with the same key k everywhere");
