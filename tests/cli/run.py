@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 NAME = re.compile(rb"[a-z0-9_]+:")
 ODD = rb"[\x00-\x08\x0b-\x1f\x7f]"
-EVERY = ("list/all",)  # cases that a new encoding can fail without being named
+EVERY = ("list/all", "explain/letters", "explain/narrow")  # cases that a new encoding can fail without being named
 MISREAD = re.compile(ODD + rb"|^([$>!]|\[\d+\]$)|^[ \t]+$| \((esc|no-eol)\)$")
 
 

@@ -194,9 +194,9 @@ static void show_waves(table_row *r)
     static const cli_sheet_column columns[] = {{"wave", "k", CLI_SHEET_PLAIN},
                                                {"sine", "SINE", CLI_SHEET_PLAIN},
                                                {"cosine", "COSINE", CLI_SHEET_PLAIN},
-                                               {"frequency", "w_k", CLI_SHEET_SIGNIFICANT},
-                                               {"period", "2pi/w", CLI_SHEET_SIGNIFICANT},
-                                               {"angle", "P w_k", CLI_SHEET_SIGNIFICANT},
+                                               {"frequency", "ω_k", CLI_SHEET_SIGNIFICANT},
+                                               {"period", "2pi/ω", CLI_SHEET_SIGNIFICANT},
+                                               {"angle", "P ω_k", CLI_SHEET_SIGNIFICANT},
                                                {"sin", "sin", CLI_SHEET_FIXED},
                                                {"cos", "cos", CLI_SHEET_FIXED}};
     enum { COUNT = sizeof columns / sizeof *columns };
@@ -212,7 +212,7 @@ static void show_waves(table_row *r)
     cli_sheet_title(&r->x->sheet, "The waves at position P = %g", P);
     show_frequency(r);
     cli_sheet_text(&r->x->sheet,
-                   "Two channels are the sine and the cosine of P w_k; they repeat every 2 pi / w_k "
+                   "Two channels are the sine and the cosine of P ω_k; they repeat every 2 pi / ω_k "
                    "positions:");
     if (table)
         cli_calc_said(r->p, cli_sheet_table(&r->x->sheet, "waves", columns, COUNT, table, rows));
@@ -262,9 +262,9 @@ static void show_tables(table_row *r)
     if (!r->cells)
         return;
     if (r->M) {
-        cli_sheet_title(&r->x->sheet, "sin(P w_k)");
+        cli_sheet_title(&r->x->sheet, "sin(P ω_k)");
         show_cells(r, "sines", "k=", r->sine, r->M);
-        cli_sheet_title(&r->x->sheet, "cos(P w_k)");
+        cli_sheet_title(&r->x->sheet, "cos(P ω_k)");
         show_cells(r, "cosines", "k=", r->cosine, r->M);
     }
     cli_sheet_title(&r->x->sheet, "The rows, channel by channel");
@@ -278,8 +278,8 @@ static void show_step(table_row *r)
         return;
     cli_sheet_title(s, "The step from P to P + k, k = %lld", (long long)r->x->step);
     cli_sheet_text(
-        s, "sin((P + k) w) = cos(k w) sin(P w) + sin(k w) cos(P w), cos((P + k) w) = -sin(k w) sin(P w) + "
-           "cos(k w) cos(P w): a matrix M, a block for each wave, found in the rows:");
+        s, "sin((P + k) ω) = cos(k ω) sin(P ω) + sin(k ω) cos(P ω), cos((P + k) ω) = -sin(k ω) sin(P ω) + "
+           "cos(k ω) cos(P ω): a matrix M, a block for each wave, found in the rows:");
     if (!cli_sheet_matrix(s, "step", "", r->step, r->d, r->d))
         cli_sheet_text(s, "M has %lld x %lld numbers, more than a line takes; --json has all",
                        (long long)r->d, (long long)r->d);

@@ -46,9 +46,7 @@ void cli_sheet_put(cli_sheet *s, const char *key, json_t *value)
 /* The name, or a line with it alone where it is long; returns the column that the cursor is in. */
 static int print_name(const char *name)
 {
-    int blanks = NAME;
-    for (const char *c = name; *c; c++)
-        blanks -= ((unsigned char)*c & 0xC0) != 0x80; /* the beginning of a character */
+    const int blanks = NAME - cli_columns_of(name, strlen(name));
     printf("%*s%s", INDENT, "", name);
     printf(blanks < 0 ? "\n%*s" : "%*s", blanks < 0 ? INDENT + NAME + 1 : blanks + 1, "");
     return INDENT + NAME + 1;
