@@ -46,7 +46,7 @@ static posenc_status read_rows(table_row *r, double *y, const double *from, pose
     posenc_rows_in in      = {.pos = pos, .params = r->p->params};
     if (from)
         in.x = posenc_tensor_contiguous((double *)from, POSENC_DTYPE_F64, 3, shape);
-    return posenc_rows(r->p->plan, &in, &to, r->p->work, err);
+    return posenc_rows(r->p->plan, &in, &to, &r->p->work, err);
 }
 
 /* The row of one position on a line, real or not, as far as there is one. */
@@ -145,7 +145,7 @@ static void write_rotation(table_row *r, double *step)
                                  .direction = 1,
                                  .params    = rope.params};
     if (!pe_calc_failed(r->p) && !pe_calc_failed(&rope))
-        posenc_rotate(rope.plan, &io, rope.work, &rope.err);
+        posenc_rotate(rope.plan, &io, &rope.work, &rope.err);
     for (int64_t i = 0; i < D * D && !pe_calc_failed(&rope); i++) {
         const int64_t *row = i / D % 2 ? r->cosine : r->sine, *column = i % D % 2 ? r->cosine : r->sine;
         step[row[i / D / 2] * r->d + column[i % D / 2]] = turned[i]; /* row i of `turned` is R e_i: R^T */

@@ -68,9 +68,9 @@ static void find_scores(score_rows *r, const posenc_attend_in *in)
         posenc_tensor_contiguous(r->bias, POSENC_DTYPE_F64, 3, (const int64_t[3]){r->H, 1, r->L});
     posenc_tensor S =
         posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F64, 4, (const int64_t[4]){1, r->H, 1, r->L});
-    if (pe_calc_failed(r->p) || posenc_bias(r->p->plan, in, &bias, r->p->work, &r->p->err))
+    if (pe_calc_failed(r->p) || posenc_bias(r->p->plan, in, &bias, &r->p->work, &r->p->err))
         return;
-    posenc_scores(r->p->plan, in, &S, r->p->work, &r->p->err);
+    posenc_scores(r->p->plan, in, &S, &r->p->work, &r->p->err);
 }
 
 static void find_weights(score_rows *r, const posenc_attend_in *in)
@@ -78,7 +78,7 @@ static void find_weights(score_rows *r, const posenc_attend_in *in)
     const int64_t           shape[] = {1, r->H, 1, r->L};
     const posenc_attend_out out     = {.o = posenc_tensor_contiguous(r->weights, POSENC_DTYPE_F64, 4, shape)};
     if (!pe_calc_failed(r->p))
-        posenc_attend(r->p->plan, in, &out, r->p->work, &r->p->err);
+        posenc_attend(r->p->plan, in, &out, &r->p->work, &r->p->err);
 }
 
 /* ---------------------------------------------------------------- what follows -------------- */
