@@ -161,24 +161,35 @@ static int panel_count(const pe_picture *p)
     return p->figure.kind == PE_PANELS ? p->figure.panel_count : 1;
 }
 
-/* "alibi", or of one of several panels "rope: many thetas" */
-static const char *panel_name(pe_sketch *s, const pe_picture *p, int panel)
+/* What all show; NULL: not the same. */
+static const char *common_what(pe_picture *const *parts, int count)
 {
-    const char *title  = p->figure.kind == PE_PANELS ? p->figure.panels[panel].title : NULL;
+    for (int i = 1; i < count; i++)
+        if (strcmp(parts[i]->what, parts[0]->what) != 0)
+            return NULL;
+    return parts[0]->what;
+}
+
+/* "alibi", or "rope: many thetas" of one of several panels, or "tupe: ..." where each shows something else.
+ */
+static const char *panel_name(pe_sketch *s, const pe_picture *p, int panel, int is_common)
+{
+    const char *own    = is_common ? NULL : p->what;
+    const char *title  = p->figure.kind == PE_PANELS ? p->figure.panels[panel].title : own;
     const char *origin = p->origin ? p->origin : "";
     return pe_sketch_text(s, "%s%s%s%s%s", p->name, title ? ": " : "", title ? title : "",
                           *origin ? "\n" : "", origin);
 }
 
-/* What all show, and from where the parameters come if all agree. */
+/* What all show, else their names; and from where the parameters of a joint frame come. */
 static const char *joint_title(pe_sketch *s, pe_picture *const *parts, int count, int with_origin)
 {
-    const char *what = parts[0]->what, *origin = with_origin ? parts[0]->origin : NULL;
-    for (int i = 1; i < count; i++) {
-        what   = strcmp(what, parts[i]->what) ? "compared" : what;
-        origin = origin ? origin : with_origin ? parts[i]->origin : NULL;
+    const char *what = common_what(parts, count), *origin = NULL, *names = "";
+    for (int i = 0; i < count; i++) {
+        names  = pe_sketch_text(s, "%s%s%s", names, i ? ", " : "", parts[i]->name);
+        origin = with_origin && !origin ? parts[i]->origin : origin;
     }
-    return pe_sketch_text(s, "%s%s%s", what, origin ? "\n" : "", origin ? origin : "");
+    return pe_sketch_text(s, "%s%s%s", what ? what : names, origin ? "\n" : "", origin ? origin : "");
 }
 
 static void join(pe_sketch *s, pe_picture *const *parts, int count)
@@ -200,7 +211,7 @@ static void join(pe_sketch *s, pe_picture *const *parts, int count)
     for (int i = 0, at = 0; panels && i < count; i++)
         for (int k = 0; k < panel_count(parts[i]) && at < n; k++, at++) {
             panels[at]       = all[at];
-            panels[at].title = panel_name(s, parts[i], k);
+            panels[at].title = panel_name(s, parts[i], k, common_what(parts, count) != NULL);
         }
     s->figure->title = joint_title(s, parts, count, 0);
 }

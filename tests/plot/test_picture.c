@@ -942,6 +942,22 @@ static void single_curves_share_a_frame_and_others_stand_side_by_side(void **sta
     }
 }
 
+static void pictures_of_different_things_are_named_one_by_one(void **state)
+{
+    pe_picture  *joint;
+    posenc_error err;
+    made         a          = make("rope", POSENC_PLACE_ROTARY, "wavelengths", sized(64, 1, 16));
+    made         b          = make("rope[base=5e5]", POSENC_PLACE_ROTARY, "wavelengths", sized(64, 1, 16));
+    pe_picture  *pictures[] = {a.picture, b.picture};
+    (void)state;
+    assert_int_equal(pe_picture_join(&joint, pictures, 2, &err), POSENC_OK);
+    assert_string_equal(pe_picture_figure(joint)->title, "rope, rope[base=5e5]");
+    assert_string_equal(pe_picture_figure(joint)->panels[1].title, b.f->title);
+    pe_picture_free(joint);
+    drop(&a);
+    drop(&b);
+}
+
 static void a_bias_that_starts_at_zero_is_flat(void **state)
 {
     made zero = make("transformer_xl", POSENC_PLACE_SCORE, "bias", sized(16, 2, 8));
@@ -1096,6 +1112,7 @@ int main(void)
         cmocka_unit_test(dot_products_are_cosines_times_the_lengths),
         cmocka_unit_test(one_draw_is_titled_as_one_draw),
         cmocka_unit_test(single_curves_share_a_frame_and_others_stand_side_by_side),
+        cmocka_unit_test(pictures_of_different_things_are_named_one_by_one),
         cmocka_unit_test(a_bias_that_starts_at_zero_is_flat),
         cmocka_unit_test(every_picture_that_the_registry_promises_can_be_drawn),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
