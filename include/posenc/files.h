@@ -181,6 +181,11 @@ typedef struct posenc_model_info {
 /* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types.
    Errors: FILE; FORMAT for a file that is no such thing, or whose numbers no encoding could have; MEMORY. */
 POSENC_API posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err);
+/* The same of a file's n bytes, which may go afterwards: a config.json, or a whole .gguf. `name` (NULL:
+   "memory") stands for the path in sentences. A .safetensors is refused: it needs the config.json in its
+   folder. */
+POSENC_API posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, size_t n,
+                                                  const char *name, posenc_error *err);
 POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine */
 
 /* Everything they point to lives as long as the model. */

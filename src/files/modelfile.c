@@ -152,6 +152,18 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     return read_whole(model, stream, LONGEST_CONFIG, path, "config", err);
 }
 
+posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, size_t n, const char *name,
+                                       posenc_error *err)
+{
+    const char *said = name ? name : "memory";
+    if (!model)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "model must not be NULL");
+    *model = NULL;
+    if (!bytes || n == 0)
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){said, NULL}, "it is empty");
+    return pe_modelfile_parse(model, bytes, n, said, err);
+}
+
 posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
 {
     FILE         *stream;

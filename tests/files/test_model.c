@@ -536,9 +536,52 @@ static void the_language_model_is_found_inside(void **state)
     posenc_model_free(model);
 }
 
+static void bytes_are_read_as_their_file_is(void **state)
+{
+    static const char line[] = "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+                               "\"num_hidden_layers\": 2, \"rope_theta\": 5e5}";
+    char              bytes[sizeof line];
+    posenc_model     *model;
+    posenc_error      err;
+    (void)state;
+    memcpy(bytes, line, sizeof line);
+    assert_int_equal(posenc_model_read_memory(&model, bytes, sizeof line - 1, NULL, &err), POSENC_OK);
+    memset(bytes, 0, sizeof bytes); /* they may go */
+    assert_string_equal(posenc_model_describe(model)->encoding, "rope");
+    assert_int_equal(posenc_model_describe(model)->layers, 2);
+    posenc_model_free(model);
+}
+
+static void bytes_that_are_no_model_are_refused_by_name(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t      n;
+        const char *name, *words;
+    } rows[] = {{"", 0, "config", "config: it is empty"},
+                {NULL, 5, NULL, "memory: it is empty"},
+                {"[1]", 3, NULL, "memory: it is JSON but not an object"},
+                {"PK\3\4....", 8, "a.pt", "a.pt: it is a checkpoint of PyTorch"},
+                {"GGUF", 4, "m.gguf", "m.gguf: "},
+                {"\2\0\0\0\0\0\0\0{}", 10, "w", "needs the config.json"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = (posenc_model *)(uintptr_t)1;
+        posenc_error  err;
+        assert_int_not_equal(posenc_model_read_memory(&model, rows[i].bytes, rows[i].n, rows[i].name, &err),
+                             POSENC_OK);
+        assert_null(model);
+        if (!strstr(err.message, rows[i].words))
+            fail_msg("\"%s\" does not say \"%s\"", err.message, rows[i].words);
+    }
+    assert_int_equal(posenc_model_read_memory(NULL, "{}", 2, NULL, NULL), POSENC_ERROR_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_read_as_their_file_is),
+        cmocka_unit_test(bytes_that_are_no_model_are_refused_by_name),
         cmocka_unit_test(each_warning_has_its_file),
         cmocka_unit_test(what_no_model_could_have_is_refused),
         cmocka_unit_test(a_layer_finds_its_group),

@@ -49,7 +49,7 @@ cp "$source/examples/attend.c" "$root/files.c" "$root/consumer"
 cat >"$root/consumer/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.22)
 project(consumer C)
-find_package(posenc 0.1 REQUIRED)
+find_package(posenc 0.1 REQUIRED COMPONENTS files)
 foreach(kind "" _static)
   add_executable(attend${kind} attend.c)
   target_link_libraries(attend${kind} posenc::posenc${kind} m)
@@ -60,6 +60,12 @@ EOF
 "$cmake" -S "$root/consumer" -B "$root/consumer/build" -DCMAKE_PREFIX_PATH="$root/prefix" \
     -DCMAKE_C_COMPILER="$compiler" >/dev/null
 "$cmake" --build "$root/consumer/build" >/dev/null
+sed -i 's/COMPONENTS files/COMPONENTS gpu/' "$root/consumer/CMakeLists.txt"
+if "$cmake" -S "$root/consumer" -B "$root/consumer/none" -DCMAKE_PREFIX_PATH="$root/prefix" \
+    -DCMAKE_C_COMPILER="$compiler" >/dev/null 2>&1; then
+    echo "test_install: a component that does not exist is found" >&2
+    exit 1
+fi
 for name in attend attend_static files files_static; do "$root/consumer/build/$name" >/dev/null; done
 
 "$root/prefix/bin/posenc" list >/dev/null
