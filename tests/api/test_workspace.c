@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_workspace: memory by what is run, and threads, flags and memory of the caller
+ *
+ * What a workspace is asked for is what a run takes: one made for another kind, fewer queries or fewer
+ * threads is refused before anything is written. Memory that is asked for stays within what a server can
+ * spare.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <posenc/posenc.h>
+#include <posenc/registry.h>
+#include <posenc/rotary.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "workspace.h"
+
+enum { B = 1, H = 4, L = 96, D = 32, N = B * H * L * D };
+
+/* Attention of a SPEC without parameters, forward and backward. */
+typedef struct attending {
+    posenc_plan       *plan;
+    float              q[N], k[N], v[N], o[N], lse[B * H * L], dout[N], dq[N], dk[N], dv[N];
+    posenc_attend_in   in;
+    posenc_attend_out  out;
+    posenc_attend_grad grad;
+} attending;
+
+static posenc_tensor rows(float *x)
+{
+    return posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (const int64_t[]){B, H, L, D});
+}
+
+static posenc_plan *plan_of(const char *spec, const posenc_dims *dims, const posenc_options *options)
+{
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_error     err;
+    if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, dims, options, &err))
+        fail_msg("%s: %s", spec, err.message);
+    posenc_encoding_free(e); /* a plan needs it no more */
+    return plan;
+}
+
+static const posenc_dims dims = {.B = B, .H = H, .Lq = L, .Lk = L, .D = D};
+
+static attending *attending_make(const posenc_options *options)
+{
+    attending *x = calloc(1, sizeof *x);
+    for (int i = 0; i < N; i++) {
+        x->q[i]    = (float)posenc_random_normal(1, "q", (uint64_t)i);
+        x->k[i]    = (float)posenc_random_normal(1, "k", (uint64_t)i);
+        x->v[i]    = (float)posenc_random_normal(1, "v", (uint64_t)i);
+        x->dout[i] = (float)posenc_random_normal(1, "dout", (uint64_t)i);
+    }
+    const posenc_tensor lse =
+        posenc_tensor_contiguous(x->lse, POSENC_DTYPE_F32, 3, (const int64_t[]){B, H, L});
+    x->plan = plan_of("rope", &dims, options);
+    x->in   = (posenc_attend_in){.q = rows(x->q), .k = rows(x->k), .v = rows(x->v)};
+    x->out  = (posenc_attend_out){.o = rows(x->o), .lse = lse};
+    x->grad = (posenc_attend_grad){.o    = x->out.o,
+                                   .lse  = lse,
+                                   .dout = rows(x->dout),
+                                   .dq   = rows(x->dq),
+                                   .dk   = rows(x->dk),
+                                   .dv   = rows(x->dv)};
+    return x;
+}
+
+static void attending_free(attending *x)
+{
+    posenc_plan_free(x->plan);
+    free(x);
+}
+
+static void attend_and_back(attending *x)
+{
+    posenc_workspace work = workspace_for(x->plan, POSENC_RUN_ATTEND | POSENC_RUN_ATTEND_BACKWARD);
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, NULL), POSENC_OK);
+    assert_int_equal(posenc_attend_backward(x->plan, &x->in, &x->grad, &work, NULL), POSENC_OK);
+    posenc_workspace_free(&work);
+}
+
+static void assert_same(const attending *x, const attending *y)
+{
+    assert_memory_equal(x->o, y->o, sizeof x->o);
+    assert_memory_equal(x->dq, y->dq, sizeof x->dq);
+    assert_memory_equal(x->dk, y->dk, sizeof x->dk);
+    assert_memory_equal(x->dv, y->dv, sizeof x->dv);
+}
+
+static posenc_options on_threads(int threads)
+{
+    posenc_options o = posenc_options_default();
+    o.threads        = threads;
+    return o;
+}
+
+/* ---- asked for ---- */
+
+static void what_is_no_run_takes_no_bytes(void **state)
+{
+    attending   *x = attending_make(NULL);
+    posenc_sizes s = posenc_sizes_default();
+    (void)state;
+    assert_true(posenc_plan_workspace(NULL, POSENC_RUN_ATTEND, NULL) == 0);
+    assert_true(posenc_plan_workspace(x->plan, (posenc_run)POSENC_PLACE_SCORE, NULL) == 0);
+    assert_true(posenc_plan_workspace(x->plan, (posenc_run)0, NULL) == 0);
+    assert_true(posenc_plan_workspace(x->plan, POSENC_RUN_ATTEND, &s) > 0);
+    s.Lk = L + 1;
+    assert_true(posenc_plan_workspace(x->plan, POSENC_RUN_ATTEND, &s) == 0);
+    s.Lk = -1;
+    assert_true(posenc_plan_workspace(x->plan, POSENC_RUN_ATTEND, &s) == 0);
+    attending_free(x);
+}
+
+static void a_workspace_of_the_wrong_kind_is_refused(void **state)
+{
+    attending       *x    = attending_make(NULL);
+    posenc_workspace work = workspace_for(x->plan, POSENC_RUN_ATTEND);
+    posenc_error     err;
+    (void)state;
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, &err), POSENC_OK);
+    assert_int_equal(posenc_attend_backward(x->plan, &x->in, &x->grad, &work, &err), POSENC_ERROR_WORKSPACE);
+    assert_non_null(strstr(err.message, "but this run takes"));
+    for (int i = 0; i < N; i++)
+        assert_true(x->dq[i] == 0 && x->dk[i] == 0 && x->dv[i] == 0);
+    posenc_workspace_free(&work);
+    attending_free(x);
+}
+
+static void more_threads_than_the_workspace_was_made_for_are_refused(void **state)
+{
+    const posenc_options one  = on_threads(1);
+    attending           *x    = attending_make(&one);
+    posenc_workspace     work = workspace_for(x->plan, POSENC_RUN_ATTEND);
+    (void)state;
+    work.threads = 3;
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, NULL), POSENC_ERROR_WORKSPACE);
+    work.threads = 1;
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, NULL), POSENC_OK);
+    posenc_workspace_free(&work);
+    attending_free(x);
+}
+
+/* ---- how much ---- */
+
+static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int threads)
+{
+    const posenc_dims    large = {.B = 1, .H = 32, .G = 8, .Lq = Lq, .Lk = Lk, .D = 128};
+    const posenc_options o     = on_threads(threads);
+    posenc_sizes         s     = posenc_sizes_default();
+    posenc_plan         *plan  = plan_of(spec, &large, &o);
+    const size_t         bytes = posenc_plan_workspace(plan, run, &s);
+    posenc_plan_free(plan);
+    return bytes;
+}
+
+static void a_rotation_takes_at_most_256_kib_a_thread_at_any_length(void **state)
+{
+    static const char *const specs[] = {"rope", "rope[schedule=dynamic:max_length=4096:factor=4]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (int64_t n = 1; n <= 1 << 20; n *= 32)
+            for (int threads = 1; threads <= 8; threads++) {
+                const size_t bytes = bytes_of(specs[i], POSENC_RUN_ROTATE, n, n, threads);
+                if (bytes > (size_t)threads << 18)
+                    fail_msg("%s, %d threads: %zu bytes", specs[i], threads, bytes);
+            }
+}
+
+static void one_query_takes_at_most_1_mib_a_thread_against_any_cache(void **state)
+{
+    static const char *const specs[] = {"nope", "rope", "alibi", "t5", "rope+alibi"};
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (int64_t n = 1; n <= 1 << 20; n *= 32)
+            for (int threads = 1; threads <= 8; threads++) {
+                const size_t bytes = bytes_of(specs[i], POSENC_RUN_DECODE, 1, n, threads);
+                if (bytes > (size_t)threads << 20)
+                    fail_msg("%s, %lld keys, %d threads: %zu bytes", specs[i], (long long)n, threads, bytes);
+            }
+}
+
+/* ---- of the caller ---- */
+
+/* Tasks from the last to the first on two threads that are made for them. */
+typedef struct half {
+    int64_t      n;
+    posenc_task *task;
+    void        *argument;
+    int          slot;
+} half;
+
+static int calls;
+
+static void *run_half(void *of)
+{
+    const half *h = of;
+    for (int64_t index = h->n - 1; index >= 0; index--)
+        if (index % 2 == h->slot)
+            h->task(h->argument, index, h->slot);
+    return NULL;
+}
+
+static void my_parallel_for(void *context, int64_t n, posenc_task *task, void *argument)
+{
+    half      halves[2] = {{n, task, argument, 0}, {n, task, argument, 1}};
+    pthread_t other;
+    calls += *(int *)context;
+    assert_int_equal(pthread_create(&other, NULL, run_half, &halves[1]), 0);
+    run_half(&halves[0]);
+    pthread_join(other, NULL);
+}
+
+static void threads_of_the_caller_give_the_same_bits(void **state)
+{
+    int            one  = 1;
+    posenc_options mine = on_threads(2), alone = on_threads(1), ours = on_threads(3);
+    mine.parallel_for     = my_parallel_for;
+    mine.parallel_context = &one;
+    attending *x = attending_make(&alone), *y = attending_make(&mine), *z = attending_make(&ours);
+    (void)state;
+    attend_and_back(x), attend_and_back(y), attend_and_back(z);
+    assert_true(calls > 0);
+    assert_same(x, y);
+    assert_same(x, z);
+    attending_free(x), attending_free(y), attending_free(z);
+}
+
+static void threads_of_the_caller_must_be_counted(void **state)
+{
+    posenc_options   o = posenc_options_default();
+    posenc_plan     *plan;
+    posenc_error     err;
+    posenc_encoding *e;
+    (void)state;
+    o.parallel_for = my_parallel_for;
+    assert_int_equal(posenc_encoding_create(&e, "rope", NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, &o, &err), POSENC_ERROR_ARGUMENT);
+    assert_non_null(strstr(err.message, "options.threads"));
+    posenc_encoding_free(e);
+}
+
+static void a_flag_ends_a_run(void **state)
+{
+    volatile int   stop   = 0;
+    posenc_options o      = on_threads(2);
+    o.cancel              = &stop;
+    attending       *x    = attending_make(&o);
+    posenc_workspace work = workspace_for(x->plan, POSENC_RUN_ATTEND);
+    (void)state;
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, NULL), POSENC_OK);
+    stop = 1;
+    memset(x->o, 0, sizeof x->o);
+    assert_int_equal(posenc_attend(x->plan, &x->in, &x->out, &work, NULL), POSENC_ERROR_CANCELLED);
+    for (int i = 0; i < N; i++)
+        assert_true(x->o[i] == 0);
+    posenc_workspace_free(&work);
+    attending_free(x);
+}
+
+/* A child that hangs is ended by its alarm. */
+static void a_child_of_a_process_that_ran_with_two_threads_runs(void **state)
+{
+    const posenc_options two = on_threads(2);
+    attending           *x = attending_make(&two), *y = attending_make(&two);
+    int                  status = 0;
+    (void)state;
+    attend_and_back(x);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        attend_and_back(y);
+        _exit(memcmp(x->o, y->o, sizeof x->o) || memcmp(x->dk, y->dk, sizeof x->dk));
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    attending_free(x), attending_free(y);
+}
+
+/* Counts, and fails from call number `left` on. */
+typedef struct bank {
+    int asked, held, left;
+} bank;
+
+static void *lend(void *context, size_t alignment, size_t bytes)
+{
+    bank *b = context;
+    b->asked++;
+    if (b->left-- <= 0)
+        return NULL;
+    b->held++;
+    return aligned_alloc(alignment, bytes);
+}
+
+static void take_back(void *context, void *memory)
+{
+    ((bank *)context)->held--;
+    free(memory);
+}
+
+static void objects_live_in_memory_of_the_caller(void **state)
+{
+    bank             b = {.left = 1000};
+    posenc_options   o = posenc_options_default();
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_workspace work;
+    (void)state;
+    o.allocator = (posenc_allocator){lend, take_back, &b};
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, &o, NULL), POSENC_OK);
+    assert_int_equal(posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, NULL), POSENC_OK);
+    assert_true(b.held >= 3);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+    posenc_workspace_free(&work); /* the plan is gone */
+    assert_int_equal(b.held, 0);
+    b.left = 0;
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_ERROR_MEMORY);
+    o.allocator.release = NULL;
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_ERROR_ARGUMENT);
+}
+
+static void numbers_and_names_of_nothing_are_nothing(void **state)
+{
+    posenc_workspace work;
+    (void)state;
+    assert_int_equal(posenc_param_count(NULL), 0);
+    assert_null(posenc_param_name(NULL, 0));
+    assert_null(posenc_param_describe(NULL, 0));
+    assert_int_equal(posenc_param_trainable(NULL, 0), 0);
+    assert_null(posenc_encoding_spec(NULL));
+    assert_null(posenc_encoding_part(NULL, POSENC_PLACE_SCORE));
+    assert_int_equal(posenc_rows_width(NULL), 0);
+    assert_int_equal(posenc_rows_coordinates(NULL), 1);
+    assert_int_equal(posenc_rotary_width(NULL, POSENC_SIDE_KEYS), 0);
+    assert_int_equal(posenc_rotary_coordinates(NULL), 1);
+    assert_int_equal(posenc_rotary_heads(NULL), 1);
+    assert_true(posenc_plan_operations(NULL) == 0);
+    assert_int_equal(posenc_workspace_create(&work, NULL, POSENC_RUN_ROWS, NULL, NULL),
+                     POSENC_ERROR_ARGUMENT);
+    posenc_workspace_free(&work);
+    posenc_workspace_free(NULL);
+    posenc_plan_free(NULL);
+    posenc_encoding_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_run_takes_no_bytes),
+        cmocka_unit_test(a_workspace_of_the_wrong_kind_is_refused),
+        cmocka_unit_test(more_threads_than_the_workspace_was_made_for_are_refused),
+        cmocka_unit_test(a_rotation_takes_at_most_256_kib_a_thread_at_any_length),
+        cmocka_unit_test(one_query_takes_at_most_1_mib_a_thread_against_any_cache),
+        cmocka_unit_test(threads_of_the_caller_give_the_same_bits),
+        cmocka_unit_test(threads_of_the_caller_must_be_counted),
+        cmocka_unit_test(a_flag_ends_a_run),
+        cmocka_unit_test(a_child_of_a_process_that_ran_with_two_threads_runs),
+        cmocka_unit_test(objects_live_in_memory_of_the_caller),
+        cmocka_unit_test(numbers_and_names_of_nothing_are_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
