@@ -149,7 +149,7 @@ static void ways_of_reading_further_are_named_in_the_language_of_the_page(void *
 
 static void each_item_of_a_list_is_translated_by_itself(void **state)
 {
-    static const pe_column head = {"choose", NULL, PE_WIDE | PE_LIST, 0};
+    static const pe_column head = {"choose", NULL, PE_WIDE | PE_ITEMS, 0};
     pe_table               t;
     char                  *text;
     size_t                 n;
