@@ -67,11 +67,13 @@ static void expect_complete(const cli_row *row, void *to)
 {
     if (!*row->says[CLI_ENGLISH] || !*row->says[CLI_CHINESE])
         fail_msg("%s says nothing", row->id);
+    if (!json_array_size(row->runs) && !row->note[CLI_ENGLISH] && !row->erratum)
+        fail_msg("%s has neither a command nor a note nor an erratum", row->id);
     if (!*cli_lesson_kind(row->id, CLI_ENGLISH) || !*cli_lesson_kind(row->id, CLI_CHINESE))
         fail_msg("%s is of no kind", row->id);
 }
 
-static void a_row_has_its_text_in_both_languages(void **state)
+static void a_row_has_its_text_in_both_languages_and_something_to_show(void **state)
 {
     (void)state;
     for_rows(expect_complete, NULL);
@@ -119,7 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_of_the_inventory_stands_in_its_order),
-        cmocka_unit_test(a_row_has_its_text_in_both_languages),
+        cmocka_unit_test(a_row_has_its_text_in_both_languages_and_something_to_show),
         cmocka_unit_test(every_formula_is_well_formed),
         cmocka_unit_test(every_erratum_is_an_entry_of_the_errata),
     };
