@@ -312,6 +312,23 @@ static void the_cheapest_to_decode_is_better_than_no_encoding(void **state)
     pe_compare_free(c);
 }
 
+static void without_nope_nothing_is_said_to_be_better_than_no_encoding(void **state)
+{
+    const pe_compare_config config = tiny_compare("rope,t5");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    pe_table                t;
+    int                     found = 0;
+    (void)state;
+    for (int i = 0; i < c->count; i++)
+        c->outcomes[i].has_learned = 1;
+    assert_int_equal(pe_answer_table(c, &t, NULL), POSENC_OK);
+    for (int row = 0; row < t.row_count; row++)
+        found += !strcmp(pe_table_cell(&t, row, 0), "cheapest to decode");
+    assert_int_equal(found, 1);
+    pe_table_free(&t);
+    pe_compare_free(c);
+}
+
 /* ---------------------------------------------------------------- objectives ---------------- */
 
 static const char *find_causal_only(void)
@@ -880,6 +897,7 @@ int main(void)
         cmocka_unit_test(seeds_that_disagree_name_no_winner),
         cmocka_unit_test(what_a_wide_interval_leaves_open_is_said_apart),
         cmocka_unit_test(an_exact_distance_that_is_open_names_what_is_not_excluded),
+        cmocka_unit_test(without_nope_nothing_is_said_to_be_better_than_no_encoding),
         cmocka_unit_test(the_cheapest_to_decode_is_better_than_no_encoding),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),

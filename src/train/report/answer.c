@@ -310,7 +310,8 @@ static int decide_decoding(need *n, candidates *k, const pe_compare *c)
         return 0;
     const int         first = n->advice.group[0];
     const pe_outcome *o = &c->outcomes[first], *best = &c->outcomes[c->reference];
-    snprintf(n->what, sizeof n->what, "cheapest to decode, better than no encoding");
+    snprintf(n->what, sizeof n->what, "cheapest to decode%s",
+             pe_claims_find(c, "nope") < 0 ? "" : ", better than no encoding");
     append(n->because,
            "%.0f operations per token, %.2g %% of the model's; loss at L %.3f, the lowest is %.3f",
            k->value[first], 100 * k->value[first] / work_of_model(c, o), o->loss[PE_AT_L],
