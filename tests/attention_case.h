@@ -182,10 +182,14 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
                              .v = array_tensor(&c->v, wide)};
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
-    in.q_pos       = c->q_pos;
-    in.k_pos       = c->k_pos;
-    in.key_allowed = posenc_tensor_contiguous(c->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
-    in.allowed = posenc_tensor_contiguous(c->allowed, POSENC_DTYPE_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
+    in.q_pos = c->q_pos;
+    in.k_pos = c->k_pos;
+    if (c->options.mask & POSENC_MASK_KEY_PADDING)
+        in.key_allowed =
+            posenc_tensor_contiguous(c->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
+    if (c->options.mask & POSENC_MASK_EXPLICIT)
+        in.allowed =
+            posenc_tensor_contiguous(c->allowed, POSENC_DTYPE_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
     in.q_segments = posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
     in.k_segments = posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
     in.params     = params;

@@ -38,7 +38,7 @@
  *   - Storage types mix: each of q, k, v, o, x, y and of their gradients is F32, F64, F16 or BF16, lse is
  *     F32 or F64. The executor decides what they are converted to (posenc_executor).
  *   - Inputs may overlap each other. Outputs overlap nothing, unless a comment here allows two tensors to be
- *     the same one (data, type and strides). No call can check this.
+ *     the same one (data, type and strides); a call that can tell refuses (ARGUMENT).
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
@@ -170,7 +170,7 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
-   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64, I32 or F64: [L] or [B or 1,
+   start 0 and step 0, a zeroed struct, mean 0, 1, 2, ... Or an array of I64, I32 or F64: [L] or [B or 1,
    L]; with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
    posenc_rotary_coordinates). Real positions (F64) are for input and rotary encodings; encodings by distance
    need whole numbers. */

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "api/objects.h"
+#include "base/overlap.h"
 #include "base/positions.h"
 #include "base/tensor.h"
 #include "engine/attend.h"
@@ -241,6 +242,23 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     return check_reach(plan, a, err);
 }
 
+/* What the plan does not ask for would be ignored. */
+static posenc_status check_unasked(const posenc_plan *plan, const posenc_attend_in *in, posenc_error *err)
+{
+    const int mask = plan->options.mask;
+    if (in->key_allowed.data && !(mask & POSENC_MASK_KEY_PADDING))
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "attend: key_allowed is given, but the plan's mask has no POSENC_MASK_KEY_PADDING; add "
+            "it, or leave key_allowed empty");
+    if (in->allowed.data && !(mask & POSENC_MASK_EXPLICIT))
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "attend: allowed is given, but the plan's mask has no POSENC_MASK_EXPLICIT; add it, or "
+            "leave allowed empty");
+    return POSENC_OK;
+}
+
 /* Tensors, masks and segments of a run. */
 static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, const pe_attention *a,
                               int needs_v, posenc_error *err)
@@ -248,7 +266,7 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     const pe_problem *p      = &a->sizes;
     const int64_t     v[4]   = {in->k.shape[0], p->G, in->k.shape[2], p->Dv};
     posenc_status     status = check_heads(plan, in, err);
-    if (status ||
+    if (status || (status = check_unasked(plan, in, err)) ||
         (needs_v && (status = check_keys(&in->v, &in->v_scale, "attend: v", "attend: v_scale", v, err))) ||
         (status = check_limit("the batch", p->B, plan->dims.B, err)) ||
         (status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err)) ||
@@ -332,6 +350,27 @@ static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *e
     return POSENC_OK;
 }
 
+typedef struct named {
+    const posenc_tensor *tensor;
+    const char          *name;
+} named;
+
+/* Outputs are in memory of their own: apart from each other and from inputs. */
+static posenc_status check_apart(const named *outputs, int output_count, const named *inputs, int input_count,
+                                 posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < output_count; i++) {
+        for (int j = 0; !status && j < input_count; j++)
+            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, inputs[j].tensor, inputs[j].name, 0,
+                                      err);
+        for (int j = i + 1; !status && j < output_count; j++)
+            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, outputs[j].tensor, outputs[j].name,
+                                      0, err);
+    }
+    return status;
+}
+
 /* dk and dv have all keys, of which a length may leave some. */
 static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, int64_t keys,
                                      posenc_error *err)
@@ -345,19 +384,25 @@ static posenc_status check_gradients(const pe_attention *a, const posenc_attend_
         (status = check_lse(a, &g->lse, "attend: lse", err)) ||
         (g->dlse.data && (status = check_lse(a, &g->dlse, "attend: dlse", err))) ||
         (g->dq.data && (status = check_output_rows(&g->dq, "attend: dq", q, err))) ||
-        (g->dk.data && (status = check_output_rows(&g->dk, "attend: dk", k, err))))
+        (g->dk.data && (status = check_output_rows(&g->dk, "attend: dk", k, err))) ||
+        (g->dv.data && (status = check_output_rows(&g->dv, "attend: dv", v, err))))
         return status;
-    return g->dv.data ? check_output_rows(&g->dv, "attend: dv", v, err) : POSENC_OK;
+    const named outputs[3] = {{&g->dq, "attend: dq"}, {&g->dk, "attend: dk"}, {&g->dv, "attend: dv"}},
+                inputs[7]  = {{&a->q, "q"},     {&a->k, "k"},       {&a->v, "v"},      {&g->o, "o"},
+                              {&g->lse, "lse"}, {&g->dout, "dout"}, {&g->dlse, "dlse"}};
+    return check_apart(outputs, 3, inputs, 7, err);
 }
 
 /* Outputs of the forward run; *a has the sizes. */
 static posenc_status check_out(const pe_attention *a, const posenc_attend_out *out, posenc_error *err)
 {
-    const int64_t o[4]   = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
-    posenc_status status = check_output_rows(&out->o, "attend: o", o, err);
+    const int64_t o[4]       = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
+    const named   outputs[2] = {{&out->o, "attend: o"}, {&out->lse, "attend: lse"}},
+                inputs[3]    = {{&a->q, "q"}, {&a->k, "k"}, {&a->v, "v"}};
+    posenc_status status     = check_output_rows(&out->o, "attend: o", o, err);
     if (!status && out->lse.data)
         status = check_lse(a, &out->lse, "attend: lse", err);
-    return status;
+    return status ? status : check_apart(outputs, 2, inputs, 3, err);
 }
 
 /* For a bias, whose own shape says how many queries and keys there are. */

@@ -79,6 +79,11 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
     if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
+    if (!(o->mask & POSENC_MASK_WINDOW) && o->window)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "plan: options.window is %lld, but options.mask has no POSENC_MASK_WINDOW; add it, or "
+                       "leave window 0",
+                       (long long)o->window);
     if (o->threads < 0 || o->threads > PE_MOST_THREADS)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "plan: options.threads is %d; it must be 0 (automatic) to %d", o->threads,

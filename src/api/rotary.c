@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "base/overlap.h"
 #include "base/parallel.h"
 #include "base/tensor.h"
 
@@ -94,7 +95,7 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
     if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
         status = pe_fail(err, POSENC_ERROR_SHAPE,
                          "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
-    return status;
+    return status || !to ? status : pe_overlap_check(to, names[1], from, names[0], 1, err);
 }
 
 enum { ROTARY = 1 << POSENC_PLACE_ROTARY };

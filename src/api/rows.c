@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "api/objects.h"
+#include "base/overlap.h"
 #include "base/tensor.h"
 #include "engine/rows/rows.h"
 
@@ -175,7 +176,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and y must not be NULL");
     if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
-        (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))))
+        (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))) ||
+        (status = pe_overlap_check(y, "rows: y", &in->x, "x", 1, err)))
         return status;
     if (in->x.data && !pe_tensor_is_float(in->x.dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
@@ -203,6 +205,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and grad must not be NULL");
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
+        (status = pe_overlap_check(&grad->dx, "rows: dx", &grad->dy, "dy", 1, err)) ||
         (status = check_gradient(plan, grad->dparams, err)) ||
         (status = open_workspace(&run, plan, work, 1, err)))
         return status;

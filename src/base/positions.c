@@ -57,6 +57,11 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     if (!a->data) {
         if (!isfinite(p->start) || !isfinite(p->step))
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: start and step must be finite", who);
+        if (p->step == 0 && p->start != 0 && L > 1)
+            return pe_fail(
+                err, POSENC_ERROR_ARGUMENT,
+                "%s has start %g and step 0; give a step, or an array where all positions are the same", who,
+                p->start);
         const double first = pe_positions_at(p, 0, 0), last = pe_positions_at(p, 0, L - 1);
         if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
             return pe_fail(err, POSENC_ERROR_RANGE, "%s runs from %g to %g; positions must stay below 2^53",

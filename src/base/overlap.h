@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* overlap.h: do two of the caller's tensors share memory? */
+#ifndef PE_BASE_OVERLAP_H
+#define PE_BASE_OVERLAP_H
+
+#include <posenc/posenc.h>
+
+/* ARGUMENT where an element of `out` is also one of `in`, or, with may_be_same, where they are neither apart
+   nor one tensor (data, type and strides). Tensors without data are apart from all. Where tensors run through
+   each other in ways that a moment does not settle, they count as apart: no run is refused by mistake. */
+posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, const posenc_tensor *in,
+                               const char *in_name, int may_be_same, posenc_error *err);
+
+#endif
