@@ -170,10 +170,10 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
-   start 0 and step 0, a zeroed struct, mean 0, 1, 2, ... Or an array of I64, I32 or F64: [L] or [B or 1,
-   L]; with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
-   posenc_rotary_coordinates). Real positions (F64) are for input and rotary encodings; encodings by distance
-   need whole numbers. */
+   a zeroed struct means 0, 1, 2, ..., another start with step 0 is one position alone. Or an array of I64,
+   I32 or F64: [L] or [B or 1, L]; with N coordinates per position [L, N] or [B or 1, L, N]
+   (posenc_rows_coordinates, posenc_rotary_coordinates). Real positions (F64) are for input and rotary
+   encodings; encodings by distance need whole numbers. */
 typedef struct posenc_positions {
     double        start;
     double        step;

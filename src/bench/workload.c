@@ -107,7 +107,7 @@ static posenc_status open_plan(pe_workload *w, const pe_bench_case *c, int threa
     o.isa     = c->isa;
     if (s->verb == PE_ATTEND) {
         o.mask     = s->mask;
-        o.window   = s->window;
+        o.window   = o.mask & POSENC_MASK_WINDOW ? s->window : 0;
         o.executor = POSENC_EXECUTOR_TILED;
     }
     return posenc_plan_create(&w->plan, w->e, &w->dims, &o, err);

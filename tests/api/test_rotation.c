@@ -766,7 +766,7 @@ static void executors_agree_on_positions_of_several_coordinates(void **state)
                 continue;
             }
             c.options.mask        = masks[m];
-            c.options.window      = 9;
+            c.options.window      = c.options.mask & POSENC_MASK_WINDOW ? 9 : 0;
             attention_result wide = case_run(&c, 1), narrow = case_run(&c, 0);
             const array     *all[][2]        = {{&narrow.o, &wide.o},
                                                 {&narrow.dq, &wide.dq},

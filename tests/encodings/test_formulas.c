@@ -104,7 +104,7 @@ static attention_case make(const told *f, const posenc_dims *d, int mask, uint64
 {
     attention_case c = case_make(f->spec, *d, seed);
     c.options.mask   = mask | (f->is_causal ? POSENC_MASK_CAUSAL : 0);
-    c.options.window = 6;
+    c.options.window = c.options.mask & POSENC_MASK_WINDOW ? 6 : 0;
     if (f->from_zero && c.q_pos.start < 0)
         c.q_pos.start = 0;
     keep_away_from_zero(&c);

@@ -152,7 +152,7 @@ static void positions_that_are_no_place_are_refused(void **state)
         {"sinusoidal2d[height=2:width=1]",
          {.start = 0},
          "from 0 to 2; for sinusoidal2d it must hold whole token numbers"},
-        {"sinusoidal2d[height=9:width=9]", {.start = -1}, "from -1 to 1; for sinusoidal2d"},
+        {"sinusoidal2d[height=9:width=9]", {.start = -1, .step = 1}, "from -1 to 1; for sinusoidal2d"},
         {"sinusoidal_nd[shape=3x3]", {.start = 0, .step = 0.5}, "whole token numbers from 0 to 8"},
         {"sinusoidal2d", places(at, 3, 1), "1 coordinates per position; it must have 2"},
         {"sinusoidal_nd[shape=2x2x2]", places(at, 3, 2), "2 coordinates per position; it must have 3"},

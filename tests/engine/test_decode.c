@@ -187,7 +187,7 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
     r.lse                = malloc((size_t)(d->B * d->H * d->Lq) * size);
     o.executor           = executor;
     o.mask               = p->mask;
-    o.window             = WINDOW;
+    o.window             = o.mask & POSENC_MASK_WINDOW ? WINDOW : 0;
     o.threads            = threads;
     o.max_distances      = 4096; /* of positions by twos and threes */
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
@@ -196,7 +196,8 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
     posenc_attend_in in   = {.q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
     in.q_pos              = posenc_positions_range(p->shape->q_start, p->shape->q_step);
     in.k_pos              = posenc_positions_range(p->shape->k_start, p->shape->k_step);
-    in.key_allowed        = p->key_allowed;
+    if (p->mask & POSENC_MASK_KEY_PADDING)
+        in.key_allowed = p->key_allowed;
     posenc_attend_out out = {0};
     out.o                 = posenc_tensor_contiguous(r.o, dtype, 4, (int64_t[]){d->B, d->H, d->Lq, d->Dv});
     out.lse               = posenc_tensor_contiguous(r.lse, dtype, 3, (int64_t[]){d->B, d->H, d->Lq});

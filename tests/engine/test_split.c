@@ -40,7 +40,7 @@ static void both_open(both *x, const char *spec, int index, int wide)
 {
     x->c                = case_make(spec, dims, (uint64_t)(40 + index));
     x->c.options.mask   = masks[index % MASKS];
-    x->c.options.window = 30;
+    x->c.options.window = x->c.options.mask & POSENC_MASK_WINDOW ? 30 : 0;
     x->name             = posenc_encoding_spec(x->c.e);
     session_open(&x->once, &x->c, wide);
     session_open(&x->parts, &x->c, wide);

@@ -171,7 +171,9 @@ static posenc_attend_in inputs(const problem *p)
                              .v      = view(&p->v, d->B, d->G, d->Lk, d->Dv),
                              .q_pos  = posenc_positions_range(p->shape->q_start, 1),
                              .params = p->params};
-    in.key_allowed = posenc_tensor_contiguous(p->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
+    if (p->mask & POSENC_MASK_KEY_PADDING)
+        in.key_allowed =
+            posenc_tensor_contiguous(p->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});
     return in;
 }
 
@@ -190,7 +192,7 @@ static result run(const problem *p, posenc_executor executor, posenc_dtype dtype
                             make_numbers(d->B * d->H * d->Lq, dtype, NULL, 0)};
     o.executor           = executor;
     o.mask               = p->mask;
-    o.window             = WINDOW;
+    o.window             = o.mask & POSENC_MASK_WINDOW ? WINDOW : 0;
     o.threads            = p->threads;
     o.products           = p->products;
     if (posenc_plan_create(&plan, p->e, d, &o, &err))

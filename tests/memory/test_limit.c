@@ -112,7 +112,7 @@ static int attend_once(const char *spec, int mask)
     options.executor = POSENC_EXECUTOR_TILED;
     options.threads  = 1;
     options.mask     = mask;
-    options.window   = WINDOW;
+    options.window   = options.mask & POSENC_MASK_WINDOW ? WINDOW : 0;
     if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, &options, &err))
         return refused(spec, &err);
     if (posenc_workspace_create(&work, plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD, NULL, &err))
