@@ -304,6 +304,9 @@ static void param_in_half(call *x) { x->params[0].dtype = POSENC_DTYPE_F16; }
 static void param_of_another_shape(call *x) { x->params[0].shape[0]++; }
 static void gradient_in_half(call *x) { x->dparams[0].dtype = POSENC_DTYPE_BF16; }
 static void gradient_of_another_shape(call *x) { x->dparams[0].shape[0]++; }
+static void positions_that_stand_still(call *x) { x->in.q_pos = posenc_positions_range(5, 0); }
+static void output_over_an_input(call *x) { x->in.v.data = (float *)x->out.o.data + 1; }
+static void gradient_over_an_input(call *x) { x->in.q.data = x->grad.dq.data; }
 static void half_positions(call *x) { x->in.q_pos = posenc_positions_range(0.5, 1); }
 static void half_steps(call *x) { x->in.k_pos = posenc_positions_range(0, 0.5); }
 static void far_positions(call *x) { x->in.q_pos = posenc_positions_range(0, 1000); }
@@ -392,6 +395,10 @@ static const struct {
     {param_of_another_shape,      EVERY,  POSENC_ERROR_SHAPE, "has shape ["},
     {gradient_in_half,            BACK,   POSENC_ERROR_DTYPE, "must be contiguous F32 or F64"},
     {gradient_of_another_shape,   BACK,   POSENC_ERROR_SHAPE, "has shape ["},
+    {positions_that_stand_still,  EVERY,  POSENC_ERROR_ARGUMENT,
+     "q_pos has start 5 and step 0; give a step, or an array"},
+    {output_over_an_input,        ATTEND,  POSENC_ERROR_ARGUMENT, "attend: o overlaps v; it must be in"},
+    {gradient_over_an_input,      BACK,   POSENC_ERROR_ARGUMENT, "attend: dq overlaps q; it must be in"},
     {half_positions,              EVERY,  POSENC_ERROR_RANGE,
      "depends on whole distances; positions must be whole numbers"},
     {half_steps,                  EVERY,  POSENC_ERROR_RANGE, "depends on whole distances"},
@@ -438,6 +445,35 @@ static void a_spoiled_run_is_refused_and_writes_nothing(void **state)
             each_output(&x, assert_pattern, which == BACK);
             call_free(&x);
         }
+}
+
+/* Each of these was ignored once, without a word. */
+static void what_the_plan_does_not_ask_for_is_refused(void **state)
+{
+    (void)state;
+    posenc_options   options = posenc_options_default();
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_error     err;
+    options.window = 8;
+    assert_int_equal(posenc_encoding_create(&e, "nope", NULL, NULL), POSENC_OK);
+    assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &options, &err), POSENC_ERROR_ARGUMENT,
+                    "options.window is 8, but options.mask has no POSENC_MASK_WINDOW", 0);
+    posenc_encoding_free(e);
+    for (int explicit = 0; explicit < 2; explicit ++) {
+        call x;
+        call_make(&x, POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT);
+        const posenc_attend_in both = x.in;
+        call_free(&x);
+        call_make(&x, POSENC_MASK_NONE);
+        *(explicit ? &x.in.allowed : &x.in.key_allowed)      = explicit ? both.allowed : both.key_allowed;
+        (explicit ? &x.in.allowed : &x.in.key_allowed)->data = x.c.allowed;
+        assert_sentence(&err, execute(&x, ATTEND, &err), POSENC_ERROR_ARGUMENT,
+                        explicit ? "allowed is given, but the plan's mask has no POSENC_MASK_EXPLICIT"
+                                 : "key_allowed is given, but the plan's mask has no POSENC_MASK_KEY_PADDING",
+                        explicit);
+        call_free(&x);
+    }
 }
 
 static void a_missing_struct_is_refused(void **state)
@@ -676,6 +712,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_make_no_sense_are_refused),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
+        cmocka_unit_test(what_the_plan_does_not_ask_for_is_refused),
         cmocka_unit_test(a_table_of_distances_beyond_any_memory_is_refused),
         cmocka_unit_test(encodings_that_need_a_causal_mask_say_so),
         cmocka_unit_test(a_spoiled_run_is_refused_and_writes_nothing),
