@@ -23,11 +23,12 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 100, NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
+enum { NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
 
 #define TAU 6.283185307179586
 
@@ -171,13 +172,15 @@ static void put_facts(const posenc_model_group *g)
         if (is_idle(f))
             continue;
         printf("  %-*s", NAME, f->name);
-        const int n = put_plain(f);
+        const int n = put_plain(f), blanks = n < VALUE ? VALUE - n + 1 : 1, at = 2 + NAME + n + blanks;
+        printf("%*s", *f->rule ? blanks : 0, "");
         if (*f->rule)
-            printf("%*s %s", n < VALUE ? VALUE - n : 0, "", f->rule);
-        putchar('\n');
+            cli_wrap(f->rule, strlen(f->rule), at, 2 + NAME + VALUE + 1, cli_width());
+        else
+            putchar('\n');
     }
     const int at = printf("  %-*s", NAME, "SPEC");
-    cli_wrap(g->spec, strlen(g->spec), at, at, WIDTH);
+    cli_wrap(g->spec, strlen(g->spec), at, at, cli_width());
 }
 
 /* ---------------------------------------------------------------- what follows -------------- */
@@ -202,14 +205,25 @@ static double worst_angle(const posenc_fact *w, int64_t context, double (*round)
     return worst;
 }
 
+/* A sentence of what follows, in lines that fit. */
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+{
+    char    text[4 * TEXT];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    cli_wrap(text, strlen(text), printf("  "), 2, cli_width());
+}
+
 static void put_errors(const posenc_fact *w, int64_t context)
 {
     int64_t      pair, half_pair;
     const double single = worst_angle(w, context, to_f32, &pair),
                  half   = worst_angle(w, context, pe_uniqueness_round_bf16, &half_pair);
-    printf("  angles in float32 would be off by up to %.2g rad at %lld positions (pair %lld), in bf16 by "
-           "%.2g (pair %lld)\n",
-           single, (long long)context, (long long)pair, half, (long long)half_pair);
+    say("angles in float32 would be off by up to %.2g rad at %lld positions (pair %lld), in bf16 by %.2g "
+        "(pair %lld)",
+        single, (long long)context, (long long)pair, half, (long long)half_pair);
 }
 
 static void put_turns(const posenc_fact *w, int64_t context)
@@ -219,11 +233,11 @@ static void put_turns(const posenc_fact *w, int64_t context)
         still += fabs(w->list[m]) < 1e-20;
         never += fabs(w->list[m]) * (double)context < TAU;
     }
-    printf("  %lld of %lld pairs never complete a full rotation within %lld positions", (long long)never,
-           (long long)w->count, (long long)context);
+    char none[TEXT] = "";
     if (still)
-        printf(", %lld of them are not rotated at all", (long long)still);
-    putchar('\n');
+        snprintf(none, sizeof none, ", %lld of them are not rotated at all", (long long)still);
+    say("%lld of %lld pairs never complete a full rotation within %lld positions%s", (long long)never,
+        (long long)w->count, (long long)context, none);
 }
 
 static void put_magnitude(const posenc_model_group *g)
@@ -232,17 +246,16 @@ static void put_magnitude(const posenc_model_group *g)
                  first = cli_config_fact(g, "original_length"), scale = cli_config_fact(g, "score_scale"),
                  width = cli_config_fact(g, "head_dim"), extra = scale * sqrt(width);
     if (!isnan(far) && !isnan(first))
-        printf("  the magnitude acts on cosine and sine: up to %.0f tokens q and k are multiplied by %.6g, "
-               "their scores by %.6g; beyond by %.6g and %.6g\n",
-               first, m, m * m, far, far * far);
+        say("the magnitude acts on cosine and sine: up to %.0f tokens q and k are multiplied by %.6g, their "
+            "scores by %.6g; beyond by %.6g and %.6g",
+            first, m, m * m, far, far * far);
     else if (m != 1)
-        printf(
-            "  the magnitude acts on cosine and sine: q and k are multiplied by %.6g, their scores by %.6g\n",
-            m, m * m);
+        say("the magnitude acts on cosine and sine: q and k are multiplied by %.6g, their scores by %.6g", m,
+            m * m);
     else
-        puts("  the magnitude is 1: the rotation preserves lengths");
+        say("the magnitude is 1: the rotation preserves lengths");
     if (fabs(extra - 1) > 1e-12)
-        printf("  the scores are scaled by %.6g, which is %.6g times 1 / sqrt(%.0f)\n", scale, extra, width);
+        say("the scores are scaled by %.6g, which is %.6g times 1 / sqrt(%.0f)", scale, extra, width);
 }
 
 /* ---------------------------------------------------------------- the tables ---------------- */
@@ -278,7 +291,7 @@ static void put_group(const posenc_model_group *g, int64_t context)
     const char        *where = g->is_input ? "at the input" : cli_config_layers(layers, sizeof layers, g);
     putchar('\n');
     const int at = printf("%s%s%s: ", g->encoding, g->stack ? ", " : "", g->stack ? g->stack : "");
-    cli_wrap(where, strlen(where), at, at + (int)strlen("layers "), WIDTH);
+    cli_wrap(where, strlen(where), at, at + (int)strlen("layers "), cli_width());
     put_facts(g);
     if (w) {
         putchar('\n');
@@ -304,24 +317,28 @@ static void put_warnings(const posenc_model *model)
     for (int i = 0; i < n; i++) {
         const posenc_model_warning *w  = posenc_model_warning_at(model, i);
         const int                   at = printf("  %-*s", NAME, w->code);
-        cli_wrap(w->sentence, strlen(w->sentence), at, at, WIDTH);
+        cli_wrap(w->sentence, strlen(w->sentence), at, at, cli_width());
     }
 }
 
 static void print_words(const posenc_model *model, int group)
 {
     const posenc_model_info *info = posenc_model_describe(model);
-    for (const char *at = info->type ? info->type : "no model_type"; *at;
-         at++) /* any text that a file holds */
+    const char              *type = info->type ? info->type : "no model_type";
+    char                     text[4 * TEXT];
+    for (const char *at = type; *at; at++) /* any text that a file holds */
         putchar((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
-    printf(" (%s): %s", info->format, info->encoding);
+    int n = snprintf(text, sizeof text, "(%s): %s", info->format, info->encoding);
     if (info->layers)
-        printf(", %lld layers", (long long)info->layers);
+        n += snprintf(text + n, sizeof text - (size_t)n, ", %lld layers", (long long)info->layers);
     if (info->max_positions)
-        printf(", up to %lld positions", (long long)info->max_positions);
+        n += snprintf(text + n, sizeof text - (size_t)n, ", up to %lld positions",
+                      (long long)info->max_positions);
     if (info->original_length)
-        printf(", first trained at %lld", (long long)info->original_length);
-    putchar('\n');
+        snprintf(text + n, sizeof text - (size_t)n, ", first trained at %lld",
+                 (long long)info->original_length);
+    putchar(' ');
+    cli_wrap(text, strlen(text), (int)strlen(type) + 1, 2, cli_width());
     for (int i = 0; i < info->group_count; i++)
         if (group < 0 || i == group)
             put_group(posenc_model_group_at(model, i), info->max_positions);

@@ -369,39 +369,57 @@ static void derive_context(view *v)
 /* ---------------------------------------------------------------- all ----------------------- */
 
 /* A text with numbers and words in place of the names in braces. */
-static void put(const view *v, const char *text)
+static void put(FILE *to, const view *v, const char *text)
 {
     for (const char *end; *text; text = end) {
         char name[32] = "";
         end           = text + strcspn(text, "{");
-        printf("%.*s", (int)(end - text), text);
+        fprintf(to, "%.*s", (int)(end - text), text);
         if (*end != '{')
             continue;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(end + 1, "}"), end + 1);
         if (word(v, name))
-            fputs(word(v, name), stdout);
+            fputs(word(v, name), to);
         else
-            printf("%g", number(v, name));
+            fprintf(to, "%g", number(v, name));
         end += strlen(name) + 2;
     }
 }
 
-static void print(const view *v)
+/* One row of the table, in lines that fit; 0 without memory. */
+static int print_line(const view *v, size_t i)
+{
+    const posenc_fact *f     = lines[i].fact ? posenc_model_fact(v->group, lines[i].fact) : NULL;
+    const int          title = *lines[i].text == '\n';
+    char              *text  = NULL;
+    size_t             size  = 0;
+    FILE              *to    = open_memstream(&text, &size);
+    if (!to)
+        return 0;
+    put(to, v, lines[i].text);
+    if (f && *f->rule)
+        fprintf(to, " (%s: %s)", lines[i].fact, f->rule);
+    const int done = fclose(to) == 0;
+    if (done && title)
+        puts(text);
+    else if (done)
+        cli_wrap(text, size, printf("  "), 4, cli_width());
+    free(text);
+    return done;
+}
+
+static void print(view *v)
 {
     const posenc_model_info *info = v->config->info;
     char                     layers[CLI_LAYERS_TEXT];
     printf("%s: %s, %s\n  %s\n", v->config->path, info->type ? info->type : "unknown type",
            cli_config_layers(layers, sizeof layers, v->group), v->group->spec);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        const double       when = lines[i].when ? number(v, lines[i].when) : 1;
-        const posenc_fact *f    = lines[i].fact ? posenc_model_fact(v->group, lines[i].fact) : NULL;
-        if (isnan(when) || when == 0)
-            continue;
-        fputs(*lines[i].text == '\n' ? "" : "  ", stdout);
-        put(v, lines[i].text);
-        if (f && *f->rule)
-            printf("   (%s: %s)", lines[i].fact, f->rule);
-        putchar('\n');
+        const double when = lines[i].when ? number(v, lines[i].when) : 1;
+        if (!isnan(when) && when != 0 && !print_line(v, i)) {
+            pe_calc_refuse_memory(&v->p, "a line");
+            return;
+        }
     }
 }
 
