@@ -163,7 +163,10 @@ static void name_table(cli_subject *s, const char *path)
     const char *file  = tail(slash ? slash + 1 : path, &before[1]);
     snprintf(array, sizeof array, "%s", s->name);
     const char *end = tail(array, &before[0]);
-    snprintf(s->name, sizeof s->name, "%s%.32s of %s%.32s", before[0], end, before[1], file);
+    if (!strcmp(path, "-"))
+        snprintf(s->name, sizeof s->name, "a table");
+    else
+        snprintf(s->name, sizeof s->name, "%s%.32s of %s%.32s", before[0], end, before[1], file);
 }
 
 int cli_subject_table(cli_subject *s, const char *source)

@@ -9,6 +9,7 @@
 #include "cli/tutorial/child.h"
 
 #include "cli/frame/cli.h"
+#include "cli/tutorial/lesson.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +41,25 @@ static int split(char *line, char *words[MOST_WORDS], int count)
 
 /* ---------------------------------------------------------------- the child ----------------- */
 
+/* Standard input from the file that stands behind a `<`, where there is one; both words go. Returns how many
+   are left, 0 if there is no such file. */
+static int take_input(char *words[MOST_WORDS], int count)
+{
+    int at = 1;
+    while (at < count && strcmp(words[at], "<"))
+        at++;
+    if (at >= count - 1)
+        return count;
+    size_t      size;
+    const void *bytes = cli_lesson_file(words[at + 1], &size);
+    FILE       *to    = bytes ? tmpfile() : NULL;
+    if (!to || fwrite(bytes, 1, size, to) != size || fflush(to) || fseek(to, 0, SEEK_SET) ||
+        dup2(fileno(to), STDIN_FILENO) < 0)
+        return 0;
+    memmove(words + at, words + at + 2, (size_t)(count - at - 1) * sizeof *words);
+    return count - 2;
+}
+
 /* In the child: never returns. */
 static void become(const char *command, const char *more, int columns, int aloud, int to)
 {
@@ -51,8 +71,8 @@ static void become(const char *command, const char *more, int columns, int aloud
     snprintf(width, sizeof width, "%d", columns);
     setenv("COLUMNS", width, 1);
     optind          = 1; /* getopt has read the parent's words */
-    const int count = split(rest, words, split(line, words, 1));
-    _exit(cli_start(count, words));
+    const int count = take_input(words, split(rest, words, split(line, words, 1)));
+    _exit(count ? cli_start(count, words) : CLI_FAILED);
 }
 
 /* Everything that comes out of it; NULL without memory. */

@@ -10,8 +10,8 @@ typedef struct cli_output {
 } cli_output;
 
 /* Runs `posenc COMMAND`, whose words may stand in single quotes, for lines of that many characters; `more`:
-   further words, or NULL. What it says on standard error is part of the text, or, with aloud, goes where ours
-   does. 0, or -1 after printing why it could not be run. */
+   further words, or NULL. `< FILE` is one of cli_lesson_file. What it says on standard error is part of the
+   text, or, with aloud, goes where ours does. 0, or -1 after printing why it could not be run. */
 int cli_child_run(cli_output *o, const char *command, const char *more, int columns, int aloud);
 
 #endif

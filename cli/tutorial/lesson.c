@@ -19,6 +19,8 @@ static const unsigned char t000[] = {
 #include "tutorials/004.inc"
 }, stored_runs[] = {
 #include "tutorials/stored.inc"
+}, grid_table[] = {
+#include "tutorials/grid_table.inc"
 };
 /* clang-format on */
 
@@ -121,4 +123,10 @@ const char *cli_lesson_stored(const char *command, cli_tongue tongue, const char
     const json_t *run = json_object_get(all, command);
     *measured_on      = cli_lesson_heading(json_object_get(run, "on"), tongue);
     return json_string_value(json_object_get(run, "output"));
+}
+
+const void *cli_lesson_file(const char *path, size_t *size)
+{
+    *size = sizeof grid_table;
+    return strcmp(path, "docs/tutorials/grid_table.csv") ? NULL : grid_table;
 }

@@ -55,4 +55,7 @@ const char *cli_lesson_kind(const char *id, cli_tongue tongue);
    is run each time. */
 const char *cli_lesson_stored(const char *command, cli_tongue tongue, const char **measured_on);
 
+/* The bytes of a file that commands of the tables read, which the tool has in itself; NULL for any other. */
+const void *cli_lesson_file(const char *path, size_t *size);
+
 #endif
