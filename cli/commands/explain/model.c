@@ -21,11 +21,11 @@
 enum { MOST_VALUES = 80, MOST_TEXTS = 8 };
 
 /* What follows from the facts: a text, or a number; a condition of rows is one that is not 0. */
-typedef struct value {
+typedef struct named_value {
     const char *name;
     double      x;
     const char *text;
-} value;
+} named_value;
 
 typedef struct view {
     const cli_config         *config;
@@ -35,7 +35,7 @@ typedef struct view {
     int                      *marks;        /* of the pairs: bits */
     int64_t                   M;
     double                    base, dim, factor;
-    value                     values[MOST_VALUES];
+    named_value               values[MOST_VALUES];
     int                       value_count, text_count;
     char                      texts[MOST_TEXTS][CLI_LAYERS_TEXT];
 } view;
@@ -47,7 +47,7 @@ static const struct {
     const char *when; /* the value that must not be 0; NULL: always */
     const char *fact; /* whose rule is printed */
     const char *text; /* one that begins with a line end is a title */
-} lines[] = {
+} sentences[] = {
     {NULL, NULL, "\nWhich channels"},
     {NULL, "head_dim", "a head has {head} channels"},
     {NULL, "dim", "M = dim / 2 = {dim} / 2 = {M} pairs"},
@@ -156,9 +156,9 @@ static const struct {
 
 /* ---------------------------------------------------------------- numbers and words --------- */
 
-static const value *find(const view *v, const char *name)
+static const named_value *find(const view *v, const char *name)
 {
-    for (const value *known = v->values; known < v->values + v->value_count; known++)
+    for (const named_value *known = v->values; known < v->values + v->value_count; known++)
         if (!strcmp(known->name, name))
             return known;
     return NULL;
@@ -167,31 +167,31 @@ static const value *find(const view *v, const char *name)
 /* A fact, or what follows from facts, as a number; NAN where there is none. */
 static double number(const view *v, const char *name)
 {
-    const value *known = find(v, name);
+    const named_value *known = find(v, name);
     return known ? known->x : cli_config_fact(v->group, name);
 }
 
-static const char *word(const view *v, const char *name)
+static const char *word_of(const view *v, const char *name)
 {
-    const value       *known = find(v, name);
+    const named_value *known = find(v, name);
     const posenc_fact *f     = known ? NULL : posenc_model_fact(v->group, name);
     return known ? known->text : f && f->kind == POSENC_FACT_WORD ? f->text : NULL;
 }
 
 static int is(const view *v, const char *name, const char *wanted)
 {
-    const char *found = word(v, name);
+    const char *found = word_of(v, name);
     return found && !strcmp(found, wanted);
 }
 
 static void set(view *v, const char *name, double x)
 {
-    v->values[v->value_count++] = (value){name, x, NULL};
+    v->values[v->value_count++] = (named_value){name, x, NULL};
 }
 
 static void set_text(view *v, const char *name, const char *text)
 {
-    v->values[v->value_count++] = (value){name, 1, text};
+    v->values[v->value_count++] = (named_value){name, 1, text};
 }
 
 /* A setting of the model's SPEC as a number; NAN where it says nothing. */
@@ -294,7 +294,7 @@ static void derive_regimes(view *v)
 
 static void derive_frequencies(view *v)
 {
-    const char  *schedule = word(v, "schedule");
+    const char  *schedule = word_of(v, "schedule");
     const double power = v->dim / (v->dim - 2), max = number(v, "max_length"), f = v->factor,
                  bands = number(v, "high_freq_factor") - number(v, "low_freq_factor"),
                  last  = unscaled(v, v->M - 1);
@@ -378,8 +378,8 @@ static void put(FILE *to, const view *v, const char *text)
         if (*end != '{')
             continue;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(end + 1, "}"), end + 1);
-        if (word(v, name))
-            fputs(word(v, name), to);
+        if (word_of(v, name))
+            fputs(word_of(v, name), to);
         else
             fprintf(to, "%g", number(v, name));
         end += strlen(name) + 2;
@@ -389,16 +389,16 @@ static void put(FILE *to, const view *v, const char *text)
 /* One row of the table, in lines that fit; 0 without memory. */
 static int print_line(const view *v, size_t i)
 {
-    const posenc_fact *f     = lines[i].fact ? posenc_model_fact(v->group, lines[i].fact) : NULL;
-    const int          title = *lines[i].text == '\n';
+    const posenc_fact *f     = sentences[i].fact ? posenc_model_fact(v->group, sentences[i].fact) : NULL;
+    const int          title = *sentences[i].text == '\n';
     char              *text  = NULL;
     size_t             size  = 0;
     FILE              *to    = open_memstream(&text, &size);
     if (!to)
         return 0;
-    put(to, v, lines[i].text);
+    put(to, v, sentences[i].text);
     if (f && *f->rule)
-        fprintf(to, " (%s: %s)", lines[i].fact, f->rule);
+        fprintf(to, " (%s: %s)", sentences[i].fact, f->rule);
     const int done = fclose(to) == 0;
     if (done && title)
         puts(text);
@@ -414,8 +414,8 @@ static void print(view *v)
     char                     layers[CLI_LAYERS_TEXT];
     printf("%s: %s, %s\n  %s\n", v->config->path, info->type ? info->type : "unknown type",
            cli_config_layers(layers, sizeof layers, v->group), v->group->spec);
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        const double when = lines[i].when ? number(v, lines[i].when) : 1;
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        const double when = sentences[i].when ? number(v, sentences[i].when) : 1;
         if (!isnan(when) && when != 0 && !print_line(v, i)) {
             pe_calc_refuse_memory(&v->p, "a line");
             return;

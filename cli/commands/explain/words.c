@@ -404,21 +404,18 @@ static void find_sizes(cli_words *w)
         cli_subject_vary(&w->x->subject, x->seed);
 }
 
-void cli_explain_words(cli_explanation *x)
+void cli_words_make(cli_words *w, cli_explanation *x)
 {
-    cli_words w = {.x     = x,
-                   .p     = &x->subject.p,
-                   .start = cli_value(x->args, "position") ? x->position.real[0] : 0};
-    read_sentences(&w);
-    if (!pe_calc_failed(w.p))
-        find_sizes(&w);
-    draw_words(&w);
-    if (!pe_calc_failed(w.p))
-        posenc_encoding_create(&w.plain, "nope", NULL, &w.p->err);
+    *w = (cli_words){.x     = x,
+                     .p     = &x->subject.p,
+                     .start = cli_value(x->args, "position") ? x->position.real[0] : 0};
+    read_sentences(w);
+    if (!pe_calc_failed(w->p))
+        find_sizes(w);
+    draw_words(w);
+    if (!pe_calc_failed(w->p))
+        posenc_encoding_create(&w->plain, "nope", NULL, &w->p->err);
     for (int coding = 0; coding < CLI_WORDS_ENCODINGS; coding++)
         for (int mask = 0; mask < CLI_WORDS_MASKS; mask++)
-            run_both(&w, coding, mask);
-    if (!pe_calc_failed(w.p))
-        cli_words_show(&w);
-    posenc_encoding_free(w.plain);
+            run_both(w, coding, mask);
 }

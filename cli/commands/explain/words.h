@@ -57,7 +57,8 @@ static inline int cli_words_differ(const cli_words_run *run)
     return run->o > 1e-9;
 }
 
-/* Prints all of it, or puts it into the sheet's JSON. */
-void cli_words_show(const cli_words *w);
+/* Reads the sentences and computes; what it cannot do is refused by w->p. w->plain is to be freed; all other
+   memory is of x. */
+void cli_words_make(cli_words *w, cli_explanation *x);
 
 #endif

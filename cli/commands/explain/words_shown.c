@@ -421,7 +421,7 @@ static void show_json(const cli_words *w)
 
 /* ---------------------------------------------------------------- all ----------------------- */
 
-void cli_words_show(const cli_words *w)
+static void show(const cli_words *w)
 {
     if (w->x->sheet.json) {
         show_json(w);
@@ -435,4 +435,13 @@ void cli_words_show(const cli_words *w)
         if (w->runs[coding][CLI_WORDS_CAUSAL].is_made)
             print_encoding(w, coding);
     print_verdicts(w);
+}
+
+void cli_explain_words(cli_explanation *x)
+{
+    cli_words w;
+    cli_words_make(&w, x);
+    if (!pe_calc_failed(w.p))
+        show(&w);
+    posenc_encoding_free(w.plain);
 }
