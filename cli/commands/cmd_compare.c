@@ -336,7 +336,8 @@ static int print_results(const pe_compare *c)
     if (pe_summary_entries(c, &entries, &is_plain, &err))
         return cli_error(&err);
     print_part(c, &entries, !is_plain);
-    if (print_made(c, pe_report_tasks_table) || print_made(c, pe_answer_costs))
+    if (print_made(c, pe_report_tasks_table) || print_made(c, pe_report_extension_table) ||
+        print_made(c, pe_answer_costs))
         return CLI_FAILED;
     if (pe_summary_checks(c, &checks, 0, &err))
         return cli_error(&err);

@@ -26,6 +26,9 @@ posenc_status pe_answer_table(const pe_compare *compare, pe_table *table, posenc
 /* What encodings cost: one row per encoding. */
 posenc_status pe_answer_costs(const pe_compare *compare, pe_table *table, posenc_error *err);
 
+/* Extended models, at factor 2: a row per method; no rows where none was measured. */
+posenc_status pe_report_extension_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+
 /* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
 posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* What they are, and how long they would be, or were, trained: a row per task. */
