@@ -113,8 +113,9 @@ static void add_row(list *l, json_t *from)
 
 int main(void)
 {
-    list       l = {.tour.view.width = SCREEN};
-    cli_lesson lessons[CLI_LESSONS];
+    static list       l; /* both are needed until the end */
+    static cli_lesson lessons[CLI_LESSONS];
+    l.tour.view.width = SCREEN;
     for (int n = 0; n < CLI_LESSONS; n++) {
         size_t  s, i;
         json_t *part, *row;
