@@ -270,11 +270,8 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
         (needs_v && (status = check_keys(&in->v, &in->v_scale, "attend: v", "attend: v_scale", v, err))) ||
         (status = check_limit("the batch", p->B, plan->dims.B, err)) ||
         (status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err)) ||
-        (status = pe_items_check_lengths(in, err)))
+        (!pe_items_apart(in) && (status = check_limit("the number of keys", p->Lk, plan->dims.Lk, err))))
         return status;
-    for (int64_t b = 0; b < (in->k_lengths.data ? p->B : 1); b++)
-        if ((status = check_limit("the number of keys", pe_items_length(in, b), plan->dims.Lk, err)))
-            return status;
     return check_masks(a, in, err);
 }
 
@@ -576,12 +573,25 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     return a.sizes.Lk ? finish(&a, r, err) : see_nothing(&a, err);
 }
 
-/* Each item of a batch whose items are apart; checked all, then run all. */
+/* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
+static posenc_status take_batch(pe_attention *a, const attend_run *r, const void *out, posenc_error *err)
+{
+    const posenc_plan *plan = r->plan;
+    posenc_status      status;
+    if ((status = open_run(a, plan, r->in, out, "attend", err)) ||
+        (status = take_tensors(a, plan, r->in, 1, err)) || (status = pe_items_check_lengths(r->in, err)))
+        return status;
+    for (int64_t b = 0; b < a->sizes.B && !status; b++)
+        status = check_limit("the number of keys", pe_items_length(r->in, b), plan->dims.Lk, err);
+    return status;
+}
+
+/* Each item of such a batch; checked all, then run all. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = open_run(&a, r->plan, r->in, out, "attend", err);
-    if (status || (status = take_tensors(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, out, err)))
+    posenc_status status = take_batch(&a, r, out, err);
+    if (status || (status = check_out(&a, out, err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
@@ -632,9 +642,8 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = open_run(&a, r->plan, r->in, grad, "attend", err);
-    if (status || (status = take_tensors(&a, r->plan, r->in, 1, err)) ||
-        (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
+    posenc_status status = take_batch(&a, r, grad, err);
+    if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
@@ -678,15 +687,15 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     posenc_status status = open_run(&a, plan, in, S, "scores", err);
     if (status)
         return status;
+    if (pe_items_apart(in))
+        return pe_fail(
+            err, POSENC_ERROR_UNSUPPORTED,
+            "scores: k_lengths and k_pages are for posenc_attend; give k in rows, an item at a time");
     a.unmasked = 1;
     if (!plan->terms.hook.content) /* then nothing depends on the mask, and its arrays are not needed */
         a.mask = POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
-    if (pe_items_apart(in))
-        return pe_fail(
-            err, POSENC_ERROR_UNSUPPORTED,
-            "scores: k_lengths and k_pages are for posenc_attend; give k in rows, an item at a time");
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
     return status ? status : finish(&a, &run, err);

@@ -5,6 +5,19 @@
 #include <math.h>
 #include <string.h>
 
+double *cli_explain_numbers(pe_calc *p, int64_t n)
+{
+    return pe_calc_block(p, (size_t)n * sizeof(double));
+}
+
+double *cli_explain_draw(cli_explanation *x, const char *name, int64_t n, double sigma)
+{
+    double *values = cli_explain_numbers(&x->subject.p, n);
+    for (int64_t i = 0; values && i < n; i++)
+        values[i] = sigma * posenc_random_normal((uint64_t)x->seed, name, (uint64_t)i);
+    return values;
+}
+
 double *cli_explain_vector(cli_explanation *x, int64_t D)
 {
     pe_calc *p      = &x->subject.p;

@@ -35,6 +35,10 @@ void cli_explain_formula(cli_explanation *x, const posenc_encoding_info *info);
 /* A setting of a part as it is now, which must be a number; NaN where it is absent or none. */
 double cli_explain_setting(const cli_explanation *x, const posenc_encoding_info *info, const char *name);
 
+/* n numbers, NULL without memory; and n that are normal with this sigma, by --seed and a name. They live as
+   long as the calculation. */
+double *cli_explain_numbers(pe_calc *p, int64_t n);
+double *cli_explain_draw(cli_explanation *x, const char *name, int64_t n, double sigma);
 /* The vector of --vector, or 1, 2, 3, ...; D numbers that live as long as x. */
 double *cli_explain_vector(cli_explanation *x, int64_t D);
 /* Sizes, parameters, plan and workspace for these runs. */

@@ -17,19 +17,6 @@
 
 enum { WORDS = 3, ROWS = 8, HEADS = 4 };
 
-static double *take(cli_explanation *x, int64_t n)
-{
-    return pe_calc_make(&x->subject.p, POSENC_DTYPE_F64, 1, &n).data;
-}
-
-static double *draw(cli_explanation *x, const char *name, int64_t n, double sigma)
-{
-    double *values = take(x, n);
-    for (int64_t i = 0; values && i < n; i++)
-        values[i] = sigma * posenc_random_normal((uint64_t)x->seed, name, (uint64_t)i);
-    return values;
-}
-
 static posenc_tensor tensor(double *data, int32_t ndim, const int64_t *shape)
 {
     return posenc_tensor_contiguous(data, POSENC_DTYPE_F64, ndim, shape);
@@ -60,7 +47,7 @@ static double *rows_of(cli_explanation *x, double *words, int64_t n, int64_t d)
 {
     pe_calc             *p       = &x->subject.p;
     const int64_t        shape[] = {1, n, d};
-    double              *to      = take(x, n * d);
+    double              *to      = cli_explain_numbers(&x->subject.p, n * d);
     posenc_tensor        y       = tensor(to, 3, shape);
     const posenc_rows_in in      = {.x      = words ? tensor(words, 3, shape) : (posenc_tensor){0},
                                     .pos    = posenc_positions_range(0, 1),
@@ -111,7 +98,7 @@ static double *plain_scores(cli_explanation *x, double *a, double *b, int64_t n,
     const int64_t          shape[] = {1, 1, n, d}, square[] = {1, 1, n, n};
     const posenc_dims      dims  = {.B = 1, .H = 1, .Lq = n, .Lk = n, .D = d};
     const posenc_attend_in in    = {.q = tensor(a, 4, shape), .k = tensor(b, 4, shape)};
-    posenc_tensor          S     = tensor(take(x, n * n), 4, square);
+    posenc_tensor          S     = tensor(cli_explain_numbers(&x->subject.p, n * n), 4, square);
     posenc_encoding       *plain = NULL;
     posenc_plan           *plan  = NULL;
     if (!pe_calc_failed(p) && !posenc_encoding_create(&plain, "nope", NULL, &p->err))
@@ -130,7 +117,7 @@ enum { M = 5, N = 2, SHIFT = 7, LAST = M + SHIFT + 1 };
 
 static double *parts_of(cli_explanation *x, const char *name, const double *rows, int64_t place, int64_t d)
 {
-    double *word = draw(x, name, d, 1), *parts = take(x, PARTS * d);
+    double *word = cli_explain_draw(x, name, d, 1), *parts = cli_explain_numbers(&x->subject.p, PARTS * d);
     for (int64_t c = 0; word && parts && c < d; c++) {
         parts[WORD * d + c]      = word[c];
         parts[ROW * d + c]       = rows[place * d + c];
@@ -197,7 +184,7 @@ static void explain_taylor(cli_explanation *x)
 /* to [d, words + rows]: the table of words and that of positions side by side, each as columns. */
 static double *side_by_side(cli_explanation *x, const double *words, const double *rows, int64_t n, int64_t d)
 {
-    double *to = take(x, d * (WORDS + n));
+    double *to = cli_explain_numbers(&x->subject.p, d * (WORDS + n));
     for (int64_t c = 0; to && c < d; c++)
         for (int64_t k = 0; k < WORDS + n; k++)
             to[c * (WORDS + n) + k] = k < WORDS ? words[k * d + c] : rows[(k - WORDS) * d + c];
@@ -214,8 +201,10 @@ static void explain_one_hot(cli_explanation *x)
     if (x->position.count != 1 || x->position.real[0] != (double)at || at < 0 || at > 100)
         pe_calc_refuse(p, "--position must be a whole number from 0 to 100 here: its one-hot is as long");
     plan_rows(x, n, d);
-    double *words = draw(x, "words", WORDS * d, 1), *rows = rows_of(x, NULL, n, d), *placed = take(x, n * d);
-    double *u = take(x, WORDS + n), *product = take(x, d), *W = NULL;
+    double *words = cli_explain_draw(x, "words", WORDS * d, 1), *rows = rows_of(x, NULL, n, d),
+           *placed  = cli_explain_numbers(&x->subject.p, n * d);
+    double *u       = cli_explain_numbers(&x->subject.p, WORDS + n),
+           *product = cli_explain_numbers(&x->subject.p, d), *W = NULL;
     if (pe_calc_failed(p))
         return;
     for (int64_t i = 0; i < n * d; i++)
@@ -244,9 +233,10 @@ static void explain_one_hot(cli_explanation *x)
 /* to [H,L]: the outputs of values that are all `value`, one wide. */
 static double *outputs(cli_explanation *x, const posenc_dims *dims, double *q, double *k, double value)
 {
-    pe_calc                *p       = &x->subject.p;
-    const int64_t           heads[] = {1, dims->H, dims->Lq, dims->D}, one[] = {1, dims->H, dims->Lq, 1};
-    double                 *v = take(x, dims->H * dims->Lq), *to = take(x, dims->H * dims->Lq);
+    pe_calc      *p       = &x->subject.p;
+    const int64_t heads[] = {1, dims->H, dims->Lq, dims->D}, one[] = {1, dims->H, dims->Lq, 1};
+    double       *v             = cli_explain_numbers(&x->subject.p, dims->H * dims->Lq),
+           *to                  = cli_explain_numbers(&x->subject.p, dims->H * dims->Lq);
     const posenc_attend_in  in  = {.q      = tensor(q, 4, heads),
                                    .k      = tensor(k, 4, heads),
                                    .v      = tensor(v, 4, one),
@@ -275,7 +265,8 @@ static void explain_row_sums(cli_explanation *x)
     cli_explain_plan(x, &dims, POSENC_RUN_FORWARD);
     if (!pe_calc_failed(p))
         cli_subject_vary(&x->subject, x->seed);
-    double       *q = draw(x, "query", all * dims.D, 1), *k = draw(x, "key", all * dims.D, 1);
+    double *q          = cli_explain_draw(x, "query", all * dims.D, 1),
+           *k          = cli_explain_draw(x, "key", all * dims.D, 1);
     const double *zero = outputs(x, &dims, q, k, 0);
     double       *sums = outputs(x, &dims, q, k, 1), most = 0;
     if (pe_calc_failed(p))
@@ -334,7 +325,7 @@ static void explain_orthogonality(cli_explanation *x)
     cli_sheet    *s        = &x->sheet;
     const int64_t d        = width_of(x, 512);
     const int     has_rows = posenc_encoding_part(p->e, POSENC_PLACE_INPUT) != NULL;
-    double       *words = draw(x, "words", VECTORS * d, 1), *rows = NULL;
+    double       *words = cli_explain_draw(x, "words", VECTORS * d, 1), *rows = NULL;
     if (has_rows) {
         plan_rows(x, VECTORS + 1, d);
         rows = rows_of(x, NULL, VECTORS + 1, d);

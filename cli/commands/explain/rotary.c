@@ -35,11 +35,6 @@ typedef struct rotation {
     double             *cosines, *partner, *sines;         /* [D]: the parts of `elements` */
 } rotation;
 
-static double *numbers(rotation *r, int64_t n)
-{
-    return pe_calc_block(r->p, (size_t)n * sizeof(double));
-}
-
 /* ---------------------------------------------------------------- the library's ------------- */
 
 /* to [n,D] = the rows of from, all at one place, as queries or keys. */
@@ -61,7 +56,7 @@ static void rotate(rotation *r, double *to, const double *from, int64_t n, posen
 static void find_matrix(rotation *r, double *matrix, const cli_numbers *where, double moved)
 {
     const int64_t D     = r->D;
-    double       *units = numbers(r, D * D), *rows = numbers(r, D * D);
+    double       *units = cli_explain_numbers(r->p, D * D), *rows = cli_explain_numbers(r->p, D * D);
     for (int64_t c = 0; c < D && units; c++)
         units[c * D + c] = 1;
     rotate(r, rows, units, D, cli_explain_at(r->x, where, r->coordinates, moved, D), 0);
@@ -171,7 +166,7 @@ static void show_pairs(rotation *r)
                                                {"magnitude", "length", CLI_SHEET_SIGNIFICANT}};
     enum { COUNT = sizeof columns / sizeof *columns };
     const int count = COUNT - r->is_plain;
-    double   *table = numbers(r, r->M * COUNT);
+    double   *table = cli_explain_numbers(r->p, r->M * COUNT);
     int64_t   rows  = 0;
     for (int64_t m = 0; m < r->M && table; m++) {
         const posenc_rotary_pair *pair  = &r->pairs[m];
@@ -271,8 +266,8 @@ static void show_step(rotation *r)
 {
     const int64_t     D = r->D, step = r->x->step;
     const cli_numbers zero = {.count = 1};
-    double           *from = numbers(r, D * D), *to = numbers(r, D * D), *moved = numbers(r, D * D),
-           *by = numbers(r, D * D), furthest = 0;
+    double           *from = cli_explain_numbers(r->p, D * D), *to = cli_explain_numbers(r->p, D * D),
+           *moved = cli_explain_numbers(r->p, D * D), *by = cli_explain_numbers(r->p, D * D), furthest = 0;
     find_matrix(r, by, &zero, (double)step);
     for (int n = 0; n < PLACES; n++) {
         find_matrix(r, from, &zero, places[n]);
@@ -317,7 +312,7 @@ static void show_properties(rotation *r)
 /* q.k with both tokens moved by as much. */
 static double score(rotation *r, const double *k, double moved)
 {
-    double *q_to = numbers(r, r->D), *k_to = numbers(r, r->D);
+    double *q_to = cli_explain_numbers(r->p, r->D), *k_to = cli_explain_numbers(r->p, r->D);
     rotate(r, q_to, r->vector, 1, cli_explain_at(r->x, &r->x->position, r->coordinates, moved, 1), 0);
     rotate(r, k_to, k, 1, cli_explain_at(r->x, &r->x->key_position, r->coordinates, moved, 1), 1);
     return pe_calc_failed(r->p) ? NAN : cli_explain_dot(q_to, k_to, r->D);
@@ -326,7 +321,7 @@ static double score(rotation *r, const double *k, double moved)
 /* q R(n - m) k: the key alone is rotated, by the distance. */
 static double score_by_distance(rotation *r, const double *k)
 {
-    double           *q_to = numbers(r, r->D), *k_to = numbers(r, r->D);
+    double           *q_to = cli_explain_numbers(r->p, r->D), *k_to = cli_explain_numbers(r->p, r->D);
     cli_numbers       distance = r->x->key_position;
     const cli_numbers zero     = {.count = 1};
     for (int i = 0; i < distance.count; i++)
@@ -391,9 +386,9 @@ static void make(rotation *r)
     if (r->x->key.count && r->x->key.count != r->D)
         pe_calc_refuse(r->p, "--key has %d numbers and the vector %lld; give as many", r->x->key.count,
                        (long long)r->D);
-    r->angle  = numbers(r, 2 * r->M);
-    r->matrix = numbers(r, r->D * r->D);
-    r->result = numbers(r, 7 * r->D);
+    r->angle  = cli_explain_numbers(r->p, 2 * r->M);
+    r->matrix = cli_explain_numbers(r->p, r->D * r->D);
+    r->result = cli_explain_numbers(r->p, 7 * r->D);
     if (pe_calc_failed(r->p))
         return;
     r->magnitude           = r->angle + r->M;

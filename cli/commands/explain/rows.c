@@ -30,11 +30,6 @@ typedef struct table_row {
     double           moved, formula, reached, rotated; /* what is wrong with it */
 } table_row;
 
-static double *numbers(table_row *r, int64_t n)
-{
-    return pe_calc_block(r->p, (size_t)n * sizeof(double));
-}
-
 /* ---------------------------------------------------------------- the library's ------------- */
 
 /* y [n,d] = from (NULL: nothing) plus the rows of these positions. */
@@ -80,7 +75,7 @@ static void channels_of(const table_row *r, int order, int64_t k, int64_t *s, in
 static void find_waves(table_row *r)
 {
     static const double at[]  = {0, 0.25, 2.5, 20.5}; /* no whole number but 0: those may be padding */
-    double             *rows  = numbers(r, 4 * r->d);
+    double             *rows  = cli_explain_numbers(r->p, 4 * r->d);
     const int64_t       half  = r->d / 2;
     int                 found = r->coordinates == 1;
     for (int n = 0; n < 4 && found; n++)
@@ -100,7 +95,7 @@ static void find_waves(table_row *r)
 static void find_step(table_row *r, double *step, double n)
 {
     const int64_t d    = r->d;
-    double       *from = numbers(r, d), *to = numbers(r, d);
+    double       *from = cli_explain_numbers(r->p, d), *to = cli_explain_numbers(r->p, d);
     if (!find_row(r, from, n) || !find_row(r, to, n + (double)r->x->step))
         return;
     for (int64_t k = 0; k < r->M; k++) {
@@ -129,7 +124,7 @@ static void write_rotation(table_row *r, double *step)
 {
     pe_calc       rope = pe_calc_new("explain");
     const int64_t D = 2 * r->M, shape[] = {1, 1, D, D};
-    double       *units = numbers(r, D * D), *turned = numbers(r, D * D);
+    double       *units = cli_explain_numbers(r->p, D * D), *turned = cli_explain_numbers(r->p, D * D);
     rope.dims = (posenc_dims){.B = 1, .H = 1, .G = 1, .Lq = D, .Lk = D, .D = D, .Dv = D};
     pe_calc_encoding(&rope, "rope[schedule=explicit]", NULL);
     pe_calc_params(&rope, POSENC_DTYPE_F64);
@@ -156,9 +151,10 @@ static void write_rotation(table_row *r, double *step)
 static void find_steps(table_row *r)
 {
     const int64_t n     = r->d * r->d;
-    double       *other = numbers(r, n), *formula = numbers(r, n), *rotation = numbers(r, n),
-           *next = numbers(r, r->d), *by = numbers(r, r->d);
-    r->step = numbers(r, n);
+    double       *other = cli_explain_numbers(r->p, n), *formula = cli_explain_numbers(r->p, n),
+           *rotation = cli_explain_numbers(r->p, n), *next = cli_explain_numbers(r->p, r->d),
+           *by = cli_explain_numbers(r->p, r->d);
+    r->step    = cli_explain_numbers(r->p, n);
     if (pe_calc_failed(r->p))
         return;
     find_step(r, r->step, places[0]);
@@ -200,7 +196,7 @@ static void show_waves(table_row *r)
                                                {"sin", "sin", CLI_SHEET_FIXED},
                                                {"cos", "cos", CLI_SHEET_FIXED}};
     enum { COUNT = sizeof columns / sizeof *columns };
-    double *table = numbers(r, r->M * COUNT), P = r->x->position.real[0];
+    double *table = cli_explain_numbers(r->p, r->M * COUNT), P = r->x->position.real[0];
     int64_t rows = 0;
     for (int64_t k = 0; k < r->M && table; k++) {
         const double row[] = {
@@ -244,7 +240,7 @@ static void show_cells(table_row *r, const char *key, const char *letter, const 
     char             heads[MOST_SHOWN][TEXT / 8];
     cli_sheet_column columns[MOST_SHOWN + 1] = {{"position", "POSITION", CLI_SHEET_PLAIN}};
     const int64_t    width = count + 1, length = r->x->length;
-    double          *table = numbers(r, length * width);
+    double          *table = cli_explain_numbers(r->p, length * width);
     for (int64_t k = 0; k < count; k++) {
         snprintf(heads[k], sizeof heads[k], "%s%lld", letter, (long long)k);
         columns[k + 1] = (cli_sheet_column){heads[k], heads[k], CLI_SHEET_FIXED};
@@ -308,12 +304,12 @@ static void make(table_row *r)
         return;
     r->d           = posenc_rows_width(r->p->plan);
     r->coordinates = posenc_rows_coordinates(r->p->e);
-    r->row         = numbers(r, 2 * r->d);
+    r->row         = cli_explain_numbers(r->p, 2 * r->d);
     r->sum         = r->row ? r->row + r->d : NULL;
     r->vector      = cli_explain_vector(r->x, r->d);
     r->sine        = pe_calc_block(r->p, 2 * (size_t)r->d * sizeof *r->sine);
     r->cosine      = r->sine ? r->sine + r->d : NULL;
-    r->w           = numbers(r, r->d);
+    r->w           = cli_explain_numbers(r->p, r->d);
     if (r->x->length && r->d > MOST_SHOWN)
         pe_calc_refuse(r->p, "a table of %lld channels is for posenc encode; --length is for --dim up to %d",
                        (long long)r->d, MOST_SHOWN);
@@ -336,7 +332,7 @@ static void compute(table_row *r)
         return;
     if (r->x->vector.count && read_rows(r, r->sum, r->vector, at, 1, &r->p->err))
         return;
-    if (r->x->length && (r->cells = numbers(r, r->x->length * r->d)) != NULL &&
+    if (r->x->length && (r->cells = cli_explain_numbers(r->p, r->x->length * r->d)) != NULL &&
         read_rows(r, r->cells, NULL, all_positions(r), r->x->length, &r->p->err))
         return;
     find_waves(r);

@@ -25,11 +25,6 @@ typedef struct score_rows {
     int              sees_content;
 } score_rows;
 
-static double *numbers(score_rows *r, int64_t n)
-{
-    return pe_calc_block(r->p, (size_t)n * sizeof(double));
-}
-
 /* ---------------------------------------------------------------- the library's ------------- */
 
 /* [1,H,rows,D] of the same vector. */
@@ -117,7 +112,7 @@ static void show_table(score_rows *r, const char *key, const double *values)
     char             names[MOST][16], heads[MOST][16];
     cli_sheet_column columns[MOST] = {{"key", "KEY AT", CLI_SHEET_PLAIN}, {"distance", "t", CLI_SHEET_PLAIN}};
     const int64_t    width         = r->H + 2;
-    double          *table         = numbers(r, r->L * width);
+    double          *table         = cli_explain_numbers(r->p, r->L * width);
     for (int64_t h = 0; h < r->H; h++) {
         snprintf(names[h], sizeof names[h], "head_%lld", (long long)h);
         snprintf(heads[h], sizeof heads[h], "HEAD %lld", (long long)h);
@@ -180,7 +175,7 @@ static void show_bias(score_rows *r)
 static void show_weights(score_rows *r)
 {
     cli_sheet *s       = &r->x->sheet;
-    double    *factors = numbers(r, r->H * r->L), *sums = numbers(r, r->H);
+    double    *factors = cli_explain_numbers(r->p, r->H * r->L), *sums = cli_explain_numbers(r->p, r->H);
     for (int64_t i = 0; i < r->H * r->L && sums; i++) {
         factors[i] = r->weights[i] / r->softmax[i];
         sums[i / r->L] += r->weights[i];
@@ -234,7 +229,7 @@ static void make(score_rows *r, const posenc_encoding_info *part)
     r->key                 = key_of(r);
     double **const parts[] = {&r->bias, &r->scores, &r->softmax, &r->weights};
     for (int i = 0; i < 4; i++)
-        *parts[i] = numbers(r, r->H * r->L);
+        *parts[i] = cli_explain_numbers(r->p, r->H * r->L);
 }
 
 static void compute(score_rows *r)

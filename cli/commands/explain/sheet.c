@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { GAP = 2, INDENT = 2, LONGEST = 32, SHOWN = 4, NAME = 20, CELL = 48, MOST_COLUMNS = 64 };
+enum { GAP = 2, INDENT = 2, LONGEST = 32, SHOWN = 4, NAME = 20, MOST_COLUMNS = 64 };
 
 /* ---------------------------------------------------------------- words --------------------- */
 
@@ -65,13 +65,13 @@ void cli_sheet_words(cli_sheet *s, const char *key, const char *name, const char
 /* ---------------------------------------------------------------- numbers ------------------- */
 
 /* Zero has no sign, also where it is what a small number becomes. */
-static const char *number_text(char text[CELL], const cli_sheet *s, cli_sheet_kind kind, double x)
+const char *cli_sheet_digits(char text[CLI_SHEET_CELL], const cli_sheet *s, cli_sheet_kind kind, double x)
 {
     static const char *const formats[] = {"%.*g", "%.*f", "%.*g"};
     const int                digits    = kind == CLI_SHEET_PLAIN ? 12 : s->digits + (kind != CLI_SHEET_FIXED);
     if (isnan(x))
         return "-";
-    snprintf(text, CELL, formats[kind], digits, x);
+    snprintf(text, CLI_SHEET_CELL, formats[kind], digits, x);
     return *text == '-' && !strpbrk(text, "123456789") ? text + 1 : text;
 }
 
@@ -85,7 +85,7 @@ void cli_sheet_number(cli_sheet *s, const char *key, const char *name, double va
 
 void cli_sheet_residual(cli_sheet *s, const char *key, const char *name, double value)
 {
-    char text[CELL];
+    char text[CLI_SHEET_CELL];
     if (s->json)
         cli_sheet_put(s, key, cli_json_real(value));
     else {
@@ -95,7 +95,7 @@ void cli_sheet_residual(cli_sheet *s, const char *key, const char *name, double 
     }
 }
 
-static json_t *json_vector(const double *values, int64_t n)
+json_t *cli_sheet_numbers(const double *values, int64_t n)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < n; i++)
@@ -106,10 +106,10 @@ static json_t *json_vector(const double *values, int64_t n)
 /* The widest of n numbers; those below 10 have one width, whatever their sign. */
 static int width_of(const cli_sheet *s, const double *values, int64_t n)
 {
-    char text[CELL];
+    char text[CLI_SHEET_CELL];
     int  most = s->digits + 3;
     for (int64_t i = 0; i < n; i++) {
-        const int width = (int)strlen(number_text(text, s, CLI_SHEET_FIXED, values[i]));
+        const int width = (int)strlen(cli_sheet_digits(text, s, CLI_SHEET_FIXED, values[i]));
         most            = width > most ? width : most;
     }
     return most;
@@ -118,20 +118,20 @@ static int width_of(const cli_sheet *s, const double *values, int64_t n)
 /* n numbers from column `at` on. */
 static void print_numbers(const cli_sheet *s, const double *values, int64_t n, int at, int width)
 {
-    char text[CELL];
+    char text[CLI_SHEET_CELL];
     int  column = at;
     for (int64_t i = 0; i < n; i++) {
         if (i && column + GAP + width > cli_width())
             column = printf("\n%*s", at, "") - 1;
         column += printf("%*s%*s", column > at ? GAP : 0, "", width,
-                         number_text(text, s, CLI_SHEET_FIXED, values[i]));
+                         cli_sheet_digits(text, s, CLI_SHEET_FIXED, values[i]));
     }
 }
 
 void cli_sheet_vector(cli_sheet *s, const char *key, const char *name, const double *values, int64_t n)
 {
     if (s->json) {
-        cli_sheet_put(s, key, json_vector(values, n));
+        cli_sheet_put(s, key, cli_sheet_numbers(values, n));
         return;
     }
     const int64_t shown = n > LONGEST ? SHOWN : n;
@@ -146,7 +146,7 @@ int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const doub
     if (s->json) {
         json_t *list = json_array();
         for (int64_t i = 0; i < rows; i++)
-            json_array_append_new(list, json_vector(values + i * columns, columns));
+            json_array_append_new(list, cli_sheet_numbers(values + i * columns, columns));
         cli_sheet_put(s, key, list);
         return 1;
     }
@@ -186,7 +186,7 @@ int cli_sheet_table(cli_sheet *s, const char *key, const cli_sheet_column *colum
 {
     pe_table  table;
     pe_column heads[MOST_COLUMNS] = {{0}};
-    char      text[CELL];
+    char      text[CLI_SHEET_CELL];
     if (s->json) {
         json_table(s, key, columns, count, values, rows);
         return CLI_DONE;
@@ -196,7 +196,7 @@ int cli_sheet_table(cli_sheet *s, const char *key, const cli_sheet_column *colum
     int made = !pe_table_open(&table, heads, count < MOST_COLUMNS ? count : MOST_COLUMNS, (int)rows, NULL);
     for (int64_t i = 0; made && i < rows * count; i++)
         made = pe_table_text(&table, (int)(i / count), (int)(i % count),
-                             number_text(text, s, columns[i % count].kind, values[i]));
+                             cli_sheet_digits(text, s, columns[i % count].kind, values[i]));
     if (!made) {
         pe_table_free(&table);
         return cli_failed("not enough memory for a table");

@@ -37,6 +37,11 @@ int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const doub
    as many digits that mean something. */
 typedef enum cli_sheet_kind { CLI_SHEET_PLAIN, CLI_SHEET_FIXED, CLI_SHEET_SIGNIFICANT } cli_sheet_kind;
 
+enum { CLI_SHEET_CELL = 48 };
+
+/* A number so, in `text` or a constant. */
+const char *cli_sheet_digits(char text[CLI_SHEET_CELL], const cli_sheet *s, cli_sheet_kind kind, double x);
+
 typedef struct cli_sheet_column {
     const char    *key, *head;
     cli_sheet_kind kind;
@@ -46,6 +51,8 @@ typedef struct cli_sheet_column {
 int cli_sheet_table(cli_sheet *s, const char *key, const cli_sheet_column *columns, int count,
                     const double *values, int64_t rows);
 
+/* A list of n numbers, for cli_sheet_put. */
+json_t *cli_sheet_numbers(const double *values, int64_t n);
 /* A member that is JSON already; takes it over (NULL: no memory for it). */
 void cli_sheet_put(cli_sheet *s, const char *key, json_t *value);
 

@@ -136,19 +136,6 @@ static void read_sentences(cli_words *w)
 
 /* ---------------------------------------------------------------- vectors ------------------- */
 
-static double *take(cli_words *w, int64_t n)
-{
-    return pe_calc_make(w->p, POSENC_DTYPE_F64, 1, &n).data;
-}
-
-static double *draw(cli_words *w, const char *name, int64_t n, double sigma)
-{
-    double *x = take(w, n);
-    for (int64_t i = 0; x && i < n; i++)
-        x[i] = sigma * posenc_random_normal((uint64_t)w->x->seed, name, (uint64_t)i);
-    return x;
-}
-
 /* to [m,c] = a [m,n] b [n,c] */
 static void multiply(double *to, const double *a, const double *b, int64_t m, int64_t n, int64_t c)
 {
@@ -175,10 +162,10 @@ static void draw_words(cli_words *w)
 {
     static const char *const names[] = {"Wq", "Wk", "Wv"};
     for (int i = 0; i < 3; i++)
-        w->W[i] = draw(w, names[i], w->d * w->H * w->D, 1 / sqrt((double)w->d));
-    w->table = take(w, w->V * w->d);
+        w->W[i] = cli_explain_draw(w->x, names[i], w->d * w->H * w->D, 1 / sqrt((double)w->d));
+    w->table = cli_explain_numbers(w->p, w->V * w->d);
     for (int64_t i = 0; i < w->L && w->table; i++) {
-        const double *row = draw(w, stream_of(w, w->said[0][i]), w->d, 1);
+        const double *row = cli_explain_draw(w->x, stream_of(w, w->said[0][i]), w->d, 1);
         if (row)
             memcpy(w->table + w->id[i] * w->d, row, (size_t)w->d * sizeof *row);
     }
@@ -187,7 +174,7 @@ static void draw_words(cli_words *w)
 /* x [L,d]: the words of a sentence, each its one-hot times the table, which is the row that it looks up. */
 static double *embed(cli_words *w, int sentence)
 {
-    double *one_hot = take(w, w->L * w->V), *x = take(w, w->L * w->d);
+    double *one_hot = cli_explain_numbers(w->p, w->L * w->V), *x = cli_explain_numbers(w->p, w->L * w->d);
     if (!one_hot || !x)
         return NULL;
     for (int64_t i = 0; i < w->L; i++)
@@ -218,7 +205,7 @@ static posenc_positions positions(const cli_words *w)
 static posenc_positions places(cli_words *w, int sentence)
 {
     const int64_t shape[] = {w->L, 2};
-    double       *list    = take(w, 2 * w->L);
+    double       *list    = cli_explain_numbers(w->p, 2 * w->L);
     for (int64_t i = 0; list && i < w->L; i++) {
         list[2 * i]     = (double)w->id[sentence ? w->order[i] : i];
         list[2 * i + 1] = w->start + (double)i;
@@ -249,7 +236,7 @@ static void add_rows(cli_words *w, const posenc_plan *plan, double *y, int sente
 static double *project(cli_words *w, const double *y, const double *W)
 {
     const int64_t all  = w->H * w->D;
-    double       *flat = take(w, w->L * all), *to = take(w, w->L * all);
+    double       *flat = cli_explain_numbers(w->p, w->L * all), *to = cli_explain_numbers(w->p, w->L * all);
     if (!flat || !to)
         return NULL;
     multiply(flat, y, W, w->L, w->d, all);
@@ -273,7 +260,8 @@ static void attend(cli_words *w, const posenc_plan *plan, cli_words_layer *l, in
                    const posenc_workspace *work)
 {
     const int64_t heads[] = {1, w->H, w->L, w->D}, square[] = {1, w->H, w->L, w->L};
-    double       *k = project(w, l->y, w->W[1]), *v = project(w, l->y, w->W[2]), *lse = take(w, w->H * w->L);
+    double       *k = project(w, l->y, w->W[1]), *v = project(w, l->y, w->W[2]),
+           *lse                 = cli_explain_numbers(w->p, w->H * w->L);
     posenc_attend_in        in  = {.q      = tensor(l->q, 4, heads),
                                    .k      = tensor(k, 4, heads),
                                    .v      = tensor(v, 4, heads),
@@ -300,9 +288,9 @@ static void run_sentence(cli_words *w, const posenc_plan *plan, cli_words_run *r
     if (!pe_calc_failed(w->p) && run->is_coded && posenc_encoding_part(w->p->e, POSENC_PLACE_INPUT))
         add_rows(w, plan, l->y, sentence, work);
     l->is_rotated = run->is_coded && posenc_encoding_part(w->p->e, POSENC_PLACE_ROTARY);
-    l->S          = take(w, w->H * w->L * w->L);
-    l->W          = take(w, w->H * w->L * w->L);
-    l->o          = take(w, w->H * w->L * w->D);
+    l->S          = cli_explain_numbers(w->p, w->H * w->L * w->L);
+    l->W          = cli_explain_numbers(w->p, w->H * w->L * w->L);
+    l->o          = cli_explain_numbers(w->p, w->H * w->L * w->D);
     l->q          = pe_calc_failed(w->p) ? NULL : project(w, l->y, w->W[0]);
     if (!pe_calc_failed(w->p))
         attend(w, plan, l, run->is_causal, work);

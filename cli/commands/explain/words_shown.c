@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { INDENT = 2, CELL = 40, MOST_COLUMNS = 64 };
+enum { INDENT = 2, MOST_COLUMNS = 64 };
 
 /* A table in the making; its texts live as long as the calculation. */
 typedef struct shown {
@@ -42,25 +42,16 @@ static void put(shown *t, int64_t row, int column, const char *text)
         t->is_made = t->is_made && pe_table_text(&t->table, (int)row, column, text);
 }
 
-/* Zero has no sign, also where it is what a small number becomes. */
-static void put_number(shown *t, int64_t row, int column, double x)
+static void put_number(shown *t, int64_t row, int column, cli_sheet_kind kind, double x)
 {
-    char text[CELL];
-    snprintf(text, sizeof text, "%.*f", t->w->x->sheet.digits, x);
-    put(t, row, column, *text == '-' && !strpbrk(text, "123456789") ? text + 1 : text);
-}
-
-static void put_integer(shown *t, int64_t row, int column, double x)
-{
-    char text[CELL];
-    snprintf(text, sizeof text, "%.12g", x);
-    put(t, row, column, text);
+    char text[CLI_SHEET_CELL];
+    put(t, row, column, cli_sheet_digits(text, &t->w->x->sheet, kind, x));
 }
 
 /* A difference of numbers of size 1: what round-off makes is no difference. */
 static void put_difference(shown *t, int64_t row, int column, double x)
 {
-    char text[CELL];
+    char text[CLI_SHEET_CELL];
     snprintf(text, sizeof text, x == 0 ? "0" : x < 1e-12 ? "<1e-12" : "%.2g", x);
     put(t, row, column, text);
 }
@@ -114,10 +105,10 @@ static void print_words(const cli_words *w)
         for (int64_t k = 0; k < w->V; k++)
             one_hot = pe_calc_text(w->p, "%s%d", one_hot, k == id);
         put(&t, id, 0, w->said[0][first_of(w, id)]);
-        put_integer(&t, id, 1, (double)id);
+        put_number(&t, id, 1, CLI_SHEET_PLAIN, (double)id);
         put(&t, id, 2, one_hot);
         for (int64_t c = 0; c < w->d; c++)
-            put_number(&t, id, 3 + (int)c, w->table[id * w->d + c]);
+            put_number(&t, id, 3 + (int)c, CLI_SHEET_FIXED, w->table[id * w->d + c]);
     }
     print_table(&t);
     cli_sheet_residual(&w->x->sheet, "", "one-hot table - row", w->by_one_hot);
@@ -153,11 +144,11 @@ static void print_rows(const cli_words *w, const char *title, const char *letter
         int           column = 0;
         put(&t, at, column++, at % (2 * count) ? "" : w->said[0][i]);
         if (count > 1)
-            put_integer(&t, at, column++, (double)h);
+            put_number(&t, at, column++, CLI_SHEET_PLAIN, (double)h);
         put(&t, at, column++, sentence_names[at % 2]);
-        put_integer(&t, at, column++, w->start + (double)(at % 2 ? w->place[i] : i));
+        put_number(&t, at, column++, CLI_SHEET_PLAIN, w->start + (double)(at % 2 ? w->place[i] : i));
         for (int64_t c = 0; c < n; c++) {
-            put_number(&t, at, column++, at % 2 ? second[c] : first[c]);
+            put_number(&t, at, column++, CLI_SHEET_FIXED, at % 2 ? second[c] : first[c]);
             most = fmax(most, fabs(first[c] - second[c]));
         }
         if (at % 2)
@@ -191,7 +182,7 @@ static void put_square(shown *t, int sentence, const double *square, int column)
     for (int64_t i = 0; i < t->w->L; i++) {
         put(t, i, column, t->w->said[sentence][i]);
         for (int64_t j = 0; j < t->w->L; j++)
-            put_number(t, i, column + 1 + (int)j, square[i * t->w->L + j]);
+            put_number(t, i, column + 1 + (int)j, CLI_SHEET_FIXED, square[i * t->w->L + j]);
     }
 }
 
@@ -340,14 +331,6 @@ static void print_verdicts(const cli_words *w)
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
-static json_t *json_numbers(const double *x, int64_t n)
-{
-    json_t *list = json_array();
-    for (int64_t i = 0; i < n; i++)
-        json_array_append_new(list, cli_json_real(x[i]));
-    return list;
-}
-
 /* x [count,rows,n] as lists of lists of lists. */
 static json_t *json_heads(const double *x, int64_t count, int64_t rows, int64_t n)
 {
@@ -355,7 +338,7 @@ static json_t *json_heads(const double *x, int64_t count, int64_t rows, int64_t 
     for (int64_t h = 0; h < count; h++) {
         json_t *of_head = json_array();
         for (int64_t i = 0; i < rows; i++)
-            json_array_append_new(of_head, json_numbers(x + (h * rows + i) * n, n));
+            json_array_append_new(of_head, cli_sheet_numbers(x + (h * rows + i) * n, n));
         json_array_append_new(list, of_head);
     }
     return list;
@@ -365,9 +348,9 @@ static json_t *json_words(const cli_words *w)
 {
     json_t *list = json_array();
     for (int64_t id = 0; id < w->V; id++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:o}", "word", w->said[0][first_of(w, id)], "id",
-                                        (json_int_t)id, "vector", json_numbers(w->table + id * w->d, w->d)));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:o}", "word", w->said[0][first_of(w, id)], "id",
+                                              (json_int_t)id, "vector",
+                                              cli_sheet_numbers(w->table + id * w->d, w->d)));
     return list;
 }
 
@@ -395,12 +378,6 @@ static json_t *json_run(const cli_words *w, const cli_words_run *run)
                      "order_is_seen", cli_words_differ(run));
 }
 
-static void put_json(const cli_words *w, const char *key, json_t *value)
-{
-    cli_sheet *s = &w->x->sheet;
-    s->is_lost |= json_object_set_new(s->json, key, value) != 0;
-}
-
 static void show_json(const cli_words *w)
 {
     json_t *runs = json_array(), *order = json_array();
@@ -409,14 +386,14 @@ static void show_json(const cli_words *w)
     for (int n = 0; n < CLI_WORDS_ENCODINGS * CLI_WORDS_MASKS; n++)
         if (w->runs[n / 2][n % 2].is_made)
             json_array_append_new(runs, json_run(w, &w->runs[n / 2][n % 2]));
-    put_json(w, "encoding", json_string(spec_of(w, 1)));
-    put_json(w, "parameters", cli_json_text(w->x->subject.origin));
-    put_json(w, "seed", json_integer((json_int_t)w->x->seed));
-    put_json(w, "words", json_words(w));
-    put_json(w, "one_hot_residual", json_real(w->by_one_hot));
-    put_json(w, "sentences", json_pack("[o,o]", json_sentence(w, 0), json_sentence(w, 1)));
-    put_json(w, "order", order);
-    put_json(w, "runs", runs);
+    cli_sheet_put(&w->x->sheet, "encoding", json_string(spec_of(w, 1)));
+    cli_sheet_put(&w->x->sheet, "parameters", cli_json_text(w->x->subject.origin));
+    cli_sheet_put(&w->x->sheet, "seed", json_integer((json_int_t)w->x->seed));
+    cli_sheet_put(&w->x->sheet, "words", json_words(w));
+    cli_sheet_put(&w->x->sheet, "one_hot_residual", json_real(w->by_one_hot));
+    cli_sheet_put(&w->x->sheet, "sentences", json_pack("[o,o]", json_sentence(w, 0), json_sentence(w, 1)));
+    cli_sheet_put(&w->x->sheet, "order", order);
+    cli_sheet_put(&w->x->sheet, "runs", runs);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
