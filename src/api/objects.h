@@ -229,7 +229,7 @@ posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *e
 /* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b);
-/* Zeros to the rows from `from` on of an item's [1, heads, L, width]. */
+/* Zeros to the rows from `from` on of [B, heads, L, width]. */
 void pe_items_clear(const posenc_tensor *t, int64_t from);
 
 /* Bytes that runs need, counted by the engine itself. */
