@@ -42,6 +42,7 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
  *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, .q =
@@ -124,7 +125,8 @@ typedef enum posenc_dtype {
 enum { POSENC_MAX_DIMS = 6 };
 
 /* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
-   "no tensor here". In q, k, v, o and their gradients the last axis has stride 1. */
+   "no tensor here", but for a tensor of no elements, which needs none. In q, k, v, o and their gradients the
+   last axis has stride 1. */
 typedef struct posenc_tensor {
     void        *data;
     posenc_dtype dtype;

@@ -433,6 +433,66 @@ static void each_member_that_a_run_needs_is_asked_for_by_its_name(void **state)
     }
 }
 
+/* A tensor that is none: axes, a type or a size that do not exist. */
+static void each_tensor_that_is_none_is_refused(void **state)
+{
+    const struct {
+        posenc_tensor *tensor;
+        null_call     *call;
+        const char    *name;
+    } all[] = {
+        {&in.q, run_attend, "q"},
+        {&in.k, run_attend, "k"},
+        {&in.v, run_attend, "v"},
+        {&out.o, run_attend, "o"},
+        {&out.lse, run_attend, "lse"},
+        {&param, run_attend, "slopes"},
+        {&param, param_init, "slopes"},
+        {&in.q, run_attend_backward, "q"},
+        {&grad.o, run_attend_backward, "o"},
+        {&grad.lse, run_attend_backward, "lse"},
+        {&grad.dout, run_attend_backward, "dout"},
+        {&in.q, run_scores, "q"},
+        {&in.k, run_scores, "k"},
+        {&S, run_scores, "S"},
+        {&bias, run_bias, "bias"},
+        {&io.q, run_rotate, "q"},
+        {&io.to_q, run_rotate, "to_q"},
+        {&rotate_grad.dto_q, run_rotate_backward, "dto_q"},
+        {&rotate_grad.dq, run_rotate_backward, "dq"},
+        {&rows_in.x, run_rows, "x"},
+        {&y, run_rows, "y"},
+        {&rows_grad.dy, run_rows_backward, "dy"},
+        {&rows_grad.dx, run_rows_backward, "dx"},
+        {&table, run_table, "table"},
+        {&angle, run_angles, "angle"},
+        {&temperature, run_angles, "temperature"},
+        {&moved.k, rerotate, "k"},
+        {&moved.to_k, rerotate, "to_k"},
+        {&tokens, fairseq, "tokens"},
+        {&pos, fairseq, "pos"},
+        {&tokens, from_mask, "mask"},
+        {&valid, detr, "valid"},
+        {&places, positions_segments, "pos"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int fault = 0; fault < 6; fault++) {
+            const posenc_tensor kept = *all[i].tensor;
+            posenc_tensor      *t    = all[i].tensor;
+            posenc_error        err;
+            t->ndim  = fault == 0 ? 0 : fault == 1 ? 7 : fault == 2 ? -1 : t->ndim;
+            t->dtype = fault == 3 ? (posenc_dtype)99 : fault == 4 ? (posenc_dtype)-1 : t->dtype;
+            if (fault == 5)
+                t->shape[0] = -1;
+            const posenc_status status = all[i].call(0, &err);
+            *t                         = kept;
+            if ((status != POSENC_ERROR_SHAPE && status != POSENC_ERROR_DTYPE) ||
+                !strstr(err.message, all[i].name))
+                fail_msg("%s, fault %d: status %d, \"%s\"", all[i].name, fault, (int)status, err.message);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +500,7 @@ int main(void)
         cmocka_unit_test(each_value_without_its_object_is_the_neutral_one),
         cmocka_unit_test(each_number_outside_an_enum_has_its_neutral_value),
         cmocka_unit_test(each_member_that_a_run_needs_is_asked_for_by_its_name),
+        cmocka_unit_test(each_tensor_that_is_none_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
