@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""validation_run.py [--list] POSENC TEXTS WORK: the long runs that say whether `posenc compare` is right
+"""validation_run.py [options] POSENC TEXTS WORK: the long runs that say whether `posenc compare` is right
 
 Trains what docs/experiments.md, section 21, judges: comparisons as a user makes them, and longer and larger runs that
 they should foretell. TEXTS is the folder of tools/validation_texts.sh, with kjv.txt of tools/kjv_text.sh beside them;
 results lie in WORK. What the judgement needs of each, a few KB, is kept in docs/validation/NAME.json; a run whose file
 is there is done, and a run that was killed goes on where it stood, so the queue may be ended and started at any time.
 
-Two runs at a time, a thread each, at the lowest priority. A long run has the learning rate at which the comparison
-before it found its encoding best, times the root of its shorter steps / its own (docs/decisions/0014-recipe.md).
+Two runs at a time, a thread each, at the lowest priority, if not told otherwise. A long run has the learning rate at
+which the comparison before it found its encoding best, times the root of its shorter steps / its own
+(docs/decisions/0014-recipe.md).
 Standard library only.
 """
 import argparse
@@ -151,7 +152,8 @@ def command(done, arguments):
         path.write_text(json.dumps(done["preset"]))
         options += ["--preset", str(path)]
     done["call"] = " ".join(["posenc compare", *options, done["text"]])
-    return ["chrt", "-i", "0", "nice", "-n", "19", str(arguments.posenc), "compare", *options, "--threads", "1",
+    idle = ["chrt", "-i", "0", "nice", "-n", "19"]
+    return [*(idle if arguments.priority is None else ["nice", "-n", str(arguments.priority)]), str(arguments.posenc), "compare", *options, "--threads", "1",
             "--resume", "-o", str(arguments.work / done["name"]), str(arguments.texts / f"{done['text']}.txt")]
 
 
@@ -188,6 +190,8 @@ def lane(waiting, lock, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--list", action="store_true", help="say what is done and what is not, and stop")
+    parser.add_argument("--lanes", type=int, default=2, help="runs at a time (2)")
+    parser.add_argument("--priority", type=int, help="of `nice`, for a machine that is never idle")
     for name in ("posenc", "texts", "work"):
         parser.add_argument(name, type=lambda p: Path(p).resolve())
     arguments = parser.parse_args()
@@ -198,7 +202,7 @@ def main():
         return
     arguments.work.mkdir(parents=True, exist_ok=True)
     lock = threading.Lock()
-    lanes = [threading.Thread(target=lane, args=(waiting, lock, arguments)) for _ in range(2)]
+    lanes = [threading.Thread(target=lane, args=(waiting, lock, arguments)) for _ in range(arguments.lanes)]
     for thread in lanes:
         thread.start()
     for thread in lanes:
