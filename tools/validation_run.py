@@ -61,6 +61,8 @@ JOBS = [
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
         f"--learning-rate 0.048 {ALONE}"),
+    job("tasks-kjv", "kjv", "--preset full --steps 2 --task-steps 600 --extension none --stability none --rates 0.024 "
+        "--tasks sort,count,parity,grid"),
     rates(128), rates(256),
     *(long("chinese", 64, e) for e in LONG),
     *(job(f"quick-kjv-{isa}", "kjv", "--preset quick", isa=isa) for isa in ("avx2", "plain")),
@@ -112,7 +114,9 @@ def keep(done, folder):
             "settings": settings, "rates": results["rates"], "resolution": results["resolution"],
             "stability": results["stability"], "recommendations": results["recommendations"],
             "checks": [{k: c[k] for k in ("id", "verdict", "found")} for c in results["checks"] if c["applicable"]],
-            "tasks": [t["task"] for t in results["tasks"]], "encodings": {}}
+            "tasks": {t["task"]: {e["encoding"]: {n["length"]: [n["accuracy_by_seed"], n["exact_match"]["value"]]
+                                                  for n in e["lengths"]} for e in t["encodings"]} for t in results["tasks"]},
+            "encodings": {}}
     with zipfile.ZipFile(folder / "runs.npz") as archive:
         runs = runs_of(archive, settings)
         for e in results["encodings"]:
