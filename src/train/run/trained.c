@@ -151,7 +151,8 @@ static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l,
 {
     const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
     posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
-    const posenc_attend_in in     = {.q      = part_of(m, l, 0, first, end),
+    const posenc_attend_in in     = {.size   = sizeof in,
+                                     .q      = part_of(m, l, 0, first, end),
                                      .k      = part_of(m, l, 1, 0, end),
                                      .q_pos  = posenc_positions_range((double)first, 1),
                                      .params = m->params + l * m->param_count};
