@@ -28,6 +28,7 @@ POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 typedef struct posenc_rotary_in {
     posenc_positions     pos;
     const posenc_tensor *params;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rotary_in;
 
 typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;
