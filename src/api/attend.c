@@ -15,8 +15,7 @@
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
-/* The parts of a pe_attention that the plan knows. */
-static pe_attention attention_of(const posenc_plan *plan)
+pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
@@ -44,7 +43,7 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const vo
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
-    *a = attention_of(plan);
+    *a = pe_attend_of(plan);
     return POSENC_OK;
 }
 
@@ -454,7 +453,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
 {
     const pe_rotated_run any   = {.team = {.threads = of->threads}};
     pe_arena             arena = {0};
-    pe_attention         a     = attention_of(plan);
+    pe_attention         a     = pe_attend_of(plan);
     pe_numbers           numbers;
     pe_run_rotation      rotation;
     a.sizes.B  = of->B;
@@ -551,6 +550,7 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
+    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)

@@ -85,11 +85,100 @@ static void copy_params(posenc_bound *to, const posenc_plan *plan, const posenc_
     }
 }
 
-/* Everything that a bound holds; counts on an arena without memory. */
-static void fill(posenc_bound *to, const posenc_plan *plan, const posenc_tensor *params, pe_arena *arena)
+/* ---- tables by distance ---- */
+
+/* Are the parameters of this place there, or has it none? */
+static int is_complete(const posenc_bound *of, const posenc_plan *plan, posenc_place place)
 {
+    for (int i = 0; i < plan->e->param_count; i++)
+        if (plan->e->params[i].place == place)
+            return of->places >> place & 1;
+    return 1;
+}
+
+/* May a run ask for these distances? */
+static int reaches(const posenc_plan *plan, double low, double high)
+{
+    const pe_span span = {.q_high = high > 0 ? high : 0,
+                          .k_high = low < 0 ? -low : 0,
+                          .t_low  = (int64_t)low,
+                          .t_high = (int64_t)high,
+                          .whole  = 1};
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+        const pe_resolved *part = &plan->parts[place];
+        if (part->room && part->room->attention.reach &&
+            part->room->attention.reach(&part->problem, &span, NULL))
+            return 0;
+    }
+    return 1;
+}
+
+/* From 0 towards `far`, as far as runs may go. */
+static int64_t farthest(const posenc_plan *plan, int64_t far)
+{
+    int64_t good = 0, bad = far + (far < 0 ? -1 : 1);
+    if (reaches(plan, (double)(far < 0 ? far : 0), (double)(far > 0 ? far : 0)))
+        return far;
+    while (bad - good > 1 || good - bad > 1) {
+        const int64_t middle = good + (bad - good) / 2;
+        if (reaches(plan, (double)(middle < 0 ? middle : 0), (double)(middle > 0 ? middle : 0)))
+            good = middle;
+        else
+            bad = middle;
+    }
+    return good;
+}
+
+/* Attention as far as a bound knows it; the distances that it has tables for. None if low > high. */
+static pe_attention attention_of(const posenc_bound *of, const posenc_plan *plan, int64_t *low, int64_t *high)
+{
+    const posenc_options *o     = &plan->options;
+    const pe_reach        reach = pe_positions_reach(o->mask, o->window);
+    pe_attention          a     = pe_attend_of(plan);
+    int64_t               most  = plan->dims.Lq > plan->dims.Lk ? plan->dims.Lq : plan->dims.Lk;
+    most                        = (o->max_distances ? o->max_distances : most) - 1;
+    a.team                      = (pe_team){plan->threads, o->parallel_for, o->parallel_context, NULL};
+    a.parts[PE_SCORE]           = pe_numbers_part(plan, POSENC_PLACE_SCORE, &of->numbers, 0);
+    a.parts[PE_WEIGHT]          = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, &of->numbers, 0);
+    *low                        = 1;
+    *high                       = 0;
+    if (plan->dims.D == 0 || o->executor == POSENC_EXECUTOR_REFERENCE ||
+        !is_complete(of, plan, POSENC_PLACE_SCORE) || !is_complete(of, plan, POSENC_PLACE_WEIGHT) ||
+        !pe_uses_distance(a.terms) || !reaches(plan, 0, 0))
+        return a;
+    *low  = farthest(plan, reach.low < -most ? -most : reach.low);
+    *high = farthest(plan, reach.high > most ? most : reach.high);
+    return a;
+}
+
+/* Tables, with memory for the time of making them. */
+static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, posenc_error *err)
+{
+    int64_t            low, high;
+    const pe_attention a    = attention_of(to, plan, &low, &high);
+    pe_arena           lent = {0};
+    pe_ready_fill(&to->ready, &a, &lent);
+    if (!lent.used)
+        return POSENC_OK;
+    lent.memory = pe_memory_create(&plan->options.allocator, lent.used);
+    if (!lent.memory)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", lent.used);
+    void *memory = lent.memory;
+    lent.used    = 0;
+    pe_ready_fill(&to->ready, &a, &lent);
+    pe_memory_free(&plan->options.allocator, memory);
+    return POSENC_OK;
+}
+
+/* Everything that a bound holds, tables without their numbers; counts on an arena without memory. */
+static void lay_out(posenc_bound *to, const posenc_plan *plan, const posenc_tensor *params, pe_arena *arena)
+{
+    int64_t low, high;
     copy_params(to, plan, params, arena);
     pe_numbers_load(&to->numbers, plan, to->places, (pe_given){.params = to->tensors}, NULL, arena);
+    const pe_attention a = attention_of(to, plan, &low, &high);
+    if (low <= high)
+        to->ready = pe_ready_lay_out(&a, low, high, arena);
 }
 
 posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, const posenc_tensor *params,
@@ -106,7 +195,7 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
     if ((status = pe_numbers_check(plan, counted.places, (pe_given){.params = params}, NULL, "bind", err)))
         return status;
     pe_arena_take(&arena, sizeof **bound);
-    fill(&counted, plan, params, &arena);
+    lay_out(&counted, plan, params, &arena);
     posenc_bound *made = pe_memory_zeros_create(&plan->options.allocator, arena.used);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", arena.used);
@@ -115,7 +204,11 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
     made->bytes  = arena.used;
     arena        = (pe_arena){(char *)made, 0};
     pe_arena_take(&arena, sizeof *made);
-    fill(made, plan, params, &arena);
+    lay_out(made, plan, params, &arena);
+    if ((status = make_tables(made, plan, err))) {
+        posenc_bound_free(made);
+        return status;
+    }
     *bound = made;
     return pe_done(err);
 }

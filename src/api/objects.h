@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "encodings/encoding.h"
-#include "engine/score/attention.h"
+#include "engine/tiled/ready.h"
 
 /* Parameters of all parts together: a hook may get any of them. */
 enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048, PE_MOST_THREADS = 4096 };
@@ -128,6 +128,7 @@ struct posenc_bound {
     int           places; /* whose parameters it has: bits 1 << place */
     pe_numbers    numbers;
     posenc_tensor tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
+    pe_ready      ready;                  /* of attention */
     size_t        bytes;
 };
 
@@ -263,6 +264,8 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward);
 /* The same, at least, from what the plan has counted: a rotation may take less time than a count. */
 size_t pe_rotary_bytes(const posenc_plan *plan, int threads, int backward);
+/* The parts of a pe_attention that the plan knows. */
+pe_attention pe_attend_of(const posenc_plan *plan);
 /* run: POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES */
 size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run);
 
