@@ -443,7 +443,7 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 pe_given given, posenc_tensor *dparams, double length, pe_arena *arena)
+                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
 {
     pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
@@ -471,7 +471,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, (pe_given){0}, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -518,7 +518,8 @@ typedef struct attend_run {
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
     const posenc_status status =
-        pe_numbers_check(r->plan, PLACES, (pe_given){r->in->params, r->in->bound}, r->dparams, r->who, err);
+        pe_numbers_check(r->plan, PLACES, (pe_param_source){r->in->params, r->in->bound}, r->dparams, r->who,
+                         err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -554,7 +555,7 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, (pe_given){r->in->params, r->in->bound}, r->dparams, length,
+    load(a, &numbers, &rotation, r->plan, (pe_param_source){r->in->params, r->in->bound}, r->dparams, length,
          &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;

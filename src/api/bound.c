@@ -175,7 +175,7 @@ static void lay_out(posenc_bound *to, const posenc_plan *plan, const posenc_tens
 {
     int64_t low, high;
     copy_params(to, plan, params, arena);
-    pe_numbers_load(&to->numbers, plan, to->places, (pe_given){.params = to->tensors}, NULL, arena);
+    pe_numbers_load(&to->numbers, plan, to->places, (pe_param_source){.params = to->tensors}, NULL, arena);
     const pe_attention a = attention_of(to, plan, &low, &high);
     if (low <= high)
         to->ready = pe_ready_lay_out(&a, low, high, arena);
@@ -192,7 +192,8 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
     if (!bound || !plan || (!params && plan->e->param_count))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "bind: bound, plan and params must not be NULL");
     counted.places = places_of(plan, params);
-    if ((status = pe_numbers_check(plan, counted.places, (pe_given){.params = params}, NULL, "bind", err)))
+    if ((status =
+             pe_numbers_check(plan, counted.places, (pe_param_source){.params = params}, NULL, "bind", err)))
         return status;
     pe_arena_take(&arena, sizeof **bound);
     lay_out(&counted, plan, params, &arena);

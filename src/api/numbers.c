@@ -16,7 +16,7 @@ static int is_of(const posenc_plan *plan, int places, int index)
     return places >> plan->e->params[index].place & 1;
 }
 
-posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_given given,
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
     posenc_status status = given.bound ? pe_bound_check(given.bound, plan, places, who, err) : POSENC_OK;
@@ -50,14 +50,14 @@ pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at)
 }
 
 /* Is it no run yet but any run of the plan, that counts? */
-static int is_any(pe_given given)
+static int is_any(pe_param_source given)
 {
     return !given.params && !given.bound;
 }
 
 /* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
-static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_given given,
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_param_source given,
                          pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
@@ -90,7 +90,7 @@ static const double *load_numbers(const posenc_tensor *t, int64_t size, pe_arena
     return wide;
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_given given,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
                      posenc_tensor *dparams, pe_arena *arena)
 {
     const pe_numbers *const ready = given.bound ? &given.bound->numbers : NULL;

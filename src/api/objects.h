@@ -97,17 +97,17 @@ typedef struct pe_numbers {
 } pe_numbers;
 
 /* The parameters of a run: the caller's tensors, or made ready. */
-typedef struct pe_given {
+typedef struct pe_param_source {
     const posenc_tensor *params;
     const posenc_bound  *bound; /* NULL: none */
-} pe_given;
+} pe_param_source;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and
    dparams (`who`: "attend"). */
-posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_given given,
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
 /* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_given given,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
                      posenc_tensor *dparams, pe_arena *arena);
 /* Does a member read this parameter as it lies? Then it is neither converted nor summed. */
 typedef enum pe_stay { PE_CONVERTED = 0, PE_STAYS_BY_DISTANCE, PE_STAYS_BY_PAIR } pe_stay;
@@ -202,7 +202,7 @@ posenc_status pe_run_done(const pe_team *team, const char *who, posenc_error *er
 typedef struct pe_rotary_request {
     const posenc_plan *plan;
     const char        *who;
-    pe_given           given;
+    pe_param_source    given;
     posenc_tensor     *dparams; /* NULL: no gradients */
     double             length;  /* of the run: pe_rotary_length */
     int                is_backward;
