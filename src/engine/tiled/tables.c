@@ -149,6 +149,7 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     const pe_by_distance m     = pe_member(T->a->terms, kind);
     const pe_part       *part  = &T->a->parts[m.owner];
     const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
+    h += T->a->from.h; /* as the room counts */
     if (T->band.slope == 1)
         pe_members_fill(part, &m, width, h, t0, n, chunk);
     else if (T->band.slope == -1) {
