@@ -15,19 +15,19 @@ static int64_t padded(int64_t n)
     return (n + PE_FAST_LANES - 1) / PE_FAST_LANES * PE_FAST_LANES;
 }
 
-pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
-                         int key_rotation)
+pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys, int tables)
 {
     const pe_terms *m        = a->terms;
     const int       by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
     pe_tiles        T        = {.a = a, .Br = queries, .Bc = keys, .Bcp = keys};
     T.Dp                     = padded(a->sizes.D);
     T.Dvp                    = padded(a->sizes.Dv);
-    T.by_distance            = (pe_has(m, PE_BIAS) && !pe_fast_is_sloped(a)) || pe_has(m, PE_GATE);
-    T.skewed                 = a->distances.skewed || !(pe_uses_distance(m) || by_reach);
+    T.by_distance            = (tables & PE_FAST_BY_DISTANCE) &&
+                    ((pe_has(m, PE_BIAS) && !pe_fast_is_sloped(a)) || pe_has(m, PE_GATE));
+    T.skewed = a->distances.skewed || !(pe_uses_distance(m) || by_reach);
     pe_tables_find_band(&T);
     pe_tiles_lay_out_rotation(&T, PE_QUERIES, arena);
-    if (key_rotation)
+    if (tables & PE_FAST_OF_KEYS)
         pe_tiles_lay_out_rotation(&T, PE_KEYS, arena);
     T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
