@@ -43,7 +43,7 @@ typedef struct pe_ready {
     pe_distance_table by[PE_KINDS]; /* width 0: no table, runs make their own */
     double           *exact;        /* [H, rows of the bias] before they are rounded */
     double           *center;       /* [H] the largest of them, which the rows lack */
-    int64_t          *peaks;        /* [H, 2] its first and its last row; -1: not finite */
+    int64_t          *peaks;        /* [H, 2] its first and its last row; -1: it is not the largest */
 } pe_ready;
 
 /* Memory for distances low .. high; numbers of parameters that are in a->parts. `lent` is for the time of

@@ -147,12 +147,16 @@ static void take_ready(pe_tiles *T, pe_kind kind)
         find_ends(T, &m, &own);
     *t = T->ready->by[kind];
     renumber(t, -pe_ready_shift(T));
+    if (t->rows)
+        t->rows += T->a->from.h * t->count * t->row;
+    if (t->columns)
+        t->columns += T->a->from.h * t->width * t->stride;
     t->flat_low  = own.flat_low;
     t->flat_high = own.flat_high;
     t->last_low  = own.last_low;
     t->is_ready  = 1;
     if (kind == PE_BIAS)
-        T->center = T->ready->center;
+        T->center = T->ready->center + T->a->from.h;
 }
 
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
@@ -183,6 +187,7 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     const pe_by_distance m     = pe_member(T->a->terms, kind);
     const pe_part       *part  = &T->a->parts[m.owner];
     const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
+    h += T->a->from.h; /* as rooms and ready tables count */
     if (kind == PE_BIAS && T->ready && T->ready->exact)
         pe_ready_copy(T, h, x0, n, chunk);
     else if (T->band.slope == 1)
@@ -410,7 +415,7 @@ int pe_ready_serves(const pe_tiles *T)
 {
     const pe_ready *r    = T->a->ready;
     const pe_band  *band = &T->band;
-    return r && T->by_distance && band->slope == -1 && band->first < band->last &&
+    return r && !T->a->for_any_run && T->by_distance && band->slope == -1 && band->first < band->last &&
            pe_band_distance(band, band->first) <= r->high && pe_band_distance(band, band->last - 1) >= r->low;
 }
 
@@ -419,15 +424,30 @@ int64_t pe_ready_shift(const pe_tiles *T)
     return T->ready->band.t0 - T->band.t0;
 }
 
-/* Does the run reach the largest bias of every head? */
+/* Does the run reach this row? */
+static int reaches_row(const pe_tiles *T, int64_t row)
+{
+    const int64_t x = row - pe_ready_shift(T);
+    return x >= T->band.first && x < T->band.last;
+}
+
+/* Does it reach the largest bias of every head? */
 static int reaches_peaks(const pe_tiles *T)
 {
-    const int64_t  first = T->band.first + pe_ready_shift(T), last = T->band.last + pe_ready_shift(T);
-    const int64_t *x = T->ready->peaks;
-    for (int64_t i = 0; i < T->a->sizes.H; i++)
-        if (!(x[2 * i] >= first && x[2 * i] < last) && !(x[2 * i + 1] >= first && x[2 * i + 1] < last))
+    for (int64_t i = 0; i < T->a->sizes.H; i++) {
+        const int64_t *x = T->ready->peaks + 2 * (T->a->from.h + i);
+        if (!reaches_row(T, x[0]) && !reaches_row(T, x[1]) && !pe_ready_is_centered(T, i))
             return 0;
+    }
     return 1;
+}
+
+int pe_ready_is_centered(const pe_tiles *T, int64_t h)
+{
+    const int64_t at = T->a->from.h + h, row = pe_band_row(T, (double)pe_attention_nearest(T->a));
+    double        nearest;
+    pe_ready_copy(T, at, row, 1, &nearest);
+    return nearest == T->ready->center[at] && T->ready->peaks[2 * at] >= 0;
 }
 
 int pe_ready_has(const pe_tiles *T, pe_kind kind)
