@@ -15,8 +15,7 @@
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
-/* The parts of a pe_attention that the plan knows. */
-static pe_attention attention_of(const posenc_plan *plan)
+pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
@@ -48,7 +47,7 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const ch
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
-    *a = attention_of(plan);
+    *a = pe_attend_of(plan);
     return POSENC_OK;
 }
 
@@ -453,9 +452,9 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
+                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
@@ -473,7 +472,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
 {
     const pe_rotated_run any   = {.team = {.threads = of->threads}};
     pe_arena             arena = {0};
-    pe_attention         a     = attention_of(plan);
+    pe_attention         a     = pe_attend_of(plan);
     pe_numbers           numbers;
     pe_run_rotation      rotation;
     a.sizes.B  = of->B;
@@ -481,7 +480,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -514,6 +513,13 @@ static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
     return pe_done(err);
 }
 
+/* What the items of a batch that are apart have in common, made with the first of them. */
+typedef struct common {
+    int        is_made;
+    pe_numbers numbers;
+    pe_opened  run; /* the workspace after the numbers */
+} common;
+
 /* A run, and what it is given. */
 typedef struct attend_run {
     const posenc_plan      *plan;
@@ -523,12 +529,18 @@ typedef struct attend_run {
     const posenc_tensor    *S;       /* scores, or a bias */
     const char             *who;
     const posenc_workspace *work;
+    common                 *items; /* of a batch whose items are apart; NULL: it is whole */
 } attend_run;
+
+static pe_param_source source_of(const posenc_attend_in *in)
+{
+    return (pe_param_source){.params = in->params, .bound = in->bound};
+}
 
 /* The last of the checks: parameters and workspace. */
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const posenc_status status = pe_numbers_check(r->plan, PLACES, r->in->params, r->dparams, r->who, err);
+    const posenc_status status = pe_numbers_check(r->plan, PLACES, source_of(r->in), r->dparams, r->who, err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -537,6 +549,25 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
     const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
+}
+
+/* The workspace, and the parameters as they are by then. */
+static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const pe_attention *a,
+                                  const attend_run *r, posenc_error *err)
+{
+    *given = source_of(r->in);
+    if (!r->items)
+        return open_work(run, a, r, err);
+    if (!r->items->is_made) {
+        const posenc_status status = open_work(&r->items->run, a, r, err);
+        if (status)
+            return status;
+        pe_numbers_load(&r->items->numbers, r->plan, PLACES, *given, NULL, &r->items->run.arena);
+        r->items->is_made = 1;
+    }
+    given->loaded = &r->items->numbers;
+    *run          = r->items->run;
+    return POSENC_OK;
 }
 
 /* Gradients of parameters; those of the rotary part are made of dq and dk, which are complete now. */
@@ -559,16 +590,18 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
     pe_numbers      numbers;
     pe_run_rotation rotation;
     pe_opened       run;
-    posenc_status   status = open_work(&run, a, r, err);
+    pe_param_source given;
+    posenc_status   status = open_numbers(&run, &given, a, r, err);
     if (status)
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, r->in->params, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan, given, r->dparams, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
+    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)
@@ -608,6 +641,7 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
 /* Each item of such a batch; checked all, then run all. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
@@ -618,6 +652,7 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
             const posenc_attend_out to  = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
             attend_run              one = *r;
             one.in                      = &item;
+            one.items                   = &items;
             status                      = forward(&one, &to, dry, err);
         }
     return status ? status : pe_done(err);
@@ -668,6 +703,7 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
 
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
@@ -688,6 +724,7 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
             };
             attend_run one = *r;
             one.in         = &item;
+            one.items      = &items;
             status         = backward(&one, &to, dry, err);
         }
     return status ? status : pe_done(err);

@@ -102,7 +102,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     job                  j = {.plan = plan, .team = any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, (pe_param_source){0}, NULL, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
@@ -373,7 +373,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         return status;
     if (all_are_empty(sides, count))
         return pe_done(err);
-    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count), 0, 0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, NULL, length_of(sides, count), 0, 0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
@@ -443,8 +444,13 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
         return status;
     if (pe_tensor_is_empty(table))
         return pe_done(err);
-    const pe_rotary_request request = {
-        plan, "table", in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+    const pe_rotary_request request = {plan,
+                                       "table",
+                                       {.params = in->params, .bound = in->bound},
+                                       NULL,
+                                       pe_rotary_length(0, &pos, table->shape[1]),
+                                       0,
+                                       0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
@@ -492,7 +498,8 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (all_are_empty(sides, count))
         return pe_done(err);
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length, 1, 0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};
