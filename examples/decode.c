@@ -111,7 +111,8 @@ int main(void)
         posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, NULL, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
 
-    const posenc_attend_in  in  = {.q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, queries),
+    const posenc_attend_in  in  = {.size  = sizeof in,
+                                   .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, queries),
                                    .k     = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, cache),
                                    .v     = posenc_tensor_contiguous(v, POSENC_DTYPE_F32, 4, cache),
                                    .q_pos = posenc_positions_array(
@@ -119,7 +120,8 @@ int main(void)
                                    .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, items),
                                    .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows),
                                    .params    = &params};
-    const posenc_attend_out out = {.o = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, queries)};
+    const posenc_attend_out out = {.size = sizeof out,
+                                   .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, queries)};
     for (int b = 0; b < B; b++)
         while (length[b] < 50 + 400 * b) /* the prompts */
             append(b);

@@ -94,23 +94,27 @@ int main(int argc, char **argv)
                1;
 
     for (int64_t t = 0; t < L; t++) { /* token t: its key goes into the cache, its query sees what is there */
-        const posenc_positions here = posenc_positions_range((double)t, 1);
-        const posenc_rotate_io turn = {.q         = tokens(q, t, 1),
-                                       .k         = tokens(k, t, 1),
-                                       .q_pos     = here,
-                                       .k_pos     = here,
-                                       .to_q      = tokens(turned, t, 1),
-                                       .to_k      = tokens(cache, t, 1),
-                                       .direction = 1,
-                                       .params    = params};
-        const posenc_attend_in in   = {
-              .q = turn.to_q, .k = tokens(cache, 0, t + 1), .v = tokens(v, 0, t + 1), .q_pos = here};
-        const posenc_attend_out out = {.o = tokens(o, t, 1)};
+        const posenc_positions  here = posenc_positions_range((double)t, 1);
+        const posenc_rotate_io  turn = {.size      = sizeof turn,
+                                        .q         = tokens(q, t, 1),
+                                        .k         = tokens(k, t, 1),
+                                        .q_pos     = here,
+                                        .k_pos     = here,
+                                        .to_q      = tokens(turned, t, 1),
+                                        .to_k      = tokens(cache, t, 1),
+                                        .direction = 1,
+                                        .params    = params};
+        const posenc_attend_in  in   = {.size  = sizeof in,
+                                        .q     = turn.to_q,
+                                        .k     = tokens(cache, 0, t + 1),
+                                        .v     = tokens(v, 0, t + 1),
+                                        .q_pos = here};
+        const posenc_attend_out out  = {.size = sizeof out, .o = tokens(o, t, 1)};
         if (posenc_rotate(whole, &turn, &work, &err) || posenc_attend(cached, &in, &out, &decode, &err))
             return stop(&err);
     }
-    const posenc_attend_in  in  = {.q = q, .k = k, .v = v, .params = params};
-    const posenc_attend_out out = {.o = want};
+    const posenc_attend_in  in  = {.size = sizeof in, .q = q, .k = k, .v = v, .params = params};
+    const posenc_attend_out out = {.size = sizeof out, .o = want};
     if (posenc_attend(whole, &in, &out, &work, &err))
         return stop(&err);
     double off = 0;

@@ -108,6 +108,7 @@ int run()
         const workspace   work = make_workspace(p, POSENC_RUN_ATTEND);
         posenc_attend_in  in{};
         posenc_attend_out out{};
+        in.size = sizeof in, out.size = sizeof out;
         in.q = q.tensor, in.k = k.tensor, in.v = v.tensor, out.o = to.tensor;
         call(posenc_attend, p.get(), &in, &out, work.get());
     };

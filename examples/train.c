@@ -56,10 +56,11 @@ int main(void)
     posenc_tensor params  = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 2, buckets);
     posenc_tensor dparams = posenc_tensor_contiguous(dtable, POSENC_DTYPE_F32, 2, buckets);
     O.data = o, V.data = v, dO.data = dout, dV.data = dv;
-    const posenc_attend_in   in    = {.q = Q, .k = Q, .v = V, .params = &params};
-    const posenc_attend_out  out   = {.o = O, .lse = lses};
-    const posenc_attend_grad grad  = {.o = O, .lse = lses, .dout = dO, .dv = dV, .dparams = &dparams};
-    double                   first = 0, last = 0, gain = 1;
+    const posenc_attend_in   in   = {.size = sizeof in, .q = Q, .k = Q, .v = V, .params = &params};
+    const posenc_attend_out  out  = {.size = sizeof out, .o = O, .lse = lses};
+    const posenc_attend_grad grad = {
+        .size = sizeof grad, .o = O, .lse = lses, .dout = dO, .dv = dV, .dparams = &dparams};
+    double first = 0, last = 0, gain = 1;
     for (int step = 0; step < STEPS; step++) {
         for (int n = 0; n < N; n++)
             v[n] = (float)gain * x[n];

@@ -284,7 +284,8 @@ static double *scores_of(const served *s, const posenc_plan *plan, const posenc_
     double       *S = malloc((size_t)(H * n + 1) * sizeof *S), *k = gather(&c->k, b);
     posenc_tensor to = posenc_tensor_contiguous(S, POSENC_DTYPE_F64, 4, all);
     posenc_error  err;
-    const posenc_attend_in in = {.q      = posenc_tensor_contiguous(q[b], POSENC_DTYPE_F32, 4, query),
+    const posenc_attend_in in = {.size   = sizeof in,
+                                 .q      = posenc_tensor_contiguous(q[b], POSENC_DTYPE_F32, 4, query),
                                  .k      = posenc_tensor_contiguous(k, POSENC_DTYPE_F64, 4, rows),
                                  .q_pos  = posenc_positions_range((double)(n - 1), 1),
                                  .params = s->params};
@@ -388,7 +389,8 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
     if (posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, &sizes, &err))
         stop(s, &err);
     memset(work.memory, PATTERN, work.bytes);
-    const posenc_attend_in  in  = {.q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, query),
+    const posenc_attend_in  in  = {.size  = sizeof in,
+                                   .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, query),
                                    .k     = c->k,
                                    .v     = c->v,
                                    .q_pos = posenc_positions_array(
@@ -396,7 +398,8 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
                                    .params    = s->params,
                                    .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
                                    .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
-    const posenc_attend_out out = {.o = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, query)};
+    const posenc_attend_out out = {.size = sizeof out,
+                                   .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, query)};
     the_crew.threads            = threads;
     if (posenc_attend(plan, &in, &out, &work, &err))
         stop(s, &err);
