@@ -15,8 +15,7 @@
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
-/* The parts of a pe_attention that the plan knows. */
-static pe_attention attention_of(const posenc_plan *plan)
+pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
@@ -54,7 +53,7 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const ch
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
-    *a = attention_of(plan);
+    *a = pe_attend_of(plan);
     return POSENC_OK;
 }
 
@@ -444,9 +443,9 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
+                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
@@ -464,7 +463,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
 {
     const pe_rotated_run any   = {.team = {.threads = of->threads}};
     pe_arena             arena = {0};
-    pe_attention         a     = attention_of(plan);
+    pe_attention         a     = pe_attend_of(plan);
     pe_numbers           numbers;
     pe_run_rotation      rotation;
     a.sizes.B  = of->B;
@@ -472,7 +471,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -518,7 +517,9 @@ typedef struct attend_run {
 /* The last of the checks: parameters and workspace. */
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const posenc_status status = pe_numbers_check(r->plan, PLACES, r->in->params, r->dparams, r->who, err);
+    const posenc_status status =
+        pe_numbers_check(r->plan, PLACES, (pe_param_source){r->in->params, r->in->bound}, r->dparams, r->who,
+                         err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -554,11 +555,13 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, r->in->params, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan, (pe_param_source){r->in->params, r->in->bound}, r->dparams, length,
+         &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
+    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)

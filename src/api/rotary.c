@@ -123,12 +123,12 @@ posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *
 posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, const posenc_workspace *work,
                              posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->params, r->dparams, r->who, err);
+    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->given, r->dparams, r->who, err);
     if (!status)
         status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->work.arena);
+    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->given, r->dparams, &run->work.arena);
     pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }

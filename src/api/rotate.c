@@ -102,7 +102,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     job                  j = {.plan = plan, .team = any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, (pe_param_source){0}, NULL, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
@@ -364,7 +364,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
-    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count), 0, 0};
+    const pe_rotary_request request = {plan, "rotate", {io->params, io->bound}, NULL, length_of(sides, count),
+                                       0,    0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
@@ -433,7 +434,7 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
                                      err)))
         return status;
     const pe_rotary_request request = {
-        plan, "table", in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+        plan, "table", {in->params, in->bound}, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
@@ -479,7 +480,7 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length, 1, 0};
+    const pe_rotary_request request = {plan, "rotate", {io->params, io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};

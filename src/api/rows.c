@@ -117,7 +117,7 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward)
     pe_arena    arena = {0};
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan, &(pe_team){.threads = threads});
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, NULL, NULL, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){0}, NULL, &arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
         pe_rows_backward_lay_out(&r, &arena);
@@ -143,7 +143,8 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
     if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
         (status = check_extent(plan, r, err)))
         return status;
-    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT, in->params, dparams, "rows", err);
+    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound}, dparams,
+                            "rows", err);
 }
 
 /* Gradients of the input part that are asked for, though its settings have none. */
@@ -193,7 +194,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if ((status = open_workspace(&run, plan, work, 0, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, NULL, &run.arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound}, NULL,
+                    &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
@@ -223,7 +225,8 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
         (status = open_workspace(&run, plan, work, 1, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, grad->dparams, &run.arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound},
+                    grad->dparams, &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;

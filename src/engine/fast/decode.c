@@ -370,7 +370,7 @@ static int fill_extra(const decoder *x, decode_scratch *z, const key_block *n, i
         else if (looked_up && pe_fast_is_sloped(a))
             z->extra[c] = (float)(slope * (fabs(t) - x->near));
         else if (looked_up && x->T.by[PE_BIAS].rows)
-            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
+            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, pe_band_row(&x->T, t));
     }
     return 1;
 }
@@ -417,7 +417,7 @@ static void gate_row(const decoder *x, float *s, const key_block *n, int64_t h, 
     for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (s[c] != 0) /* hidden: its distance may have no row */
-            s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
+            s[c] *= *pe_rows_by(T, PE_GATE, h, pe_band_row(T, t));
     }
 }
 

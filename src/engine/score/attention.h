@@ -37,6 +37,8 @@ typedef struct pe_attention {
     posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
     pe_distances     distances;
 
+    const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
+
     posenc_tensor o, lse;                 /* outputs of the forward, inputs of the backward */
     posenc_tensor dout, dlse, dq, dk, dv; /* backward only; dlse without data: 0 */
 
