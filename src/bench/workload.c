@@ -86,6 +86,7 @@ void pe_workload_free(pe_buffers *all)
 
 void pe_workload_close(pe_workload *w)
 {
+    posenc_bound_free(w->bound);
     posenc_plan_free(w->plan);
     posenc_encoding_free(w->e);
     pe_workload_free(&w->all);
@@ -179,12 +180,14 @@ static void open_attention(pe_workload *w, posenc_error *err)
     const pe_bench_shape *s    = w->shape;
     const int64_t         q[4] = {1, d->H, d->Lq, d->D}, lse[3] = {1, d->H, d->Lq},
                   k[4] = {s->page ? w->keys / s->page : 1, d->G, s->page ? s->page : w->keys, d->D};
+    w->in.size         = sizeof w->in;
     w->in.q            = random_tensor(w, s->dtype, 4, q, err);
     w->in.k            = random_tensor(w, s->dtype, 4, k, err);
     w->in.v            = random_tensor(w, s->dtype, 4, k, err);
     w->in.q_pos        = posenc_positions_range((double)(w->keys - d->Lq), 1);
     w->in.k_pos        = posenc_positions_range(0, 1);
     w->in.params       = w->params;
+    w->in.bound        = w->bound;
     w->out.size        = sizeof w->out;
     w->out.o           = random_tensor(w, s->dtype, 4, q, err);
     w->out.lse         = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
@@ -267,6 +270,8 @@ void pe_workload_open(pe_workload *w, const pe_bench_case *c, int threads, posen
         err->status = open_plan(w, c, threads, err);
     if (!err->status)
         err->status = open_params(w, err);
+    if (!err->status && s->is_bound)
+        err->status = posenc_plan_bind(&w->bound, w->plan, w->params, err);
     if (err->status)
         return;
     switch (s->verb) {

@@ -36,6 +36,7 @@ typedef struct pe_workload {
     pe_buffers            all;
     posenc_encoding      *e;
     posenc_plan          *plan;
+    posenc_bound         *bound;
     posenc_dims           dims;
     posenc_attend_in      in;
     posenc_attend_out     out;
