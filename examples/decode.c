@@ -6,8 +6,9 @@
  *
  * Sequences of different lengths share a pool of pages of PAGE keys each. A sequence takes the next free page
  * when its last one is full; its row of `table` says which are its own. In each step every sequence gets one
- * key, one value and one output. The library's tasks run on two threads of this program; work that is too
- * little for two stays on the one that calls. At the end the last outputs are computed again by a plain loop.
+ * key, one value and one output. What the parameters alone decide is made ready before the first step. Tasks
+ * of the library run on two threads of this program; work that is too little for two stays on the one that
+ * calls. At the end the last outputs are computed again by a plain loop.
  */
 #include <math.h>
 #include <posenc/posenc.h>
@@ -99,6 +100,7 @@ int main(void)
     posenc_options    options = posenc_options_default();
     posenc_encoding  *e;
     posenc_plan      *plan;
+    posenc_bound     *bound; /* of one layer */
     posenc_workspace  work;
     posenc_error      err;
     pthread_t         helper;
@@ -107,7 +109,7 @@ int main(void)
         return perror("threads"), 1;
     if (posenc_encoding_create(&e, "alibi", NULL, &err) ||
         posenc_plan_create(&plan, e, &dims, &options, &err) ||
-        posenc_param_init(e, &dims, &params, 0, &err) ||
+        posenc_param_init(e, &dims, &params, 0, &err) || posenc_plan_bind(&bound, plan, &params, &err) ||
         posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, NULL, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
 
@@ -119,7 +121,7 @@ int main(void)
                                        posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, items)),
                                    .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, items),
                                    .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows),
-                                   .params    = &params};
+                                   .bound     = bound};
     const posenc_attend_out out = {.size = sizeof out,
                                    .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, queries)};
     for (int b = 0; b < B; b++)
@@ -140,6 +142,7 @@ int main(void)
     printf("A plain loop differs by less than 1e-6: %s; own threads were used: %s\n",
            most < 1e-6 ? "yes" : "no", crew.calls ? "yes" : "no");
     posenc_workspace_free(&work);
+    posenc_bound_free(bound);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return most < 1e-6 && crew.calls ? 0 : 1;

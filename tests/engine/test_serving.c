@@ -8,10 +8,11 @@
  * threads of this program's pool, from caches of float32 and of bfloat16 in pages in any order. Lengths go
  * from none over few to KEYS, of which two threads are worth their while. The same is computed by a plain
  * loop in double, sequence by sequence, over keys side by side; the scores in it are those of the reference
- * executor, which test_formulas holds against the papers. All numbers of threads must give the same bits. For
- * each encoding a line is printed: how far it is off in shares of what is allowed, and the workspace that
- * each number of threads asks for and that four have touched. What may be off is derived in test_decode.c:
- * 2^-20 of the largest score in each score, and 6 sqrt(n) 2^-24 in sums of n numbers.
+ * executor, which test_formulas holds against the papers. All numbers of threads must give the same bits, one
+ * with parameters given to the run, more with parameters bound. For each encoding a line is printed: how far
+ * it is off in shares of what is allowed, and the workspace that each number of threads asks for and that
+ * four have touched. What may be off is derived in test_decode.c: 2^-20 of the largest score in each score,
+ * and 6 sqrt(n) 2^-24 in sums of n numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -382,10 +383,13 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
 {
     const int64_t    query[4] = {B, H, 1, D}, rows[2] = {B, pages}, batch[2] = {B, 1};
     posenc_plan     *plan  = make_plan(s, threads, POSENC_EXECUTOR_AUTO);
+    posenc_bound    *bound = NULL;
     posenc_sizes     sizes = posenc_sizes_default();
     posenc_workspace work;
     posenc_error     err;
     sizes.dtype = POSENC_DTYPE_F32;
+    if (threads > 1 && posenc_plan_bind(&bound, plan, s->params, &err))
+        stop(s, &err);
     if (posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, &sizes, &err))
         stop(s, &err);
     memset(work.memory, PATTERN, work.bytes);
@@ -395,7 +399,8 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
                                    .v     = c->v,
                                    .q_pos = posenc_positions_array(
                                        posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, batch)),
-                                   .params    = s->params,
+                                   .params    = threads > 1 ? NULL : s->params,
+                                   .bound     = bound,
                                    .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
                                    .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
     const posenc_attend_out out = {.size = sizeof out,
@@ -405,6 +410,7 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
         stop(s, &err);
     const memory m = {posenc_plan_workspace(plan, POSENC_RUN_DECODE, &sizes), touched_of(&work)};
     posenc_workspace_free(&work);
+    posenc_bound_free(bound);
     posenc_plan_free(plan);
     return m;
 }
