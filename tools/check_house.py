@@ -27,7 +27,7 @@ MOST_FUNCTIONS, MOST_ARGUMENTS = 40, 6  # of posenc.h, of a public function
 def sources(*folders):
     """Paths relative to the root of all C files below the folders."""
     return sorted(p.relative_to(ROOT).as_posix() for folder in folders for p in (ROOT / folder).rglob("*")
-                  if p.suffix in (".c", ".h", ".inc", ".def"))
+                  if p.suffix in (".c", ".cpp", ".h", ".inc", ".def"))
 
 
 def lines(path):
