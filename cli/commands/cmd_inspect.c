@@ -82,31 +82,33 @@ static int is_idle(const posenc_fact *f)
            (!strcmp(f->name, "offset_dim") && !f->integer) || (!strcmp(f->name, "axes") && f->integer == 1);
 }
 
-/* What the SPEC does not say: numbers of the file, and those that training made. */
+/* The names of a group's arrays that training made, or of those that the file holds; how many. */
+static int list_arrays(const posenc_model_group *g, int trained, char *text, size_t size)
+{
+    posenc_encoding *e    = NULL;
+    size_t           used = 0;
+    int              n    = 0;
+    *text                 = '\0';
+    for (int i = 0; !trained && i < g->param_count && used < size; i++, n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", n ? ", " : "", g->params[i].name);
+    if (trained && !posenc_encoding_create(&e, g->spec, NULL, NULL))
+        for (int i = 0; i < posenc_param_count(e) && used < size; i++)
+            if (posenc_param_trainable(e, i))
+                used += (size_t)snprintf(text + used, size - used, "%s%s", n++ ? ", " : "",
+                                         posenc_param_name(e, i));
+    posenc_encoding_free(e);
+    return n;
+}
+
+/* What the SPEC does not say. */
 static void put_arrays(const posenc_model_group *g)
 {
-    posenc_encoding *e = NULL;
-    char             text[8 * TEXT];
-    int              n = 0, is_first = 1;
-    const int        failed = posenc_encoding_create(&e, g->spec, NULL, NULL) != POSENC_OK;
-    for (int i = 0; i < g->param_count; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "", g->params[i].name);
-    if (g->param_count)
-        n += snprintf(text + n, sizeof text - (size_t)n, ": --arrays F.npz writes them");
-    for (int i = 0; !failed && i < posenc_param_count(e); i++)
-        if (posenc_param_trainable(e, i)) {
-            n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", !is_first || n ? ", " : "",
-                          posenc_param_name(e, i));
-            is_first = 0;
+    char names[4 * TEXT];
+    for (int trained = 0; trained < 2; trained++)
+        if (list_arrays(g, trained, names, sizeof names)) {
+            const int at = printf("  %-*s", NAME, trained ? "TRAINED" : "ARRAYS");
+            cli_wrap(names, strlen(names), at, at, cli_width());
         }
-    if (!is_first)
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      ": trained; --arrays F.npz writes them from a checkpoint");
-    posenc_encoding_free(e);
-    if (!n)
-        return;
-    const int at = printf("  %-*s", NAME, "ARRAYS");
-    cli_wrap(text, strlen(text), at, at, cli_width());
 }
 
 static void put_facts(const posenc_model_group *g)
@@ -327,18 +329,6 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
     return CLI_DONE;
 }
 
-/* How many arrays a group's SPEC needs. */
-static int count_arrays(const posenc_model_group *g)
-{
-    posenc_encoding *e     = NULL;
-    int              count = g->param_count;
-    if (!posenc_encoding_create(&e, g->spec, NULL, NULL))
-        for (int i = 0; i < posenc_param_count(e); i++)
-            count += posenc_param_trainable(e, i);
-    posenc_encoding_free(e);
-    return count;
-}
-
 /* The arrays of the group, or of the only one that needs any. */
 static int write_arrays(const cli_args *args, const posenc_model *model, int group)
 {
@@ -347,19 +337,29 @@ static int write_arrays(const cli_args *args, const posenc_model *model, int gro
     posenc_arrays            set = {0};
     posenc_error             err;
     int64_t                  layer = -1;
-    int                      count = 0;
+    int                      count = 0, is_trained = 0;
+    char                     names[4 * TEXT];
     cli_integer(args, "layer", 0, INT64_MAX, &layer);
-    for (int i = 0, all = group < 0; all && i < info->group_count; i++)
-        if (count_arrays(posenc_model_group_at(model, i)))
-            group = i, count++;
+    for (int i = 0, one = group; i < info->group_count; i++) {
+        const posenc_model_group *g       = posenc_model_group_at(model, i);
+        const int                 trained = list_arrays(g, 1, names, sizeof names), held = g->param_count;
+        if ((one >= 0 && i != one) || !(trained + held))
+            continue;
+        group      = i, count++;
+        is_trained = trained > 0;
+    }
     if (count > 1)
         return cli_usage(
             "inspect: --arrays: several parts of this model need arrays; choose one by --layer N or "
             "--tower NAME");
-    if (group < 0 || !count_arrays(posenc_model_group_at(model, group)))
+    if (!count)
         return cli_usage("inspect: --arrays: its SPEC needs no arrays");
     if (!from && pe_text_ends_with(file, ".safetensors"))
         from = file;
+    if (is_trained && !from)
+        return cli_usage("inspect: --arrays: the parameters of %s are trained; name the model's weights with "
+                         "--checkpoint F",
+                         posenc_model_group_at(model, group)->spec);
     posenc_status status = posenc_model_params(&set, model, group, layer, from, &err);
     if (!status)
         status = posenc_arrays_write(&set, cli_value(args, "arrays"), &err);
@@ -401,7 +401,10 @@ const cli_command cli_inspect = {
         "complete a full rotation within the context, where the magnitude acts, and the largest error "
         "that angles in float32 and bf16 would make at the model's context. Then the warnings: what "
         "engines disagree about in this file.\n\n"
-        "--arrays writes what the SPEC of the chosen layers or part does not say, under the names by which "
+        "ARRAYS and TRAINED name what the SPEC does not say: numbers of the file, and parameters that "
+        "training "
+        "made. --arrays writes what the SPEC of the chosen layers or part does not say, under the names by "
+        "which "
         "attend, "
         "encode and rotate read it: numbers of the file, such as longrope's factors, and trained parameters, "
         "found in the checkpoint by the names that models of this type give them.\n\n"

@@ -175,7 +175,7 @@ static void take_param(const cli_config *c, pe_calc *p, int i, const posenc_tens
         cli_calc_said(p, cli_usage("%s: its %s has the shape %s; with these settings it must be %s", c->path,
                                    name, pe_calc_shape_text(p, t->ndim, t->shape),
                                    pe_calc_shape_text(p, must->ndim, must->shape)));
-    p->params[i]     = pe_calc_convert(p, t->dtype, t);
+    p->params[i]     = pe_calc_convert(p, t->dtype == POSENC_DTYPE_F64 ? t->dtype : must->dtype, t);
     p->is_initial[i] = 0;
 }
 
@@ -189,7 +189,6 @@ static int lacks_trained(const pe_calc *p)
 
 void cli_config_params(const cli_config *c, pe_calc *p)
 {
-    posenc_arrays checkpoint = {0};
     if (!c->group || pe_calc_failed(p))
         return;
     for (int i = 0; i < p->count; i++)
@@ -197,11 +196,13 @@ void cli_config_params(const cli_config *c, pe_calc *p)
             if (pe_text_is(c->group->params[k].name, posenc_param_name(p->e, i)))
                 take_param(c, p, i, &c->group->params[k].tensor);
     if (lacks_trained(p) && pe_text_ends_with(c->path, ".safetensors"))
-        posenc_model_params(&checkpoint, c->model, c->index, c->layer, c->path, &p->err);
-    for (int i = 0; i < p->count; i++)
-        if (p->is_initial[i])
-            take_param(c, p, i, posenc_arrays_find(&checkpoint, posenc_param_name(p->e, i)));
-    posenc_arrays_free(&checkpoint);
+        posenc_model_params(&p->made, c->model, c->index, c->layer, c->path, &p->err);
+    for (int i = 0; i < p->count; i++) {
+        const posenc_tensor *found = posenc_arrays_find(&p->made, posenc_param_name(p->e, i)),
+                            copy   = found ? *found : (posenc_tensor){0}; /* the set grows below */
+        if (p->is_initial[i] && found)
+            take_param(c, p, i, &copy);
+    }
     const int lacks = pe_calc_failed(p) ? 0 : lacks_trained(p);
     if (lacks)
         pe_calc_refuse(p,
