@@ -32,13 +32,12 @@ void pe_npy_booleans(void *data, int64_t n);
 
 /* ---------------------------------------------------------------- .npz ---------------------- */
 
-/* A zip archive of .npy members, stored or deflated, ZIP64 where needed. `path` only names the file in
- * sentences. */
-struct zip_source;
+/* A zip archive of .npy members, stored or deflated, ZIP64 where needed; UNSUPPORTED where the library is
+   built without libzip (npz_none.c). `path` only names the file in sentences. */
 
-/* Adds every member of an archive of `size` bytes to set, which may have some of them after a failure. Takes
-   `source` over, whatever the status. */
-posenc_status pe_npz_read(posenc_arrays *set, struct zip_source *source, int64_t size, const char *path,
+/* Adds every member of an archive of `size` bytes to set, which may have some of them after a failure: a
+   regular file, which is closed whatever the status, or without one the bytes. */
+posenc_status pe_npz_read(posenc_arrays *set, FILE *stream, const void *bytes, int64_t size, const char *path,
                           posenc_error *err);
 
 /* The bytes of an archive, stored, with one fixed date: the same arrays give the same bytes. */

@@ -350,18 +350,6 @@ posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, p
 
 /* ---------------------------------------------------------------- some of them -------------- */
 
-static int64_t read_front(void *from, void *to, uint64_t n)
-{
-    const size_t got = fread(to, 1, n, from);
-    return ferror((FILE *)from) ? -1 : (int64_t)got;
-}
-
-static const char *last_reason(void *from)
-{
-    (void)from;
-    return pe_file_reason(errno);
-}
-
 static posenc_status pick_tensor(posenc_arrays *set, const entry *e, int64_t data, pe_stream s,
                                  posenc_error *err)
 {
@@ -380,7 +368,7 @@ static posenc_status pick_tensor(posenc_arrays *set, const entry *e, int64_t dat
 posenc_status pe_safetensors_pick(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
                                   const pe_picker *wanted, posenc_error *err)
 {
-    const pe_stream s      = {stream, read_front, last_reason, size, {path, NULL}};
+    const pe_stream s      = pe_file_stream(stream, size, path);
     tensors_header  h      = {.stream = &s, .err = err, .is_checked = 1};
     posenc_status   status = read_header(&h);
     const int64_t   data   = status ? 0 : (int64_t)ftello(stream);
