@@ -194,8 +194,26 @@ POSENC_API const posenc_model_group   *posenc_model_group_at(const posenc_model 
 POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index);
 /* Index of the group that holds the layer (not of those at the input), or -1: that layer has no attention. */
 POSENC_API int posenc_model_group_of(const posenc_model *model, int64_t layer);
+/* How many keys the layer's sliding window holds: a query sees those at |t| < window (options.window). 0: all
+   of them, or no such layer. The fact sliding_window of a group says the same: a number, or one per layer. */
+POSENC_API int64_t posenc_model_window(const posenc_model *model, int64_t layer);
 /* The fact of that name, or NULL. */
 POSENC_API const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name);
+/* The parameters that the SPEC of group `group` asks for, by their names and in the shapes of
+   posenc_param_name and posenc_param_shape for the group's dims: the numbers that the model's own file holds
+   (F64), the others (F64 where they are, else F32) out of `checkpoint`, a .safetensors, the .index.json of a
+   divided one, or an .npz. Tensors are found there by the names that the model's type gives them, whatever
+   stands before these, and axes of length 1 come and go. `layer` is one of the group's, -1 its first: of
+   parameters that each layer has for itself. `checkpoint` may be NULL where nothing is needed from it. On
+   failure *params is as it was. Errors: ARGUMENT, FILE, FORMAT (a tensor that lacks, is there twice, or has
+   another shape, by its name), UNSUPPORTED (a type whose tensors' names are not known), MEMORY. */
+POSENC_API posenc_status posenc_model_params(posenc_arrays *params, const posenc_model *model, int group,
+                                             int64_t layer, const char *checkpoint, posenc_error *err);
+/* What `posenc inspect --json` prints: one object, of group `group` alone or of all (-1). The text is the
+   caller's, who gives it back to posenc_model_json_free (NULL is fine). Errors: ARGUMENT, MEMORY. */
+POSENC_API posenc_status posenc_model_json(char **text, const posenc_model *model, int group,
+                                           posenc_error *err);
+POSENC_API void          posenc_model_json_free(char *text);
 
 #ifdef __cplusplus
 }

@@ -40,17 +40,6 @@ static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
     return done;
 }
 
-static int64_t read_front(void *from, void *to, uint64_t n)
-{
-    const size_t got = fread(to, 1, n, from);
-    return ferror(from) ? -1 : (int64_t)got;
-}
-
-static const char *last_reason(void *from)
-{
-    return pe_file_reason(errno);
-}
-
 /* ---------------------------------------------------------------- what it is ---------------- */
 
 static int is_gguf(const char *bytes, size_t n)
@@ -143,7 +132,7 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     if (is_gguf(first, (size_t)n) || pe_text_ends_with(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(first, (size_t)n) || pe_text_ends_with(path, ".safetensors")) {
-        const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
+        const pe_stream     whole  = pe_file_stream(stream, size, path);
         const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);
     }

@@ -3,6 +3,8 @@
    public struct needs no third member. */
 #include "files/arrays/formats.h"
 
+#include "base/half.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,29 @@ size_t pe_arrays_bytes(const posenc_tensor *tensor)
     for (int32_t a = 0; a < tensor->ndim; a++)
         n *= (size_t)tensor->shape[a];
     return n;
+}
+
+static double element(const posenc_tensor *t, size_t i)
+{
+    switch (t->dtype) {
+    case POSENC_DTYPE_F64: return ((const double *)t->data)[i];
+    case POSENC_DTYPE_F32: return (double)((const float *)t->data)[i];
+    case POSENC_DTYPE_F16: return (double)pe_half_f16_to_float(((const uint16_t *)t->data)[i]);
+    default: return (double)pe_half_bf16_to_float(((const uint16_t *)t->data)[i]);
+    }
+}
+
+int pe_arrays_convert(const posenc_tensor *to, const posenc_tensor *from)
+{
+    const size_t n = pe_arrays_bytes(from) / posenc_dtype_size(from->dtype);
+    if (from->dtype > POSENC_DTYPE_BF16)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (to->dtype == POSENC_DTYPE_F64)
+            ((double *)to->data)[i] = element(from, i);
+        else
+            ((float *)to->data)[i] = (float)element(from, i);
+    return 1;
 }
 
 static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
