@@ -37,6 +37,9 @@ void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const
 int64_t pe_tensor_integer_at(const posenc_tensor *t, int64_t offset);
 double  pe_tensor_real_at(const posenc_tensor *t, int64_t offset);
 
+/* Is it a view of what can be memory: products of its sizes and strides stay far below what overflows? */
+int pe_tensor_fits(const posenc_tensor *t);
+
 /* Number of elements; 0-d counts 1. */
 int64_t     pe_tensor_elements(const posenc_tensor *t);
 int         pe_tensor_is_contiguous(const posenc_tensor *t);
