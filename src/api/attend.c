@@ -185,17 +185,19 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     return POSENC_OK;
 }
 
-/* Rooms with tables that end somewhere see where this run goes, item by item. */
+/* Rooms with tables that end somewhere see where this run goes, item by item. Where masks leave no distance,
+   only rooms that look at single positions read anything. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
     const int64_t       batches = pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B);
+    const int           none    = d->whole && !d->count && !a->terms->prepare.fill && !a->terms->hook.visit;
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (!part->room || !part->room->attention.reach)
             continue;
-        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
+        for (int64_t b = 0; p->Lq && p->Lk && !none && b < batches; b++) {
             const pe_extent q          = pe_positions_extent(&a->q_pos, b, p->Lq),
                             k          = pe_positions_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,

@@ -124,6 +124,12 @@ double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const c
     return value;
 }
 
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text)
+{
+    const double value = pe_encoding_number(r, full, text);
+    return value < 0x1p53 ? (int64_t)value : INT64_C(1) << 53;
+}
+
 /* "H if per_head": an axis that a flag calls for. Leaves only the size in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {

@@ -8,6 +8,7 @@
  */
 #include "api/objects.h"
 #include "base/positions.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 int pe_items_apart(const posenc_attend_in *in)
@@ -17,8 +18,8 @@ int pe_items_apart(const posenc_attend_in *in)
 
 int64_t pe_items_keys(const posenc_attend_in *in)
 {
-    return in->k.ndim == 4 ? in->k.shape[2] * (pe_tensor_is_given(&in->k_pages) ? in->k_pages.shape[1] : 1)
-                           : 0;
+    const int64_t pages = pe_tensor_is_given(&in->k_pages) ? in->k_pages.shape[1] : 1;
+    return in->k.ndim == 4 ? pe_sizes_product(in->k.shape[2], pages) : 0;
 }
 
 int64_t pe_items_length(const posenc_attend_in *in, int64_t b)

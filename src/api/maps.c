@@ -119,8 +119,8 @@ static posenc_status check_window(int64_t rows, int64_t columns, const void *out
 posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index, posenc_error *err)
 {
     const posenc_status status = check_window(rows, columns, index, "index", err);
-    const int64_t       n      = rows * columns;
-    for (int64_t x = 0; !status && x < n * n; x++) {
+    const int64_t       n      = status ? 0 : rows * columns;
+    for (int64_t x = 0; x < n * n; x++) {
         const int64_t i = x / n, j = x % n;
         index[x] = pe_index_window(i / columns - j / columns, i % columns - j % columns, rows, columns);
     }

@@ -82,6 +82,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 
 /* An expression of a room over its settings and the sizes. */
 double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
+/* The same for a number of rows or tokens, at most 2^53. */
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* Is t what parameter `index` must be for these sizes? `who` opens the sentence. */
 posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,

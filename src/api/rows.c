@@ -84,7 +84,7 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
     const posenc_dims full = pe_encoding_full_dims(dims);
     if ((status = require_part(e, err)) || (status = pe_encoding_resolve(&r, part, &full, err)))
         return status;
-    *tokens = part->room->input.tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->input.tokens) : 0;
+    *tokens = part->room->input.tokens ? pe_encoding_whole(&r, &full, part->room->input.tokens) : 0;
     return pe_done(err);
 }
 

@@ -2,6 +2,7 @@
 /* Views: conversion at the door and checks. Contract: tensor.h. */
 #include "base/tensor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,17 @@ void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const
     }
 }
 
+/* In double, where nothing overflows; sizes of a shape that has been compared. */
+int pe_tensor_fits(const posenc_tensor *t)
+{
+    double count = 1, span = 0;
+    for (int a = 0; a < t->ndim; a++) {
+        count *= (double)t->shape[a];
+        span += fabs((double)t->stride[a]) * ((double)t->shape[a] - 1);
+    }
+    return count <= 0x1p56 && span <= 0x1p56;
+}
+
 int64_t pe_tensor_elements(const posenc_tensor *t)
 {
     int64_t n = 1;
@@ -192,6 +204,10 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
             return pe_fail(err, POSENC_ERROR_SHAPE, "%s has size %lld on axis %d; sizes are 0 or more", who,
                            (long long)t->shape[a], a);
     print_shape(is, sizeof is, t->ndim, t->shape);
+    if (same_shape(t, ndim, shape))
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "%s has shape %s and strides that no memory holds; at most 2^56 elements are possible",
+                       who, is);
     print_shape(must, sizeof must, ndim, shape);
     return pe_fail(err, POSENC_ERROR_SHAPE, "%s has shape %s; it must be %s", who, is, must);
 }
@@ -199,7 +215,8 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
 posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err)
 {
-    if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape))
+    if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape) &&
+        pe_tensor_fits(t))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }

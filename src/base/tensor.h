@@ -52,6 +52,9 @@ static inline int pe_tensor_is_given(const posenc_tensor *t)
     return t->data || pe_tensor_is_empty(t);
 }
 
+/* Is it a view of what can be memory: products of its sizes and strides stay far below what overflows? */
+int pe_tensor_fits(const posenc_tensor *t);
+
 /* Number of elements; 0-d counts 1. */
 int64_t     pe_tensor_elements(const posenc_tensor *t);
 int         pe_tensor_is_contiguous(const posenc_tensor *t);
