@@ -74,6 +74,10 @@ typedef struct posenc_whole_file {
 POSENC_API posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err);
 POSENC_API posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err);
 POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file); /* NULL is fine */
+/* For a program that ends at once: removes the temporary files of all that are open now, in every thread.
+   Takes no memory and no lock, so that the handler of a signal may call it. None of those files may be used
+   afterwards. */
+POSENC_API void posenc_whole_file_abandon(void);
 
 /* A map of the subject index_map: array out_<out> is posenc_index_map(map, settings) of in_rel. */
 typedef struct posenc_case_map {
