@@ -79,18 +79,27 @@ class Encoding:
     __slots__ = ("_core", "spec", "_values", "_key", "is_sized", "_fixed", "__weakref__")
     spec: str
 
-    def __init__(self, spec: str | Encoding, /, *, values: Mapping[str, Any] | None = None, **settings: Any):
-        core = _core.Encoding(str(spec), _settings(settings))
-        held = {} if not isinstance(spec, Encoding) else dict(spec._values)
-        for name, value in (values or {}).items():
-            held[name] = np.array(value, np.float64)
-            held[name].flags.writeable = False
+    def __init__(self, spec: str | Encoding, /, **settings: Any):
+        self._set(str(spec), settings, spec._values if isinstance(spec, Encoding) else {})
+
+    @classmethod
+    def _with(cls, spec: str, values: Mapping[str, Any]) -> Encoding:
+        """Of a SPEC and values of its parameters, as a model's file holds them."""
+        self = object.__new__(cls)
+        self._set(spec, {}, values)
+        return self
+
+    def _set(self, spec: str, settings: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        core = _core.Encoding(spec, _settings(settings))
+        held = {name: np.array(value, np.float64) for name, value in values.items()}
+        for value in held.values():
+            value.flags.writeable = False
         put = functools.partial(object.__setattr__, self)
         put("_core", core)
         put("spec", core.spec())
         put("_values", held)
         put("_key", (self.spec, tuple((n, held[n].shape, held[n].tobytes()) for n in sorted(held))))
-        put("is_sized", any("Lq" in row[4] or "Lk" in row[4] for row in core.params(None)))
+        put("is_sized", _is_sized(core))
         put("_fixed", {})
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -109,11 +118,11 @@ class Encoding:
         return hash(self._key)
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.spec, self._values)
+        return Encoding._with, (self.spec, self._values)
 
     def __add__(self, other: Encoding | str) -> Encoding:
         other = encoding(other)
-        return Encoding(f"{self.spec}+{other.spec}", values={**self._values, **other._values})
+        return Encoding._with(f"{self.spec}+{other.spec}", {**self._values, **other._values})
 
     @classmethod
     def from_config(cls, source: Any, *, layer: int | None = None) -> Encoding:
@@ -182,7 +191,7 @@ class Encoding:
                 value = _arrays.numpy(value, name)
                 if value.dtype not in (np.float32, np.float64):
                     value = value.astype(np.float32)
-                value = np.ascontiguousarray(value.reshape(shape) if value.size == np.prod(shape) else value)
+                value = np.ascontiguousarray(value).reshape(value.shape)  # which keeps no axes at all
             out.append(value)
         if given:
             raise _core.PosencError(f"params has {', '.join(given)}; {self.spec} has no such parameter")
@@ -200,8 +209,15 @@ class Encoding:
         return encoding_card(self)
 
 
-def _rebuild(spec: str, values: Mapping[str, Any]) -> Encoding:
-    return Encoding(spec, values=values)
+def _is_sized(core: Any) -> bool:
+    """Does a parameter's shape follow the lengths of a run? Then plans are made for exactly these."""
+    if not core.params(None):
+        return False
+    try:
+        a, b = ([row[1] for row in core.params((1, 12, 12, L, L, 12, 12, 144, 0))] for L in (36, 64))
+    except _core.PosencError:
+        return True
+    return a != b
 
 
 def dims(H: int, D: int, L: int | None, G: int | None = None, Dv: int | None = None, d_model: int | None = None,

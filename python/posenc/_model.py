@@ -43,7 +43,7 @@ class Model:
     @staticmethod
     def _group(g: Mapping[str, Any]) -> Group:
         values = {name: np.frombuffer(data, np.float64).reshape(shape) for name, (shape, data) in g["params"].items()}
-        return Group(Encoding(g["spec"], values=values), tuple(g["layers"]), g["stack"], g["is_input"], g["is_all"],
+        return Group(Encoding._with(g["spec"], values), tuple(g["layers"]), g["stack"], g["is_input"], g["is_all"],
                      {n: s for n, s in zip(_SIZES, g["dims"]) if s}, g["facts"])
 
     def __getattr__(self, name: str) -> Any:

@@ -31,6 +31,12 @@ class Pair(NamedTuple):
     w: float
 
 
+class Angles(NamedTuple):
+    """angle [B or 1, L, M] in radians (head by head where each has its own), temperature [B or 1, L]."""
+    angle: np.ndarray
+    temperature: np.ndarray
+
+
 class Frequencies(NamedTuple):
     w: np.ndarray
     pairs: tuple[Pair, ...]
@@ -369,11 +375,7 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
             raise _core.PosencError("positions is missing: range(n), or an array")
     else:
         raise _core.PosencError(f"positions is {positions!r}, a start; say how many: range(start, end), or pass x")
-    last = int(at.max()) + 1 if many and at.size else \
-        int((at[0] if isinstance(at, tuple) else at or 0) + L * (at[1] if isinstance(at, tuple) else 1))
-    sizes = (1, 1, 1, L, L, dim, dim, dim, max(last, L) if last < 1 << 30 else L)
-    plan = _plans.get(e, (1, 1, dim, dim, dim, sizes[8]), B, L, L, threads=threads, executor=_executor(exact)) \
-        if B * L else None
+    plan, sizes = _rows_plan(e, B, L, dim, at, exact, threads) if B * L else (None, ())
     width = plan.sizes()["rows_width"] if plan else dim
     batched = (x is not None and x.ndim == 3) or len(lead) == 2
     y = np.empty((B, L, width), _arrays.dtype(dtype) if x is None else x.dtype)
@@ -383,22 +385,36 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     return y if batched else y[0]
 
 
-def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, *, params: Mapping[str, Any] | None = None,
-                    exact: bool = False) -> dict[str, np.ndarray]:
-    """Gradients of the parameters of encode, by name, from the gradient [B,L,dim] or [L,dim] of its rows."""
+def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, *, x: Any = None, grid: Any = None,
+                    params: Mapping[str, Any] | None = None, exact: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
+    """(dx or None, gradients of the parameters by name) of encode, from the gradient [B,L,dim] or [L,dim] of its rows."""
     e = as_encoding(encoding)
+    if grid is not None:
+        e = Encoding(e, grid=_grid(grid))
     dy = _arrays.floats(grad, "grad")
-    dy = dy.reshape((1,) * (3 - dy.ndim) + dy.shape)
+    shape, dy = dy.shape, dy.reshape((1,) * (3 - dy.ndim) + dy.shape)
     B, L, dim = dy.shape
     at = _arrays.positions(positions, "positions")
-    last = int(at.max()) + 1 if isinstance(at, np.ndarray) and at.size else L
-    sizes = (1, 1, 1, L, L, dim, dim, dim, max(last, L) if last < 1 << 30 else L)
-    plan = _plans.get(e, (1, 1, dim, dim, dim, sizes[8]), B, L, L, executor=_executor(exact))
+    plan, sizes = _rows_plan(e, B, L, dim, at, exact, None)
     values = e._fill(params, sizes, INPUT)
-    rows = e._rows(sizes)
     d = tuple(None if p is None else np.zeros(p.shape, p.dtype) for p in values)
-    plan.rows_backward(None, at, values, _arrays.raw(dy), None, d)
-    return {row[0]: g for row, g in zip(rows, d) if g is not None}
+    dx = None if x is None else np.empty(dy.shape, dy.dtype)
+    plan.rows_backward(None if x is None else _arrays.raw(_arrays.floats(x, "x").reshape(dy.shape)), at, values,
+                       _arrays.raw(dy), _arrays.raw(dx), d)
+    named = {row[0]: g for row, g in zip(e._rows(sizes), d) if g is not None}
+    return None if dx is None else dx.reshape(shape), named
+
+
+def _rows_plan(e: Encoding, B: int, L: int, dim: int, at: Any, exact: bool, threads: int | None) -> tuple:
+    """A table of rows is as long as the last position asks, where the encoding does not say."""
+    if isinstance(at, np.ndarray):
+        last = int(at.max()) + 1 if at.size and at.max() < 1 << 30 else L
+    else:
+        start, step = at if isinstance(at, tuple) else (at or 0, 1)
+        last = int(start + (L - 1) * step) + 1
+    last = max(last, L, 1)
+    plan = _plans.get(e, (1, 1, dim, dim, dim, last), B, L, L, threads=threads, executor=_executor(exact))
+    return plan, (1, 1, 1, L, L, dim, dim, dim, last)
 
 
 def _rotary(encoding: Any, D: int, L: int = 1, params: Any = None, H: int = 1) -> tuple:
@@ -419,6 +435,27 @@ def frequencies(encoding: Encoding | str = "rope", *, D: int, length: float | No
     _, _, magnitude = plan.frequencies()
     pairs = tuple(Pair(*row) for row in plan.pairs(values, float(length or 1)))
     return Frequencies(np.array([p.w for p in pairs]), pairs, magnitude)
+
+
+def angles(encoding: Encoding | str, positions: Any, *, D: int, H: int = 1,
+           params: Mapping[str, Any] | None = None) -> Angles:
+    """The angles that queries are rotated by, as products in float64, and the factor on them.
+
+    >>> angles("rope", range(3), D=4).angle[0, 2].tolist()
+    [2.0, 0.02]
+    """
+    at = _arrays.positions(positions, "positions")
+    e, plan, values = _rotary(encoding, D, 1, params, H)
+    facts = plan.sizes()
+    lead = (len(positions),) if isinstance(positions, range) else at.shape[:-1] if facts["coordinates"] > 1 and \
+        at.ndim > 1 else at.shape[:2]
+    B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
+    plan = _plans.get(e, (H, H, D, D, H * D, 0), B, L, L)
+    angle = np.empty((B, L, plan.frequencies()[1] * facts["heads"]))
+    temperature = np.empty((B, L))
+    if angle.size:
+        plan.angles(at, values, angle, temperature)
+    return Angles(angle, temperature)
 
 
 def cos_sin(encoding: Encoding | str, positions: Any, *, D: int, dtype: Any = "float32", layout: str = "half",
