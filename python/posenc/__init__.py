@@ -11,6 +11,7 @@
 Arrays in, arrays of the same library out: NumPy here; torch tensors go through posenc.torch, with gradients.
 """
 from . import positions
+from ._check import Finding, Report, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
 from ._core import isa, version
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
@@ -20,8 +21,8 @@ from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_bac
                     frequencies, index_map, rerotate, rope, rotate, rotate_backward, scores, window_index)
 
 __version__ = version()
-__all__ = ["Angles", "DeviceError", "DtypeError", "Encoding", "FileError", "FormatError", "Frequencies", "Grads", "Group", "Info",
-           "Model", "OutOfMemoryError", "Pair", "ParamInfo", "PosencError", "Setting", "UnsupportedError", "angles", "attend",
+__all__ = ["Angles", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
+           "Model", "OutOfMemoryError", "Pair", "ParamInfo", "PosencError", "Report", "Setting", "UnsupportedError", "angles", "attend",
            "attend_backward", "bias", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
            "index_map", "inspect", "isa", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
-           "set_threads", "version", "window_index"]
+           "set_threads", "verify", "version", "window_index"]

@@ -29,3 +29,12 @@ def model_card(m: Any) -> str:
     if m.warnings:
         out.append(table(("warning", "what it means"), m.warnings))
     return "".join(out)
+
+
+def report_table(r: Any) -> str:
+    out = [f"<b>{escape(r.title)}: {'agrees' if r.ok else 'does not agree'}</b>"]
+    if r.findings:
+        out.append(table(("where", "what", "error", "cause"), ((f.where, f.what, f"{f.error:.2g}", f.cause) for f in r.findings)))
+    if r.checked:
+        out.append(table(("checked", "largest error", "allowed"), ((n, f"{e:.2g}", f"{a:.2g}") for n, e, a in r.checked)))
+    return "".join(out + [f"<p>{escape(n)}</p>" for n in r.notes])
