@@ -374,24 +374,24 @@ static const method table_method           = METHOD(table, POSENC_RUN_ROTATE, ta
 static const method angles_method          = METHOD(angles, POSENC_RUN_ROTATE, angles_slots);
 static const method rerotate_method        = METHOD(rerotate, POSENC_RUN_ROTATE, rerotate_slots);
 
-#define RUN(name, type)                                                                                   \
+/* The library's structs begin with their sizes; all else is zero until it is filled. */
+#define RUN(name, type, ...)                                                                              \
     static PyObject *plan_##name(PyObject *self, PyObject *const *args, Py_ssize_t n)                      \
     {                                                                                                     \
-        type c;                                                                                           \
-        memset(&c, 0, sizeof c);                                                                          \
+        type c = {__VA_ARGS__};                                                                           \
         return run(self, &name##_method, &c, args, n);                                                    \
     }
-RUN(rows, rows_call)
-RUN(rows_backward, rows_call)
-RUN(rotate, rotate_call)
-RUN(rotate_backward, rotate_call)
-RUN(attend, attend_call)
-RUN(attend_backward, attend_backward_call)
-RUN(scores, scores_call)
-RUN(bias, scores_call)
-RUN(table, table_call)
-RUN(angles, table_call)
-RUN(rerotate, rerotate_call)
+RUN(rows, rows_call, .in = {sizeof c.in})
+RUN(rows_backward, rows_call, .in = {sizeof c.in}, .grad = {sizeof c.grad})
+RUN(rotate, rotate_call, .io = {sizeof c.io})
+RUN(rotate_backward, rotate_call, .io = {sizeof c.io}, .grad = {sizeof c.grad})
+RUN(attend, attend_call, .in = {sizeof c.in}, .out = {sizeof c.out})
+RUN(attend_backward, attend_backward_call, .in = {sizeof c.in}, .grad = {sizeof c.grad})
+RUN(scores, scores_call, .in = {sizeof c.in})
+RUN(bias, scores_call, .in = {sizeof c.in})
+RUN(table, table_call, .in = {sizeof c.in})
+RUN(angles, table_call, .in = {sizeof c.in})
+RUN(rerotate, rerotate_call, .io = {sizeof c.io})
 
 /* ---------------------------------------------------------------- what is asked of a plan --- */
 
