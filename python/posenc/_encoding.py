@@ -76,7 +76,7 @@ class Encoding:
     >>> Encoding("sinusoidal") + "rope[base=5e5]"
     Encoding('sinusoidal+rope[base=5e5]')
     """
-    __slots__ = ("_core", "spec", "_values", "_key", "is_sized", "_fixed", "__weakref__")
+    __slots__ = ("_core", "spec", "_values", "_key", "is_sized", "has_params", "_fixed", "__weakref__")
     spec: str
 
     def __init__(self, spec: str | Encoding, /, **settings: Any):
@@ -100,6 +100,7 @@ class Encoding:
         put("_values", held)
         put("_key", (self.spec, tuple((n, held[n].shape, held[n].tobytes()) for n in sorted(held))))
         put("is_sized", _is_sized(core))
+        put("has_params", bool(core.params(None)))
         put("_fixed", {})
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -141,6 +142,19 @@ class Encoding:
         return {place: encodings()[name] for place, name in self._core.parts().items()}
 
     @property
+    def has_rows(self) -> bool:
+        """Does the input part say by its own settings how many positions have a row?"""
+        return not self.is_sized
+
+    @property
+    def sees_segments(self) -> bool:
+        """Do scores depend on segments, which then are no mask?"""
+        return "xlnet" in self._core.parts().values()
+
+    def _trains(self, place: str) -> list[bool]:
+        return [row[2] for row in self._core.params(None) if row[3] == place]
+
+    @property
     def causal_only(self) -> bool:
         return any(info.causal_only for info in self.parts.values())
 
@@ -172,7 +186,7 @@ class Encoding:
 
     def _fill(self, given: Mapping[str, Any] | None, sizes: tuple, places: tuple[str, ...]) -> tuple:
         """What a run reads: a tuple in the encoding's order, None where another place's parameter stands."""
-        if not self._core.params(None):
+        if not self.has_params:
             if given:
                 raise _core.PosencError(f"params has {', '.join(given)}; {self.spec} has no parameters")
             return ()

@@ -199,7 +199,7 @@ class _Attention:
             raise _core.UnsupportedError("tokens: encodings that see token ids in attention are not built yet")
         self.e = e = as_encoding(encoding)
         if scale is not None:
-            self.e = e = Encoding(e, scale=scale) if len(e.parts) == 1 else _scaled(e, scale)
+            self.e = e = _scaled(e, scale)
         (B, H, Lq, D), G, Lk = q.shape, k.shape[1], k.shape[2]
         Dv = D if v is None else v.shape[3]
         self.shape = (B, H, Lq, Lk, Dv)
@@ -212,8 +212,7 @@ class _Attention:
         bits |= _plans.KEY_PADDING if key_allowed is not None else 0
         bits |= _plans.EXPLICIT if mask is not None else 0
         k_segments = q_segments if k_segments is None else k_segments
-        sees = any(info.name == "xlnet" for info in e.parts.values())
-        bits |= _plans.SEGMENTS if q_segments is not None and not sees else 0
+        bits |= _plans.SEGMENTS if q_segments is not None and not e.sees_segments else 0
         heads = (H, G, D, Dv, H * D, 0)
         self.plan = _plans.get(e, heads, B, Lq, Lk, bits, window or 0, threads, _executor(exact),
                                _distances(q_at, k_at, Lq, Lk))
@@ -228,6 +227,8 @@ class _Attention:
 
 
 def _scaled(e: Encoding, scale: float) -> Encoding:
+    if len(e.parts) == 1:
+        return Encoding(e, scale=scale)
     for place in ("score", "weight", "rotary", "input"):
         if place in e.parts:
             return Encoding(e, **{f"{e.parts[place].name}.scale": scale})
