@@ -43,11 +43,13 @@ def get(encoding: Any, heads: tuple, B: int, Lq: int, Lk: int, mask: int = 0, wi
     key = (encoding.spec, heads, mask, window, threads, executor)
     if encoding.is_sized:  # a parameter is as long as the run
         key += (Lq, Lk)
-    with _lock:
-        kept = _plans.get(key)
-        if kept and kept[0] >= B and kept[1] >= Lq and kept[2] >= Lk and kept[3] >= distances:
+    kept = _plans.get(key)  # no lock: one operation of a dictionary is whole under the interpreter's own
+    if kept is not None and kept[0] >= B and kept[1] >= Lq and kept[2] >= Lk and kept[3] >= distances:
+        try:
             _plans.move_to_end(key)
-            return kept[4]
+        except KeyError:  # another thread has just let it go
+            pass
+        return kept[4]
     most = kept or (1, 1, 1, 0)
     if encoding.is_sized:
         B, distances = max(_up(B), most[0]), max(distances, most[3])

@@ -47,6 +47,7 @@ class Kernel(NamedTuple):
     outputs: int                 # besides the gradients of parameters
     lists: bool                  # are these an output?
     kept: int                    # outputs that the gradient needs
+    is_linear: bool              # its gradient does not need what q and k were, if there are no parameters
     op: Any
 
 
@@ -65,7 +66,7 @@ def _refuse(*args: Any) -> Any:
 
 
 def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, back: Callable | None, outputs: int,
-           lists: bool = False, kept: int = 0) -> Kernel:
+           lists: bool = False, kept: int = 0, is_linear: bool = False) -> Kernel:
     """Defines the operator: tensors "q k? v", said "str encoding, bool inverse"."""
     names = tensors.split()
     args = ", ".join(f"Tensor{'?' if n.endswith('?') else ''} {n.rstrip('?')}" for n in names)
@@ -74,11 +75,12 @@ def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, ba
     n = len(names)
     split = lambda a: (a[:n], tuple(a[n]), a[n + 1:])
     shape = lambda out: (*out[:outputs], list(out[outputs:])) if lists else out if outputs > 1 else out[0]
-    _library.impl(name, lambda *a: shape(run(*split(a))), "CPU")
+    whole = lambda out, a: tuple(next(x for x in a if isinstance(x, Tensor)).new_empty(0) if x is None else x for x in out)
+    _library.impl(name, lambda *a: shape(whole(run(*split(a)), a)), "CPU")
     _library.impl(name, _refuse, "CUDA")
-    torch.library.register_fake(f"posenc::{name}", lambda *a: shape(fake(*split(a))), lib=_library)
+    torch.library.register_fake(f"posenc::{name}", lambda *a: shape(whole(fake(*split(a)), a)), lib=_library)
     op = getattr(torch.ops.posenc, name).default
-    made = Kernel(name, run, fake, back, n, outputs, lists, kept, op)
+    made = Kernel(name, run, fake, back, n, outputs, lists, kept, is_linear, op)
 
     def direct(k: Kernel, t: tuple, p: tuple, s: tuple) -> tuple:
         return _flat(k.op(*t, list(p), *s), k)
@@ -102,17 +104,23 @@ def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, ba
 # ---------------------------------------------------------------- gradients -----------------
 
 def _save(ctx: Any, t: tuple, p: tuple, s: tuple, outs: tuple) -> None:
-    ctx.save_for_backward(*[x for x in (*t, *p, *outs) if x is not None])
-    ctx.there = [x is not None for x in (*t, *p, *outs)]
+    ctx.save_for_backward(*t, *p, *outs)
     ctx.counts = (len(t), len(p), s)
-    ctx.set_materialize_grads(False)
+
+
+def _keep(ctx: Any, k: Kernel, t: tuple, p: tuple, s: tuple, outs: tuple) -> None:
+    ctx.kernel = k
+    if k.is_linear and not p:
+        _save(ctx, (None, None, *t[2:]), p, s, ())
+    else:
+        _save(ctx, t, p, s, tuple(outs[:k.kept]))
+        ctx.set_materialize_grads(False)
 
 
 def _saved(ctx: Any) -> tuple:
-    held = iter(ctx.saved_tensors)
-    every = [next(held) if there else None for there in ctx.there]
+    every = ctx.saved_tensors
     n, m, s = ctx.counts
-    return tuple(every[:n]), tuple(every[n:n + m]), s, tuple(every[n + m:])
+    return every[:n], every[n:n + m], s, every[n + m:]
 
 
 def _backward(ctx: Any, *grads: Any) -> tuple:
@@ -132,8 +140,7 @@ class _Fast(torch.autograd.Function):
     def forward(ctx: Any, k: Kernel, said: tuple, *tensors: Any) -> Any:  # type: ignore[override]
         t, p = tensors[:k.tensors], tensors[k.tensors:]
         outs = k.run(t, p, said)
-        _save(ctx, t, p, said, outs[:k.kept])
-        ctx.kernel = k
+        _keep(ctx, k, t, p, said, outs)
         return outs
 
     backward = staticmethod(_backward)  # type: ignore[assignment]
@@ -149,8 +156,7 @@ class _Func(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
         k, said, *tensors = inputs
-        _save(ctx, tuple(tensors[:k.tensors]), tuple(tensors[k.tensors:]), said, tuple(output[:k.kept]))
-        ctx.kernel = k
+        _keep(ctx, k, tuple(tensors[:k.tensors]), tuple(tensors[k.tensors:]), said, output)
 
     backward = staticmethod(_backward)  # type: ignore[assignment]
 
@@ -158,14 +164,14 @@ class _Func(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple, k: Kernel, said: tuple, *tensors: Any) -> Any:
         outs = _loop(info.batch_size, in_dims[2:], tensors,
                      lambda each: call(k, each[:k.tensors], each[k.tensors:], said))
-        return outs, (0,) * len(outs)
+        return outs, tuple(None if x is None else 0 for x in outs)
 
 
 def _loop(n: int, dims: tuple, tensors: tuple, one: Callable[[tuple], tuple]) -> tuple:
     """Item by item: right for whatever is batched."""
     pick = lambda x, d, i: x if d is None or x is None else x.select(d, i)
     all_of = [one(tuple(pick(x, d, i) for x, d in zip(tensors, dims))) for i in range(n)]
-    return tuple(torch.stack(column) for column in zip(*all_of))
+    return tuple(None if column[0] is None else torch.stack(column) for column in zip(*all_of))
 
 
 def _vmap_op(k: Kernel, info: Any, dims: tuple, args: tuple) -> Any:
@@ -184,6 +190,9 @@ def _vmap_op(k: Kernel, info: Any, dims: tuple, args: tuple) -> Any:
 _transforms = torch._C._are_functorch_transforms_active
 _is_compiling = torch.compiler.is_compiling
 _Below = torch._C._AutoDispatchBelowAutograd
+_modes = torch._C._len_torch_dispatch_stack
+_grad_enabled = torch.is_grad_enabled
+_Parameter = torch.nn.Parameter
 
 
 def call(k: Kernel, tensors: tuple, params: tuple, said: tuple) -> tuple:
@@ -192,18 +201,17 @@ def call(k: Kernel, tensors: tuple, params: tuple, said: tuple) -> tuple:
         return _flat(k.op(*tensors, list(params), *said), k)
     if _transforms():
         return _Func.apply(k, said, *tensors, *params)
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (*tensors, *params)):
-        return _Fast.apply(k, said, *tensors, *params)
-    if _plain(*tensors, *params):
+    needs_grad, is_plain = False, not _modes()
+    for x in tensors + params:
+        if x is not None:
+            needs_grad = needs_grad or x.requires_grad
+            is_plain = is_plain and (type(x) is Tensor or type(x) is _Parameter) and x.is_cpu and not x.is_neg()
+    if needs_grad and _grad_enabled():
+        return _Fast.apply(k, said, *tensors, *params) if is_plain else _flat(k.op(*tensors, list(params), *said), k)
+    if is_plain:  # what the operator would do, without the dispatcher
         return k.run(tensors, params, said)
     with _Below():
         return _flat(k.op(*tensors, list(params), *said), k)
-
-
-def _plain(*tensors: Any) -> bool:
-    """Ordinary CPU tensors in no mode: what the operator would do, without the dispatcher."""
-    return torch._C._len_torch_dispatch_stack() == 0 and all(
-        x is None or (type(x) in (Tensor, torch.nn.Parameter) and x.device.type == "cpu" and not x.is_neg()) for x in tensors)
 
 
 # ---------------------------------------------------------------- kernels -------------------
@@ -219,6 +227,8 @@ def _cores(p: tuple) -> tuple:
 def _params(p: tuple, spec: str, q: Tensor, k: Tensor | None = None, v: Tensor | None = None,
             places: tuple = ("rotary",)) -> tuple:
     """Empty ones of these places are fixed, and start as the encoding says."""
+    if not p:
+        return ()
     if all(x.numel() for x in p):
         return _cores(p)
     k = q if k is None else k
@@ -246,45 +256,53 @@ def _none(x: Tensor) -> Tensor:
     return x.new_empty(0)
 
 
+def _tidy(x: Tensor) -> Tensor:
+    """With the last axis contiguous."""
+    return x if x.stride(-1) == 1 else x.contiguous() if x.shape[-1] > 1 else core(x)
+
+
 def _rotate_run(t: tuple, p: tuple, s: tuple) -> tuple:
     q, k, q_pos, k_pos = t
     spec, q_start, k_start, inverse, exact = s
-    to_q, to_k = torch.empty_like(q), _none(q) if k is None else torch.empty_like(k)
-    if q.numel():
-        if k is not None and not k.numel():
-            k = None
-        y = to_q if to_q.stride(-1) == 1 else to_q.contiguous()
-        z = None if k is None else to_k if to_k.stride(-1) == 1 else to_k.contiguous()
-        _rotation_plan(q, k, spec, exact).rotate(core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start),
-                                                 -1 if inverse else 1, _params(p, spec, q, k), core(y), core(z))
-        if y is not to_q:
-            to_q.copy_(y)
-        if k is not None and z is not to_k:
-            to_k.copy_(z)
+    to_q, to_k = torch.empty_like(q), None if k is None else torch.empty_like(k)
+    if not q.numel() or k is not None and not k.numel():
+        return to_q, to_k
+    y, z = _tidy(to_q), None if k is None else _tidy(to_k)
+    plan = _rotation_plan(q, k, spec, exact)
+    if _DIRECT and k is None:
+        plan.rotate(_tidy(q), None, _at(q_pos, q_start), None, -1 if inverse else 1, _params(p, spec, q), y, None)
+    else:
+        plan.rotate(core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), -1 if inverse else 1,
+                    _params(p, spec, q, k), core(y), core(z))
+    if y is not to_q:
+        to_q.copy_(y)
+    if z is not to_k:
+        to_k.copy_(z)
     return to_q, to_k
 
 
 def _rotate_fake(t: tuple, p: tuple, s: tuple) -> tuple:
-    return torch.empty_like(t[0]), _none(t[0]) if t[1] is None else torch.empty_like(t[1])
+    return torch.empty_like(t[0]), None if t[1] is None else torch.empty_like(t[1])
 
 
 def _rotate_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads: tuple, wanted: Any) -> tuple:
     q, k, q_pos, k_pos = t
     spec, q_start, k_start, inverse, exact = s
     dq = grads[0] if grads[0] is not None else torch.zeros_like(q)
-    dk = None if k is None else grads[1] if grads[1] is not None else torch.zeros_like(k)
+    dk = grads[1] if grads[1] is not None else None if k is None else torch.zeros_like(k)
+    dk = None if k is None and dk is not None and not dk.numel() and dq.numel() else dk
     if not any(wanted[4:]) or inverse or not any(x.numel() for x in p):
         if inverse and any(x.numel() and w for x, w in zip(p, wanted[4:])) and any(encoding_of(spec)._trains("rotary")):
             raise _core.UnsupportedError("inverse=True has no gradient of the encoding's parameters")
         back = do(rotate, (dq, dk, q_pos, k_pos), p, (spec, q_start, k_start, not inverse, exact))
-        return (back[0], back[1] if k is not None else None, None, None), (None,) * len(p)
+        return (back[0], back[1] if dk is not None else None, None, None), (None,) * len(p)
     back = do(rotate_backward, (dq, dk, q, k, q_pos, k_pos), p, (spec, q_start, k_start, exact))
     return (back[0], back[1] if k is not None else None, None, None), back[2:]
 
 
 rotate = kernel("rotate", "q k? q_positions? k_positions?",
                 "str encoding, float q_start, float k_start, bool inverse, bool exact", _rotate_run, _rotate_fake,
-                _rotate_back, 2)
+                _rotate_back, 2, is_linear=True)
 
 
 def _rotate_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
