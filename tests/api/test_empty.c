@@ -139,10 +139,11 @@ static void a_cache_without_keys_or_pages_is_attended(void **state)
     posenc_error        err;
     const posenc_tensor cache =
         posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, 4, (const int64_t[]){0, H, 4, D});
-    posenc_attend_out out = {.size = sizeof out,
-                             .o    = heads(o, B, 1),
-                             .lse  = over(lse, 3, (const int64_t[]){B, H, 1})};
-    posenc_attend_in  in = {.size = sizeof in, .q = heads(q, B, 1), .k = cache, .v = cache, .k_pages = pages};
+    posenc_attend_out   out   = {.size = sizeof out,
+                                 .o    = heads(o, B, 1),
+                                 .lse  = over(lse, 3, (const int64_t[]){B, H, 1})};
+    const posenc_tensor pages = posenc_tensor_contiguous(NULL, POSENC_DTYPE_I64, 2, (const int64_t[]){B, 0});
+    posenc_attend_in in = {.size = sizeof in, .q = heads(q, B, 1), .k = cache, .v = cache, .k_pages = pages};
     (void)state;
     if (posenc_attend(plan, &in, &out, NULL, &err))
         fail_msg("%s", err.message);
