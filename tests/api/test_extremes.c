@@ -35,7 +35,7 @@ static void assert_attention(const attention_case *c, posenc_status status, cons
                              .lse = array_make(3, (int64_t[]){c->dims.B, c->dims.H, c->dims.Lq}),
                              .dq  = array_make4(c->dims.B, c->dims.H, c->dims.Lq, c->dims.D)};
     posenc_attend_in  in  = case_in(c, 0, params);
-    posenc_attend_out out = {.o = array_tensor(&r.o, 0), .lse = array_tensor(&r.lse, 0)};
+    posenc_attend_out out = {.size = sizeof out, .o = array_tensor(&r.o, 0), .lse = array_tensor(&r.lse, 0)};
     for (int i = 0; i < c->param_count; i++) {
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], 0);
@@ -215,10 +215,11 @@ static void a_table_for_queries_alone_leaves_their_positions_unread(void **state
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
     posenc_workspace work  = workspace_for(plan, POSENC_RUN_ROTATE);
     posenc_tensor    t     = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (int64_t[]){1, L, D});
-    posenc_rotary_in where = {.pos = posenc_positions_range(5, 1)};
+    posenc_rotary_in where = {.size = sizeof where, .pos = posenc_positions_range(5, 1)};
     assert_int_equal(posenc_rotary_table(plan, POSENC_SIDE_QUERIES, &where, &t, &work, &err), POSENC_OK);
     for (int i = 0; i < 2; i++) {
-        const posenc_rotate_io io = {.q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape),
+        const posenc_rotate_io io = {.size  = sizeof io,
+                                     .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape),
                                      .k     = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, shape),
                                      .q_pos = posenc_positions_range(i ? 1e300 : 0, i ? NAN : 1),
                                      .k_pos = posenc_positions_range(5, 1),
