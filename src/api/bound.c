@@ -153,6 +153,38 @@ static pe_attention attention_of(const posenc_bound *of, const posenc_plan *plan
     return a;
 }
 
+/* ---- the input part's, where rows follow from each other ---- */
+
+static const pe_sequence *sequence_of(const posenc_bound *of, const posenc_plan *plan)
+{
+    const pe_encoding *room = plan->parts[POSENC_PLACE_INPUT].room;
+    return room && room->input.sequence.rows && is_complete(of, plan, POSENC_PLACE_INPUT)
+               ? &room->input.sequence
+               : NULL;
+}
+
+static void lay_out_rows(posenc_bound *to, const posenc_plan *plan, pe_arena *arena)
+{
+    const pe_sequence *room = sequence_of(to, plan);
+    if (room)
+        to->rows =
+            pe_arena_doubles(arena, room->rows(&plan->parts[POSENC_PLACE_INPUT].problem) * plan->row_width);
+}
+
+static void fill_rows(const posenc_bound *to, const posenc_plan *plan, const pe_team *team, pe_arena *lent)
+{
+    const pe_sequence *room = sequence_of(to, plan);
+    const pe_part      part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &to->numbers, 0);
+    if (!room)
+        return;
+    pe_sequence_table t = pe_sequence_lay_out(room, &part, plan->row_width, plan->kernels, team, 0, lent);
+    t.rows              = to->rows;
+    if (lent->memory)
+        pe_sequence_make(&t, room->rows(part.p));
+}
+
+/* ---- all of it ---- */
+
 /* Tables, with memory for the time of making them. */
 static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, posenc_error *err)
 {
@@ -160,6 +192,7 @@ static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, pose
     const pe_attention a    = attention_of(to, plan, &extent);
     pe_arena           lent = {0};
     pe_ready_fill(&to->ready, &a, &lent);
+    fill_rows(to, plan, &a.team, &lent);
     if (!lent.used)
         return POSENC_OK;
     lent.memory = pe_memory_create(&plan->options.allocator, lent.used);
@@ -168,6 +201,7 @@ static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, pose
     void *memory = lent.memory;
     lent.used    = 0;
     pe_ready_fill(&to->ready, &a, &lent);
+    fill_rows(to, plan, &a.team, &lent);
     pe_memory_free(&plan->options.allocator, memory);
     return POSENC_OK;
 }
@@ -180,6 +214,10 @@ static void lay_out(posenc_bound *to, const posenc_plan *plan, const posenc_tens
     pe_numbers_load(&to->numbers, plan, to->places, (pe_param_source){.params = to->tensors}, NULL, arena);
     const pe_attention a = attention_of(to, plan, &extent);
     to->ready            = pe_ready_lay_out(&a, &extent, arena);
+    lay_out_rows(to, plan, arena);
+    if (plan->rotary.depends_on_run && !plan->rotary.depends_on_length &&
+        is_complete(to, plan, POSENC_PLACE_ROTARY))
+        pe_rotary_make(&to->rotation, plan, &to->numbers, 0, arena);
 }
 
 posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, const posenc_tensor *params,
