@@ -34,8 +34,9 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
     return POSENC_OK;
 }
 
-/* Does a member read this parameter where it lies? Then it is neither converted nor summed here. */
-static int is_read_in_place(const posenc_plan *plan, pe_param_place at)
+/* Does a member read this parameter where it lies, and add its gradient there? Then it is neither converted
+   nor summed here. */
+static int stays_in_place(const posenc_plan *plan, pe_param_place at)
 {
     const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
     if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
@@ -48,54 +49,95 @@ static int is_read_in_place(const posenc_plan *plan, pe_param_place at)
     return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
 }
 
+static int64_t derived_size(const posenc_plan *plan, posenc_place place)
+{
+    const pe_encoding *room = plan->parts[place].room;
+    return room && room->attention.derived ? plan->sizes[place][room->info.param_count] : 0;
+}
+
+/* Is it at least not converted for few queries? Members that look rows up read some of them; but what a hook,
+   a preparation or something derived reads, it reads in double, unless the room says otherwise. */
+static int few_read_in_place(const posenc_plan *plan, pe_param_place at)
+{
+    const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
+    if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
+        return 0;
+    if (plan->parts[at.place].room->attention.in_place >> at.local & 1)
+        return 1;
+    if (owner == PE_SCORE && (plan->terms.hook.visit || plan->terms.prepare.fill))
+        return 0;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m = pe_member(&plan->terms, kind);
+        if (m.index && !m.load && m.owner == owner && m.param == at.local && !derived_size(plan, at.place))
+            return 1;
+    }
+    return 0;
+}
+
 /* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
-static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_numbers_use use,
+                         pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
-    if (!part->room || !part->room->attention.derived)
+    const int64_t      size = derived_size(plan, place);
+    if (!size || (use == PE_NUMBERS_FEW && part->room->attention.derived_for_many))
         return;
-    const int     count = part->room->info.param_count;
-    const int64_t size  = plan->sizes[place][count];
-    double       *made = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
+    const int count = part->room->info.param_count;
+    double   *made = pe_arena_doubles(arena, size), *sum = NULL;
+    if (use == PE_NUMBERS_BOTH)
+        sum = pe_arena_doubles(arena, size);
     if (!arena->memory)
         return;
-    part->room->attention.derive(&part->problem, n->par[place], made);
+    part->room->attention.derive(&n->problem[place], n->par[place], made);
     n->par[place][count] = made;
     for (int i = 0; i < count; i++)
         if (n->dpar[place][i])
             n->dpar[place][count] = sum;
-    memset(sum, 0, (size_t)size * sizeof *sum);
+    if (sum)
+        memset(sum, 0, (size_t)size * sizeof *sum);
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     posenc_tensor *dparams, pe_arena *arena)
+/* One parameter. */
+static void load_one(pe_numbers *n, const posenc_plan *plan, int i, const pe_numbers_of *of, pe_arena *arena)
+{
+    const pe_param_place at   = plan->e->params[i];
+    const int64_t        size = plan->sizes[at.place][at.local];
+    const int            in_place =
+        stays_in_place(plan, at) || (of->use == PE_NUMBERS_FEW && few_read_in_place(plan, at));
+    posenc_tensor *dparam = of->dparams && of->dparams[i].data ? &of->dparams[i] : NULL;
+    double        *wide = in_place ? NULL : pe_arena_doubles(arena, size), *sum = NULL;
+    n->tensor[at.place][at.local] = of->params ? &of->params[i] : NULL;
+    if (stays_in_place(plan, at)) {
+        n->dtensor[at.place][at.local] = dparam;
+        return;
+    }
+    if (of->use == PE_NUMBERS_BOTH)
+        sum = pe_arena_doubles(arena, size);
+    if (!arena->memory)
+        return;
+    n->par[at.place][at.local] = of->params[i].dtype == POSENC_DTYPE_F64 ? of->params[i].data : wide;
+    if (wide && of->params[i].dtype != POSENC_DTYPE_F64)
+        pe_tensor_load_double(wide, of->params[i].data, of->params[i].dtype, 1, size);
+    if (sum && dparam) {
+        memset(sum, 0, (size_t)size * sizeof *sum);
+        n->dpar[at.place][at.local] = sum;
+    }
+}
+
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena)
 {
     memset(n, 0, sizeof *n);
-    for (int i = 0; i < plan->e->param_count; i++) {
-        const pe_param_place at = plan->e->params[i];
-        if (!is_of(plan, places, i))
-            continue;
-        if (is_read_in_place(plan, at)) {
-            n->tensor[at.place][at.local]  = params ? &params[i] : NULL;
-            n->dtensor[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
-            continue;
-        }
-        const int64_t size = plan->sizes[at.place][at.local];
-        double       *wide = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
-        if (!arena->memory)
-            continue;
-        n->par[at.place][at.local] = params[i].dtype == POSENC_DTYPE_F64 ? params[i].data : wide;
-        if (params[i].dtype != POSENC_DTYPE_F64)
-            pe_tensor_load_double(wide, params[i].data, params[i].dtype, 1, size);
-        if (dparams && dparams[i].data) {
-            memset(sum, 0, (size_t)size * sizeof *sum);
-            n->dpar[at.place][at.local] = sum;
-        }
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+        n->problem[place]        = plan->parts[place].problem;
+        n->problem[place].tensor = n->tensor[place];
     }
+    for (int i = 0; i < plan->e->param_count; i++)
+        if (is_of(plan, of->places, i))
+            load_one(n, plan, i, of, arena);
     for (int place = 0; place < POSENC_PLACE_COUNT; place++)
-        if (places >> place & 1)
-            load_derived(n, plan, place, arena);
+        if (of->places >> place & 1)
+            load_derived(n, plan, place, of->use, arena);
 }
 
 static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
@@ -105,7 +147,7 @@ static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_pl
         return;
     const int count = part->room->info.param_count;
     if (n->dpar[place][count])
-        part->room->attention.derive_back(&part->problem, n->par[place], n->par[place][count],
+        part->room->attention.derive_back(&n->problem[place], n->par[place], n->par[place][count],
                                           n->dpar[place][count], n->dpar[place]);
 }
 
@@ -131,7 +173,7 @@ pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_nu
     const pe_encoding *room = plan->parts[place].room;
     if (!room)
         return part;
-    part.p       = &plan->parts[place].problem;
+    part.p       = &n->problem[place];
     part.par     = n->par[place];
     part.dpar    = gradients ? n->dpar[place] : NULL;
     part.tensor  = n->tensor[place];

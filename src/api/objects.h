@@ -93,15 +93,26 @@ typedef struct pe_numbers {
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    pe_problem           problem[POSENC_PLACE_COUNT]; /* the plan's, with `tensor` */
 } pe_numbers;
+
+/* What the numbers are for: without gradients there are no sums of them. */
+typedef enum pe_numbers_use { PE_NUMBERS_BOTH, PE_NUMBERS_FORWARD, PE_NUMBERS_FEW } pe_numbers_use;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams
    (`who`: "attend"). */
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
-/* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     posenc_tensor *dparams, pe_arena *arena);
+/* Whose parameters, and their gradients; NULL while counting, or not wanted. */
+typedef struct pe_numbers_of {
+    int                  places;
+    const posenc_tensor *params;
+    posenc_tensor       *dparams;
+    pe_numbers_use       use;
+} pe_numbers_of;
+/* Converts parameters and zeroes gradient sums; counts on an arena without memory. *n must stay where it is
+   as long as its parts are used. */
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 
