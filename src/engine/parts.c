@@ -204,7 +204,8 @@ static void narrow_positions(posenc_positions *p, int64_t b, int64_t s, int64_t 
 {
     posenc_tensor *t = &p->array;
     if (!t->data) {
-        p->start += (double)s * p->step;
+        p->start = pe_positions_at(p, b, s);
+        p->step  = p->step == 0 ? 1 : p->step; /* as it means where nothing is set */
         return;
     }
     if (t->ndim > 1)

@@ -257,10 +257,14 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
-    *type = dtype == POSENC_DTYPE_BF16  ? PE_CACHE_BF16
-            : dtype == POSENC_DTYPE_F16 ? PE_CACHE_F16
-                                        : PE_CACHE_F32;
-    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16;
+    switch (dtype) {
+    case POSENC_DTYPE_F32: *type = PE_CACHE_F32; return 1;
+    case POSENC_DTYPE_BF16: *type = PE_CACHE_BF16; return 1;
+    case POSENC_DTYPE_F16: *type = PE_CACHE_F16; return 1;
+    case POSENC_DTYPE_F8_E4M3: *type = PE_CACHE_E4M3; return 1;
+    case POSENC_DTYPE_Q8_0: *type = PE_CACHE_Q8; return 1;
+    default: return 0;
+    }
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
@@ -268,6 +272,7 @@ static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor 
                          int64_t g)
 {
     cache->rows   = pe_keys_row(x->a, t, n->b, g, n->j0);
+    cache->scale  = (float)pe_keys_scale(x->a, t, g);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
