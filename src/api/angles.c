@@ -37,7 +37,7 @@ posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *
                                   posenc_rotary_pair *pairs, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened        run;
-    const pe_rotary_request request = {plan, "pairs", {params, NULL}, NULL, length, 0, 0};
+    const pe_rotary_request request = {plan, "pairs", {.params = params}, NULL, length, 0, 0};
     posenc_status           status;
     if (!plan || !pairs)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "pairs: plan and pairs must not be NULL");
@@ -99,7 +99,7 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
         return status;
     const int64_t          *shape = (angle->data ? angle : temperature)->shape, L = shape[1];
     const pe_rotary_request request = {
-        plan, "angles", {in->params, in->bound}, NULL, pe_rotary_length(0, &pos, L), 0, 0};
+        plan, "angles", {.params = in->params, .bound = in->bound}, NULL, pe_rotary_length(0, &pos, L), 0, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const pe_rotary *rotary = run.rotation.queries;

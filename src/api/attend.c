@@ -503,6 +503,13 @@ static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
     return pe_done(err);
 }
 
+/* What the items of a batch that are apart have in common, made with the first of them. */
+typedef struct common {
+    int        is_made;
+    pe_numbers numbers;
+    pe_opened  run; /* the workspace after the numbers */
+} common;
+
 /* A run, and what it is given. */
 typedef struct attend_run {
     const posenc_plan      *plan;
@@ -512,14 +519,18 @@ typedef struct attend_run {
     const posenc_tensor    *S;       /* scores, or a bias */
     const char             *who;
     const posenc_workspace *work;
+    common                 *items; /* of a batch whose items are apart; NULL: it is whole */
 } attend_run;
+
+static pe_param_source source_of(const posenc_attend_in *in)
+{
+    return (pe_param_source){.params = in->params, .bound = in->bound};
+}
 
 /* The last of the checks: parameters and workspace. */
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const posenc_status status =
-        pe_numbers_check(r->plan, PLACES, (pe_param_source){r->in->params, r->in->bound}, r->dparams, r->who,
-                         err);
+    const posenc_status status = pe_numbers_check(r->plan, PLACES, source_of(r->in), r->dparams, r->who, err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -528,6 +539,25 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
     const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
+}
+
+/* The workspace, and the parameters as they are by then. */
+static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const pe_attention *a,
+                                  const attend_run *r, posenc_error *err)
+{
+    *given = source_of(r->in);
+    if (!r->items)
+        return open_work(run, a, r, err);
+    if (!r->items->is_made) {
+        const posenc_status status = open_work(&r->items->run, a, r, err);
+        if (status)
+            return status;
+        pe_numbers_load(&r->items->numbers, r->plan, PLACES, *given, NULL, &r->items->run.arena);
+        r->items->is_made = 1;
+    }
+    given->loaded = &r->items->numbers;
+    *run          = r->items->run;
+    return POSENC_OK;
 }
 
 /* Gradients of parameters; those of the rotary part are made of dq and dk, which are complete now. */
@@ -550,13 +580,13 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
     pe_numbers      numbers;
     pe_run_rotation rotation;
     pe_opened       run;
-    posenc_status   status = open_work(&run, a, r, err);
+    pe_param_source given;
+    posenc_status   status = open_numbers(&run, &given, a, r, err);
     if (status)
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, (pe_param_source){r->in->params, r->in->bound}, r->dparams, length,
-         &run.arena);
+    load(a, &numbers, &rotation, r->plan, given, r->dparams, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
@@ -601,6 +631,7 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
 /* Each item of such a batch; checked all, then run all. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
@@ -611,6 +642,7 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
             const posenc_attend_out to  = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
             attend_run              one = *r;
             one.in                      = &item;
+            one.items                   = &items;
             status                      = forward(&one, &to, dry, err);
         }
     return status;
@@ -658,6 +690,7 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
 
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
@@ -678,6 +711,7 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
             };
             attend_run one = *r;
             one.in         = &item;
+            one.items      = &items;
             status         = backward(&one, &to, dry, err);
         }
     return status;

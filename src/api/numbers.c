@@ -52,11 +52,17 @@ pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at)
 /* Is it no run yet but any run of the plan, that counts? */
 static int is_any(pe_param_source given)
 {
-    return !given.params && !given.bound;
+    return !given.params && !given.bound && !given.loaded;
 }
 
 /* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
+/* Numbers that are there already, or NULL. */
+static const pe_numbers *loaded_in(pe_param_source given)
+{
+    return given.loaded ? given.loaded : given.bound ? &given.bound->numbers : NULL;
+}
+
 static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_param_source given,
                          pe_arena *arena)
 {
@@ -69,8 +75,8 @@ static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place pl
     for (int i = 0; i < count; i++)
         wanted |= n->dpar[place][i] != NULL;
     n->dpar[place][count] = wanted ? pe_arena_zeros(arena, size) : NULL;
-    if (given.bound) {
-        n->par[place][count] = given.bound->numbers.par[place][count];
+    if (loaded_in(given)) {
+        n->par[place][count] = loaded_in(given)->par[place][count];
         return;
     }
     double *made = pe_arena_doubles(arena, size);
@@ -93,7 +99,7 @@ static const double *load_numbers(const posenc_tensor *t, int64_t size, pe_arena
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
                      posenc_tensor *dparams, pe_arena *arena)
 {
-    const pe_numbers *const ready = given.bound ? &given.bound->numbers : NULL;
+    const pe_numbers *const ready = loaded_in(given);
     memset(n, 0, sizeof *n);
     for (int i = 0; i < plan->e->param_count; i++) {
         const pe_param_place at = plan->e->params[i];

@@ -99,7 +99,8 @@ typedef struct pe_numbers {
 /* The parameters of a run: the caller's tensors, or made ready. */
 typedef struct pe_param_source {
     const posenc_tensor *params;
-    const posenc_bound  *bound; /* NULL: none */
+    const posenc_bound  *bound;  /* NULL: none */
+    const pe_numbers    *loaded; /* of all parts, by another item of the batch; NULL: none */
 } pe_param_source;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and

@@ -364,8 +364,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
-    const pe_rotary_request request = {plan, "rotate", {io->params, io->bound}, NULL, length_of(sides, count),
-                                       0,    0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, NULL, length_of(sides, count), 0, 0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
@@ -433,8 +433,13 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if ((status = pe_positions_check(&pos, "table: pos", table->shape[0], table->shape[1], plan->rotary.axes,
                                      err)))
         return status;
-    const pe_rotary_request request = {
-        plan, "table", {in->params, in->bound}, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+    const pe_rotary_request request = {plan,
+                                       "table",
+                                       {.params = in->params, .bound = in->bound},
+                                       NULL,
+                                       pe_rotary_length(0, &pos, table->shape[1]),
+                                       0,
+                                       0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
@@ -480,7 +485,8 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", {io->params, io->bound}, grad->dparams, length, 1, 0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};

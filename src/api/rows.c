@@ -143,8 +143,9 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
     if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
         (status = check_extent(plan, r, err)))
         return status;
-    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound}, dparams,
-                            "rows", err);
+    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT,
+                            (pe_param_source){.params = in->params, .bound = in->bound}, dparams, "rows",
+                            err);
 }
 
 /* Gradients of the input part that are asked for, though its settings have none. */
@@ -194,8 +195,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if ((status = open_workspace(&run, plan, work, 0, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound}, NULL,
-                    &run.arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT,
+                    (pe_param_source){.params = in->params, .bound = in->bound}, NULL, &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
@@ -225,8 +226,8 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
         (status = open_workspace(&run, plan, work, 1, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){in->params, in->bound},
-                    grad->dparams, &run.arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT,
+                    (pe_param_source){.params = in->params, .bound = in->bound}, grad->dparams, &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;

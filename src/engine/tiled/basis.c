@@ -227,11 +227,11 @@ static void load_parameter(const pe_tiles *T)
 {
     const pe_by_distance *m = &T->a->terms->A;
     const double         *W = T->a->parts[m->owner].par[m->param];
-    const int64_t         H = T->a->sizes.H, D = T->a->sizes.D;
-    for (int64_t h = 0; h < H; h++)
+    const int64_t         H = T->a->parts[m->owner].p->H, D = T->a->sizes.D, first = T->a->from.h;
+    for (int64_t h = 0; h < T->a->sizes.H; h++)
         for (int64_t r = 0; r < m->ranks; r++)
             for (int64_t d = 0; d < D; d++)
-                T->W[(h * m->ranks + r) * D + d] = (float)W[(r * H + h) * D + d];
+                T->W[(h * m->ranks + r) * D + d] = (float)W[(r * H + first + h) * D + d];
 }
 
 void pe_basis_fill(pe_tiles *T)

@@ -37,13 +37,13 @@ typedef struct pe_distance_table {
 } pe_distance_table;
 
 typedef struct pe_ready {
-    int64_t           low, high; /* distances that have rows; none if low > high */
-    int64_t           margin;    /* the longest run of rows that may begin beside them */
-    pe_band           band;
+    int64_t low, high; /* distances that have rows; none if low > high */
+    int64_t margin[2]; /* the longest run of rows that may begin beside them: of vectors, of numbers */
+    pe_band band;
     pe_distance_table by[PE_KINDS]; /* width 0: no table, runs make their own */
     double           *exact;        /* [H, rows of the bias] before they are rounded */
     double           *center;       /* [H] the largest of them, which the rows lack */
-    int64_t          *peaks;        /* [H, 2] its first and its last row; -1: not finite */
+    int64_t          *peaks;        /* [H, 2] its first and its last row; -1: it is not the largest */
 } pe_ready;
 
 /* Memory for distances low .. high; numbers of parameters that are in a->parts. `lent` is for the time of

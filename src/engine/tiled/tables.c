@@ -125,26 +125,38 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, int64_t aligned, pe_arena 
         t->columns += (-(aligned - t->first) % PE_LANES + PE_LANES) % PE_LANES;
 }
 
+/* The same table with other numbers for its rows. */
+static void renumber(pe_distance_table *t, int64_t shift)
+{
+    t->low += shift;
+    t->high += shift;
+    t->flat_low += shift;
+    t->flat_high += shift;
+    t->last_low += shift;
+    t->first += shift;
+    t->last += shift;
+}
+
 /* The part of a ready table that is the run's. Which runs are of one content is a matter of the run, as it is
    without such a table. */
 static void take_ready(pe_tiles *T, pe_kind kind)
 {
-    const pe_by_distance m     = pe_member(T->a->terms, kind);
-    const int64_t        shift = pe_ready_shift(T);
+    const pe_by_distance m = pe_member(T->a->terms, kind);
     pe_distance_table   *t = &T->by[kind], own = T->ready->by[kind];
     if (m.clipped)
         find_ends(T, &m, &own);
-    *t           = T->ready->by[kind];
+    *t = T->ready->by[kind];
+    renumber(t, -pe_ready_shift(T));
+    if (t->rows)
+        t->rows += T->a->from.h * t->count * t->row;
+    if (t->columns)
+        t->columns += T->a->from.h * t->width * t->stride;
     t->flat_low  = own.flat_low;
     t->flat_high = own.flat_high;
     t->last_low  = own.last_low;
-    t->low -= shift;
-    t->high -= shift;
-    t->first -= shift;
-    t->last -= shift;
-    t->is_ready = 1;
+    t->is_ready  = 1;
     if (kind == PE_BIAS)
-        T->center = T->ready->center;
+        T->center = T->ready->center + T->a->from.h;
 }
 
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
@@ -175,6 +187,7 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     const pe_by_distance m     = pe_member(T->a->terms, kind);
     const pe_part       *part  = &T->a->parts[m.owner];
     const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
+    h += T->a->from.h; /* as rooms and ready tables count */
     if (kind == PE_BIAS && T->ready && T->ready->exact)
         pe_ready_copy(T, h, x0, n, chunk);
     else if (T->band.slope == 1)
@@ -287,10 +300,16 @@ void pe_tables_fill(pe_tiles *T)
 /* The band of all distances, and of it a run that would see them all. */
 static pe_tiles tiles_of(const pe_attention *a, const pe_ready *r)
 {
-    pe_tiles T    = {.a = a, .Br = r->margin, .by_distance = 1, .skewed = 1, .band = r->band};
+    pe_tiles T    = {.a = a, .by_distance = 1, .skewed = 1, .band = r->band};
     T.exact_count = r->by[PE_GATE].count;
     memcpy(T.by, r->by, sizeof T.by);
     return T;
+}
+
+static pe_band band_of(const pe_ready *r, int64_t margin)
+{
+    const int64_t n = r->high - r->low + 1;
+    return (pe_band){n + 2 * margin, r->high + margin, -1, margin, margin + n};
 }
 
 /* A slope is made into a table faster than one is read. */
@@ -302,14 +321,18 @@ static int is_made(const pe_attention *a, pe_kind kind)
 
 pe_ready pe_ready_lay_out(const pe_attention *a, int64_t low, int64_t high, pe_arena *arena)
 {
-    enum { LEAST = 1024 };
+    enum { VECTORS = 256, NUMBERS = 1024 }; /* of usual tiles; of a few queries with a row of keys */
     const int64_t sides = a->tile_q + a->tile_k, n = pe_larger(high - low + 1, 0);
-    pe_ready      r = {.low = low, .high = high, .margin = pe_larger(sides, 0) + LEAST};
-    r.band          = (pe_band){n + 2 * r.margin, high + r.margin, -1, r.margin, r.margin + n};
+    pe_ready      r = {.low = low, .high = high, .margin = {sides + VECTORS, sides + NUMBERS}};
+    r.band          = band_of(&r, r.margin[1]);
     pe_tiles T      = tiles_of(a, &r);
     for (pe_kind kind = PE_BIAS; n && kind < PE_KINDS; kind++)
-        if (is_made(a, kind))
-            lay_out_member(&T, kind, r.band.t0, arena, 0);
+        if (is_made(a, kind)) {
+            T.Br   = r.margin[pe_is_scalar(kind)];
+            T.band = band_of(&r, T.Br);
+            lay_out_member(&T, kind, T.band.t0, arena, 0);
+            renumber(&T.by[kind], r.margin[1] - T.Br);
+        }
     memcpy(r.by, T.by, sizeof r.by);
     if (r.by[PE_BIAS].width) {
         r.exact  = pe_arena_doubles(arena, a->sizes.H * r.by[PE_BIAS].count);
@@ -392,9 +415,8 @@ int pe_ready_serves(const pe_tiles *T)
 {
     const pe_ready *r    = T->a->ready;
     const pe_band  *band = &T->band;
-    return r && T->by_distance && band->slope == -1 && band->first < band->last &&
-           pe_band_distance(band, band->first) <= r->high &&
-           pe_band_distance(band, band->last - 1) >= r->low && longest_run(T) <= r->margin;
+    return r && !T->a->for_any_run && T->by_distance && band->slope == -1 && band->first < band->last &&
+           pe_band_distance(band, band->first) <= r->high && pe_band_distance(band, band->last - 1) >= r->low;
 }
 
 int64_t pe_ready_shift(const pe_tiles *T)
@@ -402,20 +424,35 @@ int64_t pe_ready_shift(const pe_tiles *T)
     return T->ready->band.t0 - T->band.t0;
 }
 
-/* Does the run reach the largest bias of every head? */
+/* Does the run reach this row? */
+static int reaches_row(const pe_tiles *T, int64_t row)
+{
+    const int64_t x = row - pe_ready_shift(T);
+    return x >= T->band.first && x < T->band.last;
+}
+
+/* Does it reach the largest bias of every head? */
 static int reaches_peaks(const pe_tiles *T)
 {
-    const int64_t  first = T->band.first + pe_ready_shift(T), last = T->band.last + pe_ready_shift(T);
-    const int64_t *x = T->ready->peaks;
-    for (int64_t i = 0; i < T->a->sizes.H; i++)
-        if (!(x[2 * i] >= first && x[2 * i] < last) && !(x[2 * i + 1] >= first && x[2 * i + 1] < last))
+    for (int64_t i = 0; i < T->a->sizes.H; i++) {
+        const int64_t *x = T->ready->peaks + 2 * (T->a->from.h + i);
+        if (!reaches_row(T, x[0]) && !reaches_row(T, x[1]) && !pe_ready_is_centered(T, i))
             return 0;
+    }
     return 1;
+}
+
+int pe_ready_is_centered(const pe_tiles *T, int64_t h)
+{
+    const int64_t at = T->a->from.h + h, row = pe_band_row(T, (double)pe_attention_nearest(T->a));
+    double        nearest;
+    pe_ready_copy(T, at, row, 1, &nearest);
+    return nearest == T->ready->center[at] && T->ready->peaks[2 * at] >= 0;
 }
 
 int pe_ready_has(const pe_tiles *T, pe_kind kind)
 {
-    if (!T->ready || !T->ready->by[kind].width)
+    if (!T->ready || !T->ready->by[kind].width || longest_run(T) > T->ready->margin[pe_is_scalar(kind)])
         return 0;
     return kind == PE_BIAS ? !T->a->unmasked && reaches_peaks(T) : T->skewed || T->ready->by[kind].rows;
 }

@@ -294,12 +294,13 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
 
 pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z)
 {
-    return (pe_tile){.h        = z->h,
+    const pe_beginning *from = &T->a->from;
+    return (pe_tile){.h        = from->h + z->h,
                      .rows     = z->R,
                      .cols     = z->C,
                      .stride   = z->C,
-                     .i0       = z->i0,
-                     .j0       = z->j0,
+                     .i0       = from->i + z->i0,
+                     .j0       = from->j + z->j0,
                      .q_pos    = z->q_pos,
                      .k_pos    = z->k_pos,
                      .scale    = T->a->terms->scale,

@@ -330,10 +330,12 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(pe_tiles *T);
 
 /* Are the rows of all distances of the run ready? How far its band lies behind theirs. Is this member's table
-   the run's as it stands? Exact numbers of the bias of rows x0 .. x0+n-1 of the run. */
+   the run's as it stands? Is what the bias of head h lacks there that of the nearest distance? Exact numbers
+   of the bias of rows x0 .. x0+n-1 of the run, of a head of the whole run. */
 int     pe_ready_serves(const pe_tiles *T);
 int64_t pe_ready_shift(const pe_tiles *T);
 int     pe_ready_has(const pe_tiles *T, pe_kind kind);
+int     pe_ready_is_centered(const pe_tiles *T, int64_t h);
 void    pe_ready_copy(const pe_tiles *T, int64_t h, int64_t x0, int64_t n, double to[]);
 
 /* ---- basis.c ---- */
