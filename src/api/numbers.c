@@ -101,6 +101,7 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_para
 {
     const pe_numbers *const ready = loaded_in(given);
     memset(n, 0, sizeof *n);
+    n->bound = given.bound;
     for (int i = 0; i < plan->e->param_count; i++) {
         const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))

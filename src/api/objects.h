@@ -94,6 +94,7 @@ typedef struct pe_numbers {
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    const posenc_bound  *bound; /* where they come from, if they were made ready */
 } pe_numbers;
 
 /* The parameters of a run: the caller's tensors, or made ready. */
@@ -116,6 +117,13 @@ pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 
+/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
+   length. */
+typedef struct pe_run_rotation {
+    const pe_rotary *queries, *keys; /* NULL: no rotary part */
+    pe_rotary        made[2];
+} pe_run_rotation;
+
 /* What of a plan its bounds depend on. */
 typedef struct pe_likeness {
     char              spec[PE_MAX_SPEC];
@@ -126,12 +134,14 @@ typedef struct pe_likeness {
 } pe_likeness;
 
 struct posenc_bound {
-    pe_likeness   plan;
-    int           places; /* whose parameters it has: bits 1 << place */
-    pe_numbers    numbers;
-    posenc_tensor tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
-    pe_ready      ready;                  /* of attention */
-    size_t        bytes;
+    pe_likeness     plan;
+    int             places; /* whose parameters it has: bits 1 << place */
+    pe_numbers      numbers;
+    posenc_tensor   tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
+    pe_ready        ready;                  /* of attention */
+    pe_run_rotation rotation;               /* where parameters alone decide it; else queries is NULL */
+    double         *rows; /* of the input part, where they follow from each other; NULL: they do not */
+    size_t          bytes;
 };
 
 /* May runs of the plan that read parameters of these places take it? `who` opens the sentence. */
@@ -140,13 +150,6 @@ posenc_status pe_bound_check(const posenc_bound *bound, const posenc_plan *plan,
 
 /* The part at a place as the engine wants it; NULLs where there is none. */
 pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
-
-/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
-   length. */
-typedef struct pe_run_rotation {
-    const pe_rotary *queries, *keys; /* NULL: no rotary part */
-    pe_rotary        made[2];
-} pe_run_rotation;
 
 void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
                     pe_arena *arena);

@@ -35,7 +35,9 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
     const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
     t->queries                 = rotary->room ? &plan->rotary : NULL;
     t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
-    if (!plan->rotary.depends_on_run)
+    if (n->bound && n->bound->rotation.queries)
+        *t = (pe_run_rotation){.queries = n->bound->rotation.queries, .keys = n->bound->rotation.keys};
+    if (!plan->rotary.depends_on_run || (n->bound && n->bound->rotation.queries))
         return;
     pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)

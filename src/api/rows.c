@@ -197,9 +197,10 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     r.team = run.team;
     pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT,
                     (pe_param_source){.params = in->params, .bound = in->bound}, NULL, &run.arena);
-    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
-    r.x    = in->x;
-    r.y    = *y;
+    r.part  = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
+    r.x     = in->x;
+    r.y     = *y;
+    r.ready = in->bound ? in->bound->rows : NULL;
     pe_rows_forward_run(&r, &run.arena);
     return pe_run_done(&run.team, "rows", err);
 }
