@@ -20,10 +20,10 @@ pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes =
-        (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0, plan->kernels};
-    a.D     = d->D;
-    a.terms = &plan->terms;
+    a.sizes              = (pe_problem){d->B,       d->H, d->G, d->Lq, d->Lk,         d->D, d->Dv,
+                                        d->d_model, d->L, NULL, 0,     plan->kernels, NULL};
+    a.D                  = d->D;
+    a.terms              = &plan->terms;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
@@ -444,13 +444,20 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
+                 const pe_numbers_of *of, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
+    pe_numbers_load(numbers, plan, of, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
-    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
-    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
+    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, of->dparams != NULL);
+    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, of->dparams != NULL);
+}
+
+static pe_numbers_use use_of(int run, int64_t Lq)
+{
+    return run == POSENC_RUN_ATTEND_BACKWARD ? PE_NUMBERS_BOTH
+           : Lq > POSENC_DECODE_QUERIES      ? PE_NUMBERS_FORWARD
+                                             : PE_NUMBERS_FEW;
 }
 
 static int uses_reference(const posenc_plan *plan, posenc_dtype q)
@@ -472,7 +479,8 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, &(pe_numbers_of){.places = PLACES, .use = use_of(run, of->Lq)}, 0,
+         &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -553,7 +561,8 @@ static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const 
         const posenc_status status = open_work(&r->items->run, a, r, err);
         if (status)
             return status;
-        pe_numbers_load(&r->items->numbers, r->plan, PLACES, *given, NULL, &r->items->run.arena);
+        const pe_numbers_of of = {PLACES, *given, NULL, use_of(r->run, a->sizes.Lq)};
+        pe_numbers_load(&r->items->numbers, r->plan, &of, &r->items->run.arena);
         r->items->is_made = 1;
     }
     given->loaded = &r->items->numbers;
@@ -587,7 +596,8 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, given, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan,
+         &(pe_numbers_of){PLACES, given, r->dparams, use_of(r->run, a->sizes.Lq)}, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;

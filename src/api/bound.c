@@ -211,7 +211,8 @@ static void lay_out(posenc_bound *to, const posenc_plan *plan, const posenc_tens
 {
     pe_ready_extent extent;
     copy_params(to, plan, params, arena);
-    pe_numbers_load(&to->numbers, plan, to->places, (pe_param_source){.params = to->tensors}, NULL, arena);
+    pe_numbers_load(&to->numbers, plan,
+                    &(pe_numbers_of){to->places, {.params = to->tensors}, NULL, PE_NUMBERS_FORWARD}, arena);
     const pe_attention a = attention_of(to, plan, &extent);
     to->ready            = pe_ready_lay_out(&a, &extent, arena);
     lay_out_rows(to, plan, arena);

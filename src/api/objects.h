@@ -94,24 +94,36 @@ typedef struct pe_numbers {
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    const posenc_bound  *bound; /* where they come from, if they were made ready */
+    pe_problem           problem[POSENC_PLACE_COUNT]; /* the plan's, with `tensor` */
+    const posenc_bound  *bound;                       /* where they come from, if they were made ready */
 } pe_numbers;
 
 /* The parameters of a run: the caller's tensors, or made ready. */
 typedef struct pe_param_source {
-    const posenc_tensor *params;
+    const posenc_tensor *params; /* NULL, and no bound: of any run, while counting */
     const posenc_bound  *bound;  /* NULL: none */
     const pe_numbers    *loaded; /* of all parts, by another item of the batch; NULL: none */
 } pe_param_source;
+
+/* What the numbers are for: without gradients there are no sums of them. */
+typedef enum pe_numbers_use { PE_NUMBERS_BOTH, PE_NUMBERS_FORWARD, PE_NUMBERS_FEW } pe_numbers_use;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and
    dparams (`who`: "attend"). */
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
-/* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
-                     posenc_tensor *dparams, pe_arena *arena);
-/* Does a member read this parameter as it lies? Then it is neither converted nor summed. */
+/* Whose parameters, and their gradients; NULL while counting, or not wanted. */
+typedef struct pe_numbers_of {
+    int             places;
+    pe_param_source given;
+    posenc_tensor  *dparams;
+    pe_numbers_use  use;
+} pe_numbers_of;
+/* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. *n
+   must stay where it is as long as its parts are used. */
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena);
+/* Does a member read this parameter as it lies, and add its gradient there? Then it is neither converted nor
+   summed. */
 typedef enum pe_stay { PE_CONVERTED = 0, PE_STAYS_BY_DISTANCE, PE_STAYS_BY_PAIR } pe_stay;
 pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at);
 /* Adds the sums to the caller's tensors. */

@@ -130,7 +130,8 @@ posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, 
         status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->given, r->dparams, &run->work.arena);
+    pe_numbers_load(&run->numbers, r->plan, &(pe_numbers_of){ROTARY, r->given, r->dparams, PE_NUMBERS_BOTH},
+                    &run->work.arena);
     pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }

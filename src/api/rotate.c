@@ -110,7 +110,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     job                  j = {.plan = plan, .team = &any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, (pe_param_source){0}, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, &(pe_numbers_of){.places = 1 << POSENC_PLACE_ROTARY}, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
