@@ -438,7 +438,7 @@ static int train(const cli_args *args, pe_compare *c, pe_compare_config *config)
     const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
     if (printed)
         return printed;
-    fflush(stdout);
+    cli_flush();
     if (pe_results_write(c, &err))
         return cli_error(&err);
     fputs("compare: wrote ", stderr);

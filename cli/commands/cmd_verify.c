@@ -105,7 +105,7 @@ static void print_case(const verify_request *r, const posenc_case *c, const pe_c
     putchar('\n');
     if (!x->passed)
         print_again(r, c);
-    fflush(stdout);
+    cli_flush();
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */

@@ -20,6 +20,14 @@
 
 enum { LONGEST_MESSAGE = 4096 };
 
+static int why_lost; /* errno of the first flush that failed: the next calls forget it */
+
+void cli_flush(void)
+{
+    if (fflush(stdout) && !why_lost)
+        why_lost = errno;
+}
+
 /* Red for errors, yellow for warnings; the words must do without it, colour only helps the eye. */
 int cli_say(int status, const char *format, ...)
 {
@@ -27,7 +35,7 @@ int cli_say(int status, const char *format, ...)
     const int   shines = cli_colour(STDERR_FILENO);
     char        text[LONGEST_MESSAGE];
     va_list     values;
-    fflush(stdout);
+    cli_flush();
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
@@ -165,9 +173,11 @@ const char *cli_call(void)
 
 int cli_finish(int status)
 {
-    const int lost = ferror(stdout) | fclose(stdout);
     free(call);
-    call = NULL;
+    call           = NULL;
+    errno          = 0;
+    const int lost = ferror(stdout) | fclose(stdout);
+    errno          = why_lost ? why_lost : errno ? errno : EIO;
     /* A reader that left early (head) is no error of ours: stay silent, as a death by SIGPIPE would. */
     if (lost && errno == EPIPE)
         return CLI_FAILED;

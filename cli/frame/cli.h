@@ -181,5 +181,7 @@ void cli_leave(int signal);
 int cli_remember_call(int argc, char **argv);
 /* Closes standard output and says so if what was written there did not arrive. */
 int cli_finish(int status);
+/* Writes out what is printed so far, and remembers why that failed. */
+void cli_flush(void);
 
 #endif
