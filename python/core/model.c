@@ -29,8 +29,9 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_XDECREF(path);
         return NULL;
     }
-    const posenc_status status = in_memory ? posenc_model_read_memory(&self->model, bytes, (size_t)n, name, &err)
-                                           : posenc_model_read(&self->model, bytes, &err);
+    const posenc_status status = in_memory
+                                     ? posenc_model_read_memory(&self->model, bytes, (size_t)n, name, &err)
+                                     : posenc_model_read(&self->model, bytes, &err);
     Py_XDECREF(path);
     if (status == POSENC_OK)
         return (PyObject *)self;
@@ -49,9 +50,9 @@ static void model_dealloc(PyObject *self)
 static PyObject *describe(PyObject *self, PyObject *unused)
 {
     const posenc_model_info *i = posenc_model_describe(((model *)self)->model);
-    return Py_BuildValue("{sssssssLsLsL}", "format", i->format, "model_type", i->type, "encoding", i->encoding,
-                         "layers", (long long)i->layers, "max_positions", (long long)i->max_positions,
-                         "original_length", (long long)i->original_length);
+    return Py_BuildValue("{sssssssLsLsL}", "format", i->format, "model_type", i->type, "encoding",
+                         i->encoding, "layers", (long long)i->layers, "max_positions",
+                         (long long)i->max_positions, "original_length", (long long)i->original_length);
 }
 
 static PyObject *warnings(PyObject *self, PyObject *unused)
@@ -74,29 +75,21 @@ static PyObject *numbers(const double *list, int64_t n, int whole)
 {
     PyObject *all = PyList_New((Py_ssize_t)n);
     for (int64_t i = 0; all && i < n; i++)
-        PyList_SetItem(all, (Py_ssize_t)i,
-                       whole ? PyLong_FromDouble(list[i]) : PyFloat_FromDouble(list[i]));
+        PyList_SetItem(all, (Py_ssize_t)i, whole ? PyLong_FromDouble(list[i]) : PyFloat_FromDouble(list[i]));
     return all;
 }
 
 static PyObject *fact_value(const posenc_fact *f)
 {
     switch (f->kind) {
-    case POSENC_FACT_FLAG:
-        return PyBool_FromLong(f->integer != 0);
-    case POSENC_FACT_INTEGER:
-        return PyLong_FromLongLong(f->integer);
-    case POSENC_FACT_REAL:
-        return PyFloat_FromDouble(f->real);
+    case POSENC_FACT_FLAG: return PyBool_FromLong(f->integer != 0);
+    case POSENC_FACT_INTEGER: return PyLong_FromLongLong(f->integer);
+    case POSENC_FACT_REAL: return PyFloat_FromDouble(f->real);
     case POSENC_FACT_WORD:
-    case POSENC_FACT_WORDS:
-        return PyUnicode_FromString(f->text);
-    case POSENC_FACT_INTEGERS:
-        return numbers(f->list, f->count, 1);
-    case POSENC_FACT_REALS:
-        return numbers(f->list, f->count, 0);
-    case POSENC_FACT_NONE:
-        break;
+    case POSENC_FACT_WORDS: return PyUnicode_FromString(f->text);
+    case POSENC_FACT_INTEGERS: return numbers(f->list, f->count, 1);
+    case POSENC_FACT_REALS: return numbers(f->list, f->count, 0);
+    case POSENC_FACT_NONE: break;
     }
     return Py_NewRef(Py_None);
 }
@@ -125,7 +118,8 @@ static PyObject *params(const posenc_model_group *g)
         int64_t              n     = 1;
         for (int32_t a = 0; shape && a < t->ndim; n *= t->shape[a++])
             PyTuple_SetItem(shape, a, PyLong_FromLongLong(t->shape[a]));
-        PyObject *row = Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n * (Py_ssize_t)sizeof(double));
+        PyObject *row =
+            Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n * (Py_ssize_t)sizeof(double));
         if (!row || PyDict_SetItemString(dict, g->params[i].name, row) != 0)
             Py_CLEAR(dict);
         Py_XDECREF(row);
@@ -147,9 +141,9 @@ static PyObject *group(const posenc_model_group *g)
     return Py_BuildValue("{sssssssNsNsNs(LLLLLLLLL)sNsN}", "encoding", g->encoding, "spec", g->spec, "stack",
                          g->stack, "is_input", PyBool_FromLong(g->is_input), "is_all",
                          PyBool_FromLong(g->is_all), "layers", layers(g), "dims", (long long)d->B,
-                         (long long)d->H, (long long)d->G, (long long)d->Lq, (long long)d->Lk, (long long)d->D,
-                         (long long)d->Dv, (long long)d->d_model, (long long)d->L, "facts", facts(g), "params",
-                         params(g));
+                         (long long)d->H, (long long)d->G, (long long)d->Lq, (long long)d->Lk,
+                         (long long)d->D, (long long)d->Dv, (long long)d->d_model, (long long)d->L, "facts",
+                         facts(g), "params", params(g));
 }
 
 static PyObject *groups(PyObject *self, PyObject *unused)
