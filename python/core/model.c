@@ -108,19 +108,18 @@ static PyObject *facts(const posenc_model_group *g)
     return dict;
 }
 
-/* name -> (shape, float64 as bytes) */
-static PyObject *params(const posenc_model_group *g)
+/* name -> (shape, float64 or float32 as bytes) */
+static PyObject *array_dict(const posenc_array *arrays, int count)
 {
     PyObject *dict = PyDict_New();
-    for (int i = 0; dict && i < g->param_count; i++) {
-        const posenc_tensor *t     = &g->params[i].tensor;
+    for (int i = 0; dict && i < count; i++) {
+        const posenc_tensor *t     = &arrays[i].tensor;
         PyObject            *shape = PyTuple_New(t->ndim);
-        int64_t              n     = 1;
+        int64_t              n     = (int64_t)posenc_dtype_size(t->dtype);
         for (int32_t a = 0; shape && a < t->ndim; n *= t->shape[a++])
             PyTuple_SetItem(shape, a, PyLong_FromLongLong(t->shape[a]));
-        PyObject *row =
-            Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n * (Py_ssize_t)sizeof(double));
-        if (!row || PyDict_SetItemString(dict, g->params[i].name, row) != 0)
+        PyObject *row = Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n);
+        if (!row || PyDict_SetItemString(dict, arrays[i].name, row) != 0)
             Py_CLEAR(dict);
         Py_XDECREF(row);
     }
@@ -143,7 +142,7 @@ static PyObject *group(const posenc_model_group *g)
                          PyBool_FromLong(g->is_all), "layers", layers(g), "dims", (long long)d->B,
                          (long long)d->H, (long long)d->G, (long long)d->Lq, (long long)d->Lk,
                          (long long)d->D, (long long)d->Dv, (long long)d->d_model, (long long)d->L, "facts",
-                         facts(g), "params", params(g));
+                         facts(g), "params", array_dict(g->params, g->param_count));
 }
 
 static PyObject *groups(PyObject *self, PyObject *unused)
@@ -167,10 +166,47 @@ static PyObject *group_of(PyObject *self, PyObject *layer)
     return PyLong_FromLong(posenc_model_group_of(((model *)self)->model, number));
 }
 
+/* json(group): as `posenc inspect --json` has it; -1: of all. */
+static PyObject *json(PyObject *self, PyObject *group_number)
+{
+    char        *text = NULL;
+    posenc_error err;
+    const long   number = PyLong_AsLong(group_number);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    if (posenc_model_json(&text, ((model *)self)->model, (int)number, &err) != POSENC_OK)
+        return core_fail(core_state_of(self), &err);
+    PyObject *word = PyUnicode_FromString(text);
+    posenc_model_json_free(text);
+    return word;
+}
+
+/* checkpoint(group, layer, path or None): the parameters of a group out of a checkpoint. */
+static PyObject *checkpoint(PyObject *self, PyObject *args)
+{
+    int           number;
+    long long     layer;
+    PyObject     *source, *path = NULL;
+    posenc_arrays found = {0};
+    posenc_error  err;
+    if (!PyArg_ParseTuple(args, "iLO", &number, &layer, &source) ||
+        (source != Py_None && !PyUnicode_FSConverter(source, &path)))
+        return NULL;
+    const posenc_status status = posenc_model_params(&found, ((model *)self)->model, number, layer,
+                                                     path ? PyBytes_AsString(path) : NULL, &err);
+    PyObject           *dict =
+        status == POSENC_OK ? array_dict(found.items, found.count) : core_fail(core_state_of(self), &err);
+    posenc_arrays_free(&found);
+    Py_XDECREF(path);
+    return dict;
+}
+
 static PyMethodDef methods[] = {
     {"describe", describe, METH_NOARGS, "what is known of the whole"},
     {"warnings", warnings, METH_NOARGS, "(code, sentence) of each"},
     {"groups", groups, METH_NOARGS, "layers that are alike"},
+    {"json", json, METH_O, "json(group): the text of `posenc inspect --json`; -1: of all"},
+    {"checkpoint", checkpoint, METH_VARARGS, "checkpoint(group, layer, path or None): parameters by name"},
     {"group_of", group_of, METH_O, "group_of(layer): index of its group, or -1"},
     {NULL, NULL, 0, NULL},
 };
