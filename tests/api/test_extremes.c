@@ -269,6 +269,23 @@ static void a_table_for_queries_alone_leaves_their_positions_unread(void **state
 
 /* ---- sizes that no memory holds ---- */
 
+/* Sums and products of sizes are made before the sizes are checked. */
+static void sizes_at_the_end_of_integers_are_refused(void **state)
+{
+    static const posenc_dims all[] = {{.H = 1, .Lq = INT64_MAX, .Lk = INT64_MAX, .D = 4},
+                                      {.H = INT64_MAX, .Lq = 1, .D = 4},
+                                      {.H = INT64_MIN, .Lq = 1, .D = INT64_MIN},
+                                      {.H = 1, .Lq = 1, .D = 4, .L = INT64_MAX}};
+    posenc_encoding         *e;
+    posenc_plan             *plan;
+    posenc_error             err;
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, &err), POSENC_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_refused(posenc_plan_create(&plan, e, &all[i], NULL, &err), &err, POSENC_ERROR_SHAPE, "dims.");
+    posenc_encoding_free(e);
+}
+
 static void sizes_that_no_memory_holds_are_refused(void **state)
 {
     static const struct {
@@ -312,6 +329,7 @@ int main(void)
         cmocka_unit_test(windows_of_no_size_are_refused),
         cmocka_unit_test(a_window_beyond_all_distances_is_none),
         cmocka_unit_test(a_table_for_queries_alone_leaves_their_positions_unread),
+        cmocka_unit_test(sizes_at_the_end_of_integers_are_refused),
         cmocka_unit_test(sizes_that_no_memory_holds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

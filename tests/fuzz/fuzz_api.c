@@ -967,8 +967,13 @@ static void try_plan(problem *p)
 {
     posenc_plan *plan = NULL;
     posenc_error err;
-    for (int i = 0; i < posenc_param_count(p->e); i++)
+    int32_t      ndim;
+    int64_t      shape[POSENC_MAX_DIMS], tokens;
+    for (int i = 0; i < posenc_param_count(p->e); i++) {
         posenc_param_trainable(p->e, i);
+        said(posenc_param_shape(p->e, &p->dims, i, &ndim, shape, &err), &err, p);
+    }
+    said(posenc_rows_tokens(p->e, &p->dims, &tokens, &err), &err, p);
     if (said(posenc_plan_create(&plan, p->e, &p->dims, &p->options, &err), &err, p))
         return;
     require(posenc_plan_workspace(plan, (posenc_run)(POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD), NULL) % 64 ==
@@ -988,10 +993,16 @@ static int is_small(const posenc_dims *d)
     return d->H % d->G == 0;
 }
 
+/* An equation is solved in as many steps as its settings ask for. */
+static int takes_long(const problem *p)
+{
+    return strstr(p->spec, "floater") && (strstr(p->spec, "substeps=") || strstr(p->spec, "dt="));
+}
+
 static void try_all(problem *p)
 {
     try_plan(p);
-    if (!is_small(&p->dims) || !draw_params(p))
+    if (!is_small(&p->dims) || takes_long(p) || !draw_params(p))
         return;
     if (posenc_encoding_part(p->e, POSENC_PLACE_INPUT))
         try_rows(p);
