@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
-all="api expression positions spec verify arrays config csv gguf header manifest safetensors"
+all="api expression positions resume spec verify arrays config csv gguf header manifest safetensors"
 
 if ! command -v clang >/dev/null 2>&1; then
     echo "make fuzz: clang is missing, so nothing was fuzzed (tools/deps.sh --all installs it)"
