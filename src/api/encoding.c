@@ -148,8 +148,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
-    if (!part || !dims)
+    const pe_chosen *part = owner_of(e, index, &local);
+    if (!e || !dims || !ndim || !shape)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: e, dims, ndim and shape must not be NULL");
+    if (!part)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: this encoding has no parameter number %d",
                        index);
     const posenc_dims   full   = pe_encoding_full_dims(dims);
