@@ -190,12 +190,17 @@ double pe_calc_element(const posenc_tensor *t, int64_t i)
     }
 }
 
+int64_t pe_calc_whole(double x)
+{
+    return fabs(x) <= 0x1p53 && x == floor(x) ? (int64_t)x : INT64_MAX;
+}
+
 void pe_calc_put(posenc_tensor *t, int64_t i, double x)
 {
     switch (t->dtype) {
     case POSENC_DTYPE_F64: ((double *)t->data)[i] = x; break;
     case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
-    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
+    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = pe_calc_whole(x); break;
     case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
     default: break;
     }
