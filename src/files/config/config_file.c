@@ -65,12 +65,54 @@ static int has_rope_keys(const json_t *file)
 {
     const char *key;
     json_t     *value;
-    json_object_foreach((json_t *)(uintptr_t)file, key,
-                        value) if (!json_is_null(value) &&
-                                   pe_text_is_among("rope_theta rope_scaling rope_parameters rotary_emb_base "
-                                                    "partial_rotary_factor rotary_pct rotary_dim",
-                                                    key)) return 1;
+    json_object_foreach(
+        (json_t *)(uintptr_t)file, key,
+        value) if (!json_is_null(value) &&
+                   pe_text_is_among(
+                       "qk_rope_head_dim rope_theta rope_scaling rope_parameters rotary_emb_base "
+                       "partial_rotary_factor rotary_pct rotary_dim",
+                       key)) return 1;
     return 0;
+}
+
+/* BERT and its kin: what position_embedding_type names, by those who read it. */
+static void choose_positions(pe_config *c)
+{
+    static const char *const by[][2] = {
+        {"alibi", "the model's own code has slopes by distance"},
+        {"relative_key", "transformers before 5.0 has vectors by distance"},
+        {"relative_key_query", "transformers before 5.0 has vectors by distance"},
+    };
+    const char *type = pe_config_word(c, c->file, "position_embedding_type");
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+        if (pe_text_is(type, by[i][0])) {
+            c->encoding = i ? "huang_m4" : "alibi";
+            pe_build_warn(
+                c->m, "programs-disagree",
+                "position_embedding_type is %s: %s; transformers 5 does not read it and adds a learned table",
+                type, by[i][1]);
+            return;
+        }
+    if (type && strcmp(type, "absolute") != 0)
+        pe_build_refuse(
+            c->m,
+            "position_embedding_type is %.30s; known are absolute, relative_key, relative_key_query "
+            "and alibi",
+            type);
+}
+
+/* A type that is not known: a llama, but for the heads and the fraction that the file itself has. */
+static void guess_heads(pe_config *c)
+{
+    c->type.partial_read = 1;
+    if (!pe_config_get(c->file, "qk_rope_head_dim"))
+        return;
+    c->type.head   = "mla";
+    c->type.layout = "interleaved";
+    pe_build_warn(
+        c->m, "unknown-model-type",
+        "its heads are read as those of DeepSeek (qk_nope_head_dim + qk_rope_head_dim, the last ones "
+        "rotate, neighbours are pairs)");
 }
 
 static void choose_row(pe_config *c, const json_t *outer)
@@ -84,7 +126,8 @@ static void choose_row(pe_config *c, const json_t *outer)
     c->type.name    = row ? c->m->info.type : "llama";
     if (!row) {
         c->is_unknown = 1;
-        c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
+        guess_heads(c);
+        c->encoding = has_rope_keys(c->file) ? "rope" : "unknown";
         pe_build_warn(c->m, "unknown-model-type", "%s is not in the table of model types: %s",
                       name ? name : "a file without model_type",
                       strcmp(c->encoding, "rope") ? "its encoding is not known"
@@ -95,6 +138,8 @@ static void choose_row(pe_config *c, const json_t *outer)
     c->encoding         = c->type.encoding ? c->type.encoding : "rope";
     if (value && pe_text_is(json_is_true(value) ? "true" : json_string_value(value), c->type.switch_value))
         c->encoding = c->type.switched;
+    if (!strcmp(c->encoding, "learned"))
+        choose_positions(c);
 }
 
 posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,

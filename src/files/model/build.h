@@ -133,8 +133,9 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_file_rotation *r
 void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth);
 
 /* ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the
-   paper's); each times bias_scale is what the encoding takes. */
-void pe_build_alibi(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale);
+   paper's); each times bias_scale is what the encoding takes. score_scale is the factor of q.k. */
+void pe_build_alibi(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale,
+                    double score_scale);
 
 /* A learned table at the input. */
 typedef struct pe_learned_table {
