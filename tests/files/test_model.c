@@ -536,6 +536,29 @@ static void the_language_model_is_found_inside(void **state)
     posenc_model_free(model);
 }
 
+static void the_parts_beside_it_are_models_too(void **state)
+{
+    posenc_model *model = read_line(
+        "{'model_type': 'siglip', 'text_config': {'hidden_size': 32}, 'vision_config': {'image_size': 64}, "
+        "'audio_config': {'rope_theta': 1e4, 'hidden_size': 64, 'num_attention_heads': 4}, "
+        "'backbone_config': {'model_type': 'swin', 'depths': [0]}, 'quantization_config': {'bits': 4}}");
+    (void)state;
+    assert_string_equal(posenc_model_describe(model)->type, "siglip_text_model");
+    assert_string_equal(posenc_model_describe(model)->tower, "text");
+    assert_int_equal(posenc_model_describe(model)->tower_count, 3);
+    const posenc_model *vision = posenc_model_tower(model, 0), *audio = posenc_model_tower(model, 1),
+                       *backbone = posenc_model_tower(model, 2);
+    assert_string_equal(posenc_model_describe(vision)->tower, "vision");
+    assert_string_equal(posenc_model_describe(vision)->type, "siglip_vision_model");
+    assert_string_equal(posenc_model_group_at(vision, 0)->spec, "learned[rows=16,dim=768,offset=0]");
+    assert_string_equal(posenc_model_describe(audio)->encoding, "unknown"); /* never taken for a llama */
+    assert_string_equal(posenc_model_describe(backbone)->encoding, "unknown");
+    assert_non_null(strstr(posenc_model_warning_at(backbone, 0)->sentence, "it cannot be read: "));
+    assert_null(posenc_model_tower(model, 3));
+    assert_null(posenc_model_tower(NULL, 0));
+    posenc_model_free(model);
+}
+
 static void bytes_are_read_as_their_file_is(void **state)
 {
     static const char line[] = "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
@@ -769,6 +792,7 @@ int main(void)
         cmocka_unit_test(fractions_of_heads_that_turn_their_tails),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
+        cmocka_unit_test(the_parts_beside_it_are_models_too),
         cmocka_unit_test(what_programs_disagree_about_is_said),
         cmocka_unit_test(slopes_of_another_maximum_are_arrays),
         cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),

@@ -77,6 +77,8 @@ void posenc_model_free(posenc_model *model)
 {
     if (!model)
         return;
+    for (int i = 0; i < model->info.tower_count; i++)
+        posenc_model_free(model->towers[i]);
     for (piece *next, *one = model->pieces; one; one = next) {
         next = one->next;
         free(one);
@@ -455,6 +457,11 @@ const posenc_model_group *posenc_model_group_at(const posenc_model *model, int i
 const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
 {
     return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+}
+
+const posenc_model *posenc_model_tower(const posenc_model *model, int index)
+{
+    return model && index >= 0 && index < model->info.tower_count ? model->towers[index] : NULL;
 }
 
 int posenc_model_group_of(const posenc_model *model, int64_t layer)
