@@ -177,9 +177,10 @@ static inline void result_free(attention_result *r)
 static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
 {
     const posenc_dims *d  = &c->dims;
-    posenc_attend_in   in = {.q = array_tensor(&c->q, wide),
-                             .k = array_tensor(&c->k, wide),
-                             .v = array_tensor(&c->v, wide)};
+    posenc_attend_in   in = {.size = sizeof in,
+                             .q    = array_tensor(&c->q, wide),
+                             .k    = array_tensor(&c->k, wide),
+                             .v    = array_tensor(&c->v, wide)};
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
     in.q_pos = c->q_pos;
@@ -220,14 +221,17 @@ static inline attention_result case_run(const attention_case *c, int wide)
         case_stop("plan", c, &err);
     posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_attend_in  in   = case_in(c, wide, params);
-    posenc_attend_out out  = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+    posenc_attend_out out  = {.size = sizeof out,
+                              .o    = array_tensor(&r.o, wide),
+                              .lse  = array_tensor(&r.lse, wide)};
     if (posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
     for (int i = 0; i < c->param_count; i++) {
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], wide);
     }
-    posenc_attend_grad grad = {.o       = out.o,
+    posenc_attend_grad grad = {.size    = sizeof grad,
+                               .o       = out.o,
                                .lse     = out.lse,
                                .dout    = array_tensor(&c->dout, wide),
                                .dq      = array_tensor(&r.dq, wide),

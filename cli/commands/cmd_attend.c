@@ -246,7 +246,7 @@ static void read_heads(attend_job *j)
     if (p->options.executor == POSENC_EXECUTOR_AUTO)
         p->options.executor = q.dtype == POSENC_DTYPE_F64 ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     j->dtype = p->options.executor == POSENC_EXECUTOR_REFERENCE ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32;
-    j->run   = (posenc_attend_in){.q = q, .k = k, .v = v};
+    j->run   = (posenc_attend_in){.size = sizeof(posenc_attend_in), .q = q, .k = k, .v = v};
 }
 
 /* ---------------------------------------------------------------- positions and masks ------- */
@@ -400,7 +400,8 @@ static void make_gradients(attend_job *j, const int64_t o[4])
 {
     const pe_calc *p = &j->p;
     j->grad_to =
-        (posenc_attend_grad){.o       = j->to.o,
+        (posenc_attend_grad){.size    = sizeof(posenc_attend_grad),
+                             .o       = j->to.o,
                              .lse     = j->to.lse,
                              .dout    = upstream(j, o),
                              .dq      = heads_result(j, "g_q", j->run.q.shape, j->axes[0]),
@@ -416,6 +417,7 @@ static void make_results(attend_job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     const int32_t axes = j->axes[0] > 1 ? j->axes[0] - 1 : 1; /* of lse: [B,H,Lq], or the last of them */
+    j->to.size         = sizeof j->to;
     j->to.o            = heads_result(j, "out_o", o, j->axes[0]);
     j->to.lse          = pe_calc_with_axes(pe_calc_result(&j->p, "out_lse", j->dtype, axes, o + 3 - axes), 3);
     if (j->grad)

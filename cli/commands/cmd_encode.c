@@ -147,7 +147,7 @@ static void compute(encode_job *j)
     }
     posenc_tensor y =
         posenc_tensor_contiguous(table->data, POSENC_DTYPE_F64, 3, (const int64_t[3]){1, L, j->width});
-    const posenc_rows_in in = {.pos = j->pos, .params = p->params};
+    const posenc_rows_in in = {.size = sizeof in, .pos = j->pos, .params = p->params};
     posenc_rows(p->plan, &in, &y, &p->work, &p->err);
 }
 

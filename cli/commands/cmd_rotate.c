@@ -265,7 +265,8 @@ static void compute(rotate_job *j)
         if (j->sides[i].array)
             make_result(j, &j->sides[i], names[i]);
     const rotate_side     *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
-    const posenc_rotate_io io = {.q         = q->from,
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = q->from,
                                  .k         = k->from,
                                  .q_pos     = q->pos,
                                  .k_pos     = k->pos,

@@ -44,6 +44,11 @@
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
+ *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, .q =
+ q}.
+ *     What is not set is 0. So programs and libraries of different versions go together: what a shorter
+ struct
+ *     lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_name numbers
  *     them. A run reads those of the parts it computes (posenc_rows: input; posenc_rotate: rotary;
  *     posenc_attend: all but input); others may be empty.
@@ -276,7 +281,7 @@ typedef void posenc_task(void *argument, int64_t index, int slot);
 typedef void posenc_parallel_for(void *context, int64_t n, posenc_task *task, void *argument);
 
 typedef struct posenc_options {
-    size_t          size; /* set by posenc_options_default; lets later versions add fields */
+    size_t          size; /* set by posenc_options_default */
     posenc_executor executor;
     int             mask;           /* POSENC_MASK_... joined by | */
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
@@ -383,6 +388,7 @@ POSENC_API double posenc_plan_operations(const posenc_plan *plan);
 /* y[b,s,:] = x[b,s,:] + table(P(b,s)). x may have no data: then y is the table's rows only. x, y [B,L,d], the
    same tensor or not. Ids (learned tables) are positions: an I64 array [B or 1, L]. */
 typedef struct posenc_rows_in {
+    size_t               size; /* sizeof(posenc_rows_in) */
     posenc_tensor        x;
     posenc_positions     pos;
     const posenc_tensor *params;
@@ -394,6 +400,7 @@ POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_
 /* dy [B,L,d] is the cotangent of y; dx, the same tensor or not, overwrites, dparams add. Also UNSUPPORTED:
    dparams of settings that have no gradient (floater[solver=exact]). */
 typedef struct posenc_rows_grad {
+    size_t         size; /* sizeof(posenc_rows_grad) */
     posenc_tensor  dy;
     posenc_tensor  dx;
     posenc_tensor *dparams; /* may be NULL */
@@ -429,6 +436,7 @@ POSENC_API posenc_status posenc_rows_tokens(const posenc_encoding *e, const pose
    executor; then neither positions nor params are read. Not for F64, which is rotated in double.
    Source: Su et al. 2021, arXiv:2104.09864; each rotary encoding names its own. */
 typedef struct posenc_rotate_io {
+    size_t               size; /* sizeof(posenc_rotate_io) */
     posenc_tensor        q, k;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        to_q, to_k;
@@ -446,6 +454,7 @@ POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rot
    be NULL) add, summed from dq and dk as they are stored. Also UNSUPPORTED: dparams of rounded angles, which
    have no derivative. */
 typedef struct posenc_rotate_grad {
+    size_t         size; /* sizeof(posenc_rotate_grad) */
     posenc_tensor  dto_q, dto_k;
     posenc_tensor  dq, dk;
     posenc_tensor *dparams;
@@ -475,6 +484,7 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    floats on their way. k_scale, v_scale [G] F32 multiply rows of F8_E4M3 (without data: 1). The backward
    takes neither type. */
 typedef struct posenc_attend_in {
+    size_t               size; /* sizeof(posenc_attend_in) */
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        key_allowed, allowed;
@@ -487,6 +497,7 @@ typedef struct posenc_attend_in {
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed
    keys. */
 typedef struct posenc_attend_out {
+    size_t        size; /* sizeof(posenc_attend_out) */
     posenc_tensor o, lse;
 } posenc_attend_out;
 
@@ -498,6 +509,7 @@ POSENC_API posenc_status posenc_attend(const posenc_plan *plan, const posenc_att
    of lse, may have no data: parts of the keys that were attended one by one and joined by their lse are
    trained through it. Rows without an allowed key take none. */
 typedef struct posenc_attend_grad {
+    size_t         size; /* sizeof(posenc_attend_grad) */
     posenc_tensor  o, lse, dout, dlse;
     posenc_tensor  dq, dk, dv;
     posenc_tensor *dparams; /* may be NULL; one with no data is not wanted */

@@ -85,9 +85,12 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
                                    const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened    run;
+    posenc_rotary_in    copy;
     const posenc_tensor none = {0};
     if (!plan || !in)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and in must not be NULL");
+    if (!(in = pe_rotary_read_in(&copy, in, "angles: in", err)))
+        return POSENC_ERROR_ARGUMENT;
     const posenc_positions pos    = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status = pe_rotary_require(plan, "angles", err);
     angle                         = angle ? angle : &none;

@@ -35,12 +35,22 @@ static pe_attention attention_of(const posenc_plan *plan)
     return a;
 }
 
-/* Pointers, and whether the plan has heads; what the plan knows of the run. `who` opens the sentence. */
-static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const void *in, const void *out,
-                              const char *who, posenc_error *err)
+/* The inputs as this version has them, or NULL: then they, the plan or the outputs are no good. `who` opens
+   the sentence, here and below. */
+static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_plan *plan,
+                                       const posenc_attend_in *in, const void *out, const char *who,
+                                       posenc_error *err)
 {
-    if (!plan || !in || !out)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
+    if (!plan || !in || !out) {
+        pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
+        return NULL;
+    }
+    return pe_given_read(copy, in, PE_GIVEN(posenc_attend_in, q), who, "in", err);
+}
+
+/* What the plan knows of the run, which must have heads. */
+static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const char *who, posenc_error *err)
+{
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
@@ -562,9 +572,8 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     pe_attention  a;
     pe_opened     run;
     posenc_status status;
-    if ((status = open_run(&a, r->plan, r->in, out, "attend", err)) ||
-        (status = check_causal(r->plan, err)) || (status = take_in(&a, r->plan, r->in, 1, err)) ||
-        (status = check_out(&a, out, err)))
+    if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
+        (status = take_in(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
@@ -574,12 +583,12 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
 }
 
 /* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
-static posenc_status take_batch(pe_attention *a, const attend_run *r, const void *out, posenc_error *err)
+static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_error *err)
 {
     const posenc_plan *plan = r->plan;
     posenc_status      status;
-    if ((status = open_run(a, plan, r->in, out, "attend", err)) ||
-        (status = take_tensors(a, plan, r->in, 1, err)) || (status = pe_items_check_lengths(r->in, err)))
+    if ((status = open_run(a, plan, "attend", err)) || (status = take_tensors(a, plan, r->in, 1, err)) ||
+        (status = pe_items_check_lengths(r->in, err)))
         return status;
     for (int64_t b = 0; b < a->sizes.B && !status; b++)
         status = check_limit("the number of keys", pe_items_length(r->in, b), plan->dims.Lk, err);
@@ -590,16 +599,16 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, const void
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = take_batch(&a, r, out, err);
+    posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
             const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
-            const posenc_attend_out to   = {pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
-            attend_run              one  = *r;
-            one.in                       = &item;
-            status                       = forward(&one, &to, dry, err);
+            const posenc_attend_out to  = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
+            attend_run              one = *r;
+            one.in                      = &item;
+            status                      = forward(&one, &to, dry, err);
         }
     return status;
 }
@@ -607,8 +616,13 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
                             const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in  in_copy;
+    posenc_attend_out out_copy;
+    if (!(in = read_in(&in_copy, plan, in, out, "attend", err)) ||
+        !(out = pe_given_read(&out_copy, out, PE_GIVEN(posenc_attend_out, o), "attend", "out", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan = plan, .in = in, .run = POSENC_RUN_ATTEND, .who = "attend", .work = work};
-    return in && pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
+    return pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
 }
 
 static posenc_status backward(const attend_run *r, const posenc_attend_grad *grad, int dry, posenc_error *err)
@@ -617,7 +631,7 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     pe_attention            a;
     pe_opened               run;
     posenc_status           status;
-    if ((status = open_run(&a, r->plan, in, grad, "attend", err)) || (status = check_causal(r->plan, err)) ||
+    if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
@@ -642,13 +656,14 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
     pe_attention  a;
-    posenc_status status = take_batch(&a, r, grad, err);
+    posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
             const posenc_attend_in   item = pe_items_in(r->plan, r->in, b);
             const posenc_attend_grad to   = {
+                  .size    = sizeof to,
                   .o       = pe_items_view(&grad->o, b),
                   .lse     = pe_items_view(&grad->lse, b),
                   .dout    = pe_items_view(&grad->dout, b),
@@ -669,22 +684,30 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
                                      const posenc_attend_grad *grad, const posenc_workspace *work,
                                      posenc_error *err)
 {
+    posenc_attend_in   in_copy;
+    posenc_attend_grad grad_copy;
+    if (!(in = read_in(&in_copy, plan, in, grad, "attend", err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_attend_grad, dout), "attend", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan    = plan,
                             .in      = in,
-                            .dparams = grad ? grad->dparams : NULL,
+                            .dparams = grad->dparams,
                             .run     = POSENC_RUN_ATTEND_BACKWARD,
                             .who     = "attend",
                             .work    = work};
-    return in && pe_items_apart(in) ? backward_items(&run, grad, err) : backward(&run, grad, 0, err);
+    return pe_items_apart(in) ? backward_items(&run, grad, err) : backward(&run, grad, 0, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
                             const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in copy;
+    pe_attention     a;
+    if (!(in = read_in(&copy, plan, in, S, "scores", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = POSENC_RUN_SCORES, .S = S, .who = "scores", .work = work};
-    pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, S, "scores", err);
+    posenc_status status = open_run(&a, plan, "scores", err);
     if (status)
         return status;
     if (pe_items_apart(in))
@@ -704,10 +727,13 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
                           const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in copy;
+    pe_attention     a;
+    if (!(in = read_in(&copy, plan, in, bias, "bias", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
-    pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, bias, "bias", err);
+    posenc_status status = open_run(&a, plan, "bias", err);
     if (status)
         return status;
     a.mask     = POSENC_MASK_NONE;

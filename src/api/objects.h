@@ -11,6 +11,7 @@
 
 #include <posenc/rotary.h>
 
+#include "api/given.h"
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "encodings/encoding.h"
@@ -121,6 +122,9 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
 posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
                               posenc_error *err);
 
+/* The caller's struct as this version has it, or NULL (pe_given_read). */
+const posenc_rotary_in *pe_rotary_read_in(posenc_rotary_in *copy, const posenc_rotary_in *in, const char *who,
+                                          posenc_error *err);
 /* The caller's positions as the rotary part reads them, for pe_positions_check with its coordinates. */
 posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given);
 /* The larger of `length` and the largest coordinate and one. */

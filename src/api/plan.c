@@ -311,11 +311,10 @@ static posenc_status read_options(posenc_options *to, const posenc_options *opti
     *to = posenc_options_default();
     if (!options)
         return POSENC_OK;
-    if (options->size < sizeof to->size)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.size is not set; begin with posenc_options_default()");
-    /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
-    memcpy(to, options, options->size < sizeof *to ? options->size : sizeof *to);
+    posenc_options copy;
+    if (!(options = pe_given_read(&copy, options, PE_GIVEN(posenc_options, mask), "plan", "options", err)))
+        return POSENC_ERROR_ARGUMENT;
+    *to = *options;
     return pe_memory_check(&to->allocator, "plan", err);
 }
 

@@ -75,10 +75,14 @@ posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan 
                                      const posenc_rerotate_io *io, const posenc_workspace *work,
                                      posenc_error *err)
 {
-    pe_rotary_opened old, now;
-    if (!from || !to || !io || !io->k.data)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rerotate: from, to and io must not be NULL, and k must have data");
+    pe_rotary_opened   old, now;
+    posenc_rerotate_io copy;
+    if (!from || !to || !io)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rerotate: from, to and io must not be NULL");
+    if (!(io = pe_given_read(&copy, io, PE_GIVEN(posenc_rerotate_io, to_pos), "rerotate", "io", err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!io->k.data)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rerotate: k has no data; it is needed here");
     rerotate      w      = {.io       = io,
                             .from_pos = pe_rotary_read_positions(from, &io->from_pos),
                             .to_pos   = pe_rotary_read_positions(to, &io->to_pos)};

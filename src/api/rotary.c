@@ -59,6 +59,12 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         (long long)m, rotary_of(plan)->room->info.name);
 }
 
+const posenc_rotary_in *pe_rotary_read_in(posenc_rotary_in *copy, const posenc_rotary_in *in, const char *who,
+                                          posenc_error *err)
+{
+    return pe_given_read(copy, in, PE_GIVEN(posenc_rotary_in, pos), who, "in", err);
+}
+
 posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given)
 {
     return given->array.data ? pe_positions_view(given, posenc_rotary_coordinates(plan))

@@ -343,14 +343,23 @@ static posenc_status open_rotation(pe_rotary_opened *run, const pe_rotary_reques
     return pe_rotary_open_workspace(&run->work, request, work, err);
 }
 
+static const posenc_rotate_io *read_io(posenc_rotate_io *copy, const posenc_rotate_io *io, posenc_error *err)
+{
+    return pe_given_read(copy, io, PE_GIVEN(posenc_rotate_io, direction), "rotate", "io", err);
+}
+
 posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_workspace *work,
                             posenc_error *err)
 {
     pe_rotary_opened run;
+    posenc_rotate_io copy;
     side             sides[2];
-    if (!plan || !io || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rotate: plan and io must not be NULL, and q or k must have data");
+    if (!plan || !io)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan and io must not be NULL");
+    if (!(io = read_io(&copy, io, err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!io->q.data && !io->k.data)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, NULL, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
@@ -407,8 +416,11 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
                                   posenc_tensor *table, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened run;
+    posenc_rotary_in copy;
     if (!plan || !in || !table)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, in and table must not be NULL");
+    if (!(in = pe_rotary_read_in(&copy, in, "table", err)))
+        return POSENC_ERROR_ARGUMENT;
     const int64_t          shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     const posenc_positions pos      = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status;
@@ -451,11 +463,17 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
                                      const posenc_rotate_grad *grad, const posenc_workspace *work,
                                      posenc_error *err)
 {
-    pe_rotary_opened run;
-    side             sides[2];
-    if (!plan || !io || !grad || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rotate: plan, io and grad must not be NULL, and q or k must have data");
+    pe_rotary_opened   run;
+    posenc_rotate_io   copy;
+    posenc_rotate_grad grad_copy;
+    side               sides[2];
+    if (!plan || !io || !grad)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan, io and grad must not be NULL");
+    if (!(io = read_io(&copy, io, err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rotate_grad, dto_k), "rotate", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!io->q.data && !io->k.data)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))

@@ -166,15 +166,23 @@ static posenc_status open_workspace(pe_opened *run, const posenc_plan *plan, con
     return pe_run_open(run, plan, work, &wanted, err);
 }
 
+static const posenc_rows_in *read_in(posenc_rows_in *copy, const posenc_rows_in *in, posenc_error *err)
+{
+    return pe_given_read(copy, in, PE_GIVEN(posenc_rows_in, x), "rows", "in", err);
+}
+
 posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                           const posenc_workspace *work, posenc_error *err)
 {
-    pe_opened     run;
-    pe_numbers    numbers;
-    pe_rows_run   r;
-    posenc_status status;
+    pe_opened      run;
+    pe_numbers     numbers;
+    pe_rows_run    r;
+    posenc_rows_in copy;
+    posenc_status  status;
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and y must not be NULL");
+    if (!(in = read_in(&copy, in, err)))
+        return POSENC_ERROR_ARGUMENT;
     if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
         (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))) ||
         (status = pe_overlap_check(y, "rows: y", &in->x, "x", 1, err)))
@@ -197,12 +205,17 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
                                    const posenc_rows_grad *grad, const posenc_workspace *work,
                                    posenc_error *err)
 {
-    pe_opened     run;
-    pe_numbers    numbers;
-    pe_rows_run   r;
-    posenc_status status;
+    pe_opened        run;
+    pe_numbers       numbers;
+    pe_rows_run      r;
+    posenc_rows_in   copy;
+    posenc_rows_grad grad_copy;
+    posenc_status    status;
     if (!plan || !in || !grad)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and grad must not be NULL");
+    if (!(in = read_in(&copy, in, err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rows_grad, dy), "rows", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = pe_overlap_check(&grad->dx, "rows: dx", &grad->dy, "dy", 1, err)) ||

@@ -173,11 +173,13 @@ static void open_attention(pe_workload *w, posenc_error *err)
     w->in.q_pos  = posenc_positions_range((double)(d->Lk - d->Lq), 1);
     w->in.k_pos  = posenc_positions_range(0, 1);
     w->in.params = w->params;
+    w->out.size  = sizeof w->out;
     w->out.o     = random_tensor(w, s->dtype, 4, q, err);
     w->out.lse   = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
     if (!s->backward)
         return;
-    w->grad      = (posenc_attend_grad){.o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
+    w->grad = (posenc_attend_grad){
+        .size = sizeof(posenc_attend_grad), .o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
     w->grad.dout = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dq   = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dk   = random_tensor(w, s->dtype, 4, k, err);
@@ -205,12 +207,14 @@ static void open_rows(pe_workload *w, posenc_error *err)
     const int64_t width =
         w->is_rotary ? posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES) : posenc_rows_width(w->plan);
     const int64_t shape[3] = {1, w->dims.Lq, width};
-    w->rows                = (posenc_rows_in){.pos = row_positions(w, err), .params = w->params};
-    w->y                   = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
-    w->to                  = w->y.data;
-    w->bytes               = w->dims.Lq * width * (int64_t)sizeof(float);
+    w->rows =
+        (posenc_rows_in){.size = sizeof(posenc_rows_in), .pos = row_positions(w, err), .params = w->params};
+    w->y     = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
+    w->to    = w->y.data;
+    w->bytes = w->dims.Lq * width * (int64_t)sizeof(float);
     if (w->shape->backward)
-        w->rows_grad = (posenc_rows_grad){.dy      = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err),
+        w->rows_grad = (posenc_rows_grad){.size    = sizeof(posenc_rows_grad),
+                                          .dy      = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err),
                                           .dparams = w->dparams};
 }
 
@@ -223,7 +227,8 @@ static void open_rotation(pe_workload *w, posenc_error *err)
     w->bytes                = n * (int64_t)posenc_dtype_size(s->dtype);
     const posenc_tensor x   = posenc_tensor_from_blhd(w->x, s->dtype, 1, s->Lq, s->H, s->D),
                         y   = posenc_tensor_from_blhd(w->to, s->dtype, 1, s->Lq, s->H, s->D);
-    w->rotation             = (posenc_rotate_io){.q         = x,
+    w->rotation             = (posenc_rotate_io){.size      = sizeof(posenc_rotate_io),
+                                                 .q         = x,
                                                  .to_q      = s->verb == PE_ROTATE_AWAY ? y : x,
                                                  .q_pos     = posenc_positions_range(0, 1),
                                                  .k_pos     = posenc_positions_range(0, 1),
@@ -265,11 +270,12 @@ static posenc_status run(pe_workload *w, int backward, posenc_error *err)
                         : posenc_attend(w->plan, &w->in, &w->out, &w->work, err);
     case PE_MAKE_ROWS:
     case PE_MAKE_TABLE:
-        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, &w->work, err)
-               : w->is_rotary
-                   ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
-                                         &(posenc_rotary_in){.pos = w->rows.pos}, &w->y, &w->work, err)
-                   : posenc_rows(w->plan, &w->rows, &w->y, &w->work, err);
+        return backward       ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, &w->work, err)
+               : w->is_rotary ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                                    &(posenc_rotary_in){.size = sizeof(posenc_rotary_in),
+                                                                        .pos  = w->rows.pos},
+                                                    &w->y, &w->work, err)
+                              : posenc_rows(w->plan, &w->rows, &w->y, &w->work, err);
     default: return posenc_rotate(w->plan, &w->rotation, &w->work, err);
     }
 }
@@ -285,10 +291,12 @@ static posenc_status open_table(pe_workload *w, posenc_error *err)
 {
     const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES)};
     w->rotation.q_table    = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
-    return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
-                                                          &(posenc_rotary_in){.pos = w->rotation.q_pos},
-                                                          &w->rotation.q_table, &w->work, err)
-                                    : err->status;
+    return w->rotation.q_table.data
+               ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                     &(posenc_rotary_in){.size = sizeof(posenc_rotary_in),
+                                                         .pos  = w->rotation.q_pos},
+                                     &w->rotation.q_table, &w->work, err)
+               : err->status;
 }
 
 void pe_workload_start(pe_workload *w, posenc_error *err)

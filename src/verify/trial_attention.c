@@ -64,7 +64,8 @@ static void compare_whole(pe_trial *t, pe_case_kind kind, const char *name, cons
 static posenc_rotate_io compare_rotated(pe_trial *t, posenc_positions q_pos, posenc_positions k_pos,
                                         const char *q_name, const char *k_name, double angle)
 {
-    posenc_rotate_io io = {.q         = pe_trial_numbers(t, "in_q"),
+    posenc_rotate_io io = {.size      = sizeof io,
+                           .q         = pe_trial_numbers(t, "in_q"),
                            .k         = pe_trial_numbers(t, "in_k"),
                            .q_pos     = q_pos,
                            .k_pos     = k_pos,
@@ -137,8 +138,10 @@ static posenc_tensor compare_angles(pe_trial *t, const posenc_tensor *pos, int64
     posenc_tensor          angles    = pe_calc_make(p, POSENC_DTYPE_F64, 3, shape),
                   factors            = pe_calc_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!pe_calc_failed(p))
-        posenc_rotary_angles(p->plan, &(posenc_rotary_in){.pos = positions, .params = p->params}, &angles,
-                             &factors, &p->work, &p->err);
+        posenc_rotary_angles(
+            p->plan,
+            &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = positions, .params = p->params},
+            &angles, &factors, &p->work, &p->err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_angle", &angles, 0);
     pe_trial_compare(t, PE_CASE_INDEX, "out_angle32", &angles, 0);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_temperature", &factors, 0);
@@ -150,7 +153,8 @@ static void run_rotation_back(pe_trial *t, const posenc_rotate_io *io, double an
     static const char *const back[] = {"gin_dq", "gin_dk", NULL};
     if (!pe_trial_need(t, back))
         return;
-    posenc_rotate_grad grad = {.dto_q   = pe_trial_numbers(t, "gin_dq"),
+    posenc_rotate_grad grad = {.size    = sizeof grad,
+                               .dto_q   = pe_trial_numbers(t, "gin_dq"),
                                .dto_k   = pe_trial_numbers(t, "gin_dk"),
                                .dq      = pe_calc_make_like(&t->p, t->with->dtype, &io->q),
                                .dk      = pe_calc_make_like(&t->p, t->with->dtype, &io->k),
@@ -228,7 +232,8 @@ static posenc_tensor unit_scores(pe_trial *t)
     for (int64_t row = 0; !pe_calc_failed(&t->p) && row < D * H * Lq; row++)
         ((double *)q.data)[row * D + row / (H * Lq)] = 1;
 
-    const posenc_attend_in in   = {.q      = q,
+    const posenc_attend_in in   = {.size   = sizeof in,
+                                   .q      = q,
                                    .k      = k,
                                    .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
@@ -372,7 +377,8 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
     dims.B = 1, dims.Lq = dims.Lk = n;
     posenc_tensor bias          = make_exact(t, 3, (const int64_t[3]){H, n, n}),
                   table         = make_exact(t, 2, (const int64_t[2]){offsets, H});
-    const posenc_attend_in in   = {.q      = make_exact(t, 4, (const int64_t[4]){1, H, n, dims.D}),
+    const posenc_attend_in in   = {.size   = sizeof in,
+                                   .q      = make_exact(t, 4, (const int64_t[4]){1, H, n, dims.D}),
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
     posenc_plan           *plan = exact_plan(t, &dims, 0);
@@ -420,7 +426,8 @@ void pe_trial_attention_windows(pe_trial *t)
 
 static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const posenc_attend_out *out)
 {
-    posenc_attend_grad g = {.o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
+    posenc_attend_grad g = {
+        .size = sizeof g, .o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
     const struct {
         const char          *name;
         posenc_tensor       *to;
@@ -440,7 +447,8 @@ static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const po
 
 static posenc_attend_in attention_inputs(pe_trial *t)
 {
-    posenc_attend_in in = {.q     = whole(t, "in_q"),
+    posenc_attend_in in = {.size  = sizeof in,
+                           .q     = whole(t, "in_q"),
                            .k     = whole(t, "in_k"),
                            .v     = whole(t, "in_v"),
                            .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
@@ -467,7 +475,7 @@ void pe_trial_attention(pe_trial *t)
         return;
     in.params = p->params;
 
-    posenc_attend_out out = {0};
+    posenc_attend_out out = {.size = sizeof out};
     out.o   = pe_calc_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});
     out.lse = pe_calc_make(p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
     posenc_tensor S =
