@@ -53,7 +53,7 @@ typedef struct pe_model_type {
     const char *preset;
     int64_t     offset;
     int         offset_inside;
-    int64_t     patch, prefix_rows;
+    int64_t     patch, image, prefix_rows;
     int         two_stacks;
     int64_t     table_dim;
     const char *nested;

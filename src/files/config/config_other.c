@@ -89,7 +89,7 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
@@ -159,7 +159,7 @@ static void swin(pe_config *c)
     const int64_t        stages = depths ? (int64_t)json_array_size(depths) : 4,
                   width         = pe_config_size(c, PE_HIDDEN);
     int64_t image[2], patch[2], ends[PE_MODEL_GROUPS], total = 0;
-    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (stages < 1 || stages > PE_MODEL_GROUPS)
         pe_build_refuse(c->m, "depths has %lld stages; 1 to %d are read", (long long)stages, PE_MODEL_GROUPS);
