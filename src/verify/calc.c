@@ -273,15 +273,30 @@ static const posenc_encoding_info *only_part(const posenc_encoding *e)
     return only;
 }
 
-enum { PARAM_NAMES = 6 };
+enum { PARAM_NAMES = 9 };
+
+/* "b" of "dense_bias.b" where no other part has a parameter of that name; else NULL. `pos` are positions. */
+static const char *short_name(const pe_calc *p, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    int         n   = 0;
+    for (int i = 0; dot && i < posenc_param_count(p->e); i++) {
+        const char *other = strchr(posenc_param_name(p->e, i), '.');
+        n += other && !strcmp(other, dot);
+    }
+    return n == 1 && strcmp(dot, ".pos") != 0 ? dot + 1 : NULL;
+}
 
 /* What a file may call a parameter, ended by NULL. */
 static void param_names(pe_calc *p, const char *name, const char *list[PARAM_NAMES + 1])
 {
     static const char *const    before[] = {"", "par_", "in_"};
     const posenc_encoding_info *only     = only_part(p->e);
+    const char                 *bare     = short_name(p, name);
     for (int prefix = 0; prefix < 3; prefix++) {
         *list++ = pe_calc_text(p, "%s%s", before[prefix], name);
+        if (bare)
+            *list++ = pe_calc_text(p, "%s%s", before[prefix], bare);
         if (only)
             *list++ = pe_calc_text(p, "%s%s.%s", before[prefix], only->name, name);
     }

@@ -559,7 +559,7 @@ static void bytes_that_are_no_model_are_refused_by_name(void **state)
         size_t      n;
         const char *name, *words;
     } rows[] = {{"", 0, "config", "config: it is empty"},
-                {NULL, 5, NULL, "memory: it is empty"},
+                {NULL, 5, NULL, "memory: bytes must not be NULL"},
                 {"[1]", 3, NULL, "memory: it is JSON but not an object"},
                 {"PK\3\4....", 8, "a.pt", "a.pt: it is a checkpoint of PyTorch"},
                 {"GGUF", 4, "m.gguf", "m.gguf: "},
@@ -575,6 +575,107 @@ static void bytes_that_are_no_model_are_refused_by_name(void **state)
             fail_msg("\"%s\" does not say \"%s\"", err.message, rows[i].words);
     }
     assert_int_equal(posenc_model_read_memory(NULL, "{}", 2, NULL, NULL), POSENC_ERROR_ARGUMENT);
+}
+
+/* ---------------------------------------------------------------- windows, JSON ------------- */
+
+#define SIX(type) "{'model_type': '" type "', " SMALL ", 'rope_theta': 1e4"
+
+static void each_layer_has_its_window(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t     windows[6];
+    } rows[] = {
+        {SIX("gemma2") ", 'sliding_window': 8}", {8, 0, 8, 0, 8, 0}},
+        {SIX("gemma2") "}", {4096, 0, 4096, 0, 4096, 0}},
+        {SIX("gpt_oss") ", 'sliding_window': 4}", {4, 0, 4, 0, 4, 0}},
+        {GEMMA3 ", 'sliding_window': 8, 'sliding_window_pattern': 3}", {8, 8, 0, 8, 8, 0}},
+        {SIX("mistral") "}", {4096, 4096, 4096, 4096, 4096, 4096}},
+        {SIX("mistral") ", 'sliding_window': null}", {0}},
+        {SIX("mixtral") "}", {0}},
+        {SIX("mixtral") ", 'sliding_window': 9}", {9, 9, 9, 9, 9, 9}},
+        {SIX("qwen2") ", 'sliding_window': 9, 'max_window_layers': 4}", {0}},
+        {SIX("qwen2") ", 'sliding_window': 9, 'max_window_layers': 4, 'use_sliding_window': true}",
+         {0, 0, 0, 0, 9, 9}},
+        {SIX("qwen2_moe") ", 'sliding_window': 9, 'max_window_layers': 4, 'use_sliding_window': true}",
+         {9, 0, 9, 0, 0, 0}},
+        {SIX("qwen3") ", 'sliding_window': 9, 'use_sliding_window': true, 'layer_types': ['full_attention', "
+                      "'sliding_attention', 'full_attention', 'full_attention', 'full_attention', "
+                      "'sliding_attention']}",
+         {0, 9, 0, 0, 0, 9}},
+        {"{'model_type': 'modernbert', " SMALL ", 'local_attention': 16}", {0, 9, 9, 0, 9, 9}},
+        {SIX("exaone4") ", 'sliding_window': null}", {0}},
+        {SIX("cwm") ", 'sliding_window': 5}", {0, 5, 5, 5, 0, 5}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        for (int64_t layer = 0; layer < 6; layer++)
+            if (posenc_model_window(model, layer) != rows[i].windows[layer])
+                fail_msg("%s: layer %lld has %lld", rows[i].line, (long long)layer,
+                         (long long)posenc_model_window(model, layer));
+        assert_int_equal(posenc_model_window(model, 6), 0);
+        assert_int_equal(posenc_model_window(model, -1), 0);
+        posenc_model_free(model);
+    }
+    assert_int_equal(posenc_model_window(NULL, 0), 0);
+}
+
+static void a_group_s_window_is_a_number_or_one_for_each_layer(void **state)
+{
+    posenc_model      *model = read_line(SIX("gemma2") ", 'sliding_window': 8}");
+    const posenc_fact *f     = posenc_model_fact(posenc_model_group_at(model, 0), "sliding_window");
+    (void)state;
+    assert_int_equal(posenc_model_describe(model)->group_count, 1);
+    assert_int_equal(f->kind, POSENC_FACT_INTEGERS);
+    assert_int_equal(f->count, 6);
+    assert_float_equal(f->list[2], 8, 0);
+    posenc_model_free(model);
+    model = read_line(GEMMA3 ", 'sliding_window': 8}");
+    f     = posenc_model_fact(posenc_model_group_at(model, 0), "sliding_window");
+    assert_int_equal(f->kind, POSENC_FACT_INTEGER);
+    assert_int_equal(f->integer, 8);
+    assert_null(posenc_model_fact(posenc_model_group_at(model, 1), "sliding_window"));
+    posenc_model_free(model);
+}
+
+static void json_is_a_text_of_the_caller_s(void **state)
+{
+    posenc_model *model = read_line(GEMMA3 ", 'sliding_window': 8}");
+    char         *all, *one, *none = (char *)(uintptr_t)1;
+    posenc_error  err;
+    (void)state;
+    assert_int_equal(posenc_model_json(&all, model, -1, &err), POSENC_OK);
+    assert_int_equal(posenc_model_json(&one, model, 1, &err), POSENC_OK);
+    assert_non_null(strstr(all, "\"model_type\": \"gemma3_text\""));
+    assert_non_null(strstr(all, "\"sliding_window\": 8"));
+    assert_non_null(strstr(all, "\"spec\": \"rope[layout=half,dim=256,base=10000]\""));
+    assert_non_null(strstr(one, "\"layers\": [5]"));
+    assert_null(strstr(one, "\"layers\": [0"));
+    posenc_model_json_free(all);
+    posenc_model_json_free(one);
+    posenc_model_json_free(NULL);
+    assert_int_equal(posenc_model_json(&none, model, 2, &err), POSENC_ERROR_ARGUMENT);
+    assert_null(none);
+    assert_non_null(strstr(err.message, "the model's 2 groups"));
+    assert_int_equal(posenc_model_json(NULL, model, 0, NULL), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_model_json(&none, NULL, 0, NULL), POSENC_ERROR_ARGUMENT);
+    posenc_model_free(model);
+}
+
+static void a_stage_of_swin_has_a_window_of_its_own(void **state)
+{
+    posenc_model *model = read_line("{'model_type': 'swinv2', 'image_size': 64, 'window_size': 8, "
+                                    "'pretrained_window_sizes': [4, 4, 4, 2]}");
+    (void)state;
+    assert_int_equal(posenc_model_describe(model)->layers, 12);
+    assert_int_equal(posenc_model_describe(model)->group_count, 4);
+    assert_string_equal(posenc_model_group_at(model, 0)->spec, "swin_v2[window=8:8,pretrained_window=4:4]");
+    assert_string_equal(posenc_model_group_at(model, 3)->spec, "swin_v2[window=2:2,pretrained_window=2:2]");
+    assert_int_equal(posenc_model_group_at(model, 3)->dims.H, 24);
+    assert_int_equal(posenc_model_group_of(model, 9), 2);
+    posenc_model_free(model);
 }
 
 int main(void)
@@ -596,6 +697,10 @@ int main(void)
         cmocka_unit_test(fractions_of_heads_that_turn_their_tails),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
+        cmocka_unit_test(each_layer_has_its_window),
+        cmocka_unit_test(a_group_s_window_is_a_number_or_one_for_each_layer),
+        cmocka_unit_test(json_is_a_text_of_the_caller_s),
+        cmocka_unit_test(a_stage_of_swin_has_a_window_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
             info->encoding = c.encoding;
         else
             pe_config_encoding(&c);
+        pe_config_windows(&c);
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */
             info->max_positions = pe_config_size(&c, PE_CONTEXT);
     }

@@ -31,6 +31,8 @@ struct posenc_model {
     posenc_model_info      info;
     posenc_model_group     groups[PE_MODEL_GROUPS];
     posenc_model_warning   warnings[PE_MODEL_WARNINGS];
+    const int64_t         *windows; /* [info.layers], 0: none; NULL: no layer has one */
+    const char            *window_rule;
     struct pe_build_piece *pieces;
 };
 
@@ -61,6 +63,8 @@ posenc_model_group *pe_build_group(posenc_model *model, const char *encoding, po
                                    int64_t width);
 /* The layers whose kind is `kind`, all where that is every one of them. */
 void pe_build_layers(posenc_model *model, const char *kinds, int64_t count, char kind);
+/* How many keys each layer sees, 0 all: [info.layers]. A fact of every group with such a layer. */
+void pe_build_windows(posenc_model *model, const int64_t *windows, const char *rule);
 /* A parameter of the group's encoding: a list [count]. */
 void pe_build_param(posenc_model *model, const char *name, const double *values, int64_t count);
 
