@@ -3,9 +3,9 @@
  * bound.c: posenc_plan_bind - parameters made ready once, for all runs with them
  *
  * What a run makes of its parameters before it looks at its inputs: numbers in double, what rooms derive of
- * them, tables by distance and by position (tiled/ready.h), a rotation, rows that follow from each other. Runs
- * take it from here as they would from their workspace. A bound keeps what it needs of its plan (likeness.c),
- * not the plan, so either may be freed first.
+ * them, tables by distance and by position (tiled/ready.h), a rotation, rows that follow from each other.
+ * Runs take it from here as they would from their workspace. A bound keeps what it needs of its plan
+ * (likeness.c), not the plan, so either may be freed first.
  */
 #include <string.h>
 
