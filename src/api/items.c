@@ -99,7 +99,7 @@ static posenc_positions positions_of(const posenc_positions *all, int64_t coordi
 
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b)
 {
-    const int64_t    N    = posenc_rotary_coordinates(plan);
+    const int64_t    N    = pe_plan_coordinates(plan);
     posenc_attend_in item = *in;
     item.q                = pe_items_view(&in->q, b);
     item.q_pos            = positions_of(&in->q_pos, N, b);

@@ -266,6 +266,12 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
+/* Numbers per position of a rotary part: posenc_rotary_coordinates. */
+static inline int pe_plan_coordinates(const posenc_plan *plan)
+{
+    return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : 1;
+}
+
 /* ---- items.c: batches whose keys have lengths or lie in pages ---- */
 
 /* Is each item a run of its own? */

@@ -20,7 +20,7 @@ static const pe_resolved *rotary_of(const posenc_plan *plan)
 
 int posenc_rotary_coordinates(const posenc_plan *plan)
 {
-    return plan && rotary_of(plan)->room ? plan->rotary.axes : 1;
+    return plan ? pe_plan_coordinates(plan) : 1;
 }
 
 int64_t posenc_rotary_heads(const posenc_plan *plan)
