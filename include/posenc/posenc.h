@@ -42,6 +42,7 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
  *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, ...}.
@@ -123,7 +124,8 @@ typedef enum posenc_dtype {
 enum { POSENC_MAX_DIMS = 6 };
 
 /* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
-   "no tensor here". In q, k, v, o and their gradients the last axis has stride 1. */
+   "no tensor here", but for a tensor of no elements, which needs none. In q, k, v, o and their gradients the
+   last axis has stride 1. */
 typedef struct posenc_tensor {
     void        *data;
     posenc_dtype dtype;
@@ -309,8 +311,9 @@ typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
-   Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
-   without a meaning), ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
+   Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
+   sizes; rows of more than 2^24 numbers), UNSUPPORTED (mask or combination without a meaning),
+   ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);

@@ -60,14 +60,15 @@ static posenc_status check_places(const posenc_plan *plan, const posenc_position
                                   posenc_error *err)
 {
     const int64_t        any[3] = {-1, -1, plan->rotary.heads * plan->rotary.M};
-    const posenc_tensor *first  = angle->data ? angle : temperature;
+    const posenc_tensor *first  = pe_tensor_is_given(angle) ? angle : temperature;
     posenc_status        status =
-        angle->data ? pe_tensor_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
-    if (!status && temperature->data)
+        pe_tensor_is_given(angle) ? pe_tensor_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
+    if (!status && pe_tensor_is_given(temperature))
         status = pe_tensor_check_output(temperature, "angles: temperature", 2,
-                                        angle->data ? angle->shape : any, err);
-    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_DTYPE_F64) ||
-                    (temperature->data && temperature->dtype != POSENC_DTYPE_F64)))
+                                        pe_tensor_is_given(angle) ? angle->shape : any, err);
+    if (!status &&
+        (!pe_tensor_is_given(first) || (pe_tensor_is_given(angle) && angle->dtype != POSENC_DTYPE_F64) ||
+         (pe_tensor_is_given(temperature) && temperature->dtype != POSENC_DTYPE_F64)))
         status =
             pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle, temperature or both must have data, as F64");
     return status ? status
@@ -97,6 +98,8 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
     temperature                   = temperature ? temperature : &none;
     if (status || (status = check_places(plan, &pos, angle, temperature, err)))
         return status;
+    if (pe_tensor_is_empty(angle) || pe_tensor_is_empty(temperature))
+        return pe_done(err);
     const int64_t          *shape = (angle->data ? angle : temperature)->shape, L = shape[1];
     const pe_rotary_request request = {
         plan, "angles", {.params = in->params, .bound = in->bound}, NULL, pe_rotary_length(0, &pos, L), 0, 0};

@@ -35,16 +35,10 @@ pe_attention pe_attend_of(const posenc_plan *plan)
     return a;
 }
 
-/* The inputs as this version has them, or NULL: then they, the plan or the outputs are no good. `who` opens
-   the sentence, here and below. */
-static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_plan *plan,
-                                       const posenc_attend_in *in, const void *out, const char *who,
+/* The inputs as this version has them, or NULL (pe_given_read). `who` opens the sentence, here and below. */
+static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_attend_in *in, const char *who,
                                        posenc_error *err)
 {
-    if (!plan || !in || !out) {
-        pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
-        return NULL;
-    }
     return pe_given_read(copy, in, PE_GIVEN(posenc_attend_in, q), who, "in", err);
 }
 
@@ -124,7 +118,8 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;
-    const int64_t k[4] = {in->k_pages.data ? -1 : in->q.shape[0], plan->dims.G, -1, plan->dims.D};
+    const int64_t k[4] = {pe_tensor_is_given(&in->k_pages) ? -1 : in->q.shape[0], plan->dims.G, -1,
+                          plan->dims.D};
     status             = check_keys(&in->k, &in->k_scale, "attend: k", "attend: k_scale", k, err);
     return status ? status : pe_items_check_pages(in, err);
 }
@@ -191,17 +186,19 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     return POSENC_OK;
 }
 
-/* Rooms with tables that end somewhere see where this run goes, item by item. */
+/* Rooms with tables that end somewhere see where this run goes, item by item. Where masks leave no distance,
+   only rooms that look at single positions read anything. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
     const int64_t       batches = pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B);
+    const int           none    = d->whole && !d->count && !a->terms->prepare.fill && !a->terms->hook.visit;
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (!part->room || !part->room->attention.reach)
             continue;
-        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
+        for (int64_t b = 0; p->Lq && p->Lk && !none && b < batches; b++) {
             const pe_extent q          = pe_positions_extent(&a->q_pos, b, p->Lq),
                             k          = pe_positions_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
@@ -219,6 +216,12 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
+/* Is there no query, or no key that one could see? */
+static int is_empty(const pe_attention *a)
+{
+    return !a->sizes.B || !a->sizes.Lq || !a->sizes.Lk;
+}
+
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
    those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
@@ -233,7 +236,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
-        (status = count_tokens(plan, a, err)))
+        (status = count_tokens(plan, a, err)) || is_empty(a))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
@@ -266,6 +269,14 @@ static posenc_status check_unasked(const posenc_plan *plan, const posenc_attend_
             err, POSENC_ERROR_ARGUMENT,
             "attend: allowed is given, but the plan's mask has no POSENC_MASK_EXPLICIT; add it, or "
             "leave allowed empty");
+    if ((in->q_segments.data || in->k_segments.data) && !(mask & POSENC_MASK_SEGMENTS) &&
+        plan->terms.G == PE_NONE) /* else the encoding sees them */
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "attend: %s is given, but the plan's mask has no POSENC_MASK_SEGMENTS; add it, or leave "
+            "%s empty",
+            in->q_segments.data ? "q_segments" : "k_segments",
+            in->q_segments.data ? "q_segments" : "k_segments");
     return POSENC_OK;
 }
 
@@ -312,7 +323,7 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
     if (status)
         return status;
     a->sizes.Lk = pe_items_length(in, 0);
-    if (in->k_pages.data) {
+    if (pe_tensor_is_given(&in->k_pages)) {
         a->pages           = in->k_pages; /* of one item: [P] */
         a->pages.ndim      = 1;
         a->pages.shape[0]  = in->k_pages.shape[1];
@@ -348,7 +359,7 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 /* The backward reads keys where they lie and writes their gradients as they lie. */
 static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *err)
 {
-    if (in->k_pages.data)
+    if (pe_tensor_is_given(&in->k_pages))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: the backward takes no pages; give k and v in rows");
     if (pe_tensor_is_quantised(in->k.dtype) || pe_tensor_is_quantised(in->v.dtype))
@@ -501,14 +512,15 @@ size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_ru
 
 /* ---- runs ---- */
 
-/* An item without keys. */
+/* An empty run: no query sees a key. */
 static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
 {
     const float never = -INFINITY;
     pe_items_clear(&a->o, 0);
-    for (int64_t h = 0; a->lse.data && h < a->sizes.H; h++)
-        for (int64_t i = 0; i < a->sizes.Lq; i++)
-            pe_tensor_store_float(pe_tensor_element(&a->lse, 0, h, i), a->lse.dtype, 1, &never, 1);
+    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++)
+            for (int64_t i = 0; i < a->sizes.Lq; i++)
+                pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &never, 1);
     return pe_done(err);
 }
 
@@ -622,8 +634,8 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     a.o   = out->o;
     a.lse = out->lse;
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
-    return a.sizes.Lk ? finish(&a, r, err) : see_nothing(&a, err);
+        return is_empty(&a) ? POSENC_OK : open_work(&run, &a, r, err);
+    return is_empty(&a) ? see_nothing(&a, err) : finish(&a, r, err);
 }
 
 /* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
@@ -736,7 +748,7 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
     for (; !status && b < a.sizes.B; b++)
         if (pe_items_length(r->in, b) > done)
             status = forward_item(r, out, b, 0, &items, err);
-    return status;
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
@@ -744,7 +756,9 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
 {
     posenc_attend_in  in_copy;
     posenc_attend_out out_copy;
-    if (!(in = read_in(&in_copy, plan, in, out, "attend", err)) ||
+    if (!plan || !in || !out)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and out must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
         !(out = pe_given_read(&out_copy, out, PE_GIVEN(posenc_attend_out, o), "attend", "out", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan = plan, .in = in, .run = POSENC_RUN_ATTEND, .who = "attend", .work = work};
@@ -762,8 +776,9 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
+    const int nothing = is_empty(&a);
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
+        return nothing ? POSENC_OK : open_work(&run, &a, r, err);
     a.o    = grad->o;
     a.lse  = grad->lse;
     a.dout = grad->dout;
@@ -771,12 +786,12 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     a.dq   = grad->dq;
     a.dk   = grad->dk;
     a.dv   = grad->dv;
-    if (pe_items_apart(in)) {
-        pe_items_clear(&a.dk, a.sizes.Lk);
-        pe_items_clear(&a.dv, a.sizes.Lk);
-        pe_items_clear(&a.dq, a.sizes.Lk ? a.sizes.Lq : 0);
+    if (nothing || pe_items_apart(in)) {
+        pe_items_clear(&a.dk, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dq, nothing ? 0 : a.sizes.Lq);
     }
-    return a.sizes.Lk ? finish(&a, r, err) : pe_done(err);
+    return nothing ? pe_done(err) : finish(&a, r, err);
 }
 
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
@@ -805,7 +820,7 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
             one.items      = &items;
             status         = backward(&one, &to, dry, err);
         }
-    return status;
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
@@ -814,7 +829,9 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
 {
     posenc_attend_in   in_copy;
     posenc_attend_grad grad_copy;
-    if (!(in = read_in(&in_copy, plan, in, grad, "attend", err)) ||
+    if (!plan || !in || !grad)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and grad must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
         !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_attend_grad, dout), "attend", "grad", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan    = plan,
@@ -831,7 +848,9 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
 {
     posenc_attend_in copy;
     pe_attention     a;
-    if (!(in = read_in(&copy, plan, in, S, "scores", err)))
+    if (!plan || !in || !S)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "scores: plan, in and S must not be NULL");
+    if (!(in = read_in(&copy, in, "scores", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = POSENC_RUN_SCORES, .S = S, .who = "scores", .work = work};
@@ -848,8 +867,9 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
-    status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : finish(&a, &run, err);
+    if ((status = pe_tensor_check_output(S, "scores: S", 4, shape, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
@@ -857,7 +877,9 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
 {
     posenc_attend_in copy;
     pe_attention     a;
-    if (!(in = read_in(&copy, plan, in, bias, "bias", err)))
+    if (!plan || !in || !bias)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in and bias must not be NULL");
+    if (!(in = read_in(&copy, in, "bias", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
@@ -870,7 +892,7 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.sizes.Lq = bias->shape[1];
     a.sizes.Lk = bias->shape[2];
     status     = check_bias(plan, bias, err);
-    if (!status)
-        status = find_distances(plan, in, &a, a.sizes.Lk, err);
-    return status ? status : finish(&a, &run, err);
+    if (status || (status = find_distances(plan, in, &a, a.sizes.Lk, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }

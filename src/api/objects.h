@@ -82,6 +82,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 
 /* An expression of a room over its settings and the sizes. */
 double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
+/* The same for a number of rows or tokens, at most 2^53. */
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* Is t what parameter `index` must be for these sizes? `who` opens the sentence. */
 posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
@@ -276,7 +278,7 @@ posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *e
 /* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b);
-/* Zeros to the rows from `from` on of an item's [1, heads, L, width]. */
+/* Zeros to the rows from `from` on of [B, heads, L, width]. */
 void pe_items_clear(const posenc_tensor *t, int64_t from);
 
 /* Bytes that runs need, counted by the engine itself. */

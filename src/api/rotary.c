@@ -170,7 +170,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                        "leave them out of "
                        "dparams",
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
-    if (!dq->data || !dk->data)
+    if (!pe_tensor_is_given(dq) || !pe_tensor_is_given(dk))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
     return POSENC_OK;
