@@ -3,8 +3,9 @@
  * bound.c: posenc_plan_bind - parameters made ready once, for all runs with them
  *
  * What a run makes of its parameters before it looks at its inputs: numbers in double, what rooms derive of
- * them. Runs take it from here as they would from their workspace. A bound keeps what it needs of its plan
- * (pe_likeness), not the plan, so either may be freed first.
+ * them, tables by distance and by position (tiled/ready.h), a rotation, rows that follow from each other.
+ * Runs take it from here as they would from their workspace. A bound keeps what it needs of its plan
+ * (likeness.c), not the plan, so either may be freed first.
  */
 #include <string.h>
 
@@ -12,43 +13,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 
-/* ---- which plans it fits ---- */
-
-static void note_plan(pe_likeness *to, const posenc_plan *plan)
-{
-    memcpy(to->spec, plan->e->spec, sizeof to->spec);
-    to->dims          = plan->dims;
-    to->options       = plan->options;
-    to->kernels       = plan->kernels;
-    to->max_distances = plan->max_distances;
-}
-
-static int is_alike(const pe_likeness *x, const posenc_plan *plan)
-{
-    const posenc_options *a = &x->options, *b = &plan->options;
-    return x->kernels == plan->kernels && x->max_distances == plan->max_distances &&
-           !memcmp(&x->dims, &plan->dims, sizeof x->dims) && a->executor == b->executor &&
-           a->mask == b->mask && a->window == b->window && a->tile_q == b->tile_q && a->tile_k == b->tile_k &&
-           !strcmp(x->spec, plan->e->spec);
-}
-
-posenc_status pe_bound_check(const posenc_bound *bound, const posenc_plan *plan, int places, const char *who,
-                             posenc_error *err)
-{
-    if (!is_alike(&bound->plan, plan))
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "%s: bound was made for another plan, of %s; it must be of this run's plan, or of one "
-                       "with the same dims and options",
-                       who, bound->plan.spec);
-    for (int i = 0; i < plan->e->param_count; i++)
-        if ((places & ~bound->places) >> plan->e->params[i].place & 1)
-            return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                           "%s: bound was made without parameter %s; give it to posenc_plan_bind", who,
-                           plan->e->names[i]);
-    return POSENC_OK;
-}
-
-/* ---- how it is made ---- */
+/* ---- parameters ---- */
 
 /* Places whose parameters are given: all or none of each. */
 static int places_of(const posenc_plan *plan, const posenc_tensor *params)
@@ -240,7 +205,7 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
     posenc_bound *made = pe_memory_zeros_create(&plan->options.allocator, arena.used);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", arena.used);
-    note_plan(&made->plan, plan);
+    pe_likeness_note(&made->plan, plan);
     made->places = counted.places;
     made->bytes  = arena.used;
     arena        = (pe_arena){(char *)made, 0};

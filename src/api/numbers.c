@@ -19,7 +19,7 @@ static int is_of(const posenc_plan *plan, int places, int index)
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
-    posenc_status status = given.bound ? pe_bound_check(given.bound, plan, places, who, err) : POSENC_OK;
+    posenc_status status = given.bound ? pe_likeness_check(given.bound, plan, places, who, err) : POSENC_OK;
     for (int i = 0; !status && i < plan->e->param_count; i++) {
         if (!is_of(plan, places, i))
             continue;

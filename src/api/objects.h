@@ -158,9 +158,10 @@ struct posenc_bound {
     size_t          bytes;
 };
 
-/* May runs of the plan that read parameters of these places take it? `who` opens the sentence. */
-posenc_status pe_bound_check(const posenc_bound *bound, const posenc_plan *plan, int places, const char *who,
-                             posenc_error *err);
+void pe_likeness_note(pe_likeness *to, const posenc_plan *plan);
+/* May runs of the plan that read parameters of these places take the bound? `who` opens the sentence. */
+posenc_status pe_likeness_check(const posenc_bound *bound, const posenc_plan *plan, int places,
+                                const char *who, posenc_error *err);
 
 /* The part at a place as the engine wants it; NULLs where there is none. */
 pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
