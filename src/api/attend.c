@@ -674,8 +674,7 @@ typedef struct side_by_side {
     const posenc_attend_out *out;
     const common            *items; /* made */
     int64_t                  most;  /* keys of an item that is such a task; longer ones have all threads */
-    int                      slots;
-    size_t                   part; /* bytes of a slot, after what items have in common */
+    size_t                   part;  /* bytes of a slot, after what items have in common */
     atomic_int               has_stopped;
 } side_by_side;
 
@@ -690,21 +689,19 @@ static int64_t longest_task(const posenc_attend_in *in, int threads)
     return keys * in->k.shape[1] * row < LITTLE_TOGETHER ? 0 : keys / threads;
 }
 
-/* As many slots as the workspace has room for; fewer than two are none. */
-static void find_slots(side_by_side *s)
+/* A part for each thread, where the workspace has room for so many: a caller's threads are all or none. */
+static int has_parts(side_by_side *s)
 {
     const posenc_attend_in *in   = s->run->in;
     const pe_opened        *open = &s->items->run;
-    size_t                  most = PE_ALIGN;
+    s->part                      = PE_ALIGN;
     for (int64_t b = 0; b < in->q.shape[0]; b++) {
-        const pe_run_size size = {1, in->q.shape[2], pe_items_length(in, b), 1, in->q.dtype, 0};
-        const size_t      bytes =
-            size.Lk && size.Lk <= s->most ? pe_attend_bytes(s->run->plan, &size, POSENC_RUN_ATTEND) : 0;
-        most = bytes > most ? bytes : most;
+        const pe_run_size size  = {1, in->q.shape[2], pe_items_length(in, b), 1, in->q.dtype, 0};
+        const int         is_it = size.Lk && size.Lk <= s->most;
+        const size_t      bytes = is_it ? pe_attend_bytes(s->run->plan, &size, POSENC_RUN_ATTEND) : 0;
+        s->part                 = bytes > s->part ? bytes : s->part;
     }
-    const size_t rest = s->run->work->bytes - open->arena.used;
-    s->part           = most;
-    s->slots          = rest / most < (size_t)open->team.threads ? (int)(rest / most) : open->team.threads;
+    return (s->run->work->bytes - open->arena.used) / s->part >= (size_t)open->team.threads;
 }
 
 static void run_item(void *argument, int64_t b, int slot)
@@ -721,20 +718,16 @@ static void run_item(void *argument, int64_t b, int slot)
         atomic_store(&s->has_stopped, 1);
 }
 
-/* Those that can be; *most is how many keys they have at most. Whoever has stopped says why when it runs
- * again. */
+/* Those that can be; returns how many keys they have at most, -1 for none. An item that has stopped says why
+   when it is run again. */
 static int64_t run_side_by_side(const attend_run *r, const posenc_attend_out *out, const common *items)
 {
-    side_by_side s = {.run = r, .out = out, .items = items};
-    if (!items->is_made || items->run.team.threads < 2 ||
-        !(s.most = longest_task(r->in, items->run.team.threads)))
+    side_by_side   s    = {.run = r, .out = out, .items = items};
+    const pe_team *team = &items->run.team;
+    if (!items->is_made || team->threads < 2 || !(s.most = longest_task(r->in, team->threads)) ||
+        !has_parts(&s))
         return -1;
-    find_slots(&s);
-    pe_team team = items->run.team;
-    team.threads = s.slots;
-    if (s.slots < 2)
-        return -1;
-    pe_parallel_for(r->in->q.shape[0], &team, run_item, &s);
+    pe_parallel_for(r->in->q.shape[0], team, run_item, &s);
     return s.has_stopped ? -1 : s.most;
 }
 

@@ -70,13 +70,20 @@ static posenc_status read_sizes(pe_run_size *to, const posenc_plan *plan, const 
     return POSENC_OK;
 }
 
-/* Runs that attend: one of them. */
+/* Runs that attend: one of them. While decoding, items of a batch may be apart: then each thread has one of
+   them, and what they have in common is beside. */
 static size_t attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)
 {
-    pe_run_size few = *of;
+    pe_run_size      few  = *of;
+    const posenc_run kind = run == POSENC_RUN_DECODE ? POSENC_RUN_ATTEND : run;
     if (run == POSENC_RUN_DECODE && few.Lq > POSENC_DECODE_QUERIES)
         few.Lq = POSENC_DECODE_QUERIES;
-    return pe_attend_bytes(plan, &few, run == POSENC_RUN_DECODE ? POSENC_RUN_ATTEND : run);
+    const size_t bytes = pe_attend_bytes(plan, &few, kind);
+    if (kind != POSENC_RUN_ATTEND || few.Lq > POSENC_DECODE_QUERIES || few.B < 2 || few.threads < 2)
+        return bytes;
+    const size_t parts = (size_t)few.threads + 1;
+    few.B = few.threads = 1;
+    return larger(bytes, parts * pe_attend_bytes(plan, &few, kind));
 }
 
 static size_t count_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)

@@ -40,6 +40,7 @@ static int64_t keys = 800;
 /* Helpers sleep; a job wakes as many as it may have, and waits for them. */
 typedef struct crew {
     int          threads, calls; /* of a run; how often the library had work for more than one */
+    int          batches;        /* of them with a task for each sequence */
     sem_t        work[CREW], done;
     posenc_task *task;
     void        *argument;
@@ -76,6 +77,7 @@ static void parallel_for(void *context, int64_t n, posenc_task *task, void *argu
     c->n        = n;
     c->next     = 0;
     c->calls++;
+    c->batches += n == B;
     for (int slot = 1; slot < c->threads; slot++)
         sem_post(&c->work[slot]);
     run_tasks(c, 0);
@@ -441,8 +443,6 @@ static void every_encoding_serves_on_any_number_of_threads(void **state)
 {
     served s;
     (void)state;
-    make_caches();
-    start_crew(&the_crew);
     printf("%d sequences, 0 to %d keys, pages of %d; workspace in KiB\n", B, (int)keys, PAGE);
     printf("%-24s%8s%8s%10s%8s%8s%10s\n", "ENCODING", "F32", "BF16", "1 THREAD", "2", "4", "TOUCHED");
     for (int i = 0; i < posenc_encoding_count(); i++)
@@ -451,15 +451,54 @@ static void every_encoding_serves_on_any_number_of_threads(void **state)
             close_encoding(&s);
         }
     assert_true(the_crew.calls > 0);
+}
+
+/* Each of them is too little for two threads, all together are not: each is one task. */
+static void short_sequences_are_shared_among_threads(void **state)
+{
+    static float o[2][B * H * D];
+    served       s;
+    (void)state;
+    for (int b = 0; b < B; b++) {
+        length[b]        = PAGE - b % 2;
+        position[b]      = length[b] - 1;
+        table[b * pages] = (int32_t)(b % page_count);
+    }
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        if (open_encoding(&s, posenc_encoding_info_at(i))) {
+            the_crew.batches = 0;
+            decode(&s, &caches[0], 1, o[0]);
+            decode(&s, &caches[0], CREW, o[1]);
+            if (the_crew.batches != 1 || memcmp(o[0], o[1], sizeof o[0]) != 0)
+                fail_msg("%s: sequences are %s, and %s bits", s.info->name,
+                         the_crew.batches ? "tasks" : "one after the other",
+                         memcmp(o[0], o[1], sizeof o[0]) ? "other" : "the same");
+            close_encoding(&s);
+        }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_caches();
+    start_crew(&the_crew);
+    return 0;
+}
+
+static int clear_up(void **state)
+{
+    (void)state;
     free(table);
     for (int i = 0; i < 2; i++)
         free(caches[i].k.data), free(caches[i].v.data);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_encoding_serves_on_any_number_of_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_encoding_serves_on_any_number_of_threads),
+                                       cmocka_unit_test(short_sequences_are_shared_among_threads)};
     if (argc > 1)
         keys = atoll(argv[1]) < B ? B : atoll(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, clear_up);
 }
