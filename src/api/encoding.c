@@ -6,6 +6,7 @@
 
 #include "api/objects.h"
 #include "base/expression.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
@@ -39,7 +40,7 @@ posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
     d.Dv          = d.Dv ? d.Dv : d.D;
     d.Lk          = d.Lk ? d.Lk : d.Lq;
     d.Lq          = d.Lq ? d.Lq : d.Lk;
-    d.d_model     = d.d_model ? d.d_model : d.H * d.D;
+    d.d_model     = d.d_model ? d.d_model : pe_sizes_product(d.H, d.D);
     d.L           = d.L ? d.L : d.Lk;
     return d;
 }
