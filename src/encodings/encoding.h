@@ -111,9 +111,9 @@ typedef struct pe_attention_members {
     pe_by_distance bias;
     pe_tile_hook   hook; /* score */
     void (*terms)(const pe_problem *p, pe_terms *s);
-    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
-       there takes their cotangents. derive_back may overwrite `dmade`; NULL: gradients go elsewhere. NULL:
-       none. */
+    /* Numbers made of the parameters once per run, or once for all runs that are given a bound, for hooks and
+       preparations: par[param_count], and dpar there takes their cotangents. derive_back may overwrite
+       `dmade`; NULL: gradients go elsewhere. NULL: none. */
     int64_t (*derived)(const pe_problem *p);
     int derived_for_many; /* it only saves time; runs of few queries do without, and par[param_count] is NULL
                            */

@@ -7,6 +7,8 @@
  */
 #include "plot/sketch.h"
 
+#include "files/arrays/text.h"
+
 #include <math.h>
 #include <posenc/positions.h>
 #include <stdlib.h>
@@ -63,6 +65,7 @@ const char *pe_sketch_text(pe_sketch *s, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    pe_text_clean_lines(text);
     char *copy = pe_sketch_take(s, (int64_t)strlen(text) + 1, 1);
     return copy ? strcpy(copy, text) : "";
 }
@@ -163,7 +166,7 @@ static posenc_positions positions_to_draw(pe_sketch *s)
 pe_row_set pe_sketch_rows(pe_sketch *s)
 {
     posenc_dims    dims = s->data->dims;
-    posenc_rows_in in   = {.params = s->data->params, .pos = positions_to_draw(s)};
+    posenc_rows_in in   = {.size = sizeof in, .params = s->data->params, .pos = positions_to_draw(s)};
     const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     dims.B              = 1;
     dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;

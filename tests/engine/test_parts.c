@@ -127,7 +127,9 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
         in.q_segments.shape[1] = Lq;
     if (in.q_pos.array.data)
         in.q_pos.array.shape[in.q_pos.array.ndim - 1] = Lq;
-    const posenc_attend_out out  = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+    const posenc_attend_out out  = {.size = sizeof out,
+                                    .o    = array_tensor(&r.o, wide),
+                                    .lse  = array_tensor(&r.lse, wide)};
     posenc_tensor           S    = out.o;
     posenc_plan            *plan = plan_of(c->e, &d, &options);
     posenc_workspace        work = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);

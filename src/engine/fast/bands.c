@@ -54,11 +54,10 @@ static void fill(const pe_attention *a, pe_kind kind, int64_t h, int64_t t0, int
 /* The nearest distance has the largest bias, or nearly so: what matters is small once it is subtracted. */
 void pe_bands_center(const pe_tiles *T)
 {
-    const pe_distances *d    = &T->a->distances;
-    const int64_t       high = d->low + d->count - 1, t = d->low > 0 ? d->low : high < 0 ? high : 0;
+    const int64_t t = pe_attention_nearest(T->a);
     for (int64_t h = 0; h < T->a->sizes.H; h++) {
         T->center[h] = 0;
-        if (pe_has(T->a->terms, PE_BIAS) && !pe_fast_is_sloped(T->a) && d->count > 0)
+        if (pe_has(T->a->terms, PE_BIAS) && !pe_fast_is_sloped(T->a) && T->a->distances.count > 0)
             fill(T->a, PE_BIAS, h, t, 1, T->center + h);
         if (!isfinite(T->center[h]))
             T->center[h] = 0;

@@ -203,7 +203,8 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     x.rows              = x.group * p->Lq;
     x.together          = by_blocks(a) ? p->G : 1;
     x.banded            = pe_bands_serve(a, RUN);
-    x.T = pe_fast_lay_out(a, arena, 1, RUN, x.banded ? PE_FAST_OF_QUERIES : PE_FAST_BY_DISTANCE);
+    x.T      = pe_fast_lay_out(a, arena, 1, RUN, x.banded ? PE_FAST_OF_QUERIES : PE_FAST_BY_DISTANCE);
+    x.banded = x.banded && !x.T.by_distance;
     if (x.banded)
         pe_bands_lay_out(&x.T, arena);
     x.to = p->Lk;
@@ -416,7 +417,7 @@ static int fill_extra(const decoder *x, decode_scratch *z, const key_block *n, i
         else if (looked_up && x->banded && pe_has(a->terms, PE_BIAS))
             z->extra[c] = pe_bands_at(&x->T, PE_BIAS, h, (int64_t)t);
         else if (looked_up && x->T.by[PE_BIAS].rows)
-            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
+            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, pe_band_row(&x->T, t));
     }
     return 1;
 }
@@ -479,7 +480,7 @@ static void gate_row(const decoder *x, const decode_scratch *z, float *s, const 
         const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (s[c] != 0) /* hidden: its distance may have no row */
             s[c] *= x->banded ? pe_bands_at(T, PE_GATE, h, (int64_t)t)
-                              : *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
+                              : *pe_rows_by(T, PE_GATE, h, pe_band_row(T, t));
     }
 }
 

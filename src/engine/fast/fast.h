@@ -23,7 +23,8 @@ typedef enum pe_fast_tables {
     PE_FAST_BY_DISTANCE = 1 << 1  /* biases and gates */
 } pe_fast_tables;
 
-/* Memory for these tables (joined by |), which pe_tiles_fill fills. */
+/* Memory for these tables (joined by |), which pe_tiles_fill fills. Biases and gates that were ready before
+   the run are there in any case, unless bands would not have the same numbers. */
 pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys, int tables);
 
 /* A bias that is a slope times the distance needs no table. */

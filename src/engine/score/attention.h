@@ -43,6 +43,8 @@ typedef struct pe_attention {
     posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
     pe_distances     distances;
 
+    const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
+
     posenc_tensor o, lse; /* outputs of the forward, inputs of the backward */
     double       *state;  /* [H,Lq,PE_HOOK_STATE] what a hook that travels starts from and leaves, of a part;
                              NULL: it starts from 0 */
@@ -144,6 +146,13 @@ static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int 
 {
     double *const *dpar = a->parts[PE_SCORE].dpar;
     return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
+/* The smallest distance that the masks let through, with its sign. */
+static inline int64_t pe_attention_nearest(const pe_attention *a)
+{
+    const int64_t low = a->distances.low, high = low + a->distances.count - 1;
+    return low > 0 ? low : high < 0 ? high : 0;
 }
 
 /* Is a token at this position special, without the bias by distance? */

@@ -171,10 +171,10 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
         for (int64_t c = 0; c < C; c++) {
             const double  t   = z->q_pos[r] - z->k_pos[c];
             const int     out = t < low || t > high;
-            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
+            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw + r * T->Dp, Kt + c);
+                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Dp : NULL, Kt + c);
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }
@@ -357,8 +357,8 @@ static int is_hooked(const pe_tiles *T, const pe_scratch *z)
 /* The bias that the kernel (or a lookup) adds to a pair with a special token, to be subtracted again. */
 static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
 {
-    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
-                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+    const int64_t x =
+        T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1 : pe_band_row(T, z->q_pos[r] - z->k_pos[c]);
     return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
                ? (double)*pe_rows_by(T, PE_BIAS, z->h, x) + pe_center(T, z->h)
                : 0;

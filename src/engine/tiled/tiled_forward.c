@@ -167,7 +167,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
-            const float *row = pe_rows_by(T, PE_R, z->h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
+            const float *row = pe_rows_by(T, PE_R, z->h, pe_band_row(T, z->q_pos[i] - z->k_pos[c]));
             for (int64_t d = 0; d < p->Dv; d++)
                 z->softmax.O[i * T->Dvp + d] += W * row[d];
         }
