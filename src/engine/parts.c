@@ -168,9 +168,16 @@ static size_t whole_bytes(const pe_attention *a, const pe_executor *by)
     return bytes_of(&one, by);
 }
 
+/* Tiles make vectors by distance of sinusoids and a parameter that they hold whole: each part would make it
+   anew, and most of its time would go there. */
+static int holds_parameter(const pe_attention *a, const pe_executor *by)
+{
+    return !by->reference && a->terms->A.waves != NULL;
+}
+
 int pe_parts_serve(const pe_attention *a, const pe_executor *by)
 {
-    return a->sizes.Lq <= POSENC_DECODE_QUERIES && whole_bytes(a, by) > PART_BYTES;
+    return !holds_parameter(a, by) && a->sizes.Lq <= POSENC_DECODE_QUERIES && whole_bytes(a, by) > PART_BYTES;
 }
 
 void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)

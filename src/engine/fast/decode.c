@@ -13,9 +13,10 @@
  * long runs: each jump to another place costs what a quarter of a microsecond would have read, so blocks are
  * as long as their scores are small, and all of a head comes before the next. Where keys are rotated on their
  * way it is the other way round: short blocks, of each all heads, so that cosines and sines of a position are
- * made once. Masks and biases are added to the scores of a block in pieces that stay in the first-level
- * cache. Rows that cannot be read where they lie (a width that is no multiple of a vector, double, keys that
- * are rotated on their way) pass through a few rows of scratch.
+ * made once; and where they lie in pages, so that the heads of a page are read together. Masks and biases are
+ * added to the scores of a block in pieces that stay in the first-level cache. Rows that cannot be read where
+ * they lie (a width that is no multiple of a vector, double, keys that are rotated on their way) pass through
+ * a few rows of scratch.
  *
  * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined
  *          afterwards)
@@ -109,6 +110,13 @@ static int64_t in_pieces(int64_t keys)
     return (keys + PIECE - 1) / PIECE * PIECE;
 }
 
+/* Do all heads of a short block go by before the next? Where keys lie in pages, each read of a head is a
+   jump, whose address is translated faster next to another's. */
+static int by_blocks(const pe_attention *a)
+{
+    return a->rotary || a->pages.data;
+}
+
 /* At most, of runs of so many queries. */
 static int64_t chunks_of(const decoder *x, int64_t queries)
 {
@@ -134,7 +142,7 @@ static void cut_keys(decoder *x)
     const int64_t least = pe_smaller(LEAST * heads, BLOCK);
     x->chunk            = in_pieces(want < least ? least : want);
     x->chunks           = (n + x->chunk - 1) / x->chunk;
-    const int64_t fits  = x->a->rotary ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
+    const int64_t fits  = by_blocks(x->a) ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
                   most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
     x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
@@ -193,7 +201,7 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
-    x.together          = a->rotary ? p->G : 1;
+    x.together          = by_blocks(a) ? p->G : 1;
     x.banded            = pe_bands_serve(a, RUN);
     x.T      = pe_fast_lay_out(a, arena, 1, RUN, x.banded ? PE_FAST_OF_QUERIES : PE_FAST_BY_DISTANCE);
     x.banded = x.banded && !x.T.by_distance;
