@@ -49,7 +49,7 @@ class AttendIn(c.Structure):
     _fields_ = ([("size", c.c_size_t)] + [(n, Tensor) for n in ("q", "k", "v")] + [(n, Positions) for n in ("q_pos", "k_pos")] +
                 [(n, Tensor) for n in ("key_allowed", "allowed", "q_segments", "k_segments")] +
                 [("params", c.POINTER(Tensor))] +
-                [(n, Tensor) for n in ("k_lengths", "k_pages", "k_scale", "v_scale")])
+                [(n, Tensor) for n in ("k_lengths", "k_pages", "k_scale", "v_scale")] + [("bound", c.c_void_p)])
 
 
 class AttendOut(c.Structure):
@@ -59,7 +59,7 @@ class AttendOut(c.Structure):
 class RotateIo(c.Structure):
     _fields_ = [("size", c.c_size_t), ("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
                 ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
-                ("k_table", Tensor)]
+                ("k_table", Tensor), ("bound", c.c_void_p)]
 
 
 STRUCTURES = {

@@ -149,6 +149,14 @@ static posenc_status plan_create(unsigned without, posenc_error *err)
     return status;
 }
 
+static posenc_status plan_bind(unsigned without, posenc_error *err)
+{
+    posenc_bound       *made   = NULL;
+    const posenc_status status = posenc_plan_bind(WITH(0, &made), WITH(1, plan), WITH(2, &param), err);
+    posenc_bound_free(made);
+    return status;
+}
+
 static posenc_status workspace_create(unsigned without, posenc_error *err)
 {
     posenc_workspace    made  = {0};
@@ -303,6 +311,7 @@ static void each_call_refuses_and_names_the_pointer(void **state)
         {"posenc_param_shape", param_shape, {"e", "dims", "ndim", "shape"}},
         {"posenc_param_init", param_init, {"e", "dims", "params"}},
         {"posenc_plan_create", plan_create, {"plan", "e", "dims", "options?"}},
+        {"posenc_plan_bind", plan_bind, {"bound", "plan", "params"}},
         {"posenc_workspace_create", workspace_create, {"work", "plan", "sizes?"}},
         {"posenc_rows_tokens", rows_tokens, {"e", "dims", "tokens"}},
         {"posenc_rows", run_rows, {"plan", "in", "y", "workspace"}},
@@ -339,6 +348,8 @@ static void each_value_without_its_object_is_the_neutral_one(void **state)
     (void)state;
     posenc_encoding_free(NULL);
     posenc_plan_free(NULL);
+    posenc_bound_free(NULL);
+    assert_int_equal(posenc_bound_bytes(NULL), 0);
     posenc_workspace_free(NULL);
     assert_null(posenc_encoding_spec(NULL));
     assert_int_equal(posenc_param_count(NULL), 0);

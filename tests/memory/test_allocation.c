@@ -144,6 +144,42 @@ static void creating_a_plan_survives_every_failure(void **state)
 }
 
 /* `form` with a name for each %s. */
+static void binding_parameters_survives_every_failure(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        posenc_status  status = POSENC_ERROR_MEMORY;
+        char           spec[300];
+        posenc_plan   *plan;
+        posenc_tensor  params[CASE_PARAMS];
+        posenc_options options = posenc_options_default();
+        write_spec(spec, sizeof spec, posenc_encoding_info_at(i));
+        attention_case c = case_make(spec, dims, 7);
+        options.mask     = POSENC_MASK_CAUSAL;
+        assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &options, NULL), POSENC_OK);
+        for (int p = 0; p < c.param_count; p++)
+            params[p] = array_tensor(&c.params[p], 0);
+        for (int64_t failing = 0; status; failing++) {
+            posenc_bound *bound  = (posenc_bound *)(uintptr_t)&heap;
+            const int64_t before = heap.held;
+            heap.asked           = 0;
+            heap.failing         = failing;
+            status               = posenc_plan_bind(&bound, plan, params, NULL);
+            heap.failing         = -1;
+            if (status) {
+                assert_int_equal(status, POSENC_ERROR_MEMORY);
+                assert_null(bound);
+            } else {
+                assert_true(failing > 0);
+                posenc_bound_free(bound);
+            }
+            assert_int_equal(heap.held, before);
+        }
+        posenc_plan_free(plan);
+        case_free(&c);
+    }
+}
+
 static void write_bad(char *spec, size_t n, const char *form, const char *name)
 {
     spec[0] = '\0';
@@ -293,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating_an_encoding_survives_every_failure),
         cmocka_unit_test(creating_a_plan_survives_every_failure),
+        cmocka_unit_test(binding_parameters_survives_every_failure),
         cmocka_unit_test(what_is_refused_holds_no_memory),
         cmocka_unit_test(attention_runs_allocate_nothing),
         cmocka_unit_test(rotations_allocate_nothing),
