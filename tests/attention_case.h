@@ -174,6 +174,15 @@ static inline void result_free(attention_result *r)
             array_free(&r->dparams[i]);
 }
 
+/* Segments are refused where neither the mask nor the encoding reads them. */
+static inline int case_reads_segments(const attention_case *c)
+{
+    int reads = c->options.mask & POSENC_MASK_SEGMENTS;
+    for (int i = 0; i < c->param_count; i++)
+        reads |= strstr(posenc_param_name(c->e, i), "seg_embed") != NULL;
+    return reads;
+}
+
 static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
 {
     const posenc_dims *d  = &c->dims;
@@ -191,9 +200,13 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
     if (c->options.mask & POSENC_MASK_EXPLICIT)
         in.allowed =
             posenc_tensor_contiguous(c->allowed, POSENC_DTYPE_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
-    in.q_segments = posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
-    in.k_segments = posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
-    in.params     = params;
+    if (case_reads_segments(c)) {
+        in.q_segments =
+            posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
+        in.k_segments =
+            posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
+    }
+    in.params = params;
     return in;
 }
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BELOW_THE_DOOR = ("base", "kernels", "engine", "encodings", "api")
 C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
+ALLOCATORS = "malloc calloc realloc aligned_alloc posix_memalign strdup".split()
 CLANG_FORMAT = 14
 COLUMNS = 110
 MOST_FILES = 30
@@ -27,7 +28,7 @@ MOST_FUNCTIONS, MOST_ARGUMENTS = 40, 6  # of posenc.h, of a public function
 def sources(*folders):
     """Paths relative to the root of all C files below the folders."""
     return sorted(p.relative_to(ROOT).as_posix() for folder in folders for p in (ROOT / folder).rglob("*")
-                  if p.suffix in (".c", ".h", ".inc", ".def"))
+                  if p.suffix in (".c", ".cpp", ".h", ".inc", ".def"))
 
 
 def lines(path):
@@ -154,14 +155,15 @@ def code(path):
 
 def check_calls():
     """No circle of calls between files. Functions of one name in several files, one for each instruction set, lead
-    nowhere; neither does a name that is static in a header."""
+    nowhere; neither does a name that is static in a header, nor an allocator, which is the C library's whoever stands
+    before it."""
     text = {p: code(p) for p in sources("src", "cli") if p[-4:] != ".def"}
     head = r"^(static )?[A-Za-z_][\w \t*]*?\b(\w+)\([^;{}]*\)\s*\{"
     found = [(m[2], p, bool(m[1])) for p in text for m in re.finditer(head, text[p], re.M)]
     static = {name for name, path, is_static in found if is_static and path.endswith(".h")}
     home = {}
     for name, path, is_static in found:
-        if not is_static and name not in static:
+        if not is_static and name not in static and name not in ALLOCATORS:
             home[name] = None if name in home else path
     graph, why = {}, {}
     for path in text:
@@ -202,7 +204,7 @@ def check_memory():
             head = re.match(r"[A-Za-z_][^;=]*?\b(\w+)\(", line)
             candidate = head[1] if head else candidate
             function = candidate if line == "{" else "" if line.startswith("}") else function
-            call = re.search(r"\b(malloc|calloc|realloc|aligned_alloc|posix_memalign|strdup)\s*\(", line)
+            call = re.search(rf"\b({'|'.join(ALLOCATORS)})\s*\(", line)
             if call and function and not function.endswith("_create"):
                 yield path, number, f"{call[1]} in {function}(); only functions named *_create take memory"
 

@@ -9,6 +9,7 @@
 #include "cli/frame/cli.h"
 
 #include <errno.h>
+#include <posenc/files.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,9 +67,18 @@ volatile sig_atomic_t cli_interrupted;
 
 static const char *acknowledgement;
 
+void cli_leave(int number)
+{
+    posenc_whole_file_abandon();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* Whoever presses Ctrl-C looks for a sign at once; the runs stop a moment later. */
 static void interrupt(int number)
 {
+    if (cli_interrupted)
+        cli_leave(number);
     const int before = errno;
     cli_interrupted  = 1;
     if (acknowledgement && write(STDERR_FILENO, acknowledgement, strlen(acknowledgement)) < 0)
@@ -79,7 +89,7 @@ static void interrupt(int number)
 void cli_catch(int number, const char *line)
 {
     acknowledgement               = line;
-    const struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     sigaction(number, &action, NULL);
 }
 

@@ -169,6 +169,10 @@ void cli_pages_version(void);
  */
 int cli_start(int argc, char **argv);
 
+/* The handler of a signal that ends the tool: removes the temporary files, and the signal does what it does.
+ */
+void cli_leave(int signal);
+
 /* Keeps the words of the whole call for cli_call(). 0, or -1 without memory. */
 int cli_remember_call(int argc, char **argv);
 /* Closes standard output and says so if what was written there did not arrive. */

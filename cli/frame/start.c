@@ -9,8 +9,10 @@
  */
 #include "cli/frame/cli.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int run_command(const cli_command *command, int argc, char **argv)
 {
@@ -59,10 +61,36 @@ static int run(int argc, char **argv)
     return command ? run_command(command, argc - 1, argv + 1) : cli_pages_unknown(argv[1]);
 }
 
+/* Where a parent has closed one of the three, the next file that is opened would take its number, and
+   messages would go there: something takes it that can be neither read nor written as that stream is. */
+static int fill_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return -1;
+    return 0;
+}
+
+/* Whoever ends a command before its time finds no half-written file. */
+static void catch_signals(void)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sigaction       before; /* nohup: what is ignored stays ignored */
+        const struct sigaction action = {.sa_handler = cli_leave, .sa_flags = SA_RESTART};
+        if (!sigaction(ends[i], NULL, &before) && before.sa_handler == SIG_DFL)
+            sigaction(ends[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing, with a sentence */
+}
+
 int cli_start(int argc, char **argv)
 {
     /* A parent may have told us to ignore it; `posenc list | head -1` shall end quietly all the same. */
     signal(SIGPIPE, SIG_DFL);
+    catch_signals();
+    if (fill_streams())
+        return CLI_FAILED;
     if (cli_remember_call(argc, argv))
         return cli_failed("not enough memory for the arguments");
     return cli_finish(run(argc, argv));

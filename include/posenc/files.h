@@ -54,12 +54,12 @@ POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path
 POSENC_API posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err);
 /* The same as CSV to a stream; whether every byte arrived, closing it says. */
 POSENC_API posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err);
-POSENC_API void          posenc_arrays_free(posenc_arrays *set);
+POSENC_API void          posenc_arrays_free(posenc_arrays *set); /* NULL is fine */
 /* The array of that name, or NULL. */
 POSENC_API posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name);
 /* Adds an array and returns its tensor with zeroed data, or NULL without memory (or for an
-   impossible shape). The pointer holds until the next array is added, its data until the set is
-   freed. */
+   impossible shape, or where set, name or shape is NULL). The pointer holds until the next array is added,
+   its data until the set is freed. */
 POSENC_API posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype,
                                             int32_t ndim, const int64_t *shape);
 
@@ -74,7 +74,11 @@ typedef struct posenc_whole_file {
 
 POSENC_API posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err);
 POSENC_API posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err);
-POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file);
+POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file); /* NULL is fine */
+/* For a program that ends at once: removes the temporary files of all that are open now, in every thread.
+   Takes no memory and no lock, so that the handler of a signal may call it. None of those files may be used
+   afterwards. */
+POSENC_API void posenc_whole_file_abandon(void);
 
 /* A map of the subject index_map: array out_<out> is posenc_index_map(map, settings) of in_rel. */
 typedef struct posenc_case_map {
@@ -111,7 +115,7 @@ typedef struct posenc_cases {
 /* Reads DIR/manifest.json: strict JSON, duplicate keys refused; sentences name line and column, or
    the entry. */
 POSENC_API posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err);
-POSENC_API void          posenc_cases_free(posenc_cases *cases);
+POSENC_API void          posenc_cases_free(posenc_cases *cases); /* NULL is fine */
 
 /* ---------------------------------------------------------------- models -------------------- */
 
@@ -191,7 +195,7 @@ POSENC_API posenc_status posenc_model_read_memory(posenc_model **model, const vo
                                                   const char *name, posenc_error *err);
 POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine */
 
-/* Everything they point to lives as long as the model. */
+/* Everything they point to lives as long as the model. NULL where there is no such thing, or no model. */
 POSENC_API const posenc_model_info    *posenc_model_describe(const posenc_model *model);
 POSENC_API const posenc_model_group   *posenc_model_group_at(const posenc_model *model, int index);
 POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index);

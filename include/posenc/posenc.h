@@ -42,6 +42,7 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
  *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, .q =
@@ -124,7 +125,8 @@ typedef enum posenc_dtype {
 enum { POSENC_MAX_DIMS = 6 };
 
 /* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
-   "no tensor here". In q, k, v, o and their gradients the last axis has stride 1. */
+   "no tensor here", but for a tensor of no elements, which needs none. In q, k, v, o and their gradients the
+   last axis has stride 1. */
 typedef struct posenc_tensor {
     void        *data;
     posenc_dtype dtype;
@@ -310,8 +312,8 @@ typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
-   Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
-   without a meaning), ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
+   Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
+   sizes; rows of more than 2^24 numbers), UNSUPPORTED (mask or combination without a meaning), ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
@@ -383,6 +385,29 @@ POSENC_API void posenc_workspace_free(posenc_workspace *work);
    program may need fewer. */
 POSENC_API double posenc_plan_operations(const posenc_plan *plan);
 
+/* ---------------------------------------------------------------- parameters, once ---------- */
+
+/* A plan's parameters made ready: what they alone decide (numbers in double, tables by distance, what an
+   encoding makes of its parameters) is made once here and not by each run. One for each layer; it does not
+   change, any number of threads may run with it, and whoever made it frees it, before its plan or after. */
+typedef struct posenc_bound posenc_bound;
+
+/* Makes *bound of params (posenc_param_count of them, as in posenc_attend_in), in memory of the plan's
+   allocator. The parameters are copied and may change or go afterwards, except numbers by pair (dense_bias),
+   which stay where they are. Parameters of a place (input, rotary, score, weight) whose runs do without may
+   be empty, all of them. A run that is given a bound reads it in place of params and writes the same bits;
+   its plan is the one given here, or one of the same SPEC, dims and options (else ARGUMENT). Backward runs
+   take one too. Tables hold the distances that steps of one may span (options.max_distances) and the mask
+   allows, at most; beyond them a run makes its own. They take H*(Lq+Lk) numbers of 12 bytes for a bias, D
+   floats for each of them for vectors by distance; no more than their length where an encoding clips
+   distances.
+   Errors: ARGUMENT (NULL), SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
+POSENC_API posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan,
+                                          const posenc_tensor *params, posenc_error *err);
+POSENC_API void          posenc_bound_free(posenc_bound *bound); /* NULL is fine */
+/* Bytes that it takes; 0 of NULL. */
+POSENC_API size_t posenc_bound_bytes(const posenc_bound *bound);
+
 /* ---------------------------------------------------------------- runs: place input --------- */
 
 /* y[b,s,:] = x[b,s,:] + table(P(b,s)). x may have no data: then y is the table's rows only. x, y [B,L,d], the
@@ -392,6 +417,7 @@ typedef struct posenc_rows_in {
     posenc_tensor        x;
     posenc_positions     pos;
     const posenc_tensor *params;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rows_in;
 
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
@@ -443,6 +469,7 @@ typedef struct posenc_rotate_io {
     int                  direction;
     const posenc_tensor *params;
     posenc_tensor        q_table, k_table;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rotate_io;
 
 POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
@@ -492,6 +519,7 @@ typedef struct posenc_attend_in {
     const posenc_tensor *params; /* posenc_param_count of them; NULL if there are none */
     posenc_tensor        k_lengths, k_pages;
     posenc_tensor        k_scale, v_scale;
+    const posenc_bound  *bound; /* NULL, or in place of params: posenc_plan_bind */
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed

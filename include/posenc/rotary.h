@@ -29,6 +29,7 @@ typedef struct posenc_rotary_in {
     size_t               size; /* sizeof(posenc_rotary_in) */
     posenc_positions     pos;
     const posenc_tensor *params;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rotary_in;
 
 typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;

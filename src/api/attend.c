@@ -15,8 +15,7 @@
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
-/* The parts of a pe_attention that the plan knows. */
-static pe_attention attention_of(const posenc_plan *plan)
+pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
@@ -35,16 +34,10 @@ static pe_attention attention_of(const posenc_plan *plan)
     return a;
 }
 
-/* The inputs as this version has them, or NULL: then they, the plan or the outputs are no good. `who` opens
-   the sentence, here and below. */
-static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_plan *plan,
-                                       const posenc_attend_in *in, const void *out, const char *who,
+/* The inputs as this version has them, or NULL (pe_given_read). `who` opens the sentence, here and below. */
+static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_attend_in *in, const char *who,
                                        posenc_error *err)
 {
-    if (!plan || !in || !out) {
-        pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
-        return NULL;
-    }
     return pe_given_read(copy, in, PE_GIVEN(posenc_attend_in, q), who, "in", err);
 }
 
@@ -54,7 +47,7 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const ch
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
-    *a = attention_of(plan);
+    *a = pe_attend_of(plan);
     return POSENC_OK;
 }
 
@@ -124,7 +117,8 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;
-    const int64_t k[4] = {in->k_pages.data ? -1 : in->q.shape[0], plan->dims.G, -1, plan->dims.D};
+    const int64_t k[4] = {pe_tensor_is_given(&in->k_pages) ? -1 : in->q.shape[0], plan->dims.G, -1,
+                          plan->dims.D};
     status             = check_keys(&in->k, &in->k_scale, "attend: k", "attend: k_scale", k, err);
     return status ? status : pe_items_check_pages(in, err);
 }
@@ -191,17 +185,19 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     return POSENC_OK;
 }
 
-/* Rooms with tables that end somewhere see where this run goes, item by item. */
+/* Rooms with tables that end somewhere see where this run goes, item by item. Where masks leave no distance,
+   only rooms that look at single positions read anything. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
     const int64_t       batches = pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B);
+    const int           none    = d->whole && !d->count && !a->terms->prepare.fill && !a->terms->hook.visit;
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (!part->room || !part->room->attention.reach)
             continue;
-        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
+        for (int64_t b = 0; p->Lq && p->Lk && !none && b < batches; b++) {
             const pe_extent q          = pe_positions_extent(&a->q_pos, b, p->Lq),
                             k          = pe_positions_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
@@ -219,6 +215,12 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
+/* Is there no query, or no key that one could see? */
+static int is_empty(const pe_attention *a)
+{
+    return !a->sizes.B || !a->sizes.Lq || !a->sizes.Lk;
+}
+
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
    those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
@@ -233,7 +235,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
-        (status = count_tokens(plan, a, err)))
+        (status = count_tokens(plan, a, err)) || is_empty(a))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
@@ -266,6 +268,14 @@ static posenc_status check_unasked(const posenc_plan *plan, const posenc_attend_
             err, POSENC_ERROR_ARGUMENT,
             "attend: allowed is given, but the plan's mask has no POSENC_MASK_EXPLICIT; add it, or "
             "leave allowed empty");
+    if ((in->q_segments.data || in->k_segments.data) && !(mask & POSENC_MASK_SEGMENTS) &&
+        plan->terms.G == PE_NONE) /* else the encoding sees them */
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "attend: %s is given, but the plan's mask has no POSENC_MASK_SEGMENTS; add it, or leave "
+            "%s empty",
+            in->q_segments.data ? "q_segments" : "k_segments",
+            in->q_segments.data ? "q_segments" : "k_segments");
     return POSENC_OK;
 }
 
@@ -312,7 +322,7 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
     if (status)
         return status;
     a->sizes.Lk = pe_items_length(in, 0);
-    if (in->k_pages.data) {
+    if (pe_tensor_is_given(&in->k_pages)) {
         a->pages           = in->k_pages; /* of one item: [P] */
         a->pages.ndim      = 1;
         a->pages.shape[0]  = in->k_pages.shape[1];
@@ -348,7 +358,7 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 /* The backward reads keys where they lie and writes their gradients as they lie. */
 static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *err)
 {
-    if (in->k_pages.data)
+    if (pe_tensor_is_given(&in->k_pages))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: the backward takes no pages; give k and v in rows");
     if (pe_tensor_is_quantised(in->k.dtype) || pe_tensor_is_quantised(in->v.dtype))
@@ -444,9 +454,9 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
+                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
@@ -464,7 +474,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
 {
     const pe_rotated_run any   = {.team = {.threads = of->threads}};
     pe_arena             arena = {0};
-    pe_attention         a     = attention_of(plan);
+    pe_attention         a     = pe_attend_of(plan);
     pe_numbers           numbers;
     pe_run_rotation      rotation;
     a.sizes.B  = of->B;
@@ -472,7 +482,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -493,16 +503,24 @@ size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_ru
 
 /* ---- runs ---- */
 
-/* An item without keys. */
+/* An empty run: no query sees a key. */
 static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
 {
     const float never = -INFINITY;
     pe_items_clear(&a->o, 0);
-    for (int64_t h = 0; a->lse.data && h < a->sizes.H; h++)
-        for (int64_t i = 0; i < a->sizes.Lq; i++)
-            pe_tensor_store_float(pe_tensor_element(&a->lse, 0, h, i), a->lse.dtype, 1, &never, 1);
+    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++)
+            for (int64_t i = 0; i < a->sizes.Lq; i++)
+                pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &never, 1);
     return pe_done(err);
 }
+
+/* What the items of a batch that are apart have in common, made with the first of them. */
+typedef struct common {
+    int        is_made;
+    pe_numbers numbers;
+    pe_opened  run; /* the workspace after the numbers */
+} common;
 
 /* A run, and what it is given. */
 typedef struct attend_run {
@@ -513,12 +531,18 @@ typedef struct attend_run {
     const posenc_tensor    *S;       /* scores, or a bias */
     const char             *who;
     const posenc_workspace *work;
+    common                 *items; /* of a batch whose items are apart; NULL: it is whole */
 } attend_run;
+
+static pe_param_source source_of(const posenc_attend_in *in)
+{
+    return (pe_param_source){.params = in->params, .bound = in->bound};
+}
 
 /* The last of the checks: parameters and workspace. */
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const posenc_status status = pe_numbers_check(r->plan, PLACES, r->in->params, r->dparams, r->who, err);
+    const posenc_status status = pe_numbers_check(r->plan, PLACES, source_of(r->in), r->dparams, r->who, err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -527,6 +551,25 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
     const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
+}
+
+/* The workspace, and the parameters as they are by then. */
+static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const pe_attention *a,
+                                  const attend_run *r, posenc_error *err)
+{
+    *given = source_of(r->in);
+    if (!r->items)
+        return open_work(run, a, r, err);
+    if (!r->items->is_made) {
+        const posenc_status status = open_work(&r->items->run, a, r, err);
+        if (status)
+            return status;
+        pe_numbers_load(&r->items->numbers, r->plan, PLACES, *given, NULL, &r->items->run.arena);
+        r->items->is_made = 1;
+    }
+    given->loaded = &r->items->numbers;
+    *run          = r->items->run;
+    return POSENC_OK;
 }
 
 /* Gradients of parameters; those of the rotary part are made of dq and dk, which are complete now. */
@@ -549,16 +592,18 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
     pe_numbers      numbers;
     pe_run_rotation rotation;
     pe_opened       run;
-    posenc_status   status = open_work(&run, a, r, err);
+    pe_param_source given;
+    posenc_status   status = open_numbers(&run, &given, a, r, err);
     if (status)
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, r->in->params, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan, given, r->dparams, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
+    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)
@@ -578,8 +623,8 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     a.o   = out->o;
     a.lse = out->lse;
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
-    return a.sizes.Lk ? finish(&a, r, err) : see_nothing(&a, err);
+        return is_empty(&a) ? POSENC_OK : open_work(&run, &a, r, err);
+    return is_empty(&a) ? see_nothing(&a, err) : finish(&a, r, err);
 }
 
 /* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
@@ -598,6 +643,7 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
 /* Each item of such a batch; checked all, then run all. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
@@ -608,9 +654,10 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
             const posenc_attend_out to  = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
             attend_run              one = *r;
             one.in                      = &item;
+            one.items                   = &items;
             status                      = forward(&one, &to, dry, err);
         }
-    return status;
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
@@ -618,7 +665,9 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
 {
     posenc_attend_in  in_copy;
     posenc_attend_out out_copy;
-    if (!(in = read_in(&in_copy, plan, in, out, "attend", err)) ||
+    if (!plan || !in || !out)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and out must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
         !(out = pe_given_read(&out_copy, out, PE_GIVEN(posenc_attend_out, o), "attend", "out", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan = plan, .in = in, .run = POSENC_RUN_ATTEND, .who = "attend", .work = work};
@@ -636,8 +685,9 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
+    const int nothing = is_empty(&a);
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
+        return nothing ? POSENC_OK : open_work(&run, &a, r, err);
     a.o    = grad->o;
     a.lse  = grad->lse;
     a.dout = grad->dout;
@@ -645,16 +695,17 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     a.dq   = grad->dq;
     a.dk   = grad->dk;
     a.dv   = grad->dv;
-    if (pe_items_apart(in)) {
-        pe_items_clear(&a.dk, a.sizes.Lk);
-        pe_items_clear(&a.dv, a.sizes.Lk);
-        pe_items_clear(&a.dq, a.sizes.Lk ? a.sizes.Lq : 0);
+    if (nothing || pe_items_apart(in)) {
+        pe_items_clear(&a.dk, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dq, nothing ? 0 : a.sizes.Lq);
     }
-    return a.sizes.Lk ? finish(&a, r, err) : pe_done(err);
+    return nothing ? pe_done(err) : finish(&a, r, err);
 }
 
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
@@ -675,9 +726,10 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
             };
             attend_run one = *r;
             one.in         = &item;
+            one.items      = &items;
             status         = backward(&one, &to, dry, err);
         }
-    return status;
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
@@ -686,7 +738,9 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
 {
     posenc_attend_in   in_copy;
     posenc_attend_grad grad_copy;
-    if (!(in = read_in(&in_copy, plan, in, grad, "attend", err)) ||
+    if (!plan || !in || !grad)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and grad must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
         !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_attend_grad, dout), "attend", "grad", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan    = plan,
@@ -703,7 +757,9 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
 {
     posenc_attend_in copy;
     pe_attention     a;
-    if (!(in = read_in(&copy, plan, in, S, "scores", err)))
+    if (!plan || !in || !S)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "scores: plan, in and S must not be NULL");
+    if (!(in = read_in(&copy, in, "scores", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = POSENC_RUN_SCORES, .S = S, .who = "scores", .work = work};
@@ -720,8 +776,9 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
-    status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : finish(&a, &run, err);
+    if ((status = pe_tensor_check_output(S, "scores: S", 4, shape, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
@@ -729,7 +786,9 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
 {
     posenc_attend_in copy;
     pe_attention     a;
-    if (!(in = read_in(&copy, plan, in, bias, "bias", err)))
+    if (!plan || !in || !bias)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in and bias must not be NULL");
+    if (!(in = read_in(&copy, in, "bias", err)))
         return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
@@ -742,7 +801,7 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.sizes.Lq = bias->shape[1];
     a.sizes.Lk = bias->shape[2];
     status     = check_bias(plan, bias, err);
-    if (!status)
-        status = find_distances(plan, in, &a, a.sizes.Lk, err);
-    return status ? status : finish(&a, &run, err);
+    if (status || (status = find_distances(plan, in, &a, a.sizes.Lk, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }

@@ -124,6 +124,12 @@ double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const c
     return value;
 }
 
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text)
+{
+    const double value = pe_encoding_number(r, full, text);
+    return value < 0x1p53 ? (int64_t)value : INT64_C(1) << 53;
+}
+
 /* "H if per_head": an axis that a flag calls for. Leaves only the size in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {
@@ -141,8 +147,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
-    if (!part || !dims)
+    const pe_chosen *part = owner_of(e, index, &local);
+    if (!e || !dims || !ndim || !shape)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: e, dims, ndim and shape must not be NULL");
+    if (!part)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: this encoding has no parameter number %d",
                        index);
     const posenc_dims   full   = pe_encoding_full_dims(dims);

@@ -16,86 +16,111 @@ static int is_of(const posenc_plan *plan, int places, int index)
     return places >> plan->e->params[index].place & 1;
 }
 
-posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
-    for (int i = 0; i < plan->e->param_count; i++) {
+    posenc_status status = given.bound ? pe_bound_check(given.bound, plan, places, who, err) : POSENC_OK;
+    for (int i = 0; !status && i < plan->e->param_count; i++) {
         if (!is_of(plan, places, i))
             continue;
-        if (!params)
+        if (!given.bound && !given.params)
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
                            plan->e->spec, plan->e->names[i]);
-        posenc_status status = pe_encoding_check_param(plan->e, &plan->dims, i, &params[i], who, err);
+        if (!given.bound)
+            status = pe_encoding_check_param(plan->e, &plan->dims, i, &given.params[i], who, err);
         if (!status && dparams && dparams[i].data)
             status = pe_encoding_check_param(plan->e, &plan->dims, i, &dparams[i], who, err);
-        if (status)
-            return status;
     }
-    return POSENC_OK;
+    return status;
 }
 
-/* Does a member read this parameter where it lies? Then it is neither converted nor summed here. */
-static int is_read_in_place(const posenc_plan *plan, pe_param_place at)
+pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at)
 {
     const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
     if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
-        return 0;
+        return PE_CONVERTED;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m = pe_member(&plan->terms, kind);
         if (m.row && m.owner == owner && m.param == at.local)
-            return 1;
+            return PE_STAYS_BY_DISTANCE;
     }
-    return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
+    return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local
+               ? PE_STAYS_BY_PAIR
+               : PE_CONVERTED;
+}
+
+/* Is it no run yet but any run of the plan, that counts? */
+static int is_any(pe_param_source given)
+{
+    return !given.params && !given.bound && !given.loaded;
 }
 
 /* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
-static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
+/* Numbers that are there already, or NULL. */
+static const pe_numbers *loaded_in(pe_param_source given)
+{
+    return given.loaded ? given.loaded : given.bound ? &given.bound->numbers : NULL;
+}
+
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_param_source given,
+                         pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
     if (!part->room || !part->room->attention.derived)
         return;
-    const int     count = part->room->info.param_count;
-    const int64_t size  = plan->sizes[place][count];
-    double       *made = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
-    if (!arena->memory)
-        return;
-    part->room->attention.derive(&part->problem, n->par[place], made);
-    n->par[place][count] = made;
+    const int     count  = part->room->info.param_count;
+    const int64_t size   = plan->sizes[place][count];
+    int           wanted = is_any(given);
     for (int i = 0; i < count; i++)
-        if (n->dpar[place][i])
-            n->dpar[place][count] = sum;
-    memset(sum, 0, (size_t)size * sizeof *sum);
+        wanted |= n->dpar[place][i] != NULL;
+    n->dpar[place][count] = wanted ? pe_arena_zeros(arena, size) : NULL;
+    if (loaded_in(given)) {
+        n->par[place][count] = loaded_in(given)->par[place][count];
+        return;
+    }
+    double *made = pe_arena_doubles(arena, size);
+    if (made)
+        part->room->attention.derive(&part->problem, n->par[place], made);
+    n->par[place][count] = made;
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
+/* One parameter in double; t NULL: of any type. */
+static const double *load_numbers(const posenc_tensor *t, int64_t size, pe_arena *arena)
+{
+    if (t && t->dtype == POSENC_DTYPE_F64)
+        return t->data;
+    double *wide = pe_arena_doubles(arena, size);
+    if (wide)
+        pe_tensor_load_double(wide, t->data, t->dtype, 1, size);
+    return wide;
+}
+
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
                      posenc_tensor *dparams, pe_arena *arena)
 {
+    const pe_numbers *const ready = loaded_in(given);
     memset(n, 0, sizeof *n);
     for (int i = 0; i < plan->e->param_count; i++) {
         const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))
             continue;
-        if (is_read_in_place(plan, at)) {
-            n->tensor[at.place][at.local]  = params ? &params[i] : NULL;
+        if (pe_numbers_stay(plan, at)) {
+            n->tensor[at.place][at.local]  = ready          ? ready->tensor[at.place][at.local]
+                                             : given.params ? &given.params[i]
+                                                            : NULL;
             n->dtensor[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
             continue;
         }
-        const int64_t size = plan->sizes[at.place][at.local];
-        double       *wide = pe_arena_doubles(arena, size), *sum = pe_arena_doubles(arena, size);
-        if (!arena->memory)
-            continue;
-        n->par[at.place][at.local] = params[i].dtype == POSENC_DTYPE_F64 ? params[i].data : wide;
-        if (params[i].dtype != POSENC_DTYPE_F64)
-            pe_tensor_load_double(wide, params[i].data, params[i].dtype, 1, size);
-        if (dparams && dparams[i].data) {
-            memset(sum, 0, (size_t)size * sizeof *sum);
-            n->dpar[at.place][at.local] = sum;
-        }
+        const int64_t        size  = plan->sizes[at.place][at.local];
+        const posenc_tensor *t     = given.params ? &given.params[i] : NULL;
+        n->par[at.place][at.local] = ready ? ready->par[at.place][at.local] : load_numbers(t, size, arena);
+        if (is_any(given) || (dparams && dparams[i].data))
+            n->dpar[at.place][at.local] = pe_arena_zeros(arena, size);
     }
     for (int place = 0; place < POSENC_PLACE_COUNT; place++)
         if (places >> place & 1)
-            load_derived(n, plan, place, arena);
+            load_derived(n, plan, place, given, arena);
 }
 
 static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)

@@ -123,12 +123,12 @@ posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *
 posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, const posenc_workspace *work,
                              posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->params, r->dparams, r->who, err);
+    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->given, r->dparams, r->who, err);
     if (!status)
         status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->work.arena);
+    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->given, r->dparams, &run->work.arena);
     pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }
@@ -167,7 +167,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                        "leave them out of "
                        "dparams",
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
-    if (!dq->data || !dk->data)
+    if (!pe_tensor_is_given(dq) || !pe_tensor_is_given(dk))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
     return POSENC_OK;

@@ -102,7 +102,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     job                  j = {.plan = plan, .team = any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, (pe_param_source){0}, NULL, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
@@ -243,7 +243,7 @@ static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const
     const posenc_positions *const pos[2] = {&io->q_pos, &io->k_pos};
     int                           n      = 0;
     for (int i = 0; i < 2; i++)
-        if (from[i]->data) {
+        if (pe_tensor_is_given(from[i])) {
             side *s  = &sides[n++];
             s->side  = (posenc_side)i;
             s->from  = from[i];
@@ -282,6 +282,11 @@ static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *i
     return status;
 }
 
+static int all_are_empty(const side sides[], int count)
+{
+    return pe_tensor_is_empty(sides[0].from) && pe_tensor_is_empty(sides[count - 1].from);
+}
+
 static double length_of(const side sides[], int count)
 {
     double length = 0;
@@ -299,6 +304,8 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_arena      arena = work->arena;
     pe_ladder     own; /* used where rows are many */
+    if (!bytes)
+        return;
     job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
     j.rotation    = rotation;
@@ -358,13 +365,16 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan and io must not be NULL");
     if (!(io = read_io(&copy, io, err)))
         return POSENC_ERROR_ARGUMENT;
-    if (!io->q.data && !io->k.data)
+    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, NULL, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
-    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count), 0, 0};
+    if (all_are_empty(sides, count))
+        return pe_done(err);
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, NULL, length_of(sides, count), 0, 0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
@@ -432,8 +442,15 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if ((status = pe_positions_check(&pos, "table: pos", table->shape[0], table->shape[1], plan->rotary.axes,
                                      err)))
         return status;
-    const pe_rotary_request request = {
-        plan, "table", in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+    if (pe_tensor_is_empty(table))
+        return pe_done(err);
+    const pe_rotary_request request = {plan,
+                                       "table",
+                                       {.params = in->params, .bound = in->bound},
+                                       NULL,
+                                       pe_rotary_length(0, &pos, table->shape[1]),
+                                       0,
+                                       0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
@@ -472,14 +489,17 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (!(io = read_io(&copy, io, err)) ||
         !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rotate_grad, dto_k), "rotate", "grad", err)))
         return POSENC_ERROR_ARGUMENT;
-    if (!io->q.data && !io->k.data)
+    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;
+    if (all_are_empty(sides, count))
+        return pe_done(err);
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length, 1, 0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};

@@ -148,15 +148,20 @@ posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, 
     if (!model)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "model must not be NULL");
     *model = NULL;
-    if (!bytes || n == 0)
+    if (!bytes && n > 0)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "bytes must not be NULL");
+    if (n == 0)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){said, NULL}, "it is empty");
     return pe_modelfile_parse(model, bytes, n, said, err);
 }
 
 posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
 {
-    FILE         *stream;
-    int64_t       size;
+    FILE   *stream;
+    int64_t size;
+    if (!model || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"model", NULL},
+                            "model and path must not be NULL");
     posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;

@@ -10,6 +10,10 @@
  * Surprises  -d: the user's ~/.gnuplot must not change our pictures. A socket and not two pipes, because
  *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE.
  *            What gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
+ * Distrust   What is found as "gnuplot" may hang, die with a child of its own that keeps the socket open,
+ * write without end, or be something else. So silence has a limit (a short one once somebody has pressed
+ *            Ctrl-C), a death is noticed without the end of the stream, and what came must begin and end as
+ *            a picture of that kind does.
  * Pictures   A table gives the gnuplot terminal for each ending. Sizes and fonts are chosen so that a picture
  *            of full width can be read on a page without zooming. "sans-serif" and "Sans" are names that
  *            every viewer replaces by a font that it has; gnuplot cannot embed one.
@@ -31,45 +35,63 @@
 
 extern char **environ;
 
-enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
+enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120, MOST_BYTES = 1 << 28 };
 
-static posenc_status fail_without_gnuplot(posenc_error *err)
+static int patience = 300, hurry = 10; /* seconds of silence; after a signal that was caught */
+
+void pe_gnuplot_patience(int seconds, int after_signal)
+{
+    patience = seconds;
+    hurry    = after_signal;
+}
+
+static posenc_status fail_to_start(int reason, posenc_error *err)
+{
+    if (reason == ENOENT)
+        return pe_draw_fail(
+            err, POSENC_ERROR_FILE,
+            "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
+    return pe_draw_fail(err, reason == ENOMEM ? POSENC_ERROR_MEMORY : POSENC_ERROR_FILE,
+                        "gnuplot cannot be started: %s", strerror(reason));
+}
+
+static posenc_status fail_as_another(posenc_error *err, const char *wanted)
 {
     return pe_draw_fail(
         err, POSENC_ERROR_FILE,
-        "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
+        "gnuplot wrote something that is no %s; is the first gnuplot in PATH another program?", wanted);
 }
 
-/* Starts gnuplot on the two descriptors; -1 if it cannot be started. */
-static pid_t start_gnuplot(int in_and_out, int complaints)
+/* Starts gnuplot on the two descriptors. 0, or why it cannot be started. */
+static int start_gnuplot(pid_t *pid, int in_and_out, int complaints)
 {
     char *const                arguments[] = {"gnuplot", "-d", NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     sigset_t                   none, defaults;
-    pid_t                      pid = -1;
+    int                        reason;
     sigemptyset(&none);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
-    if (posix_spawn_file_actions_init(&actions))
-        return -1;
-    if (posix_spawnattr_init(&attributes)) {
+    if ((reason = posix_spawn_file_actions_init(&actions)))
+        return reason;
+    if ((reason = posix_spawnattr_init(&attributes))) {
         posix_spawn_file_actions_destroy(&actions);
-        return -1;
+        return reason;
     }
     /* A group of its own: Ctrl-C is for us only, and a half-drawn picture is still finished. */
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawn_file_actions_adddup2(&actions, in_and_out, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, in_and_out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
-    if (posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments, environ))
-        pid = -1;
+    const int to[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    for (int i = 0; i < 3 && !reason; i++)
+        reason = posix_spawn_file_actions_adddup2(&actions, i < 2 ? in_and_out : complaints, to[i]);
+    if (!reason)
+        reason = posix_spawnp(pid, arguments[0], &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    return pid;
+    return reason;
 }
 
 /* Sends what gnuplot takes now, of *n bytes at *data; *n becomes 0 when all are sent, or when gnuplot reads
@@ -98,22 +120,55 @@ static int receive_some(int from, char **data, size_t *size)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* Sends script [n], n > 0, and reads to the end. 0, or -1 without memory. */
-static int exchange(int socket, const char *script, size_t n, char **data, size_t *size)
+/* How a conversation goes on, or ended. */
+enum { ENDED, GOES_ON, SILENT, TOO_MUCH, NO_MEMORY = -1 };
+
+/* Sends script [n], n > 0, and reads to the end, or until gnuplot (*pid, 0 once it is no more) is dead and
+   nothing is left of what it wrote. */
+static int exchange(int socket, pid_t *pid, int *how, const char *script, size_t n, char **data, size_t *size)
 {
-    int more = 1;
-    while (more > 0) {
-        struct pollfd p = {.fd = socket, .events = (short)(n ? POLLIN | POLLOUT : POLLIN)};
-        if (poll(&p, 1, -1) < 0) {
-            more = errno == EINTR ? 1 : 0;
-            continue;
+    int more = GOES_ON, silent = 0, limit = patience;
+    while (more == GOES_ON) {
+        struct pollfd p     = {.fd = socket, .events = (short)(n ? POLLIN | POLLOUT : POLLIN)};
+        const int     ready = poll(&p, 1, *pid ? 1000 : 0);
+        if (ready < 0 && errno != EINTR)
+            more = ENDED;
+        if (ready < 0)
+            limit = hurry;
+        if (ready == 0) {
+            silent++;
+            more = !*pid ? ENDED : silent < limit ? GOES_ON : SILENT;
+            if (more == GOES_ON && waitpid(*pid, how, WNOHANG) > 0)
+                *pid = 0;
         }
+        if (ready <= 0)
+            continue;
+        silent = 0;
         if (n && p.revents & (POLLOUT | POLLERR | POLLHUP))
             send_some(socket, &script, &n);
         if (p.revents & (POLLIN | POLLERR | POLLHUP))
-            more = receive_some(socket, data, size);
+            more = *size < MOST_BYTES ? receive_some(socket, data, size) : TOO_MUCH;
     }
     return more;
+}
+
+/* Waits for the end of a gnuplot that has closed its output; one that does not end is killed, with all that
+   it has started. */
+static void await_end(pid_t pid, int *how, int is_over)
+{
+    const int step = 5; /* milliseconds */
+    for (int waited = 0; pid; waited += step) {
+        const pid_t ended = waitpid(pid, how, WNOHANG);
+        if (ended > 0 || (ended < 0 && errno != EINTR))
+            return;
+        if (is_over || waited >= 1000 * hurry) {
+            kill(-pid, SIGKILL);
+            while (waitpid(pid, how, 0) < 0 && errno == EINTR)
+                ;
+            return;
+        }
+        poll(NULL, 0, step);
+    }
 }
 
 /* The last line of gnuplot's complaint, not counting lines of carets that point into the script. */
@@ -132,22 +187,31 @@ static void read_complaint(FILE *complaints, char line[LONGEST_COMPLAINT])
 static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size,
                               char **output, size_t *size, posenc_error *err)
 {
-    char        complaint[LONGEST_COMPLAINT];
-    const pid_t pid = start_gnuplot(ends[1], fileno(complaints));
+    char      complaint[LONGEST_COMPLAINT];
+    pid_t     pid;
+    int       how    = -1;
+    const int reason = start_gnuplot(&pid, ends[1], fileno(complaints));
     close(ends[1]);
     ends[1] = -1;
-    if (pid < 0)
-        return fail_without_gnuplot(err);
-    const int lost   = exchange(ends[0], script, script_size, output, size);
-    int       status = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (lost)
+    if (reason)
+        return fail_to_start(reason, err);
+    const int end = exchange(ends[0], &pid, &how, script, script_size, output, size);
+    await_end(pid, &how, end != ENDED);
+    const int status = WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+    if (end == NO_MEMORY)
         return pe_draw_fail(err, POSENC_ERROR_MEMORY,
                             "not enough memory for a picture of more than %zu bytes", *size);
+    if (end == SILENT)
+        return pe_draw_fail(
+            err, POSENC_ERROR_FILE,
+            "gnuplot does not answer and was ended; try the picture again, or write its numbers "
+            "(.csv)");
+    if (end == TOO_MUCH)
+        return pe_draw_fail(err, POSENC_ERROR_FILE,
+                            "gnuplot wrote more than %d bytes and was ended; ask for a smaller picture",
+                            (int)MOST_BYTES);
     if (status == 127) /* some C libraries find out only in the child that there is no such program */
-        return fail_without_gnuplot(err);
+        return fail_to_start(ENOENT, err);
     if (status == 0 && *size > 0)
         return POSENC_OK;
     read_complaint(complaints, complaint);
@@ -192,52 +256,68 @@ posenc_status pe_gnuplot_ready(posenc_error *err)
     char               *version;
     size_t              size;
     const posenc_status status = run_gnuplot(hello, sizeof hello - 1, &version, &size, err);
+    const int           is_one = !status && *version >= '0' && *version <= '9';
     free(version);
-    return status;
+    return status || is_one ? status : fail_as_another(err, "version");
 }
 
 /* ---------------------------------------------------------------- pictures ------------------ */
 
 /* clang-format off */
 /* width and height are variables that the script sets first, in pixels. */
-static const struct {
-    const char *ending, *terminal;
+static const struct format {
+    const char *ending, *terminal, *head, *tail; /* what every file of that kind begins with, and ends with */
 } formats[] = {
     {".png", "if (strstrt(GPVAL_TERMINALS, ' pngcairo ')) {\n"
              "set terminal pngcairo size width,height font 'Sans,13' background 'white'\n"
-             "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}"},
-    {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'"},
-    {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,12.5' background 'white'"},
-    {".csv", ""}, /* numbers: nothing to draw */
+             "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}",
+             "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82"},
+    {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'",
+             "<?xml ", "</svg>"},
+    {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,12.5' background 'white'",
+             "%PDF-", "%%EOF"},
+    {".csv", "", "", ""}, /* numbers: nothing to draw */
 };
 /* clang-format on */
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* The terminal for a path's ending, "" for numbers, or NULL. */
-static const char *terminal_of(const char *path)
+/* The format of a path's ending, or NULL. */
+static const struct format *format_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
     for (int i = 0; dot && i < FORMATS; i++)
         if (!strcasecmp(dot, formats[i].ending))
-            return formats[i].terminal;
+            return &formats[i];
     return NULL;
 }
 
 posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err)
 {
-    if (terminal_of(path))
+    if (format_of(path))
         return POSENC_OK;
     return pe_draw_fail(err, POSENC_ERROR_ARGUMENT,
                         "%.120s: a picture's name must end in .png, .svg, .pdf or .csv", path);
 }
 
-static posenc_status draw_figure(const pe_figure *figure, const char *terminal, char **output, size_t *size,
-                                 posenc_error *err)
+/* Begins and ends as a picture of that kind, but for blanks at its end? */
+static int is_picture(const char *picture, size_t size, const struct format *format)
+{
+    const size_t head = strlen(format->head), tail = strlen(format->tail);
+    while (size && strchr(" \r\n", picture[size - 1]) && picture[size - 1])
+        size--;
+    return size >= head + tail && !memcmp(picture, format->head, head) &&
+           !memcmp(picture + size - tail, format->tail, tail);
+}
+
+/* terminal: NULL: the format's own. */
+static posenc_status draw_figure(const pe_figure *figure, const struct format *format, const char *terminal,
+                                 char **output, size_t *size, posenc_error *err)
 {
     char  *script = NULL;
     size_t script_size;
     FILE  *to = open_memstream(&script, &script_size);
+    terminal  = terminal ? terminal : format->terminal;
     if (to && *terminal)
         pe_script_write(to, figure, terminal);
     else if (to)
@@ -254,7 +334,11 @@ static posenc_status draw_figure(const pe_figure *figure, const char *terminal, 
     }
     const posenc_status status = run_gnuplot(script, script_size, output, size, err);
     free(script);
-    return status;
+    if (status || is_picture(*output, *size, format))
+        return status;
+    free(*output);
+    *output = NULL;
+    return fail_as_another(err, format->ending);
 }
 
 posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_error *err)
@@ -264,7 +348,7 @@ posenc_status pe_gnuplot_file(const pe_figure *figure, const char *path, posenc_
     posenc_whole_file file;
     posenc_status     status = pe_gnuplot_path_check(path, err);
     if (!status)
-        status = draw_figure(figure, terminal_of(path), &picture, &size, err);
+        status = draw_figure(figure, format_of(path), NULL, &picture, &size, err);
     if (status)
         return status;
     status = posenc_whole_file_open(&file, path, err);
@@ -290,5 +374,5 @@ posenc_status pe_gnuplot_svg(const pe_figure *figure, const char *name, char **s
              "set terminal svg size width,height dynamic %s name '%s' font 'sans-serif,16' "
              "background 'white'",
              figure->kind == PE_PANELS ? "" : "mouse standalone", name);
-    return draw_figure(figure, terminal, svg, &size, err);
+    return draw_figure(figure, format_of(".svg"), terminal, svg, &size, err);
 }

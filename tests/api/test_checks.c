@@ -477,21 +477,19 @@ static void what_the_plan_does_not_ask_for_is_refused(void **state)
                         explicit);
         call_free(&x);
     }
-}
-
-static void a_missing_struct_is_refused(void **state)
-{
-    call         x;
-    posenc_error err;
-    (void)state;
-    call_make(&x, POSENC_MASK_NONE);
-    assert_int_equal(posenc_attend(NULL, &x.in, &x.out, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, NULL, &x.out, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_attend_backward(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_scores(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    assert_int_equal(posenc_bias(x.plan, &x.in, NULL, &x.work, &err), POSENC_ERROR_ARGUMENT);
-    call_free(&x);
+    for (int keys = 0; keys < 2; keys++) {
+        const int64_t shape[2] = {1, keys ? dims.Lk : dims.Lq};
+        uint8_t       ids[64]  = {0};
+        call          x;
+        call_make(&x, POSENC_MASK_NONE);
+        *(keys ? &x.in.k_segments : &x.in.q_segments) =
+            posenc_tensor_contiguous(ids, POSENC_DTYPE_U8, 2, shape);
+        assert_sentence(&err, execute(&x, ATTEND, &err), POSENC_ERROR_ARGUMENT,
+                        keys ? "k_segments is given, but the plan's mask has no POSENC_MASK_SEGMENTS"
+                             : "q_segments is given, but the plan's mask has no POSENC_MASK_SEGMENTS",
+                        keys);
+        call_free(&x);
+    }
 }
 
 /* Shorter runs than planned, without lse, in any storage type, are no mistakes. */
@@ -549,11 +547,11 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     posenc_workspace       work = workspace_for(plan, POSENC_RUN_FORWARD);
     const posenc_rotate_io good = {
         .size = sizeof good, .q = array_tensor(&q, 0), .to_q = array_tensor(&to, 0), .direction = 1};
-    posenc_rotate_io bad[8];
+    posenc_rotate_io bad[9];
     static const struct {
         posenc_status status;
         const char   *words;
-    } want[8] = {
+    } want[9] = {
         {POSENC_ERROR_ARGUMENT, "direction is 0; it must be 1 or -1"},
         {POSENC_ERROR_ARGUMENT, "q or k must have data"},
         {POSENC_ERROR_ARGUMENT, "to_q has no data"},
@@ -562,8 +560,9 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
         {POSENC_ERROR_SHAPE, "last axis has stride 1"},
         {POSENC_ERROR_ARGUMENT, "q_pos: start and step must be finite"},
         {POSENC_ERROR_SHAPE, "outputs must not overlap"},
+        {POSENC_ERROR_ARGUMENT, "to_q overlaps rotate: q; it must be that tensor"},
     };
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         bad[i] = good;
     bad[0].direction      = 0;
     bad[1].q.data         = NULL;
@@ -573,8 +572,10 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
     bad[5].q.stride[3]    = 2;
     bad[6].q_pos          = posenc_positions_range(NAN, 1);
     bad[7].to_q.stride[1] = 0;
+    bad[8].q.shape[0] = bad[8].to_q.shape[0] = 1;
+    bad[8].q.data                            = to.narrow + 8; /* from its second row on */
     memset(to.narrow, PATTERN, (size_t)to.count * sizeof(float));
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         assert_sentence(&err, posenc_rotate(plan, &bad[i], &work, &err), want[i].status, want[i].words, i);
     assert_int_equal(posenc_rotate(plan, &good, NULL, &err), POSENC_ERROR_WORKSPACE);
     assert_pattern(to.narrow, (size_t)to.count * sizeof(float));
@@ -720,7 +721,6 @@ int main(void)
         cmocka_unit_test(a_table_of_distances_beyond_any_memory_is_refused),
         cmocka_unit_test(encodings_that_need_a_causal_mask_say_so),
         cmocka_unit_test(a_spoiled_run_is_refused_and_writes_nothing),
-        cmocka_unit_test(a_missing_struct_is_refused),
         cmocka_unit_test(what_the_plan_allows_is_not_refused),
         cmocka_unit_test(a_rotation_without_a_rotary_part_is_refused),
         cmocka_unit_test(a_spoiled_rotation_is_refused_and_writes_nothing),

@@ -582,7 +582,7 @@ static void bytes_that_are_no_model_are_refused_by_name(void **state)
         size_t      n;
         const char *name, *words;
     } rows[] = {{"", 0, "config", "config: it is empty"},
-                {NULL, 5, NULL, "memory: it is empty"},
+                {NULL, 5, NULL, "memory: bytes must not be NULL"},
                 {"[1]", 3, NULL, "memory: it is JSON but not an object"},
                 {"PK\3\4....", 8, "a.pt", "a.pt: it is a checkpoint of PyTorch"},
                 {"GGUF", 4, "m.gguf", "m.gguf: "},

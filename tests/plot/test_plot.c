@@ -7,10 +7,14 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -152,6 +156,73 @@ static void without_gnuplot_the_sentence_names_the_package(void **state)
     free(path);
     assert_int_not_equal(access("a.png", F_OK), 0);
     assert_int_equal(pe_gnuplot_ready(&err), POSENC_OK);
+}
+
+/* ---------------------------------------------------------------- another gnuplot ----------- */
+
+/* A program of that name stands before gnuplot, and a picture is asked for: what the sentence says. */
+static void with_another(const char *script, const char *path, const char *says, int patience)
+{
+    const pe_figure f     = a_grid();
+    char           *known = strdup(getenv("PATH")), search[4096];
+    posenc_error    err;
+    FILE           *to = fopen("gnuplot", "w");
+    assert_non_null(to);
+    fprintf(to, "#!/bin/sh\n%s\n", script);
+    fclose(to);
+    assert_int_equal(chmod("gnuplot", 0700), 0);
+    snprintf(search, sizeof search, "%s:%s", folder, known);
+    setenv("PATH", search, 1);
+    pe_gnuplot_patience(patience, 1);
+    const posenc_status status = path ? pe_gnuplot_file(&f, path, &err) : pe_gnuplot_ready(&err);
+    pe_gnuplot_patience(300, 10);
+    setenv("PATH", known, 1);
+    free(known);
+    unlink("gnuplot");
+    assert_int_equal(status, POSENC_ERROR_FILE);
+    if (!strstr(err.message, says))
+        fail_msg("%s: \"%s\" does not say \"%s\"", script, err.message, says);
+    assert_true(!path || access(path, F_OK));
+}
+
+static void what_is_no_picture_is_not_written(void **state)
+{
+    (void)state;
+    with_another("cat >/dev/null; echo hello", "a.png", "no .png", 2);
+    with_another("cat >/dev/null; echo hello", "a.svg", "no .svg", 2);
+    with_another("cat >/dev/null; echo hello", "a.pdf", "no .pdf", 2);
+    with_another("cat >/dev/null; echo '<?xml version=\"1.0\"?><svg><g>'", "a.svg", "no .svg",
+                 2); /* cut off */
+    with_another("cat >/dev/null; echo hello", NULL, "another program", 2);
+}
+
+static void a_gnuplot_that_says_nothing_is_ended(void **state)
+{
+    (void)state;
+    with_another("exec sleep 1000", "a.png", "does not answer", 2);
+    with_another("cat >/dev/null; exec <&- >&-; exec sleep 1000", "a.png", "could not draw", 2);
+}
+
+static void a_gnuplot_that_dies_is_noticed_though_its_child_holds_the_line(void **state)
+{
+    (void)state;
+    with_another("sleep 5 & exit 3", "a.png", "could not draw", 2);
+}
+
+static void nothing(int number)
+{
+}
+
+static void after_a_signal_there_is_less_patience(void **state)
+{
+    const struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
+    const struct itimerval soon   = {.it_value = {.tv_usec = 300000}};
+    const time_t           start  = time(NULL);
+    (void)state;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    with_another("exec sleep 1000", "a.png", "does not answer", 100);
+    assert_true(time(NULL) - start < 60);
 }
 
 /* Both directions of the conversation are far beyond what a socket holds: the first panel is drawn, at
@@ -444,6 +515,10 @@ int main(void)
         cmocka_unit_test(a_file_is_what_its_ending_says),
         cmocka_unit_test(other_endings_and_places_are_refused_and_leave_nothing),
         cmocka_unit_test(without_gnuplot_the_sentence_names_the_package),
+        cmocka_unit_test(what_is_no_picture_is_not_written),
+        cmocka_unit_test(a_gnuplot_that_says_nothing_is_ended),
+        cmocka_unit_test(a_gnuplot_that_dies_is_noticed_though_its_child_holds_the_line),
+        cmocka_unit_test(after_a_signal_there_is_less_patience),
         cmocka_unit_test(many_large_panels_do_not_wait_for_each_other),
         cmocka_unit_test(an_svg_is_well_formed_and_carries_its_name),
         cmocka_unit_test(a_text_is_shown_as_it_is),

@@ -134,7 +134,8 @@ static void make_rows(const pe_tiles *T, const pe_scratch *z, double *to, pe_sid
 {
     const pe_part *part = &T->a->parts[PE_SCORE];
     load_raw(T, z, side, b, h, s0, n);
-    T->a->terms->prepare.fill(part->p, part->par, side, h, z->prepared.at, n, z->prepared.raw, to);
+    const int64_t first = side == PE_KEYS ? T->a->from.g : T->a->from.h;
+    T->a->terms->prepare.fill(part->p, part->par, side, first + h, z->prepared.at, n, z->prepared.raw, to);
 }
 
 void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,

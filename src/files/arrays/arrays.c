@@ -76,7 +76,7 @@ static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype, int32_t ndim,
                                  const int64_t *shape)
 {
-    if (!is_countable(dtype, ndim, shape))
+    if (!set || !name || (ndim && !shape) || !is_countable(dtype, ndim, shape))
         return NULL;
     posenc_array array = {.tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape)};
     array.tensor.data  = calloc(1, pe_arrays_bytes(&array.tensor) + 1); /* an empty array has data too */
@@ -87,7 +87,7 @@ posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dt
 
 posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name)
 {
-    for (int i = 0; i < set->count; i++)
+    for (int i = 0; set && name && i < set->count; i++)
         if (!strcmp(set->items[i].name, name))
             return &set->items[i].tensor;
     return NULL;
@@ -95,6 +95,8 @@ posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name)
 
 void posenc_arrays_free(posenc_arrays *set)
 {
+    if (!set)
+        return;
     for (int i = 0; i < set->count; i++) {
         free(set->items[i].name);
         free(set->items[i].tensor.data);

@@ -142,8 +142,11 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
 
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
 {
-    FILE               *stream;
-    int64_t             size;
+    FILE   *stream;
+    int64_t size;
+    if (!set || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and path must not be NULL");
     const posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;
@@ -174,11 +177,17 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
 
 posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err)
 {
+    if (!set || !to)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and to must not be NULL");
     return pe_csv_write(set, to, "the output", err);
 }
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
+    if (!set || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and path must not be NULL");
     const int         is_npy = pe_text_ends_with(path, ".npy"), is_csv_file = pe_text_ends_with(path, ".csv");
     posenc_whole_file file;
     if (!is_npy && !is_csv_file && !pe_text_ends_with(path, ".npz") && strcmp(path, "-"))

@@ -8,10 +8,11 @@
  * Surprise  A full disk is often noticed only by fflush, fsync or fclose, so all three are asked. A
  *           symbolic link is followed first: what it points to is replaced, not the link. Something
  *           that is no regular file (/dev/full, a pipe) must not be replaced by one: it is written
- *           to directly, and so is "-", standard output. A file that is replaced keeps its
- *           permissions.
- * Left over Nothing: a failed commit removes the temporary file, as discard does. Only a killed
- *           process leaves one, and the next with its number takes another name.
+ *           to directly, and so is "-", standard output.
+ * Rights    A file that is replaced keeps its permissions, but neither set-user-ID nor set-group-ID: new
+ * content has not earned them. Left over Nothing: a failed commit removes the temporary file, as discard
+ * does, and a program that ends early removes those of a list of all that are open. Only a killed process
+ * leaves one, and the next with its number takes another name.
  */
 #define _XOPEN_SOURCE 700 /* realpath, which glibc keeps from plain POSIX */
 
@@ -20,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +29,28 @@
 
 #include "files/arrays/file.h"
 
-enum { LONGEST_TAIL = 48, TRIES = 100 };
+enum { LONGEST_TAIL = 48, TRIES = 100, MOST_OPEN = 256 };
+
+/* The temporary files that are there now; those beyond MOST_OPEN are not known here. */
+static _Atomic(char *) temporaries[MOST_OPEN];
+
+static void replace_known(char *old, char *new)
+{
+    for (int i = 0; i < MOST_OPEN; i++) {
+        char *is = old;
+        if (atomic_compare_exchange_strong(&temporaries[i], &is, new))
+            return;
+    }
+}
+
+void posenc_whole_file_abandon(void)
+{
+    for (int i = 0; i < MOST_OPEN; i++) {
+        const char *name = atomic_load(&temporaries[i]);
+        if (name)
+            unlink(name);
+    }
+}
 
 static posenc_status refuse(const char *path, int reason, posenc_error *err)
 {
@@ -38,6 +61,8 @@ static posenc_status refuse(const char *path, int reason, posenc_error *err)
 
 static void release(posenc_whole_file *file)
 {
+    if (file->temporary)
+        replace_known(file->temporary, NULL);
     free(file->path);
     free(file->temporary);
     *file = (posenc_whole_file){0};
@@ -59,6 +84,8 @@ static int create_temporary(char **name, const char *path, mode_t mode)
         if (fd < 0 && errno != EEXIST)
             break;
     }
+    if (fd >= 0)
+        replace_known(NULL, *name);
     return fd;
 }
 
@@ -69,7 +96,7 @@ static FILE *open_beside(posenc_whole_file *file, const struct stat *old)
     if (fd < 0)
         return NULL;
     if (old)
-        (void)!fchmod(fd, old->st_mode & 07777); /* keeping the permissions is a courtesy, not a condition */
+        (void)!fchmod(fd, old->st_mode & 01777); /* keeping the permissions is a courtesy, not a condition */
     FILE *stream = fdopen(fd, "wb");
     if (!stream) {
         const int reason = errno;
@@ -83,6 +110,9 @@ static FILE *open_beside(posenc_whole_file *file, const struct stat *old)
 posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err)
 {
     struct stat old;
+    if (!file || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"whole file", NULL},
+                            "file and path must not be NULL");
     *file = (posenc_whole_file){0};
     if (!strcmp(path, "-")) {
         file->path   = strdup("standard output");
@@ -135,6 +165,9 @@ static int finish(FILE *stream, int must_reach_disk)
 
 posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err)
 {
+    if (!file || !file->stream)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"whole file", NULL},
+                            "file and its stream must not be NULL");
     int reason = finish(file->stream, file->temporary != NULL);
     if (file->temporary && !reason && rename(file->temporary, file->path))
         reason = errno;
@@ -149,6 +182,8 @@ posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *er
 
 void posenc_whole_file_discard(posenc_whole_file *file)
 {
+    if (!file)
+        return;
     if (file->stream && file->stream != stdout)
         fclose(file->stream);
     if (file->temporary)

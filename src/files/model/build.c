@@ -446,17 +446,17 @@ posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 
 const posenc_model_info *posenc_model_describe(const posenc_model *model)
 {
-    return &model->info;
+    return model ? &model->info : NULL;
 }
 
 const posenc_model_group *posenc_model_group_at(const posenc_model *model, int index)
 {
-    return index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
+    return model && index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
 }
 
 const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
 {
-    return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+    return model && index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
 }
 
 const posenc_model *posenc_model_tower(const posenc_model *model, int index)
@@ -466,7 +466,7 @@ const posenc_model *posenc_model_tower(const posenc_model *model, int index)
 
 int posenc_model_group_of(const posenc_model *model, int64_t layer)
 {
-    for (int i = 0; i < model->info.group_count; i++) {
+    for (int i = 0; model && i < model->info.group_count; i++) {
         const posenc_model_group *g = &model->groups[i];
         for (int64_t k = 0; !g->is_input && !g->is_all && k < g->layer_count; k++)
             if (g->layers[k] == layer)
@@ -479,7 +479,7 @@ int posenc_model_group_of(const posenc_model *model, int64_t layer)
 
 const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name)
 {
-    for (int i = 0; i < group->fact_count; i++)
+    for (int i = 0; group && name && i < group->fact_count; i++)
         if (!strcmp(group->facts[i].name, name))
             return &group->facts[i];
     return NULL;
