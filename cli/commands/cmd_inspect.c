@@ -304,7 +304,7 @@ static const cli_option options[] = {
     {0, "tower", "NAME", "only the part of that name, of a model that has several: encoder, decoder, vision"},
     {0, "arrays", "F.npz", "write the arrays that the SPEC needs, for attend, encode and rotate",
      .words = ".npz"},
-    {0, "checkpoint", "F",
+    {0, "weights", "F",
      "where the trained ones of --arrays are: a .safetensors (FILE itself, if it is one), the index.json of "
      "a "
      "divided one, or an .npz",
@@ -336,7 +336,7 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
 static int write_arrays(const cli_args *args, const posenc_model *model, int group)
 {
     const posenc_model_info *info = posenc_model_describe(model);
-    const char              *from = cli_value(args, "checkpoint"), *file = cli_at(args, 0);
+    const char              *from = cli_value(args, "weights"), *file = cli_at(args, 0);
     posenc_arrays            set = {0};
     posenc_error             err;
     int64_t                  layer = -1;
@@ -361,7 +361,7 @@ static int write_arrays(const cli_args *args, const posenc_model *model, int gro
         from = file;
     if (is_trained && !from)
         return cli_usage("inspect: --arrays: the parameters of %s are trained; name the model's weights with "
-                         "--checkpoint F",
+                         "--weights F",
                          posenc_model_group_at(model, group)->spec);
     posenc_status status = posenc_model_params(&set, model, group, layer, from, &err);
     if (!status)
@@ -394,7 +394,7 @@ static int run(const cli_args *args)
 const cli_command cli_inspect = {
     .name     = "inspect",
     .summary  = "show which encoding a model was trained with, from its own file",
-    .synopsis = "FILE [--layer N] [--tower NAME] [--json] [--arrays F.npz [--checkpoint F]]",
+    .synopsis = "FILE [--layer N] [--tower NAME] [--json] [--arrays F.npz [--weights F]]",
     .details =
         "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
         ".safetensors with its config.json in the same folder. What the file leaves out comes from the "

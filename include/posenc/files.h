@@ -3,10 +3,11 @@
  * posenc/files.h: tensors on disk, for the second library, libposenc_files
  *
  * Reads and writes .npy and .npz (NumPy's formats) and CSV, reads .safetensors and JSON, says from a model's
- * own file which encoding it was trained with, and writes any file whole or not at all. Uses libzip and
- * jansson; the core library needs neither. Errors are FILE (cannot be opened, read or written; the system's
- * reason is in the sentence) or FORMAT (the content is not what it should be), always with the file's name.
- * Readers trust nothing: sizes are checked for overflow and against the file before allocation.
+ * own file which encoding it was trained with, and writes any file whole or not at all. Uses jansson and,
+ * unless built with -DPOSENC_ZIP=OFF, libzip, without which an .npz is refused (UNSUPPORTED); the core
+ * library needs neither. Errors are FILE (cannot be opened, read or written; the system's reason is in the
+ * sentence) or FORMAT (the content is not what it should be), always with the file's name. Readers trust
+ * nothing: sizes are checked for overflow and against the file before allocation.
  */
 #ifndef POSENC_FILES_H
 #define POSENC_FILES_H

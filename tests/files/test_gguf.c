@@ -161,6 +161,30 @@ static void alibis_steepest_slope_can_be_another(void **state)
     posenc_model_free(model);
 }
 
+static void layers_slide_as_the_architecture_has_it(void **state)
+{
+    static const struct {
+        const char *arch;
+        int64_t     windows[3];
+    } rows[] = {{"gemma2", {8, 0, 8}},
+                {"gpt-oss", {8, 0, 8}},
+                {"gemma3", {8, 8, 8}},
+                {"modern-bert", {0, 5, 5}},
+                {"llama", {0, 0, 0}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char key[64];
+        file f = sized(rows[i].arch);
+        snprintf(key, sizeof key, "%s.attention.sliding_window", rows[i].arch);
+        add_whole(&f, key, 8);
+        posenc_model *model = read_file(&f);
+        assert_true(posenc_model_describe(model)->layers >= 3);
+        for (int64_t layer = 0; layer < 3; layer++)
+            assert_int_equal(posenc_model_window(model, layer), rows[i].windows[layer]);
+        posenc_model_free(model);
+    }
+}
+
 static void an_unknown_architecture_is_said(void **state)
 {
     file silent = sized("novel"), turning = sized("novel");
@@ -284,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_learned_table_bounds_the_positions),
         cmocka_unit_test(a_divisor_divides_its_frequency),
         cmocka_unit_test(alibis_steepest_slope_can_be_another),
+        cmocka_unit_test(layers_slide_as_the_architecture_has_it),
         cmocka_unit_test(an_unknown_architecture_is_said),
         cmocka_unit_test(a_factor_tensor_has_one_number_per_pair),
         cmocka_unit_test(a_factor_tensor_is_float32),

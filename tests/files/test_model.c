@@ -734,6 +734,34 @@ static void what_programs_disagree_about_is_said(void **state)
     }
 }
 
+static void what_no_spec_says_is_a_fact(void **state)
+{
+    static const struct {
+        const char *line;
+        int         group;
+        const char *text; /* NULL: nothing */
+    } rows[] = {
+        {SIX("gemma2") "}", 0, "scores capped at 50 by tanh (attn_logit_softcapping)"},
+        {SIX("gemma2") ", 'attn_logit_softcapping': null}", 0, NULL},
+        {GEMMA3 ", 'attn_logit_softcapping': 30}", 0, "scores capped at 30 by tanh (attn_logit_softcapping)"},
+        {GEMMA3 "}", 0, NULL},
+        {SIX("gpt_oss") "}", 0, "attention sinks"},
+        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 0, NULL}, /* the full layers come first */
+        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 1, "attention sinks"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model      *model = read_line(rows[i].line);
+        const posenc_fact *f = posenc_model_fact(posenc_model_group_at(model, rows[i].group), "other_terms");
+        if (rows[i].text) {
+            assert_non_null(f);
+            assert_string_equal(f->text, rows[i].text);
+        } else
+            assert_null(f);
+        posenc_model_free(model);
+    }
+}
+
 static void slopes_of_another_maximum_are_arrays(void **state)
 {
     posenc_model *model =
@@ -794,6 +822,7 @@ int main(void)
         cmocka_unit_test(the_language_model_is_found_inside),
         cmocka_unit_test(the_parts_beside_it_are_models_too),
         cmocka_unit_test(what_programs_disagree_about_is_said),
+        cmocka_unit_test(what_no_spec_says_is_a_fact),
         cmocka_unit_test(slopes_of_another_maximum_are_arrays),
         cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),
         cmocka_unit_test(heads_and_fractions_of_unknown_types_are_the_file_s),

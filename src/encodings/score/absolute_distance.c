@@ -7,22 +7,23 @@
  *          x = |dy| * columns + |dx|     on a grid, row by row; dy, dx: rows and columns between the two
  *          x = |t|                       along a line, which is a grid of one column
  * Learns   table [rows*columns, H]
- * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias";
- *          lucidrains/vit-pytorch, levit.py
+ * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias", and their code:
+ * divide=no; lucidrains/vit-pytorch, levit.py: divide=yes
  *
  * The direction is lost, and each distance has its own number: no buckets, nothing beyond the table; a run
  * that goes there is refused. Some tutorials show this code under the name of T5.
  *
- * That code adds the bias before it multiplies by 1/scale once more, so what reaches the softmax is table /
+ * lucidrains adds the bias before it multiplies by 1/scale once more, so what reaches the softmax is table /
  * scale: sqrt(D) times the table. That changes nothing but what a learning rate and an initial size mean:
- * divide=no adds the table as it is.
+ * divide=no adds the table as it is, and as LeViT's authors and transformers do.
  */
 #include "encodings/encoding.h"
 
 enum { GRID, DIVIDE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"grid", "list", "Lx1", "1..1073741824", "rows and columns; one column is a line"},
-    {"divide", "flag", "yes", "yes|no", "the table is divided by the scale before it is added"},
+    {"divide", "flag", "yes", "yes|no",
+     "the table is divided by the scale before it is added, as lucidrains has it; no: LeViT itself"},
     {"sigma", "real", "1", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -169,7 +170,7 @@ const pe_encoding pe_absolute_distance = {
                         "dx: columns between query and key\n"
                         "columns: columns of the grid, setting grid",
     .info.paper       = "arXiv:2104.01136",
-    .info.models      = "LeViT",
+    .info.models      = "LeViT (divide=no), vit-pytorch's LeViT",
     .info.beyond      = "The table ends: a distance beyond it has no number and is refused.",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,

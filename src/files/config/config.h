@@ -50,6 +50,9 @@ typedef struct pe_model_type {
     const char *windows, *window_key;
     int64_t     window, window_first;
     int         window_both;
+    double      softcap;
+    int         sinks;
+    const char *other_terms;
     const char *preset;
     int64_t     offset;
     int         offset_inside;
@@ -105,6 +108,9 @@ char *pe_config_kinds(pe_config *c, int64_t *count);
 
 /* Which layers slide, and over how many keys. */
 void pe_config_windows(pe_config *c);
+
+/* What attention does besides the encoding. */
+void pe_config_other_terms(pe_config *c);
 
 /* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
 void pe_config_encoding(pe_config *c);

@@ -221,6 +221,7 @@ static posenc_model *read_object(const json_t *object, const char *type, const c
         else
             pe_config_encoding(&c);
         pe_config_windows(&c);
+        pe_config_other_terms(&c);
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */
             info->max_positions = pe_config_size(&c, PE_CONTEXT);
     }

@@ -232,3 +232,25 @@ void pe_config_windows(pe_config *c)
     if (!c->m->status)
         pe_build_windows(c->m, windows, why);
 }
+
+/* ---------------------------------------------------------------- other terms --------------- */
+
+/* A number of the file, where null says that there is none; else the class's. */
+static double number_or_none(pe_config *c, const char *key, double fallback)
+{
+    return json_object_get(c->file, key) ? pe_config_real(c, c->file, key, 0) : fallback;
+}
+
+void pe_config_other_terms(pe_config *c)
+{
+    enum { SINKS_OF_ALL = 1, SINKS_OF_SLIDING };
+    const char  *text = c->type.other_terms ? c->type.other_terms : "";
+    const double cap  = number_or_none(c, "attn_logit_softcapping", c->type.softcap);
+    if (cap > 0)
+        text = pe_build_text(c->m, "%s%sscores capped at %g by tanh (attn_logit_softcapping)", text,
+                             *text ? ", " : "", cap);
+    if (c->type.sinks)
+        text = pe_build_text(c->m, "%s%sattention sinks", text, *text ? ", " : "");
+    if (*text)
+        pe_build_other_terms(c->m, text, c->type.sinks == SINKS_OF_SLIDING);
+}

@@ -23,6 +23,7 @@ typedef struct architecture {
     const char *names; /* blank-separated */
     const char *encoding, *layout, *axis_rule, *sections_layout;
     int         tail;
+    int         symmetric;
     const char *layers;
     int64_t     every;
     int         first, last, full_divisors, unknown_scale;
@@ -322,7 +323,21 @@ static int is_full(const gguf_reader *g, const pe_gguf_value *pattern, int64_t i
         return pattern->list[i] == 0; /* 1: slides */
     if (g->row->last && i == n - 1)
         return 1;
-    return g->row->first ? i % every == 0 : (i + 1) % every == 0;
+    return !every || (g->row->first ? i % every == 0 : (i + 1) % every == 0);
+}
+
+/* Which layers slide, and over how many keys; of those that look both ways the number counts both sides. */
+static void add_windows(gguf_reader *g, int64_t n)
+{
+    const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
+    const int64_t        given   = whole(g, "attention.sliding_window", INT64_C(1) << 53, 0),
+                  size           = g->row->symmetric ? given / 2 + 1 : given;
+    if (!given || !n || g->m->status || g->row->temperature || !(g->row->every || pattern))
+        return; /* Llama 4's layers see chunks, not windows */
+    int64_t *windows = pe_build_alloc(g->m, (size_t)n * sizeof *windows);
+    for (int64_t i = 0; windows && i < n; i++)
+        windows[i] = is_full(g, pattern, i, n) ? 0 : size;
+    pe_build_windows(g->m, windows, "attention.sliding_window");
 }
 
 static const char *kinds_of(gguf_reader *g, int64_t n)
@@ -473,6 +488,7 @@ static void read_model(gguf_reader *g)
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
+    add_windows(g, info->layers);
     if (g->most_positions && g->most_positions < info->max_positions)
         info->max_positions = g->most_positions;
 }

@@ -423,12 +423,28 @@ static void add_windows(posenc_model *model)
     }
 }
 
+void pe_build_other_terms(posenc_model *model, const char *text, int only_sliding)
+{
+    model->other_terms       = text;
+    model->other_terms_slide = only_sliding;
+}
+
+static void add_other_terms(posenc_model *model)
+{
+    for (int i = 0; model->other_terms && i < model->info.group_count; i++) {
+        posenc_model_group *g = &model->groups[i];
+        if (!g->is_input && (!model->other_terms_slide || posenc_model_fact(g, "sliding_window")))
+            fact_of(model, g, "other_terms", POSENC_FACT_WORD, "besides the SPEC")->text = model->other_terms;
+    }
+}
+
 posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 {
     if (!model->status) {
         sort_groups(model);
         join_groups(model);
         add_windows(model);
+        add_other_terms(model);
         if (!model->info.encoding)
             model->info.encoding = encoding_of_all(model);
         model->info.original_length = original_length_of_all(model);

@@ -40,6 +40,8 @@ struct posenc_model {
     posenc_model          *towers[PE_MODEL_TOWERS]; /* info.tower_count of them */
     const int64_t         *windows;                 /* [info.layers], 0: none; NULL: no layer has one */
     const char            *window_rule;
+    const char            *other_terms; /* NULL: none */
+    int                    other_terms_slide;
     struct pe_build_piece *pieces;
 };
 
@@ -72,6 +74,8 @@ posenc_model_group *pe_build_group(posenc_model *model, const char *encoding, po
 void pe_build_layers(posenc_model *model, const char *kinds, int64_t count, char kind);
 /* How many keys each layer sees, 0 all: [info.layers]. A fact of every group with such a layer. */
 void pe_build_windows(posenc_model *model, const int64_t *windows, const char *rule);
+/* What the model's attention does that no SPEC says, in words; in layers that slide alone. A fact. */
+void pe_build_other_terms(posenc_model *model, const char *text, int only_sliding);
 /* A parameter of the group's encoding: a list [count]. */
 void pe_build_param(posenc_model *model, const char *name, const double *values, int64_t count);
 
