@@ -35,7 +35,7 @@ static void read_rows(const pe_part *part, const pe_by_distance *m, int64_t widt
     int64_t       row[TOGETHER];
     m->index(part->p, h, t0, n, row);
     for (int64_t i = 0; i < n && width == 1 && !m->load; i++)
-        to[i] = from[row[i]] * factor;
+        to[i] = row[i] < 0 ? 0 : from[row[i]] * factor;
     for (int64_t i = 0; i < n && (width > 1 || m->load); i++)
         if (row[i] < 0)
             memset(to + i * width, 0, size);
