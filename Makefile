@@ -10,8 +10,8 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-mpi test-sanitize test-coverage fuzz bench \
-        check format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-torch wheel test-mpi test-sanitize \
+        test-coverage fuzz bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,14 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
+# torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
+test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)
+	@$(call built,tests,$(quietly)) --target posenc_core_module
+	@PYTHONPATH=build/default/python $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider python/tests/torch
+
+wheel: ## the Python wheel, in build/wheel; installed in a bare environment and tried (needs PyPI)
+	@python/wheel.sh build/wheel
 
 test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
 	@$(call built,mpi,$(quietly)) --target posenc_tool

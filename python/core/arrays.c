@@ -54,7 +54,7 @@ static core_dltensor_from *exporter(core_state *state, PyTypeObject *type)
 static const struct {
     uint8_t      code, bits;
     posenc_dtype dtype;
-} dl_types[] = {{2, 32, POSENC_DTYPE_F32}, {2, 64, POSENC_DTYPE_F64}, {2, 16, POSENC_DTYPE_F16},
+} dl_types[] = {{2, 32, POSENC_DTYPE_F32},  {2, 64, POSENC_DTYPE_F64}, {2, 16, POSENC_DTYPE_F16},
                 {4, 16, POSENC_DTYPE_BF16}, {0, 64, POSENC_DTYPE_I64}, {0, 32, POSENC_DTYPE_I32},
                 {1, 8, POSENC_DTYPE_U8},    {6, 8, POSENC_DTYPE_U8},   {10, 8, POSENC_DTYPE_F8_E4M3}};
 
@@ -113,9 +113,9 @@ static int dtype_of(const Py_buffer *b, posenc_dtype *dtype)
     static const struct {
         char         letter;
         posenc_dtype dtype;
-    } types[] = {{'f', POSENC_DTYPE_F32},  {'d', POSENC_DTYPE_F64}, {'e', POSENC_DTYPE_F16},
-                 {'H', POSENC_DTYPE_BF16}, {'l', POSENC_DTYPE_I64}, {'q', POSENC_DTYPE_I64},
-                 {'i', POSENC_DTYPE_I32},  {'B', POSENC_DTYPE_U8},  {'?', POSENC_DTYPE_U8}};
+    } types[]          = {{'f', POSENC_DTYPE_F32},  {'d', POSENC_DTYPE_F64}, {'e', POSENC_DTYPE_F16},
+                          {'H', POSENC_DTYPE_BF16}, {'l', POSENC_DTYPE_I64}, {'q', POSENC_DTYPE_I64},
+                          {'i', POSENC_DTYPE_I32},  {'B', POSENC_DTYPE_U8},  {'?', POSENC_DTYPE_U8}};
     const char *format = b->format ? b->format : "B";
     format += *format == '@' || *format == '=' || *format == '<';
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -134,8 +134,8 @@ static int from_buffer(core_views *views, posenc_tensor *t, PyObject *array, con
     Py_buffer  *b     = &views->buffers[views->count];
     if (PyObject_GetBuffer(array, b, access == CORE_WRITE ? PyBUF_RECORDS : PyBUF_RECORDS_RO) != 0) {
         if (PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_ValueError))
-            PyErr_Format(state->errors[POSENC_ERROR_ARGUMENT],
-                         "%s gives no %smemory; pass %s", name, access == CORE_WRITE ? "writable " : "",
+            PyErr_Format(state->errors[POSENC_ERROR_ARGUMENT], "%s gives no %smemory; pass %s", name,
+                         access == CORE_WRITE ? "writable " : "",
                          access == CORE_WRITE ? "an array that may be written to" : "a NumPy array");
         else
             PyErr_Format(state->errors[POSENC_ERROR_DTYPE],
@@ -161,7 +161,8 @@ static int from_buffer(core_views *views, posenc_tensor *t, PyObject *array, con
         t->stride[a] = b->strides[a] / b->itemsize;
     }
     if ((uintptr_t)b->buf % (size_t)b->itemsize != 0) {
-        PyErr_Format(state->errors[POSENC_ERROR_ARGUMENT], "%s is not aligned to its elements; copy it", name);
+        PyErr_Format(state->errors[POSENC_ERROR_ARGUMENT], "%s is not aligned to its elements; copy it",
+                     name);
         return -1;
     }
     views->elements += b->len / b->itemsize;

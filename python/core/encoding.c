@@ -102,11 +102,11 @@ static PyObject *encoding_params(PyObject *self, PyObject *sizes)
             Py_DECREF(list);
             return core_fail(core_state_of(self), &err);
         }
-        PyObject *row = Py_BuildValue("sNNssss", posenc_param_name(e, i),
-                                      sizes == Py_None ? Py_NewRef(Py_None) : shape_tuple(ndim, shape),
-                                      PyBool_FromLong(posenc_param_trainable(e, i)),
-                                      posenc_place_name((posenc_place)place), info->shape, info->init,
-                                      info->meaning);
+        PyObject *row =
+            Py_BuildValue("sNNssss", posenc_param_name(e, i),
+                          sizes == Py_None ? Py_NewRef(Py_None) : shape_tuple(ndim, shape),
+                          PyBool_FromLong(posenc_param_trainable(e, i)),
+                          posenc_place_name((posenc_place)place), info->shape, info->init, info->meaning);
         if (!row || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -126,7 +126,8 @@ static PyObject *encoding_init(PyObject *self, PyObject *args)
     const int          count = posenc_param_count(core_encoding(self));
     if (!PyArg_ParseTuple(args, "OOK", &sizes, &arrays, &seed) || core_dims(&dims, sizes) != 0)
         return NULL;
-    const int failed = count > CORE_PARAMS || core_tensors(&views, params, count, arrays, "params", CORE_WRITE) != 0;
+    const int failed =
+        count > CORE_PARAMS || core_tensors(&views, params, count, arrays, "params", CORE_WRITE) != 0;
     if (!failed)
         posenc_param_init(core_encoding(self), &dims, params, seed, &err);
     core_release(&views);
@@ -194,12 +195,13 @@ PyObject *core_registry(PyObject *module, PyObject *unused)
     for (int i = 0; list && i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *e = posenc_encoding_info_at(i);
 
-        PyObject *row = Py_BuildValue(
-            "{sssssssssssssNsNsNsssssN}", "name", e->name, "title", e->title, "paper", e->paper, "models",
-            e->models, "place", posenc_place_name(e->place), "pictures", e->pictures, "by_distance",
-            PyBool_FromLong(e->by_distance), "causal_only", PyBool_FromLong(e->causal_only), "by_word",
-            PyBool_FromLong(e->by_word), "beyond", e->beyond, "formula", e->formula, "settings",
-            settings_list(e->settings, e->setting_count));
+        PyObject *row =
+            Py_BuildValue("{sssssssssssssNsNsNsssssN}", "name", e->name, "title", e->title, "paper", e->paper,
+                          "models", e->models, "place", posenc_place_name(e->place), "pictures", e->pictures,
+                          "by_distance", PyBool_FromLong(e->by_distance), "causal_only",
+                          PyBool_FromLong(e->causal_only), "by_word", PyBool_FromLong(e->by_word), "beyond",
+                          e->beyond, "formula", e->formula, "settings",
+                          settings_list(e->settings, e->setting_count));
         if (!row || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -227,9 +229,11 @@ PyObject *core_index_map(PyObject *module, PyObject *args)
     core_views    views = {.state = PyModule_GetState(module)};
     if (!PyArg_ParseTuple(args, "ssOO", &map, &settings, &rel, &out))
         return NULL;
-    int failed = core_tensor(&views, &from, rel, "rel", CORE_READ) || core_tensor(&views, &to, out, "out", CORE_WRITE);
-    if (!failed && (from.dtype != POSENC_DTYPE_I64 || to.dtype != POSENC_DTYPE_I64 || from.ndim != 1 ||
-                    to.ndim != 1 || from.shape[0] != to.shape[0] || from.stride[0] != 1 || to.stride[0] != 1)) {
+    int failed =
+        core_tensor(&views, &from, rel, "rel", CORE_READ) || core_tensor(&views, &to, out, "out", CORE_WRITE);
+    if (!failed &&
+        (from.dtype != POSENC_DTYPE_I64 || to.dtype != POSENC_DTYPE_I64 || from.ndim != 1 || to.ndim != 1 ||
+         from.shape[0] != to.shape[0] || from.stride[0] != 1 || to.stride[0] != 1)) {
         PyErr_SetString(PyExc_TypeError, "rel and out must be int64, contiguous and of one length");
         failed = 1;
     }
@@ -247,8 +251,8 @@ static int is_contiguous(const posenc_tensor *t, posenc_dtype dtype, int64_t ele
     return t->dtype == dtype && n == elements;
 }
 
-/* windows(rows, columns, pretrained_rows, pretrained_columns, index, coordinates): Swin's, into int64 [n,n] and
-   float64 [2 rows - 1, 2 columns - 1, 2]. */
+/* windows(rows, columns, pretrained_rows, pretrained_columns, index, coordinates): Swin's, into int64 [n,n]
+   and float64 [2 rows - 1, 2 columns - 1, 2]. */
 PyObject *core_windows(PyObject *module, PyObject *args)
 {
     long long     rows, columns, old_rows, old_columns;
@@ -260,10 +264,9 @@ PyObject *core_windows(PyObject *module, PyObject *args)
         return NULL;
     int failed = core_tensor(&views, &i, index, "index", CORE_WRITE) ||
                  core_tensor(&views, &c, coordinates, "coordinates", CORE_WRITE);
-    if (!failed &&
-        (rows < 1 || columns < 1 || rows > 4096 || columns > 4096 ||
-         !is_contiguous(&i, POSENC_DTYPE_I64, rows * columns * rows * columns) ||
-         !is_contiguous(&c, POSENC_DTYPE_F64, (2 * rows - 1) * (2 * columns - 1) * 2))) {
+    if (!failed && (rows < 1 || columns < 1 || rows > 4096 || columns > 4096 ||
+                    !is_contiguous(&i, POSENC_DTYPE_I64, rows * columns * rows * columns) ||
+                    !is_contiguous(&c, POSENC_DTYPE_F64, (2 * rows - 1) * (2 * columns - 1) * 2))) {
         PyErr_SetString(PyExc_ValueError, "a window has 1 to 4096 rows and columns");
         failed = 1;
     }
@@ -326,8 +329,8 @@ static int segment_of(posenc_segment *s, PyObject *tuple)
     int       kind;
     long long n[7];
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "ipLLLLLddLL", &kind, &s->restart, &n[0], &n[1], &n[2], &n[3], &n[4], &s->seconds,
-                          &s->rate, &n[5], &n[6])) {
+        !PyArg_ParseTuple(tuple, "ipLLLLLddLL", &kind, &s->restart, &n[0], &n[1], &n[2], &n[3], &n[4],
+                          &s->seconds, &s->rate, &n[5], &n[6])) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "a segment must be a tuple");
         return -1;

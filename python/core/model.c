@@ -29,8 +29,9 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_XDECREF(path);
         return NULL;
     }
-    const posenc_status status = in_memory ? posenc_model_read_memory(&self->model, bytes, (size_t)n, name, &err)
-                                           : posenc_model_read(&self->model, bytes, &err);
+    const posenc_status status = in_memory
+                                     ? posenc_model_read_memory(&self->model, bytes, (size_t)n, name, &err)
+                                     : posenc_model_read(&self->model, bytes, &err);
     Py_XDECREF(path);
     if (status == POSENC_OK)
         return (PyObject *)self;
@@ -49,9 +50,9 @@ static void model_dealloc(PyObject *self)
 static PyObject *describe(PyObject *self, PyObject *unused)
 {
     const posenc_model_info *i = posenc_model_describe(((model *)self)->model);
-    return Py_BuildValue("{sssssssLsLsL}", "format", i->format, "model_type", i->type, "encoding", i->encoding,
-                         "layers", (long long)i->layers, "max_positions", (long long)i->max_positions,
-                         "original_length", (long long)i->original_length);
+    return Py_BuildValue("{sssssssLsLsL}", "format", i->format, "model_type", i->type, "encoding",
+                         i->encoding, "layers", (long long)i->layers, "max_positions",
+                         (long long)i->max_positions, "original_length", (long long)i->original_length);
 }
 
 static PyObject *warnings(PyObject *self, PyObject *unused)
@@ -74,29 +75,21 @@ static PyObject *numbers(const double *list, int64_t n, int whole)
 {
     PyObject *all = PyList_New((Py_ssize_t)n);
     for (int64_t i = 0; all && i < n; i++)
-        PyList_SetItem(all, (Py_ssize_t)i,
-                       whole ? PyLong_FromDouble(list[i]) : PyFloat_FromDouble(list[i]));
+        PyList_SetItem(all, (Py_ssize_t)i, whole ? PyLong_FromDouble(list[i]) : PyFloat_FromDouble(list[i]));
     return all;
 }
 
 static PyObject *fact_value(const posenc_fact *f)
 {
     switch (f->kind) {
-    case POSENC_FACT_FLAG:
-        return PyBool_FromLong(f->integer != 0);
-    case POSENC_FACT_INTEGER:
-        return PyLong_FromLongLong(f->integer);
-    case POSENC_FACT_REAL:
-        return PyFloat_FromDouble(f->real);
+    case POSENC_FACT_FLAG: return PyBool_FromLong(f->integer != 0);
+    case POSENC_FACT_INTEGER: return PyLong_FromLongLong(f->integer);
+    case POSENC_FACT_REAL: return PyFloat_FromDouble(f->real);
     case POSENC_FACT_WORD:
-    case POSENC_FACT_WORDS:
-        return PyUnicode_FromString(f->text);
-    case POSENC_FACT_INTEGERS:
-        return numbers(f->list, f->count, 1);
-    case POSENC_FACT_REALS:
-        return numbers(f->list, f->count, 0);
-    case POSENC_FACT_NONE:
-        break;
+    case POSENC_FACT_WORDS: return PyUnicode_FromString(f->text);
+    case POSENC_FACT_INTEGERS: return numbers(f->list, f->count, 1);
+    case POSENC_FACT_REALS: return numbers(f->list, f->count, 0);
+    case POSENC_FACT_NONE: break;
     }
     return Py_NewRef(Py_None);
 }
@@ -115,18 +108,18 @@ static PyObject *facts(const posenc_model_group *g)
     return dict;
 }
 
-/* name -> (shape, float64 as bytes) */
-static PyObject *params(const posenc_model_group *g)
+/* name -> (shape, float64 or float32 as bytes) */
+static PyObject *array_dict(const posenc_array *arrays, int count)
 {
     PyObject *dict = PyDict_New();
-    for (int i = 0; dict && i < g->param_count; i++) {
-        const posenc_tensor *t     = &g->params[i].tensor;
+    for (int i = 0; dict && i < count; i++) {
+        const posenc_tensor *t     = &arrays[i].tensor;
         PyObject            *shape = PyTuple_New(t->ndim);
-        int64_t              n     = 1;
+        int64_t              n     = (int64_t)posenc_dtype_size(t->dtype);
         for (int32_t a = 0; shape && a < t->ndim; n *= t->shape[a++])
             PyTuple_SetItem(shape, a, PyLong_FromLongLong(t->shape[a]));
-        PyObject *row = Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n * (Py_ssize_t)sizeof(double));
-        if (!row || PyDict_SetItemString(dict, g->params[i].name, row) != 0)
+        PyObject *row = Py_BuildValue("Ny#", shape, (const char *)t->data, (Py_ssize_t)n);
+        if (!row || PyDict_SetItemString(dict, arrays[i].name, row) != 0)
             Py_CLEAR(dict);
         Py_XDECREF(row);
     }
@@ -147,9 +140,9 @@ static PyObject *group(const posenc_model_group *g)
     return Py_BuildValue("{sssssssNsNsNs(LLLLLLLLL)sNsN}", "encoding", g->encoding, "spec", g->spec, "stack",
                          g->stack, "is_input", PyBool_FromLong(g->is_input), "is_all",
                          PyBool_FromLong(g->is_all), "layers", layers(g), "dims", (long long)d->B,
-                         (long long)d->H, (long long)d->G, (long long)d->Lq, (long long)d->Lk, (long long)d->D,
-                         (long long)d->Dv, (long long)d->d_model, (long long)d->L, "facts", facts(g), "params",
-                         params(g));
+                         (long long)d->H, (long long)d->G, (long long)d->Lq, (long long)d->Lk,
+                         (long long)d->D, (long long)d->Dv, (long long)d->d_model, (long long)d->L, "facts",
+                         facts(g), "params", array_dict(g->params, g->param_count));
 }
 
 static PyObject *groups(PyObject *self, PyObject *unused)
@@ -173,10 +166,47 @@ static PyObject *group_of(PyObject *self, PyObject *layer)
     return PyLong_FromLong(posenc_model_group_of(((model *)self)->model, number));
 }
 
+/* json(group): as `posenc inspect --json` has it; -1: of all. */
+static PyObject *json(PyObject *self, PyObject *group_number)
+{
+    char        *text = NULL;
+    posenc_error err;
+    const long   number = PyLong_AsLong(group_number);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    if (posenc_model_json(&text, ((model *)self)->model, (int)number, &err) != POSENC_OK)
+        return core_fail(core_state_of(self), &err);
+    PyObject *word = PyUnicode_FromString(text);
+    posenc_model_json_free(text);
+    return word;
+}
+
+/* checkpoint(group, layer, path or None): the parameters of a group out of a checkpoint. */
+static PyObject *checkpoint(PyObject *self, PyObject *args)
+{
+    int           number;
+    long long     layer;
+    PyObject     *source, *path = NULL;
+    posenc_arrays found = {0};
+    posenc_error  err;
+    if (!PyArg_ParseTuple(args, "iLO", &number, &layer, &source) ||
+        (source != Py_None && !PyUnicode_FSConverter(source, &path)))
+        return NULL;
+    const posenc_status status = posenc_model_params(&found, ((model *)self)->model, number, layer,
+                                                     path ? PyBytes_AsString(path) : NULL, &err);
+    PyObject           *dict =
+        status == POSENC_OK ? array_dict(found.items, found.count) : core_fail(core_state_of(self), &err);
+    posenc_arrays_free(&found);
+    Py_XDECREF(path);
+    return dict;
+}
+
 static PyMethodDef methods[] = {
     {"describe", describe, METH_NOARGS, "what is known of the whole"},
     {"warnings", warnings, METH_NOARGS, "(code, sentence) of each"},
     {"groups", groups, METH_NOARGS, "layers that are alike"},
+    {"json", json, METH_O, "json(group): the text of `posenc inspect --json`; -1: of all"},
+    {"checkpoint", checkpoint, METH_VARARGS, "checkpoint(group, layer, path or None): parameters by name"},
     {"group_of", group_of, METH_O, "group_of(layer): index of its group, or -1"},
     {NULL, NULL, 0, NULL},
 };

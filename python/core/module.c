@@ -27,7 +27,8 @@ PyObject *core_fail(core_state *state, const posenc_error *err)
 /* ---------------------------------------------------------------- errors -------------------- */
 
 /* posenc.NAME, of PosencError and one of Python's own. */
-static PyObject *error_type(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+static PyObject *error_type(PyObject *module, const char *name, const char *doc, PyObject *first,
+                            PyObject *second)
 {
     PyObject *bases = second ? PyTuple_Pack(2, first, second) : PyTuple_Pack(1, first);
     PyObject *type  = bases ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
@@ -53,22 +54,26 @@ static int add_errors(PyObject *module, core_state *state)
         {POSENC_ERROR_FILE, "posenc.FileError", "A file cannot be opened, read or written.", &PyExc_OSError},
         {POSENC_ERROR_FORMAT, "posenc.FormatError", "A file is not what it should be.", NULL},
     };
-    PyObject *base = error_type(module, "posenc.PosencError",
-                                "What posenc refuses; `status` says the kind in one word.", PyExc_ValueError, NULL);
+    PyObject *base =
+        error_type(module, "posenc.PosencError", "What posenc refuses; `status` says the kind in one word.",
+                   PyExc_ValueError, NULL);
     if (!base)
         return -1;
     for (int i = 0; i < CORE_ERRORS; i++)
         state->errors[i] = Py_NewRef(base);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        PyObject *type = error_type(module, rows[i].name, rows[i].doc, base, rows[i].base ? *rows[i].base : NULL);
+        PyObject *type =
+            error_type(module, rows[i].name, rows[i].doc, base, rows[i].base ? *rows[i].base : NULL);
         Py_DECREF(state->errors[rows[i].status]);
         state->errors[rows[i].status] = type;
         if (!type)
             return -1;
     }
-    state->device_error = error_type(module, "posenc.DeviceError", "A tensor that lies on another device.", base,
-                                     PyExc_TypeError);
-    return PyObject_SetAttrString(base, "status", PyUnicode_FromString("argument")) || !state->device_error ? -1 : 0;
+    state->device_error = error_type(module, "posenc.DeviceError", "A tensor that lies on another device.",
+                                     base, PyExc_TypeError);
+    return PyObject_SetAttrString(base, "status", PyUnicode_FromString("argument")) || !state->device_error
+               ? -1
+               : 0;
 }
 
 /* ---------------------------------------------------------------- functions ----------------- */
@@ -89,8 +94,10 @@ static PyMethodDef functions[] = {
     {"registry", core_registry, METH_NOARGS, "a dictionary for each encoding"},
     {"small_model", core_small_model, METH_VARARGS, "small_model(name, dims, mask)"},
     {"index_map", core_index_map, METH_VARARGS, "index_map(map, settings, rel, out)"},
-    {"windows", core_windows, METH_VARARGS, "windows(rows, columns, pretrained_rows, pretrained_columns, index, coordinates)"},
-    {"positions_fairseq", core_positions_fairseq, METH_VARARGS, "positions_fairseq(tokens, padding_idx, out)"},
+    {"windows", core_windows, METH_VARARGS,
+     "windows(rows, columns, pretrained_rows, pretrained_columns, index, coordinates)"},
+    {"positions_fairseq", core_positions_fairseq, METH_VARARGS,
+     "positions_fairseq(tokens, padding_idx, out)"},
     {"positions_from_mask", core_positions_from_mask, METH_VARARGS, "positions_from_mask(mask, out)"},
     {"positions_detr", core_positions_detr, METH_VARARGS, "positions_detr(valid, normalize, eps, out)"},
     {"positions_segments", core_positions_segments, METH_VARARGS, "positions_segments(segments, rules, out)"},

@@ -43,7 +43,10 @@ typedef struct method {
     int         count;
 } method;
 
-#define METHOD(name, runs, slots) {#name, (posenc_run)(runs), call_##name, slots, (int)(sizeof slots / sizeof *slots)}
+#define METHOD(name, runs, slots)                                                          \
+    {                                                                                      \
+#name, (posenc_run)(runs), call_##name, slots, (int)(sizeof slots / sizeof *slots) \
+    }
 
 /* ---------------------------------------------------------------- workspaces ---------------- */
 
@@ -112,20 +115,14 @@ static int fill(running *r, const plan *p, const slot *s, void *call, PyObject *
 {
     void *member = (char *)call + s->at;
     switch (s->kind) {
-    case READ:
-        return core_tensor(&r->views, member, arg, s->name, CORE_READ);
-    case WRITE:
-        return core_tensor(&r->views, member, arg, s->name, CORE_WRITE);
-    case AT:
-        return core_positions(&r->views, member, arg, s->name);
-    case PARAMS:
-        return fill_list(r, r->params, p->params, member, s, arg);
+    case READ: return core_tensor(&r->views, member, arg, s->name, CORE_READ);
+    case WRITE: return core_tensor(&r->views, member, arg, s->name, CORE_WRITE);
+    case AT: return core_positions(&r->views, member, arg, s->name);
+    case PARAMS: return fill_list(r, r->params, p->params, member, s, arg);
     case DPARAMS: /* of rerotate: the other plan's, and only read */
         return fill_list(r, r->dparams, r->other ? r->other->params : p->params, member, s, arg);
-    case OTHER:
-        return fill_other(r, member, arg);
-    case SIGN:
-        break;
+    case OTHER: return fill_other(r, member, arg);
+    case SIGN: break;
     }
     const long number = PyLong_AsLong(arg);
     if (number == -1 && PyErr_Occurred())
@@ -151,9 +148,9 @@ static PyObject *run(PyObject *self, const method *m, void *call, PyObject *cons
     plan            *p = (plan *)self;
     running          r;
     posenc_workspace work;
-    posenc_error     err = {POSENC_OK, ""};
+    posenc_error     err    = {POSENC_OK, ""};
     int              failed = 0;
-    r.views.state = core_state_of(self);
+    r.views.state           = core_state_of(self);
     r.views.count = 0, r.views.elements = 0, r.other = NULL;
     if (n != m->count)
         return PyErr_Format(PyExc_TypeError, "%s takes %d arguments, here are %d", m->name, m->count, (int)n);
@@ -177,8 +174,11 @@ typedef struct rows_call {
     posenc_tensor    y;
 } rows_call;
 
-#define ROWS_IN {"x", READ, offsetof(rows_call, in.x)}, {"positions", AT, offsetof(rows_call, in.pos)}, \
-                {"params", PARAMS, offsetof(rows_call, in.params)}
+#define ROWS_IN                                                                             \
+    {"x", READ, offsetof(rows_call, in.x)}, {"positions", AT, offsetof(rows_call, in.pos)}, \
+    {                                                                                       \
+        "params", PARAMS, offsetof(rows_call, in.params)                                    \
+    }
 
 static const slot rows_slots[]          = {ROWS_IN, {"out", WRITE, offsetof(rows_call, y)}};
 static const slot rows_backward_slots[] = {ROWS_IN,
@@ -186,7 +186,8 @@ static const slot rows_backward_slots[] = {ROWS_IN,
                                            {"grad of x", WRITE, offsetof(rows_call, grad.dx)},
                                            {"grads of params", DPARAMS, offsetof(rows_call, grad.dparams)}};
 
-static posenc_status call_rows(const posenc_plan *p, void *call, const posenc_workspace *work, posenc_error *err)
+static posenc_status call_rows(const posenc_plan *p, void *call, const posenc_workspace *work,
+                               posenc_error *err)
 {
     rows_call *c = call;
     return posenc_rows(p, &c->in, &c->y, work, err);
@@ -204,23 +205,25 @@ typedef struct rotate_call {
     posenc_rotate_grad grad;
 } rotate_call;
 
-#define ROTATE_IN                                                                                        \
-    {"q", READ, offsetof(rotate_call, io.q)}, {"k", READ, offsetof(rotate_call, io.k)},                  \
-        {"q_positions", AT, offsetof(rotate_call, io.q_pos)},                                            \
-        {"k_positions", AT, offsetof(rotate_call, io.k_pos)},                                            \
-        {"direction", SIGN, offsetof(rotate_call, io.direction)},                                        \
-        {"params", PARAMS, offsetof(rotate_call, io.params)}
+#define ROTATE_IN                                                                       \
+    {"q", READ, offsetof(rotate_call, io.q)}, {"k", READ, offsetof(rotate_call, io.k)}, \
+        {"q_positions", AT, offsetof(rotate_call, io.q_pos)},                           \
+        {"k_positions", AT, offsetof(rotate_call, io.k_pos)},                           \
+        {"direction", SIGN, offsetof(rotate_call, io.direction)},                       \
+    {                                                                                   \
+        "params", PARAMS, offsetof(rotate_call, io.params)                              \
+    }
 
 static const slot rotate_slots[]          = {ROTATE_IN,
                                              {"out", WRITE, offsetof(rotate_call, io.to_q)},
                                              {"out of k", WRITE, offsetof(rotate_call, io.to_k)}};
-static const slot rotate_backward_slots[] = {
-    ROTATE_IN,
-    {"grad of rotated q", READ, offsetof(rotate_call, grad.dto_q)},
-    {"grad of rotated k", READ, offsetof(rotate_call, grad.dto_k)},
-    {"grad of q", WRITE, offsetof(rotate_call, grad.dq)},
-    {"grad of k", WRITE, offsetof(rotate_call, grad.dk)},
-    {"grads of params", DPARAMS, offsetof(rotate_call, grad.dparams)}};
+static const slot rotate_backward_slots[] = {ROTATE_IN,
+                                             {"grad of rotated q", READ, offsetof(rotate_call, grad.dto_q)},
+                                             {"grad of rotated k", READ, offsetof(rotate_call, grad.dto_k)},
+                                             {"grad of q", WRITE, offsetof(rotate_call, grad.dq)},
+                                             {"grad of k", WRITE, offsetof(rotate_call, grad.dk)},
+                                             {"grads of params", DPARAMS,
+                                              offsetof(rotate_call, grad.dparams)}};
 
 static posenc_status call_rotate(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)
@@ -255,31 +258,32 @@ static_assert(offsetof(attend_call, in) == 0 && offsetof(attend_backward_call, i
                   offsetof(scores_call, in) == 0,
               "ATTEND_IN counts from the start");
 
-#define ATTEND_IN                                                                                        \
-    {"q", READ, offsetof(posenc_attend_in, q)}, {"k", READ, offsetof(posenc_attend_in, k)},              \
-        {"v", READ, offsetof(posenc_attend_in, v)},                                                      \
-        {"q_positions", AT, offsetof(posenc_attend_in, q_pos)},                                          \
-        {"k_positions", AT, offsetof(posenc_attend_in, k_pos)},                                          \
-        {"key_allowed", READ, offsetof(posenc_attend_in, key_allowed)},                                  \
-        {"mask", READ, offsetof(posenc_attend_in, allowed)},                                             \
-        {"q_segments", READ, offsetof(posenc_attend_in, q_segments)},                                    \
-        {"k_segments", READ, offsetof(posenc_attend_in, k_segments)},                                    \
-        {"params", PARAMS, offsetof(posenc_attend_in, params)}
+#define ATTEND_IN                                                                                           \
+    {"q", READ, offsetof(posenc_attend_in, q)}, {"k", READ, offsetof(posenc_attend_in, k)},                 \
+        {"v", READ, offsetof(posenc_attend_in, v)}, {"q_positions", AT, offsetof(posenc_attend_in, q_pos)}, \
+        {"k_positions", AT, offsetof(posenc_attend_in, k_pos)},                                             \
+        {"key_allowed", READ, offsetof(posenc_attend_in, key_allowed)},                                     \
+        {"mask", READ, offsetof(posenc_attend_in, allowed)},                                                \
+        {"q_segments", READ, offsetof(posenc_attend_in, q_segments)},                                       \
+        {"k_segments", READ, offsetof(posenc_attend_in, k_segments)},                                       \
+    {                                                                                                       \
+        "params", PARAMS, offsetof(posenc_attend_in, params)                                                \
+    }
 
 static const slot attend_slots[]          = {ATTEND_IN,
                                              {"out", WRITE, offsetof(attend_call, out.o)},
                                              {"lse", WRITE, offsetof(attend_call, out.lse)}};
-static const slot attend_backward_slots[] = {
-    ATTEND_IN,
-    {"o", READ, offsetof(attend_backward_call, grad.o)},
-    {"lse", READ, offsetof(attend_backward_call, grad.lse)},
-    {"grad", READ, offsetof(attend_backward_call, grad.dout)},
-    {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
-    {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
-    {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
-    {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
-    {"grads of params", DPARAMS, offsetof(attend_backward_call, grad.dparams)}};
-static const slot scores_slots[] = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
+static const slot attend_backward_slots[] = {ATTEND_IN,
+                                             {"o", READ, offsetof(attend_backward_call, grad.o)},
+                                             {"lse", READ, offsetof(attend_backward_call, grad.lse)},
+                                             {"grad", READ, offsetof(attend_backward_call, grad.dout)},
+                                             {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
+                                             {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
+                                             {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
+                                             {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
+                                             {"grads of params", DPARAMS,
+                                              offsetof(attend_backward_call, grad.dparams)}};
+static const slot scores_slots[]          = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
 
 static posenc_status call_attend(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)
@@ -315,7 +319,11 @@ typedef struct table_call {
     posenc_tensor    table, temperature;
 } table_call;
 
-#define TABLE_IN {"positions", AT, offsetof(table_call, in.pos)}, {"params", PARAMS, offsetof(table_call, in.params)}
+#define TABLE_IN                                          \
+    {"positions", AT, offsetof(table_call, in.pos)},      \
+    {                                                     \
+        "params", PARAMS, offsetof(table_call, in.params) \
+    }
 
 static const slot table_slots[]  = {TABLE_IN,
                                     {"side", SIGN, offsetof(table_call, side)},
@@ -328,14 +336,16 @@ static posenc_status call_table(const posenc_plan *p, void *call, const posenc_w
                                 posenc_error *err)
 {
     table_call *c = call;
-    return posenc_rotary_table(p, c->side ? POSENC_SIDE_KEYS : POSENC_SIDE_QUERIES, &c->in, &c->table, work, err);
+    return posenc_rotary_table(p, c->side ? POSENC_SIDE_KEYS : POSENC_SIDE_QUERIES, &c->in, &c->table, work,
+                               err);
 }
 
 static posenc_status call_angles(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)
 {
     table_call *c = call;
-    return posenc_rotary_angles(p, &c->in, &c->table, c->temperature.data ? &c->temperature : NULL, work, err);
+    return posenc_rotary_angles(p, &c->in, &c->table, c->temperature.data ? &c->temperature : NULL, work,
+                                err);
 }
 
 typedef struct rerotate_call {
@@ -360,26 +370,27 @@ static posenc_status call_rerotate(const posenc_plan *p, void *call, const posen
     return posenc_rotary_rerotate(p, c->to->plan, &c->io, work, err);
 }
 
-static const method rows_method            = METHOD(rows, POSENC_RUN_ROWS, rows_slots);
-static const method rows_backward_method   = METHOD(rows_backward, POSENC_RUN_ROWS_BACKWARD, rows_backward_slots);
-static const method rotate_method          = METHOD(rotate, POSENC_RUN_ROTATE, rotate_slots);
-static const method rotate_backward_method = METHOD(rotate_backward, POSENC_RUN_ROTATE_BACKWARD,
-                                                    rotate_backward_slots);
-static const method attend_method          = METHOD(attend, POSENC_RUN_ATTEND | POSENC_RUN_DECODE, attend_slots);
-static const method attend_backward_method = METHOD(attend_backward, POSENC_RUN_ATTEND_BACKWARD,
-                                                    attend_backward_slots);
-static const method scores_method          = METHOD(scores, POSENC_RUN_SCORES, scores_slots);
-static const method bias_method            = METHOD(bias, POSENC_RUN_SCORES, scores_slots);
-static const method table_method           = METHOD(table, POSENC_RUN_ROTATE, table_slots);
-static const method angles_method          = METHOD(angles, POSENC_RUN_ROTATE, angles_slots);
-static const method rerotate_method        = METHOD(rerotate, POSENC_RUN_ROTATE, rerotate_slots);
+static const method rows_method = METHOD(rows, POSENC_RUN_ROWS, rows_slots);
+static const method rows_backward_method =
+    METHOD(rows_backward, POSENC_RUN_ROWS_BACKWARD, rows_backward_slots);
+static const method rotate_method = METHOD(rotate, POSENC_RUN_ROTATE, rotate_slots);
+static const method rotate_backward_method =
+    METHOD(rotate_backward, POSENC_RUN_ROTATE_BACKWARD, rotate_backward_slots);
+static const method attend_method = METHOD(attend, POSENC_RUN_ATTEND | POSENC_RUN_DECODE, attend_slots);
+static const method attend_backward_method =
+    METHOD(attend_backward, POSENC_RUN_ATTEND_BACKWARD, attend_backward_slots);
+static const method scores_method   = METHOD(scores, POSENC_RUN_SCORES, scores_slots);
+static const method bias_method     = METHOD(bias, POSENC_RUN_SCORES, scores_slots);
+static const method table_method    = METHOD(table, POSENC_RUN_ROTATE, table_slots);
+static const method angles_method   = METHOD(angles, POSENC_RUN_ROTATE, angles_slots);
+static const method rerotate_method = METHOD(rerotate, POSENC_RUN_ROTATE, rerotate_slots);
 
 /* The library's structs begin with their sizes; all else is zero until it is filled. */
-#define RUN(name, type, ...)                                                                              \
-    static PyObject *plan_##name(PyObject *self, PyObject *const *args, Py_ssize_t n)                      \
-    {                                                                                                     \
-        type c = {__VA_ARGS__};                                                                           \
-        return run(self, &name##_method, &c, args, n);                                                    \
+#define RUN(name, type, ...)                                                          \
+    static PyObject *plan_##name(PyObject *self, PyObject *const *args, Py_ssize_t n) \
+    {                                                                                 \
+        type c = {__VA_ARGS__};                                                       \
+        return run(self, &name##_method, &c, args, n);                                \
     }
 RUN(rows, rows_call, .in = {sizeof c.in})
 RUN(rows_backward, rows_call, .in = {sizeof c.in}, .grad = {sizeof c.grad})
@@ -398,8 +409,8 @@ RUN(rerotate, rerotate_call, .io = {sizeof c.io})
 /* (w, pairs, magnitude); w is None where frequencies are parameters. */
 static PyObject *plan_frequencies(PyObject *self, PyObject *unused)
 {
-    const posenc_plan *p     = ((plan *)self)->plan;
-    int64_t            pairs = 0;
+    const posenc_plan *p         = ((plan *)self)->plan;
+    int64_t            pairs     = 0;
     double             magnitude = 0;
     posenc_error       err;
     if (posenc_rotary_frequencies(p, NULL, &pairs, &magnitude, &err) != POSENC_OK)
@@ -407,7 +418,8 @@ static PyObject *plan_frequencies(PyObject *self, PyObject *unused)
     PyObject *w = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)pairs * (Py_ssize_t)sizeof(double));
     if (!w)
         return NULL;
-    if (posenc_rotary_frequencies(p, (double *)(void *)PyBytes_AsString(w), &pairs, &magnitude, &err) != POSENC_OK) {
+    if (posenc_rotary_frequencies(p, (double *)(void *)PyBytes_AsString(w), &pairs, &magnitude, &err) !=
+        POSENC_OK) {
         Py_DECREF(w);
         if (err.status != POSENC_ERROR_UNSUPPORTED)
             return core_fail(core_state_of(self), &err);
@@ -420,9 +432,9 @@ static PyObject *pair_list(const posenc_rotary_pair *pairs, int64_t n)
 {
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (int64_t m = 0; list && m < n; m++) {
-        const posenc_rotary_pair *p   = &pairs[m];
-        PyObject                 *row = Py_BuildValue("((LL)(LL)id)", (long long)p->from[0], (long long)p->from[1],
-                                                      (long long)p->to[0], (long long)p->to[1], p->coordinate, p->w);
+        const posenc_rotary_pair *p = &pairs[m];
+        PyObject *row = Py_BuildValue("((LL)(LL)id)", (long long)p->from[0], (long long)p->from[1],
+                                      (long long)p->to[0], (long long)p->to[1], p->coordinate, p->w);
         if (!row || PyList_SetItem(list, (Py_ssize_t)m, row) != 0)
             Py_CLEAR(list);
     }
@@ -464,8 +476,8 @@ static PyObject *plan_sizes(PyObject *self, PyObject *unused)
     return Py_BuildValue("{sLsLsLsisLsd}", "rows_width", (long long)posenc_rows_width(p), "q_width",
                          (long long)posenc_rotary_width(p, POSENC_SIDE_QUERIES), "k_width",
                          (long long)posenc_rotary_width(p, POSENC_SIDE_KEYS), "coordinates",
-                         posenc_rotary_coordinates(p), "heads", (long long)posenc_rotary_heads(p), "operations",
-                         posenc_plan_operations(p));
+                         posenc_rotary_coordinates(p), "heads", (long long)posenc_rotary_heads(p),
+                         "operations", posenc_plan_operations(p));
 }
 
 /* ---------------------------------------------------------------- the type ------------------ */
@@ -484,9 +496,9 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                           &options.threads, &executor, &max_distances) ||
         core_dims(&dims, sizes) != 0)
         return NULL;
-    options.window        = window;
-    options.max_distances = max_distances;
-    options.executor      = (posenc_executor)executor;
+    options.window           = window;
+    options.max_distances    = max_distances;
+    options.executor         = (posenc_executor)executor;
     const posenc_encoding *e = core_encoding(encoding);
     if (posenc_param_count(e) > CORE_PARAMS)
         return PyErr_Format(PyExc_ValueError, "the encoding has more than %d parameters", CORE_PARAMS);
@@ -511,7 +523,10 @@ static void plan_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-#define FAST(name, doc) {#name, (PyCFunction)(void (*)(void))plan_##name, METH_FASTCALL, doc}
+#define FAST(name, doc)                                                     \
+    {                                                                       \
+#name, (PyCFunction)(void (*)(void))plan_##name, METH_FASTCALL, doc \
+    }
 
 static PyMethodDef methods[] = {
     FAST(rows, "rows(x, positions, params, out)"),
@@ -519,8 +534,9 @@ static PyMethodDef methods[] = {
     FAST(rotate, "rotate(q, k, q_positions, k_positions, direction, params, to_q, to_k)"),
     FAST(rotate_backward, "rotate_backward(q, k, q_positions, k_positions, direction, params, dto_q, dto_k, "
                           "dq, dk, dparams)"),
-    FAST(attend, "attend(q, k, v, q_positions, k_positions, key_allowed, mask, q_segments, k_segments, params, "
-                 "o, lse)"),
+    FAST(attend,
+         "attend(q, k, v, q_positions, k_positions, key_allowed, mask, q_segments, k_segments, params, "
+         "o, lse)"),
     FAST(attend_backward, "attend_backward(q, k, v, q_positions, k_positions, key_allowed, mask, q_segments, "
                           "k_segments, params, o, lse, do, dlse, dq, dk, dv, dparams)"),
     FAST(scores, "scores(q, ..., params, out), as attend"),

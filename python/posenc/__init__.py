@@ -11,7 +11,7 @@
 Arrays in, arrays of the same library out: NumPy here; torch tensors go through posenc.torch, with gradients.
 """
 from . import positions
-from ._check import Finding, Report, verify
+from ._check import Finding, Report, check, patched, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
 from ._core import isa, version
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
@@ -23,6 +23,6 @@ from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_bac
 __version__ = version()
 __all__ = ["Angles", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
            "Model", "OutOfMemoryError", "Pair", "ParamInfo", "PosencError", "Report", "Setting", "UnsupportedError", "angles", "attend",
-           "attend_backward", "bias", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
-           "index_map", "inspect", "isa", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
+           "attend_backward", "bias", "check", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
+           "index_map", "inspect", "isa", "patched", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
            "set_threads", "verify", "version", "window_index"]

@@ -104,11 +104,9 @@ def dtype(name: Any) -> np.dtype:
 
 def axes(x: np.ndarray, order: str) -> np.ndarray:
     """[B,H,L,D] seen in an array of either order; and back."""
-    if order == "bhld":
-        return x
-    if order != "blhd":
+    if not isinstance(order, str) or order not in ("bhld", "blhd"):
         raise _core.PosencError(f"order is {order!r}; it must be 'bhld' or 'blhd'")
-    return x.swapaxes(1, 2)
+    return x if order == "bhld" else x.swapaxes(1, 2)
 
 
 def four_axes(x: np.ndarray, name: str, order: str) -> np.ndarray:

@@ -51,6 +51,18 @@ class Report:
         return report_table(self)
 
 
+def check(model: Any, **options: Any) -> Report:
+    """Is a transformers model's own code true to its config? posenc.torch.hf.check says what is compared."""
+    from .torch.hf import check as check_model
+    return check_model(model, **options)
+
+
+def patched(model: Any) -> Any:
+    """A context manager: the model with exact rotation in place of its own (posenc.torch.hf.patched)."""
+    from .torch.hf import patched as patch_model
+    return patch_model(model)
+
+
 # ---------------------------------------------------------------- conventions that are tried ----
 
 def _other_settings(e: Encoding, place: str) -> list[tuple[str, Encoding]]:

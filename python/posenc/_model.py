@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterator, Mapping, NamedTuple
 
 import numpy as np
 
@@ -31,20 +31,41 @@ class Group(NamedTuple):
 _SIZES = ("B", "H", "G", "Lq", "Lk", "D", "Dv", "d_model", "L")
 
 
-class Model:
-    """What a model's file says of its positions."""
+def _array(shape: tuple[int, ...], data: bytes) -> np.ndarray:
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(data, np.float64 if len(data) == 8 * count else np.float32).reshape(shape)
+
+
+class Model(Mapping[str, Any]):
+    """What a model's file says of its positions; as a mapping, what `posenc inspect --json` prints."""
 
     def __init__(self, core: Any):
         self._core = core
+        self._json = json.loads(core.json(-1))
         self._about = core.describe()
         self.warnings = tuple(Warning_(*w) for w in core.warnings())
         self.groups = tuple(self._group(g) for g in core.groups())
 
     @staticmethod
     def _group(g: Mapping[str, Any]) -> Group:
-        values = {name: np.frombuffer(data, np.float64).reshape(shape) for name, (shape, data) in g["params"].items()}
+        values = {name: _array(*value) for name, value in g["params"].items()}
         return Group(Encoding._with(g["spec"], values), tuple(g["layers"]), g["stack"], g["is_input"], g["is_all"],
                      {n: s for n, s in zip(_SIZES, g["dims"]) if s}, g["facts"])
+
+    def __getitem__(self, key: str) -> Any:
+        return self._json[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._json)
+
+    def __len__(self) -> int:
+        return len(self._json)
+
+    def params(self, checkpoint: str | os.PathLike[str] | None = None, *, group: int = 0,
+               layer: int | None = None) -> dict[str, np.ndarray]:
+        """The parameters that a group's encoding learns, out of a .safetensors, its index, or an .npz."""
+        found = self._core.checkpoint(group, -1 if layer is None else layer, checkpoint)
+        return {name: _array(*value).copy() for name, value in found.items()}
 
     def __getattr__(self, name: str) -> Any:
         try:

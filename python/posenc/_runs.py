@@ -194,7 +194,8 @@ class _Attention:
     def __init__(self, q: np.ndarray, k: np.ndarray, v: np.ndarray | None, encoding: Any, *, causal: bool = False,
                  window: int | None = None, key_allowed: Any = None, mask: Any = None, q_segments: Any = None,
                  k_segments: Any = None, q_positions: Any = None, k_positions: Any = None, params: Any = None,
-                 tokens: Any = None, scale: float | None = None, exact: bool = False, threads: int | None = None):
+                 tokens: Any = None, scale: float | None = None, L: int | None = None, exact: bool = False,
+                 threads: int | None = None):
         if tokens is not None:
             raise _core.UnsupportedError("tokens: encodings that see token ids in attention are not built yet")
         self.e = e = as_encoding(encoding)
@@ -214,6 +215,8 @@ class _Attention:
         k_segments = q_segments if k_segments is None else k_segments
         bits |= _plans.SEGMENTS if q_segments is not None and not e.sees_segments else 0
         heads = (H, G, D, Dv, H * D, 0)
+        if L and e.is_sized:
+            Lq, Lk = max(Lq, L), max(Lk, L)
         self.plan = _plans.get(e, heads, B, Lq, Lk, bits, window or 0, threads, _executor(exact),
                                _distances(q_at, k_at, Lq, Lk))
         self.sizes = (1, H, G, Lq, Lk, D, Dv, H * D, 0)
@@ -255,14 +258,15 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
            window: int | None = None, key_allowed: Any = None, mask: Any = None, q_segments: Any = None,
            k_segments: Any = None, q_positions: Any = None, k_positions: Any = None,
            params: Mapping[str, Any] | None = None, tokens: Any = None, scale: float | None = None,
-           order: str = "bhld", return_lse: bool = False, out: Any = None, exact: bool = False,
+           order: str = "bhld", return_lse: bool = False, out: Any = None, L: int | None = None, exact: bool = False,
            threads: int | None = None) -> Any:
     """Attention with positions, in memory linear in the length: o [B,H,Lq,Dv], and lse [B,H,Lq] if asked for.
 
     q [B,H,Lq,D], k [B,G,Lk,D], v [B,G,Lk,Dv]; G divides H. The encoding's rotary part, if it has one, is applied
     inside. Masks combine by "and": causal; window (distances below it); key_allowed [B or 1, Lk]; mask
     [B or 1, H or 1, Lq, Lk], both true where a key may be seen; segments [B or 1, L]. Without q_positions the last
-    query stands at the last key, as in decoding with a cache.
+    query stands at the last key, as in decoding with a cache. L: the length that parameters are made for, where their
+    shape follows it (Encoding.init(L=...)).
 
     >>> q = np.zeros((1, 2, 3, 8), np.float32)
     >>> attend(q, q, q, "alibi", causal=True).shape
@@ -272,7 +276,7 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
         return _torch()._attend_any(q, k, v, encoding, causal=causal, window=window, key_allowed=key_allowed, mask=mask,
                                     q_segments=q_segments, k_segments=k_segments, q_positions=q_positions,
                                     k_positions=k_positions, params=params, tokens=tokens, scale=scale, order=order,
-                                    return_lse=return_lse, out=out, exact=exact, threads=threads)
+                                    return_lse=return_lse, out=out, L=L, exact=exact, threads=threads)
     q, k, v = _qkv(order, q=q, k=k, v=v)
     shape = (q.shape[0], q.shape[1], q.shape[2], v.shape[3])
     o = _output(out, q, shape if order == "bhld" else (shape[0], shape[2], shape[1], shape[3]))
@@ -286,7 +290,7 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     else:
         a = _Attention(q, k, v, encoding, causal=causal, window=window, key_allowed=key_allowed, mask=mask,
                        q_segments=q_segments, k_segments=k_segments, q_positions=q_positions,
-                       k_positions=k_positions, params=params, tokens=tokens, scale=scale, exact=exact,
+                       k_positions=k_positions, params=params, tokens=tokens, scale=scale, L=L, exact=exact,
                        threads=threads)
         a.plan.attend(*a.args, _arrays.raw(view), lse)
     return (o, lse) if return_lse else o
@@ -335,26 +339,39 @@ def bias(encoding: Encoding | str, *, H: int, Lq: int, Lk: int, D: int = 64, par
     return out
 
 
-def _grid(grid: Any) -> str:
-    return grid if isinstance(grid, str) else "x".join(map(str, grid))
+def _gridded(e: Encoding, grid: Any) -> Encoding:
+    """With the tokens of a grid, by the settings that this encoding has for it."""
+    info = e.parts.get("input")
+    if info is None:
+        raise _core.UnsupportedError(f"grid: {e.spec} has no part at place input")
+    sizes = [int(n) for n in grid.split("x")] if isinstance(grid, str) else [int(n) for n in grid]
+    known = {s.name for s in info.settings}
+    name = info.name + "." if len(e.parts) > 1 else ""
+    for setting in ("shape", "grid_out", "grid_in"):
+        if setting in known:
+            return Encoding(e, **{name + setting: sizes})
+    if not {"height", "width"} <= known or len(sizes) != 2:
+        raise _core.PosencError(f"grid is {'x'.join(map(str, sizes))}; it does not fit {info.name}")
+    return Encoding(e, **{name + "height": sizes[0], name + "width": sizes[1]})
 
 
 def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = None, *, x: Any = None, grid: Any = None,
-           params: Mapping[str, Any] | None = None, dtype: Any = "float32", exact: bool = False,
+           params: Mapping[str, Any] | None = None, dtype: Any = "float32", L: int | None = None, exact: bool = False,
            threads: int | None = None) -> np.ndarray:
     """Rows of an input encoding: [L,dim], or [B,L,dim] where positions or x have a batch; added to x if given.
 
     positions: an array [L], [B,L] or, with coordinates, [...,L,N]; range(n); with x also a number. Ids of learned
     tables are positions. grid: the tokens of a grid, as in "14x14".
+    L: the length that a learned table is made for (Encoding.init(L=...)).
 
     >>> encode("sinusoidal", range(2), 4).round(3).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8410000205039978, 0.5400000214576721, 0.009999999776482582, 1.0]]
     """
     if _arrays.is_torch(x):
-        return _torch()._encode_any(encoding, positions, dim, x=x, grid=grid, params=params)
+        return _torch()._encode_any(encoding, positions, dim, x=x, grid=grid, params=params, L=L)
     e = as_encoding(encoding)
     if grid is not None:
-        e = Encoding(e, grid=_grid(grid))
+        e = _gridded(e, grid)
     if x is not None:
         x = _arrays.floats(x, "x")
     if dim is None and x is None:
@@ -365,38 +382,39 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     coordinates = e._core.coordinates()
     lead = at.shape[:-1] if many and coordinates > 1 else at.shape if many else ()
     if x is not None:
-        B, L = (x.shape[0] if x.ndim == 3 else 1), x.shape[-2]
+        B, n = (x.shape[0] if x.ndim == 3 else 1), x.shape[-2]
     elif many:
-        B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
+        B, n = (lead[0] if len(lead) == 2 else 1), lead[-1]
     elif isinstance(positions, range):
-        B, L = 1, len(positions)
+        B, n = 1, len(positions)
     elif positions is None:
-        B, L = 1, e._core.tokens((1, 1, 1, 1, 1, dim, dim, dim, 1))
-        if not L:
+        B, n = 1, e._core.tokens((1, 1, 1, 1, 1, dim, dim, dim, 1))
+        if not n:
             raise _core.PosencError("positions is missing: range(n), or an array")
     else:
         raise _core.PosencError(f"positions is {positions!r}, a start; say how many: range(start, end), or pass x")
-    plan, sizes = _rows_plan(e, B, L, dim, at, exact, threads) if B * L else (None, ())
+    plan, sizes = _rows_plan(e, B, n, dim, at, exact, threads, L) if B * n else (None, ())
     width = plan.sizes()["rows_width"] if plan else dim
     batched = (x is not None and x.ndim == 3) or len(lead) == 2
-    y = np.empty((B, L, width), _arrays.dtype(dtype) if x is None else x.dtype)
+    y = np.empty((B, n, width), _arrays.dtype(dtype) if x is None else x.dtype)
     if y.size:
-        plan.rows(None if x is None else _arrays.raw(x.reshape(B, L, x.shape[-1])), at, e._fill(params, sizes, INPUT),
+        plan.rows(None if x is None else _arrays.raw(x.reshape(B, n, x.shape[-1])), at, e._fill(params, sizes, INPUT),
                   _arrays.raw(y))
     return y if batched else y[0]
 
 
 def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, *, x: Any = None, grid: Any = None,
-                    params: Mapping[str, Any] | None = None, exact: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
+                    params: Mapping[str, Any] | None = None, L: int | None = None,
+                    exact: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
     """(dx or None, gradients of the parameters by name) of encode, from the gradient [B,L,dim] or [L,dim] of its rows."""
     e = as_encoding(encoding)
     if grid is not None:
-        e = Encoding(e, grid=_grid(grid))
+        e = _gridded(e, grid)
     dy = _arrays.floats(grad, "grad")
     shape, dy = dy.shape, dy.reshape((1,) * (3 - dy.ndim) + dy.shape)
-    B, L, dim = dy.shape
+    B, n, dim = dy.shape
     at = _arrays.positions(positions, "positions")
-    plan, sizes = _rows_plan(e, B, L, dim, at, exact, None)
+    plan, sizes = _rows_plan(e, B, n, dim, at, exact, None, L)
     values = e._fill(params, sizes, INPUT)
     d = tuple(None if p is None else np.zeros(p.shape, p.dtype) for p in values)
     dx = None if x is None else np.empty(dy.shape, dy.dtype)
@@ -406,14 +424,15 @@ def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, 
     return None if dx is None else dx.reshape(shape), named
 
 
-def _rows_plan(e: Encoding, B: int, L: int, dim: int, at: Any, exact: bool, threads: int | None) -> tuple:
+def _rows_plan(e: Encoding, B: int, L: int, dim: int, at: Any, exact: bool, threads: int | None,
+               made_for: int | None) -> tuple:
     """A table of rows is as long as the last position asks, where the encoding does not say."""
     if isinstance(at, np.ndarray):
         last = int(at.max()) + 1 if at.size and at.max() < 1 << 30 else L
     else:
         start, step = at if isinstance(at, tuple) else (at or 0, 1)
         last = int(start + (L - 1) * step) + 1
-    last = max(last, L, 1)
+    last = max(last, L, made_for or 1)
     plan = _plans.get(e, (1, 1, dim, dim, dim, last), B, L, L, threads=threads, executor=_executor(exact))
     return plan, (1, 1, 1, L, L, dim, dim, dim, last)
 

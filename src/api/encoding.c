@@ -59,8 +59,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
     }
     /* where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made */
     const pe_kernels *chosen = pe_kernels_choose(), *kernels = chosen ? chosen : pe_kernels_at(0);
-    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN,      kernels};
+    r->problem = (pe_problem){full->B,       full->H, full->G, full->Lq, full->Lk, full->D, full->Dv,
+                              full->d_model, full->L, r->set,  NAN,      kernels,  NULL};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

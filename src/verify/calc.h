@@ -29,6 +29,7 @@ typedef struct pe_calc {
     posenc_arrays  file;
     unsigned char *used;          /* per array of the file: was it asked for */
     posenc_arrays  made;          /* everything allocated on the way */
+    int64_t        most, taken;   /* bytes that it may have, 0: any number; and has */
     posenc_arrays  results;       /* what a command writes */
     posenc_error   err;           /* its status says whether anything failed */
     char           sentence[400]; /* what, if it is ours; else err has the library's */

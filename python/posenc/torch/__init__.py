@@ -104,6 +104,7 @@ def rotate_(x: Tensor, encoding: Encoding | str = "rope", *, positions: Any = 0,
     at, start = _positions(positions)
     view = _turn(x, order)
     _ops.rotate_(view, at, list(_params(encoding, None, ("rotary",))), _spec(encoding), start, inverse, is_key)
+    _torch.autograd.graph.increment_version(x)
     return x
 
 
@@ -111,7 +112,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
            window: int | None = None, key_allowed: Tensor | None = None, mask: Tensor | None = None,
            q_segments: Tensor | None = None, k_segments: Tensor | None = None, q_positions: Any = None,
            k_positions: Any = None, params: Mapping[str, Any] | None = None, tokens: Any = None, scale: float | None = None,
-           order: str = "bhld", return_lse: bool = False, exact: bool = False, threads: int | None = None) -> Any:
+           order: str = "bhld", return_lse: bool = False, L: int | None = None, exact: bool = False,
+           threads: int | None = None) -> Any:
     """posenc.attend with gradients of q, k, v, parameters, and of lse."""
     if tokens is not None:
         raise _core.UnsupportedError("tokens: encodings that see token ids in attention are not built yet")
@@ -133,7 +135,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
     mask = seen(mask)
     mask = None if mask is None else mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape))
     said = (_spec(encoding), q_start, k_start, causal, window or 0, _distances(q_at, k_at, q_start, k_start, Lq, Lk), exact,
-            -1 if threads is None else threads)
+            -1 if threads is None else threads, L or 0)
     o, lse = _ops.call(_ops.attend, (q, k, v, q_at, k_at, two(seen(key_allowed)), mask, two(q_segments), two(k_segments)), p,
                        said)
     o = _turn(o, order)
@@ -154,34 +156,35 @@ def _distances(q: Any, k: Any, q_start: float, k_start: float, Lq: int, Lk: int)
 
 
 def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = None, *, x: Tensor | None = None,
-           grid: Any = None, params: Mapping[str, Any] | None = None, dtype: Any = None, length: int | None = None) -> Tensor:
+           grid: Any = None, params: Mapping[str, Any] | None = None, dtype: Any = None, L: int | None = None) -> Tensor:
     """Rows [L,dim] or [B,L,dim] of an input encoding, added to x if given, with gradients of x and parameters."""
     if grid is not None:
         encoding = _gridded(encoding, grid)
     spec = _spec(encoding)
     _, coordinates, has_rows = _facts(spec)
+    count = None
     if isinstance(positions, range):
-        positions, length = (positions.start, len(positions)) if positions.step == 1 else (_torch.tensor(positions), None)
+        positions, count = (positions.start, len(positions)) if positions.step == 1 else (_torch.tensor(positions), None)
     dim = dim or (x.shape[-1] if x is not None else None)
     if dim is None:
         raise _core.PosencError("dim is missing: the width of the rows")
     at, start = _positions(positions)
     lead = () if at is None else tuple(at.shape[:-1]) if coordinates > 1 else tuple(at.shape)
     if x is not None:
-        B, L = (x.shape[0] if x.dim() == 3 else 1), x.shape[-2]
+        B, n = (x.shape[0] if x.dim() == 3 else 1), x.shape[-2]
     elif at is not None:
-        B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
+        B, n = (lead[0] if len(lead) == 2 else 1), lead[-1]
     else:
-        B, L = 1, length or _tokens(spec, dim)
-        if not L:
+        B, n = 1, count or _tokens(spec, dim)
+        if not n:
             raise _core.PosencError("positions is missing: range(n), or a tensor")
-    last = int(at.max()) + 1 if at is not None and at.numel() and not has_rows else int(start) + L
-    last = max(last if last < 1 << 30 else L, L, 1)
+    last = int(at.max()) + 1 if at is not None and at.numel() and not has_rows else int(start) + n
+    last = max(last if last < 1 << 30 else n, n, L or 1)
     p = _params(encoding, params, ("input",))
     width = _width(spec, dim, last)
     batched = (x is not None and x.dim() == 3) or len(lead) == 2
-    said = (spec, start, B, L, dim, width, last, dtype or _torch.get_default_dtype())
-    y = _ops.call(_ops.rows, (None if x is None else x.reshape(B, L, x.shape[-1]), at), p, said)[0]
+    said = (spec, start, B, n, dim, width, last, dtype or _torch.get_default_dtype())
+    y = _ops.call(_ops.rows, (None if x is None else x.reshape(B, n, x.shape[-1]), at), p, said)[0]
     return y if batched else y[0]
 
 
@@ -193,8 +196,8 @@ def _scaled(encoding: Encoding | str, scale: float) -> Encoding:
 
 @_constant
 def _gridded(encoding: Encoding | str, grid: Any) -> Encoding:
-    from .._runs import _grid
-    return Encoding(_encoding(encoding), grid=_grid(grid))
+    from .._runs import _gridded
+    return _gridded(_encoding(encoding), grid)
 
 
 @_constant

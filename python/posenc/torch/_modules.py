@@ -45,11 +45,12 @@ class Attention(_Encoded):
                  causal: bool = False, seed: int = 0):
         sizes = {"H": H, "D": D, "G": G or H, "Dv": Dv or D, "L": L}
         super().__init__(encoding, seed, sizes)
+        self.L = L
         self.causal = causal or self.encoding.causal_only
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Any:
         from . import attend
-        return attend(q, k, v, self.encoding, params=self.params(), **{"causal": self.causal, **options})
+        return attend(q, k, v, self.encoding, params=self.params(), **{"causal": self.causal, "L": self.L, **options})
 
 
 class Input(_Encoded):
@@ -57,10 +58,11 @@ class Input(_Encoded):
 
     def __init__(self, encoding: Any, d_model: int, *, L: int | None = None, seed: int = 0):
         super().__init__(encoding, seed, {"d_model": d_model, "D": d_model, "L": L})
+        self.L = L
 
     def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
         from . import encode
-        return encode(self.encoding, positions, x=x, params=self.params())
+        return encode(self.encoding, positions, x=x, params=self.params(), L=self.L)
 
 
 class Rotary(nn.Module):

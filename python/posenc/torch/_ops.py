@@ -25,7 +25,7 @@ def core(t: Tensor | None) -> Any:
     """What _core reads: the tensor itself, or before torch 2.10 its memory as a NumPy array."""
     if t is None or t.numel() == 0:
         return None
-    if t.stride(-1) != 1 and t.dim():
+    if t.dim() and t.stride(-1) != 1:
         t = t.contiguous() if t.shape[-1] > 1 else t.as_strided(t.shape, t.stride()[:-1] + (1,))
     if _DIRECT:
         return t
@@ -197,10 +197,10 @@ _Parameter = torch.nn.Parameter
 
 def call(k: Kernel, tensors: tuple, params: tuple, said: tuple) -> tuple:
     """The outputs of a kernel, those in a list after the others."""
-    if _is_compiling():
-        return _flat(k.op(*tensors, list(params), *said), k)
     if _transforms():
         return _Func.apply(k, said, *tensors, *params)
+    if _is_compiling():
+        return _flat(k.op(*tensors, list(params), *said), k)
     needs_grad, is_plain = False, not _modes()
     for x in tensors + params:
         if x is not None:
@@ -369,17 +369,19 @@ rows_backward = kernel("rows_backward", "dy x? positions?",
                        lists=True)
 
 _MASKS = "q_positions? k_positions? key_allowed? mask? q_segments? k_segments?"
-_SAID = "str encoding, float q_start, float k_start, bool causal, int window, SymInt distances, bool exact, int threads"
+_SAID = "str encoding, float q_start, float k_start, bool causal, int window, SymInt distances, bool exact, int threads, SymInt L"
 
 
 def _attend_plan(q: Tensor, k: Tensor, v: Tensor, rest: tuple, s: tuple) -> Any:
-    spec, _, _, causal, window, distances, exact, threads = s
+    spec, _, _, causal, window, distances, exact, threads, L = s
     bits = (_plans.CAUSAL if causal else 0) | (_plans.WINDOW if window > 0 else 0)
     bits |= _plans.KEY_PADDING if rest[2] is not None else 0
     bits |= _plans.EXPLICIT if rest[3] is not None else 0
     e = encoding_of(spec)
     bits |= _plans.SEGMENTS if rest[4] is not None and not e.sees_segments else 0
     (B, H, Lq, D), G, Lk, Dv = q.shape, k.shape[1], k.shape[2], v.shape[3]
+    if L and e.is_sized:
+        Lq, Lk = max(Lq, L), max(Lk, L)
     return _plans.get(e, (H, G, D, Dv, H * D, 0), B, Lq, Lk, bits, max(window, 0), None if threads < 0 else threads,
                       _executor(exact), distances)
 

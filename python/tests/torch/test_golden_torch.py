@@ -10,7 +10,7 @@ import test_golden  # noqa: E402
 
 
 def tensor(x, grad=True):
-    x = None if x is None else torch.from_numpy(np.ascontiguousarray(x)) if isinstance(x, np.ndarray) else x
+    x = None if x is None else torch.from_numpy(np.array(x, order="C")) if isinstance(x, np.ndarray) else x
     return x.requires_grad_() if grad and isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
 
@@ -23,7 +23,7 @@ def plain(x):
 
 
 def gradients(out, d, leaves):
-    found = torch.autograd.grad(out, [tensor(x, False) for x in d], list(leaves.values()), allow_unused=True)
+    found = torch.autograd.grad(out, list(leaves.values()), [tensor(x, False) for x in d], allow_unused=True)
     return {n: plain(g) for n, g in zip(leaves, found) if g is not None}
 
 

@@ -9,7 +9,7 @@ import posenc.torch as pt  # noqa: E402
 from torch.func import grad, jacrev, vmap  # noqa: E402
 
 SMALL = {"swin": {"window": (2, 3)}, "swin_v2": {"window": (2, 3)}, "absolute_distance": {"grid": (6, 1)}, "cope": {"npos": 8},
-         "urpe": {"rows": 8}, "toeplitz": {"count": 8}}
+         "tupe": {"cls": False}}
 
 
 def draw(*shape, seed=0):
@@ -46,7 +46,7 @@ def test_gradients_of_input_encodings(name):
     elif name in ("learned_resize",):
         e, dim, positions = posenc.Encoding(name, grid_in=(2, 2), grid_out=(3, 3)), 4, range(9)
     elif posenc.Encoding(name)._core.coordinates() > 1:
-        e, dim, positions = posenc.Encoding(name, grid=(2, 3)), 8, range(6)
+        e, dim, positions = posenc._runs._gridded(posenc.Encoding(name), (2, 3)), 8, range(6)
     else:
         e, dim, positions = posenc.Encoding(name), 4, range(6)
     L = 3 if info.by_word else len(positions)
@@ -74,10 +74,10 @@ def test_a_second_derivative_of_attention_is_refused():
     ("rotate", lambda: (leaf(2, 4, 6, 8), None, torch.arange(6), None, [], "xpos", 0.0, 0.0, False, False)),
     ("rotate_backward", lambda: (draw(1, 2, 3, 4), None, draw(1, 2, 3, 4), None, None, None, [], "rope", 1.0, 1.0, False)),
     ("attend", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), leaf(2, 2, 6, 4), None, None, torch.ones(2, 6, dtype=torch.bool),
-                        None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, 0, False, -1)),
+                        None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, 0, False, -1, 0)),
     ("attend", lambda: (leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), torch.arange(3), torch.arange(3), None, None,
                         torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), [torch.empty(0)], "alibi", 0.0, 0.0, True, 2, 0,
-                        False, 1)),
+                        False, 1, 0)),
     ("rows", lambda: (None, torch.tensor([[0, 3, 3, 6]]), [leaf(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8, 8, 7, torch.float64)),
     ("rows", lambda: (leaf(2, 3, 8), None, [], "sinusoidal", 4.0, 2, 3, 8, 8, 7, torch.float64)),
     ("rows_backward", lambda: (draw(1, 4, 8), None, torch.tensor([[0, 3, 3, 6]]), [draw(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8,
@@ -178,8 +178,8 @@ def test_posenc_itself_takes_tensors_and_keeps_their_gradients():
 
 
 def test_other_devices_are_refused_with_the_mend():
-    with pytest.raises((posenc.DeviceError, NotImplementedError)):
-        pt.rotate(torch.zeros(1, 1, 1, 4, device="meta").to_empty(device="meta")).cpu()
+    with pytest.raises(posenc.DeviceError, match="lies on meta; .* call .cpu"):
+        pt._ops._refuse(torch.zeros(1, 1, 1, 4, device="meta"))
     with pytest.raises(posenc.DtypeError, match="type"):
         pt.rotate(torch.zeros(1, 1, 1, 4, dtype=torch.int16))
 
@@ -188,7 +188,7 @@ def test_modules_train_and_save():
     torch.manual_seed(0)
     net = pt.Attention("shaw", 2, 4, causal=True)
     q = torch.randn(2, 2, 5, 4)
-    step = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = torch.optim.SGD(net.parameters(), lr=0.01)
     before = net(q, q, q).square().sum()
     before.backward()
     step.step()
