@@ -511,7 +511,12 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};
-    pe_rotated_run      back = {{{.x = &none}, {.x = &none}}, length, io->direction, run.work.team};
+    pe_rotated_run      back = {{{.x        = &none,
+                                  .rotation = run.rotation.queries}, /* also of a side that is not there */
+                                 {.x = &none, .rotation = run.rotation.keys}},
+                                length,
+                                io->direction,
+                                run.work.team};
     for (int i = 0; i < count; i++) {
         const side      *s  = &sides[i];
         const pe_rotary *by = rotation_of(&run, s->side);

@@ -131,8 +131,8 @@ int pe_tensor_fits(const posenc_tensor *t)
 {
     double count = 1, span = 0;
     for (int a = 0; a < t->ndim; a++) {
-        count *= (double)t->shape[a];
-        span += fabs((double)t->stride[a]) * ((double)t->shape[a] - 1);
+        count *= fmax(1, (double)t->shape[a]); /* a size of 0 hides none of the others */
+        span += fabs((double)t->stride[a]) * fmax(0, (double)t->shape[a] - 1);
     }
     return count <= 0x1p56 && span <= 0x1p56;
 }

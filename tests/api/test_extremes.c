@@ -224,6 +224,100 @@ static void a_window_beyond_all_distances_is_none(void **state)
         }
 }
 
+/* ---- NaN and masks ---- */
+
+/* A NaN makes the weights of hidden pairs NaN too, whose distances have no row of any table. Positions that
+   skip are looked up one by one. */
+static void nan_in_a_row_reads_no_rows_of_hidden_distances(void **state)
+{
+    static const char *const specs[] = {"absolute_distance[grid=264x1]+urpe[index_offset=263]",
+                                        "t5+urpe[index_offset=20]", "shaw[max_relative=3]", "huang_m4",
+                                        "toeplitz[first=-9:count=19]+urpe[index_offset=20]"};
+    const posenc_dims        dims    = {
+                  .B = 1, .H = 2, .G = 1, .Lq = 6, .Lk = 5, .D = 4, .Dv = 4, .d_model = 8, .L = 8};
+    int64_t q[6] = {20, 26, 12, 24, 14, 28};
+    (void)state;
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+        for (int64_t far = 0; far < 2; far++) {
+            attention_case c        = case_make(specs[s], dims, 5);
+            c.options.mask          = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW;
+            c.options.window        = 9;
+            c.options.max_distances = 64;
+            c.q_pos = posenc_positions_array(posenc_tensor_contiguous(q, POSENC_DTYPE_I64, 1, &dims.Lq));
+            c.k_pos = posenc_positions_range(far ? 1e9 : 14, 3);
+            for (int64_t i = 0; i < c.q.count; i += 5)
+                c.q.narrow[i] = NAN;
+            c.dout.narrow[0] = NAN;
+            assert_attention(&c, POSENC_OK, "");
+            case_free(&c);
+        }
+}
+
+/* ---- vectors of one number ---- */
+
+/* Distances beyond the table add a zero, not what lies before the table. */
+static void vectors_of_one_number_end_with_their_table(void **state)
+{
+    const posenc_dims dims = {
+        .B = 1, .H = 2, .G = 1, .Lq = 9, .Lk = 4, .D = 1, .Dv = 1, .d_model = 8, .L = 8};
+    (void)state;
+    attention_case c      = case_make("shaw[beyond=zero:max_relative=3]", dims, 3);
+    c.q_pos               = posenc_positions_range(0, 1);
+    attention_result want = case_run(&c, 1), got = case_run(&c, 0);
+    for (int64_t i = 0; i < want.o.count; i++)
+        if (!(fabs(want.o.wide[i] - (double)got.o.narrow[i]) < 1e-5))
+            fail_msg("number %lld: %g instead of %g", (long long)i, (double)got.o.narrow[i], want.o.wide[i]);
+    result_free(&want);
+    result_free(&got);
+    case_free(&c);
+}
+
+/* ---- gradients of one side ---- */
+
+/* Keys alone: the gradients of frequencies are those with queries of zeros beside them. */
+static void a_rotation_of_keys_alone_has_gradients(void **state)
+{
+    enum { L = 3, D = 4 };
+    double x[2][L * D] = {{0}}, dto[2][L * D], dx[2][L * D], w[D / 2] = {1, 0.25}, dw[2][D / 2] = {{0}};
+    const int64_t     shape[4] = {1, 1, L, D}, pairs = D / 2;
+    const posenc_dims dims = {.B = 1, .H = 1, .Lq = L, .Lk = L, .D = D};
+    posenc_encoding  *e;
+    posenc_plan      *plan;
+    posenc_error      err;
+    (void)state;
+    for (int i = 0; i < L * D; i++)
+        x[1][i] = dto[0][i] = dto[1][i] = 1 + i % 5;
+    assert_int_equal(posenc_encoding_create(&e, "rope[schedule=explicit]", NULL, &err), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
+    posenc_workspace    work   = workspace_for(plan, POSENC_RUN_ROTATE_BACKWARD);
+    const posenc_tensor params = posenc_tensor_contiguous(w, POSENC_DTYPE_F64, 1, &pairs);
+    for (int both = 0; both < 2; both++) {
+        posenc_tensor      dparams = posenc_tensor_contiguous(dw[both], POSENC_DTYPE_F64, 1, &pairs);
+        posenc_rotate_io   io      = {.size      = sizeof io,
+                                      .k         = posenc_tensor_contiguous(x[1], POSENC_DTYPE_F64, 4, shape),
+                                      .direction = 1,
+                                      .params    = &params};
+        posenc_rotate_grad grad    = {.size    = sizeof grad,
+                                      .dto_k   = posenc_tensor_contiguous(dto[1], POSENC_DTYPE_F64, 4, shape),
+                                      .dk      = posenc_tensor_contiguous(dx[1], POSENC_DTYPE_F64, 4, shape),
+                                      .dparams = &dparams};
+        io.to_k                    = grad.dk;
+        if (both) {
+            io.q       = posenc_tensor_contiguous(x[0], POSENC_DTYPE_F64, 4, shape);
+            grad.dto_q = posenc_tensor_contiguous(dto[0], POSENC_DTYPE_F64, 4, shape);
+            grad.dq    = posenc_tensor_contiguous(dx[0], POSENC_DTYPE_F64, 4, shape);
+            io.to_q    = grad.dq;
+        }
+        if (posenc_rotate_backward(plan, &io, &grad, &work, &err))
+            fail_msg("%s", err.message);
+    }
+    assert_true(dw[0][0] != 0);
+    assert_memory_equal(dw[0], dw[1], sizeof dw[0]);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
 /* ---- a table of cosines for queries alone ---- */
 
 /* Keys have positions that the schedule's length follows; those of the queries are in their table, and
@@ -328,6 +422,9 @@ int main(void)
         cmocka_unit_test(the_farthest_distance_has_a_bucket),
         cmocka_unit_test(windows_of_no_size_are_refused),
         cmocka_unit_test(a_window_beyond_all_distances_is_none),
+        cmocka_unit_test(nan_in_a_row_reads_no_rows_of_hidden_distances),
+        cmocka_unit_test(vectors_of_one_number_end_with_their_table),
+        cmocka_unit_test(a_rotation_of_keys_alone_has_gradients),
         cmocka_unit_test(a_table_for_queries_alone_leaves_their_positions_unread),
         cmocka_unit_test(sizes_at_the_end_of_integers_are_refused),
         cmocka_unit_test(sizes_that_no_memory_holds_are_refused),

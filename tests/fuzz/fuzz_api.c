@@ -150,6 +150,12 @@ static void draw_options(problem *p)
     o->isa                   = draw_chance(s, 4) ? posenc_isa_at((int)draw_below(s, 4)) : NULL;
 }
 
+/* Of a run: 1 .. most, now and then 0. */
+static int64_t draw_size(draw_source *s, int64_t most)
+{
+    return draw_chance(s, 24) ? 0 : 1 + draw_below(s, most);
+}
+
 /* ---- failures ---- */
 
 static void require(int holds, const problem *p, const char *what)
@@ -515,7 +521,7 @@ static attention draw_attention(problem *p)
 {
     draw_source       *s = &p->s;
     const posenc_dims *d = &p->dims;
-    const int64_t B = 1 + draw_below(s, d->B), Lq = 1 + draw_below(s, d->Lq), Lk = 1 + draw_below(s, d->Lk),
+    const int64_t      B = draw_size(s, d->B), Lq = draw_size(s, d->Lq), Lk = draw_size(s, d->Lk),
                   b1 = draw_chance(s, 2) ? B : 1, h1 = draw_chance(s, 2) ? d->H : 1;
     const int N    = draw_chance(s, 2) && strstr(p->spec, "axes") ? 1 + (int)draw_below(s, 4) : 1;
     attention a    = {.q    = draw_floats(p, B, d->H, Lq, d->D),
@@ -542,7 +548,7 @@ static attention draw_attention(problem *p)
         for (int64_t b = 0; b < B; b++)
             a.lengths.x[b] = (double)draw_below(s, Lk + 1) + (draw_chance(s, 16) ? draw_real(s) : 0);
     }
-    if (!a.is_backward && draw_chance(s, 8))
+    if (!a.is_backward && Lk && draw_chance(s, 8))
         for (a.page = 1 + draw_below(s, Lk); Lk % a.page; a.page--)
             ;
     if (!a.is_backward && draw_chance(s, 6))
@@ -830,8 +836,8 @@ static void try_rows(problem *p)
     const int    N = posenc_rows_coordinates(p->e);
     said(posenc_rows_tokens(p->e, &p->dims, &tokens, &err), &err, p);
     const int     ok    = session_open(p, &probe, 1);
-    const int64_t width = ok ? posenc_rows_width(probe.plan) : 0, B = 1 + draw_below(&p->s, 3),
-                  L = 1 + draw_below(&p->s, p->dims.Lq);
+    const int64_t width = ok ? posenc_rows_width(probe.plan) : 0, B = draw_size(&p->s, 3),
+                  L = draw_size(&p->s, p->dims.Lq);
     session_close(p, &probe);
     if (!ok || width < 1 || width > 512)
         return;
@@ -943,8 +949,8 @@ static void try_turn(problem *p)
     session_close(p, &probe);
     a.tables = draw_chance(&p->s, 3) ? (int)draw_below(&p->s, 4) : 0;
     for (int i = 0; i < 2; i++) {
-        const int64_t heads = i ? p->dims.G : p->dims.H, B = 1 + draw_below(&p->s, 2),
-                      L = 1 + draw_below(&p->s, p->dims.Lq);
+        const int64_t heads = i ? p->dims.G : p->dims.H, B = draw_size(&p->s, 2),
+                      L = draw_size(&p->s, p->dims.Lq);
         if (draw_chance(&p->s, 4))
             continue;
         a.x[i]   = draw_floats(p, B, heads, L, p->dims.D);

@@ -478,7 +478,7 @@ static void gate_row(const decoder *x, const decode_scratch *z, float *s, const 
     }
     for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
-        if (s[c] != 0) /* hidden: its distance may have no row */
+        if (s[c] != 0 && (x->banded || pe_band_has(T, t)))
             s[c] *= x->banded ? pe_bands_at(T, PE_GATE, h, (int64_t)t)
                               : *pe_rows_by(T, PE_GATE, h, pe_band_row(T, t));
     }

@@ -35,7 +35,10 @@ static void read_rows(const pe_part *part, const pe_by_distance *m, int64_t widt
     int64_t      row[TOGETHER];
     m->index(part->p, h, t0, n, row);
     for (int64_t i = 0; i < n && width == 1 && !m->load; i++)
-        pe_read(part->p, part->par, m->param, row[i], 1, to + i);
+        if (row[i] < 0)
+            to[i] = 0;
+        else
+            pe_read(part->p, part->par, m->param, row[i], 1, to + i);
     for (int64_t i = 0; i < n && width == 1 && !m->load && factor != 1; i++)
         to[i] *= factor;
     for (int64_t i = 0; i < n && (width > 1 || m->load); i++)

@@ -203,9 +203,11 @@ static void looked_up_back(const pe_backward *w, pe_scratch *z, const float *dS)
     const int64_t   R = z->R, C = z->C;
     const pe_tiles *T = &w->T;
     for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            if (dS[r * T->Bcp + c] != 0) /* masked ones may have no row */
-                element_back(w, z, r, c, pe_band_row(T, z->q_pos[r] - z->k_pos[c]), dS[r * T->Bcp + c]);
+        for (int64_t c = 0; c < C; c++) {
+            const double t = z->q_pos[r] - z->k_pos[c];
+            if (dS[r * T->Bcp + c] != 0 && pe_band_has(T, t))
+                element_back(w, z, r, c, pe_band_row(T, t), dS[r * T->Bcp + c]);
+        }
 }
 
 /* shift[r,x] = dO[r,:] . r[x] where a query of the group sees a key at that distance; elsewhere 0. */
@@ -237,9 +239,11 @@ static void add_value_vectors(const pe_backward *w, pe_scratch *z, const float *
     }
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++) {
-            const int64_t row = pe_band_row(T, z->q_pos[r] - z->k_pos[c]);
-            for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
-                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * pe_rows_by(&w->T, PE_R, z->h, row)[d];
+            const double t    = z->q_pos[r] - z->k_pos[c];
+            const int    sees = W[r * T->Bcp + c] != 0 && pe_band_has(T, t);
+            const float *row  = sees ? pe_rows_by(T, PE_R, z->h, pe_band_row(T, t)) : NULL;
+            for (int64_t d = 0; sees && d < Dv; d++)
+                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * row[d];
         }
 }
 
@@ -257,10 +261,12 @@ static void value_vectors_back(const pe_backward *w, pe_scratch *z, const float 
         return;
     }
     for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            if (gated[r * T->Bcp + c] != 0)
-                pe_add_floats(vector_sums(w, z, PE_R, pe_band_row(T, z->q_pos[r] - z->k_pos[c])),
-                              gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
+        for (int64_t c = 0; c < C; c++) {
+            const double t = z->q_pos[r] - z->k_pos[c];
+            if (gated[r * T->Bcp + c] != 0 && pe_band_has(T, t))
+                pe_add_floats(vector_sums(w, z, PE_R, pe_band_row(T, t)), gated[r * T->Bcp + c],
+                              dO + r * T->Dvp, Dv);
+        }
 }
 
 /* dc[t] += sum of W * dW along the distance, dW being that of the gated weight. */
@@ -275,10 +281,11 @@ static void gate_back(const pe_backward *w, pe_scratch *z, const float *W, const
     if (T->skewed)
         sum_diagonals(w, z, PE_GATE, z->back.gated);
     for (int64_t r = 0; !T->skewed && r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            if (W[r * T->Bcp + c] != 0)
-                *scalar_sums(w, z, PE_GATE, pe_band_row(T, z->q_pos[r] - z->k_pos[c])) +=
-                    (double)z->back.gated[r * T->Bcp + c];
+        for (int64_t c = 0; c < C; c++) {
+            const double t = z->q_pos[r] - z->k_pos[c];
+            if (W[r * T->Bcp + c] != 0 && pe_band_has(T, t))
+                *scalar_sums(w, z, PE_GATE, pe_band_row(T, t)) += (double)z->back.gated[r * T->Bcp + c];
+        }
 }
 
 /* dW (from dO V^T) becomes the cotangent of the softmax's output; with `sums`, values, gate and r

@@ -164,10 +164,11 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
     }
     for (int64_t i = 0; i < R; i++)
         for (int64_t c = 0; c < C; c++) {
-            const float W = z->S[i * T->Bcp + c];
-            if (W == 0) /* masked: its distance may have no row */
+            const float  W = z->S[i * T->Bcp + c];
+            const double t = z->q_pos[i] - z->k_pos[c];
+            if (W == 0 || !pe_band_has(T, t))
                 continue;
-            const float *row = pe_rows_by(T, PE_R, z->h, pe_band_row(T, z->q_pos[i] - z->k_pos[c]));
+            const float *row = pe_rows_by(T, PE_R, z->h, pe_band_row(T, t));
             for (int64_t d = 0; d < p->Dv; d++)
                 z->softmax.O[i * T->Dvp + d] += W * row[d];
         }

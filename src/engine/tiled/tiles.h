@@ -222,6 +222,14 @@ static inline int64_t pe_band_row(const pe_tiles *T, double t)
     return T->band.t0 - (int64_t)t;
 }
 
+/* Has that distance a row? One that masks hide may have none, and no weight of 0 says so where the row of
+   scores is NaN. */
+static inline int pe_band_has(const pe_tiles *T, double t)
+{
+    const int64_t row = pe_band_row(T, t);
+    return row >= T->band.first && row < T->band.last;
+}
+
 /* ---- which queries of a tile see which of its keys ---- */
 
 /* Are there allowed pairs in tile (I,J)? */
