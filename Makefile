@@ -9,7 +9,7 @@ DEMO   := build/demo
 TEXT   := build/kjv.txt
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-mpi test-sanitize test-coverage bench check \
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-mpi test-sanitize test-coverage bench check \
         format install clean
 
 help: ## this list
@@ -48,7 +48,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
 	@$(MAKE) --no-print-directory test-sanitize
 
-test-release: test-all test-coverage test-peers ## all of that, lines counted, models of PyPI's programs
+test-release: test-all test-coverage test-peers test-faults ## all of that, lines counted, models of PyPI's programs, faults
 
 test-quick: ## the tests that take seconds, for the edit loop
 	@$(call built,tests,$(quietly))
@@ -64,6 +64,13 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
+test-faults: ## each allocation and each call of the system failing in turn, compare killed 50 times (hours)
+	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults
+	@tests/faults/allocations.py --each build/default/posenc build/default/tests/libposenc_faults.so
+	@tests/faults/names.py build/default/posenc --each
+	@tests/faults/system.py build/default/posenc build/default/tests/libposenc_faults.so
+	@tests/runs/test_kills.sh $(CURDIR) $(CURDIR)/build/default/posenc
 
 test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
 	@$(call built,mpi,$(quietly)) --target posenc_tool
