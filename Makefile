@@ -7,10 +7,11 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DEMO   := build/demo
 TEXT   := build/kjv.txt
+TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-mpi test-sanitize test-coverage bench check \
-        format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-torch wheel test-mpi \
+        test-sanitize test-coverage fuzz bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -41,14 +42,16 @@ test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@$(MAKE) --no-print-directory check
 	@$(call tested,default) -LE '^long$$'
 
-test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan (half an hour)
+test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
 	@tools/deps.sh --all
 	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
 	@$(MAKE) --no-print-directory test-sanitize
+	@$(MAKE) --no-print-directory fuzz
 
 test-release: test-all test-coverage test-peers test-faults ## all of that, lines counted, models of PyPI's programs, faults
+	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
 	@$(call built,tests,$(quietly))
@@ -72,6 +75,14 @@ test-faults: ## each allocation and each call of the system failing in turn, com
 	@tests/faults/system.py build/default/posenc build/default/tests/libposenc_faults.so
 	@tests/runs/test_kills.sh $(CURDIR) $(CURDIR)/build/default/posenc
 
+# torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
+test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)
+	@$(call built,tests,$(quietly)) --target posenc_core_module
+	@PYTHONPATH=build/default/python $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider python/tests/torch
+
+wheel: ## the Python wheel, in build/wheel; installed in a bare environment and tried (needs PyPI)
+	@python/wheel.sh build/wheel
+
 test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
 	@$(call built,mpi,$(quietly)) --target posenc_tool
 	@$(call tested,mpi) -R '^mpi/'
@@ -85,6 +96,9 @@ test-coverage: ## how many lines of each folder the tests of `make test` run
 	@find build/coverage -name '*.gcda' -delete
 	@$(call tested,coverage) -LE '^long$$'
 	@tools/coverage.py build/coverage
+
+fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20), or one: make fuzz NAME=api (needs clang)
+	@tools/fuzz.sh $(TIME) $(NAME)
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench

@@ -39,9 +39,9 @@ int main(void)
 
     /* Run: allocates nothing. posenc_attend rotates q and k itself; posenc_rotate is for a kernel of your
        own. */
-    const posenc_rotate_io  rows = {.q = Q, .to_q = T, .direction = 1};
-    const posenc_attend_in  in   = {.q = Q, .k = K, .v = V, .params = &S};
-    const posenc_attend_out out  = {.o = O};
+    const posenc_rotate_io  rows = {.size = sizeof rows, .q = Q, .to_q = T, .direction = 1};
+    const posenc_attend_in  in   = {.size = sizeof in, .q = Q, .k = K, .v = V, .params = &S};
+    const posenc_attend_out out  = {.size = sizeof out, .o = O};
     if (posenc_rotate(plan, &rows, &work, &err) || posenc_attend(plan, &in, &out, &work, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
 

@@ -174,12 +174,22 @@ static inline void result_free(attention_result *r)
             array_free(&r->dparams[i]);
 }
 
+/* Segments are refused where neither the mask nor the encoding reads them. */
+static inline int case_reads_segments(const attention_case *c)
+{
+    int reads = c->options.mask & POSENC_MASK_SEGMENTS;
+    for (int i = 0; i < c->param_count; i++)
+        reads |= strstr(posenc_param_name(c->e, i), "seg_embed") != NULL;
+    return reads;
+}
+
 static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
 {
     const posenc_dims *d  = &c->dims;
-    posenc_attend_in   in = {.q = array_tensor(&c->q, wide),
-                             .k = array_tensor(&c->k, wide),
-                             .v = array_tensor(&c->v, wide)};
+    posenc_attend_in   in = {.size = sizeof in,
+                             .q    = array_tensor(&c->q, wide),
+                             .k    = array_tensor(&c->k, wide),
+                             .v    = array_tensor(&c->v, wide)};
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
     in.q_pos = c->q_pos;
@@ -190,9 +200,13 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
     if (c->options.mask & POSENC_MASK_EXPLICIT)
         in.allowed =
             posenc_tensor_contiguous(c->allowed, POSENC_DTYPE_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
-    in.q_segments = posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
-    in.k_segments = posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
-    in.params     = params;
+    if (case_reads_segments(c)) {
+        in.q_segments =
+            posenc_tensor_contiguous(c->q_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq});
+        in.k_segments =
+            posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
+    }
+    in.params = params;
     return in;
 }
 
@@ -220,14 +234,17 @@ static inline attention_result case_run(const attention_case *c, int wide)
         case_stop("plan", c, &err);
     posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_attend_in  in   = case_in(c, wide, params);
-    posenc_attend_out out  = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+    posenc_attend_out out  = {.size = sizeof out,
+                              .o    = array_tensor(&r.o, wide),
+                              .lse  = array_tensor(&r.lse, wide)};
     if (posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
     for (int i = 0; i < c->param_count; i++) {
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], wide);
     }
-    posenc_attend_grad grad = {.o       = out.o,
+    posenc_attend_grad grad = {.size    = sizeof grad,
+                               .o       = out.o,
                                .lse     = out.lse,
                                .dout    = array_tensor(&c->dout, wide),
                                .dq      = array_tensor(&r.dq, wide),

@@ -81,12 +81,15 @@ static inline void session_open(session *s, attention_case *c, int wide)
                                  .dq  = array_make4(d->B, d->H, d->Lq, d->D),
                                  .dk  = array_make4(d->B, d->G, d->Lk, d->D),
                                  .dv  = array_make4(d->B, d->G, d->Lk, d->Dv)};
-    s->out  = (posenc_attend_out){.o = array_tensor(&s->r.o, wide), .lse = array_tensor(&s->r.lse, wide)};
+    s->out  = (posenc_attend_out){.size = sizeof(posenc_attend_out),
+                                  .o    = array_tensor(&s->r.o, wide),
+                                  .lse  = array_tensor(&s->r.lse, wide)};
     for (int i = 0; i < c->param_count; i++) {
         s->r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         s->dparams[i]   = array_tensor(&s->r.dparams[i], wide);
     }
-    s->grad = (posenc_attend_grad){.o       = s->out.o,
+    s->grad = (posenc_attend_grad){.size    = sizeof(posenc_attend_grad),
+                                   .o       = s->out.o,
                                    .lse     = s->out.lse,
                                    .dout    = array_tensor(&c->dout, wide),
                                    .dq      = array_tensor(&s->r.dq, wide),
@@ -136,8 +139,9 @@ static inline posenc_attend_in in_of(const session *s, const part *p)
 static inline void part_forward(const session *s, const part *p)
 {
     const posenc_attend_in  in  = in_of(s, p);
-    const posenc_attend_out out = {.o   = cut_both(s->out.o, p, 2, p->i, p->Lq),
-                                   .lse = cut_both(s->out.lse, p, 2, p->i, p->Lq)};
+    const posenc_attend_out out = {.size = sizeof out,
+                                   .o    = cut_both(s->out.o, p, 2, p->i, p->Lq),
+                                   .lse  = cut_both(s->out.lse, p, 2, p->i, p->Lq)};
     posenc_error            err;
     if (posenc_attend(s->plan, &in, &out, &s->work, &err))
         case_stop("attend", s->c, &err);

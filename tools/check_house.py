@@ -28,7 +28,7 @@ MOST_FUNCTIONS, MOST_ARGUMENTS = 40, 6  # of posenc.h, of a public function
 def sources(*folders):
     """Paths relative to the root of all C files below the folders."""
     return sorted(p.relative_to(ROOT).as_posix() for folder in folders for p in (ROOT / folder).rglob("*")
-                  if p.suffix in (".c", ".h", ".inc", ".def"))
+                  if p.suffix in (".c", ".cpp", ".h", ".inc", ".def"))
 
 
 def lines(path):
@@ -104,7 +104,7 @@ def is_own(name, floor, floors):
 
 def check_includes():
     floors, libraries = table("floors"), table("libraries")
-    for path in sources("src", "cli", "examples"):
+    for path in sources("src", "cli", "examples", "python"):
         folder = short(path).rpartition("/")[0]
         floor = floor_of(folder, floors)
         if floor is None or (floor != folder and parts_of(floor, floors)):
@@ -222,7 +222,7 @@ def check_rooms():
 
 
 def check_words():
-    for path in sources("include", "src", "cli", "examples", "tests"):
+    for path in sources("include", "src", "cli", "examples", "python", "tests"):
         text = lines(path)
         if not path.endswith(".def") and (not text or text[0] != "/* SPDX-License-Identifier: MIT */"):
             yield path, 1, "the first line is not /* SPDX-License-Identifier: MIT */"
@@ -264,7 +264,7 @@ def clang_format(*options):
         except FileNotFoundError:
             continue
         if re.search(rf"version {CLANG_FORMAT}\.", version):
-            files = [p for p in sources("include", "src", "cli", "examples", "tests") if p[-4:] != ".def"]
+            files = [p for p in sources("include", "src", "cli", "examples", "python", "tests") if p[-4:] != ".def"]
             return subprocess.run([program, *options, *files], cwd=ROOT, capture_output=True, text=True)
     print(f"check_house: clang-format {CLANG_FORMAT} is not here, so the format is not checked")
     return None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RMW, COPY, STORE, PEAK, PLAIN = ("pass in place", "memcpy", "best store", "multiply-add loop", "time without the encoding")
-READ, TABLE, ONE, F32, NONE = "read", "finished table", "speed of one thread", "speed in f32", "none"
+READ, TABLE, ONE, F32, NONE, ALONE = "read", "finished table", "speed of one thread", "speed in f32", "none", "read by one thread"
 CYCLE, TORCH, ORT, GGML = "2 x width x clock x units", "PyTorch 1.13, its time", "onnxruntime 1.31.1, its time", "ggml d99724f, its time"
 SCRIPTS = {TORCH: "with_torch.py", ORT: "with_onnxruntime.py", GGML: "with_ggml.py"}
 
@@ -86,6 +86,16 @@ GROUPS = [
     ("One token against 32768 keys, f32", READ, "G20", r"(nope|alibi|t5), f32"),
     ("One token against 32768 keys, bf16", READ, "G20", r"(nope|alibi|t5), bf16"),
     ("One token against 32768 keys that RoPE rotates, f32", READ, "G20", r"rope, f32"),
+    ("One token against 512 keys, one thread", ALONE, "G21", r" 512 keys side .*one thread, of"),
+    ("One token against 512 keys, two threads", ALONE, "G21", r" 512 keys side .*two threads"),
+    ("One token against 4096 keys, one thread", ALONE, "G21", r" 4096 keys side .*one thread, of"),
+    ("One token against 4096 keys, two threads", ALONE, "G21", r" 4096 keys side .*two threads"),
+    ("One token against 32768 keys, one thread", ALONE, "G21", r" 32768 keys side .*one thread, of"),
+    ("One token against 32768 keys, two threads", ALONE, "G21", r" 32768 keys side .*two threads"),
+    ("One token against 32768 keys in pages, one thread", ALONE, "G21", r" 32768 keys in pages.*one thread, of"),
+    ("One token against 32768 keys in pages, two threads", ALONE, "G21", r" 32768 keys in pages.*two threads"),
+    ("A call of one key, every encoding, bound", PLAIN, "G22", r"parameters bound"),
+    ("A call of one key, every encoding, not bound", PLAIN, "G22", r"not bound"),
     ("FLOATER's rows forward, 1 state", PEAK, "FLOATER", r"forward .*one state"),
     ("FLOATER's rows backward, 1 state", PEAK, "FLOATER", r"backward .*one state"),
     ("FLOATER's rows forward, 16 states", PEAK, "FLOATER", r"forward .*16 states"),

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""validation_run.py [--list] POSENC TEXTS WORK: the long runs that say whether `posenc compare` is right
+"""validation_run.py [options] POSENC TEXTS WORK: the long runs that say whether `posenc compare` is right
 
 Trains what docs/experiments.md, section 21, judges: comparisons as a user makes them, and longer and larger runs that
 they should foretell. TEXTS is the folder of tools/validation_texts.sh, with kjv.txt of tools/kjv_text.sh beside them;
 results lie in WORK. What the judgement needs of each, a few KB, is kept in docs/validation/NAME.json; a run whose file
 is there is done, and a run that was killed goes on where it stood, so the queue may be ended and started at any time.
 
-Two runs at a time, a thread each, at the lowest priority. A long run has the learning rate at which the comparison
-before it found its encoding best, times the root of its shorter steps / its own (docs/decisions/0014-recipe.md).
+Two runs at a time, a thread each, at the lowest priority, if not told otherwise. A long run has the learning rate at
+which the comparison before it found its encoding best, times the root of its shorter steps / its own
+(docs/decisions/0014-recipe.md).
 Standard library only.
 """
 import argparse
@@ -60,6 +61,8 @@ JOBS = [
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
         f"--learning-rate 0.048 {ALONE}"),
+    job("tasks-kjv", "kjv", "--preset full --steps 2 --task-steps 600 --extension none --stability none --rates 0.024 "
+        "--tasks sort,count,parity,grid"),
     rates(128), rates(256),
     *(long("chinese", 64, e) for e in LONG),
     *(job(f"quick-kjv-{isa}", "kjv", "--preset quick", isa=isa) for isa in ("avx2", "plain")),
@@ -111,7 +114,9 @@ def keep(done, folder):
             "settings": settings, "rates": results["rates"], "resolution": results["resolution"],
             "stability": results["stability"], "recommendations": results["recommendations"],
             "checks": [{k: c[k] for k in ("id", "verdict", "found")} for c in results["checks"] if c["applicable"]],
-            "tasks": [t["task"] for t in results["tasks"]], "encodings": {}}
+            "tasks": {t["task"]: {e["encoding"]: {n["length"]: [n["accuracy_by_seed"], n["exact_match"]["value"]]
+                                                  for n in e["lengths"]} for e in t["encodings"]} for t in results["tasks"]},
+            "encodings": {}}
     with zipfile.ZipFile(folder / "runs.npz") as archive:
         runs = runs_of(archive, settings)
         for e in results["encodings"]:
@@ -151,7 +156,8 @@ def command(done, arguments):
         path.write_text(json.dumps(done["preset"]))
         options += ["--preset", str(path)]
     done["call"] = " ".join(["posenc compare", *options, done["text"]])
-    return ["chrt", "-i", "0", "nice", "-n", "19", str(arguments.posenc), "compare", *options, "--threads", "1",
+    idle = ["chrt", "-i", "0", "nice", "-n", "19"]
+    return [*(idle if arguments.priority is None else ["nice", "-n", str(arguments.priority)]), str(arguments.posenc), "compare", *options, "--threads", "1",
             "--resume", "-o", str(arguments.work / done["name"]), str(arguments.texts / f"{done['text']}.txt")]
 
 
@@ -188,6 +194,8 @@ def lane(waiting, lock, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--list", action="store_true", help="say what is done and what is not, and stop")
+    parser.add_argument("--lanes", type=int, default=2, help="runs at a time (2)")
+    parser.add_argument("--priority", type=int, help="of `nice`, for a machine that is never idle")
     for name in ("posenc", "texts", "work"):
         parser.add_argument(name, type=lambda p: Path(p).resolve())
     arguments = parser.parse_args()
@@ -198,7 +206,7 @@ def main():
         return
     arguments.work.mkdir(parents=True, exist_ok=True)
     lock = threading.Lock()
-    lanes = [threading.Thread(target=lane, args=(waiting, lock, arguments)) for _ in range(2)]
+    lanes = [threading.Thread(target=lane, args=(waiting, lock, arguments)) for _ in range(arguments.lanes)]
     for thread in lanes:
         thread.start()
     for thread in lanes:

@@ -81,14 +81,15 @@ class Plan:
     def attend(self, o, q, k, v):
         """A function of no arguments that runs once; arrays are [B,H,L,D]."""
         ahead = Positions(0, 1)
-        into = AttendIn(q=tensor(q), k=tensor(k), v=tensor(v), q_pos=ahead, k_pos=ahead, params=self.params)
-        out, work = AttendOut(o=tensor(o)), c.byref(self.work)
+        into = AttendIn(size=c.sizeof(AttendIn), q=tensor(q), k=tensor(k), v=tensor(v), q_pos=ahead, k_pos=ahead,
+                        params=self.params)
+        out, work = AttendOut(size=c.sizeof(AttendOut), o=tensor(o)), c.byref(self.work)
         return lambda: self.check(self.lib.posenc_attend(self.plan, c.byref(into), c.byref(out), work, c.byref(self.err)))
 
     def rotate(self, x):
         """The same for a rotation in place; x is [B,L,H,D]."""
         t = tensor(x, (0, 2, 1, 3))
-        io = RotateIo(q=t, to_q=t, q_pos=Positions(0, 1), k_pos=Positions(0, 1), direction=1)
+        io = RotateIo(size=c.sizeof(RotateIo), q=t, to_q=t, q_pos=Positions(0, 1), k_pos=Positions(0, 1), direction=1)
         work = c.byref(self.work)
         return lambda: self.check(self.lib.posenc_rotate(self.plan, c.byref(io), work, c.byref(self.err)))
 

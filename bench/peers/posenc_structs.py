@@ -46,18 +46,18 @@ class Workspace(c.Structure):
 
 
 class AttendIn(c.Structure):
-    _fields_ = ([(n, Tensor) for n in ("q", "k", "v")] + [(n, Positions) for n in ("q_pos", "k_pos")] +
+    _fields_ = ([("size", c.c_size_t)] + [(n, Tensor) for n in ("q", "k", "v")] + [(n, Positions) for n in ("q_pos", "k_pos")] +
                 [(n, Tensor) for n in ("key_allowed", "allowed", "q_segments", "k_segments")] +
                 [("params", c.POINTER(Tensor))] +
                 [(n, Tensor) for n in ("k_lengths", "k_pages", "k_scale", "v_scale")])
 
 
 class AttendOut(c.Structure):
-    _fields_ = [("o", Tensor), ("lse", Tensor)]
+    _fields_ = [("size", c.c_size_t), ("o", Tensor), ("lse", Tensor)]
 
 
 class RotateIo(c.Structure):
-    _fields_ = [("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
+    _fields_ = [("size", c.c_size_t), ("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
                 ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
                 ("k_table", Tensor)]
 

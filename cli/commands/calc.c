@@ -54,6 +54,17 @@ int cli_calc_end(pe_calc *p)
     return status;
 }
 
+void cli_calc_need_rotary(pe_calc *p)
+{
+    const posenc_encoding_info *part = p->count ? posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) : NULL;
+    for (int i = 0; part && i < p->count && !pe_calc_failed(p); i++) {
+        const posenc_param_info *info = posenc_param_describe(p->e, i);
+        if (p->is_initial[i] && info >= part->params && info < part->params + part->param_count)
+            pe_calc_refuse(p, "it has no array %s (or par_%s), which %s needs", posenc_param_name(p->e, i),
+                           posenc_param_name(p->e, i), posenc_encoding_spec(p->e));
+    }
+}
+
 void cli_calc_warn_unused(const pe_calc *p, const char *passed_over)
 {
     enum { MOST_NAMED = 5 };

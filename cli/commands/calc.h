@@ -28,6 +28,9 @@ void cli_calc_said(pe_calc *p, int status);
 int cli_calc_status(pe_calc *p);
 int cli_calc_end(pe_calc *p);
 
+/* Frequencies and factors that a rotation asks for are never made up: refuses those that nobody has given. */
+void cli_calc_need_rotary(pe_calc *p);
+
 /* Warns of arrays that nobody asked for, except results (out_*, g_*) and what has a prefix given here. */
 void cli_calc_warn_unused(const pe_calc *p, const char *passed_over);
 /* A warning for each parameter that training would have changed and the file lacks. */

@@ -12,7 +12,7 @@
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
-#include "cli/commands/calc.h"
+#include "cli/commands/config.h"
 #include "files/arrays/text.h"
 
 #include <math.h>
@@ -21,6 +21,7 @@
 typedef struct attend_job {
     pe_calc         p;
     const cli_args *args;
+    cli_config      config;
     const char     *input, *output, *scale;
     int             causal, grad, segments_see, is_blhd, executor;
     int64_t         q_offset, threads;
@@ -41,6 +42,7 @@ static const cli_option options[] = {
     {'o', "output", "F",
      "where the results go: .npz or .csv; - is standard output, as .npz; without -o they are printed as CSV",
      CLI_TEXT, offsetof(attend_job, output), .words = ".npz|.csv"},
+    CLI_CONFIG_OPTIONS,
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
      offsetof(attend_job, causal)},
@@ -75,7 +77,9 @@ static void read_arguments(attend_job *j)
     static const posenc_executor executors[] = {POSENC_EXECUTOR_AUTO, POSENC_EXECUTOR_REFERENCE,
                                                 POSENC_EXECUTOR_TILED};
     pe_calc                     *p           = &j->p;
-    if (j->args->count != 1)
+    if (j->args->count && cli_value(j->args, "config"))
+        pe_calc_refuse(p, "%s and --config both say how to attend; give only one", cli_at(j->args, 0));
+    else if (j->args->count != 1 && !cli_value(j->args, "config"))
         pe_calc_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
                        j->args->count);
     else if (!cli_value(j->args, "input"))
@@ -97,10 +101,35 @@ static const char *settings_of(attend_job *j)
     return j->scale ? pe_calc_text(&j->p, "%s scale=%s", given, j->scale) : given;
 }
 
+static const char *spec_of(const attend_job *j)
+{
+    return j->config.group ? j->config.group->spec : cli_at(j->args, 0);
+}
+
+/* Layers that differ only in their windows are one group, so that there the layer must be known. */
+static void read_window(attend_job *j)
+{
+    const cli_config  *c = &j->config;
+    const posenc_fact *f = c->group ? posenc_model_fact(c->group, "sliding_window") : NULL;
+    if (!f || j->p.options.window)
+        return;
+    if (f->kind == POSENC_FACT_INTEGERS && c->layer < 0)
+        pe_calc_refuse(&j->p,
+                       "some layers of %s have a sliding window and some have none; choose one by --layer N",
+                       c->path);
+    j->p.options.window =
+        f->kind == POSENC_FACT_INTEGER ? f->integer : posenc_model_window(c->part, c->layer);
+    j->p.options.mask |= j->p.options.window ? POSENC_MASK_WINDOW : 0;
+}
+
 static void make_encoding(attend_job *j)
 {
     pe_calc *p = &j->p;
-    pe_calc_encoding(p, cli_at(j->args, 0), settings_of(j));
+    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
+    read_window(j);
+    if (pe_calc_failed(p))
+        return;
+    pe_calc_encoding(p, spec_of(j), settings_of(j));
     for (int place = 0; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part && place == POSENC_PLACE_INPUT)
@@ -193,7 +222,7 @@ static void read_heads(attend_job *j)
     static const char *const names[3][3] = {{"q", "in_q"}, {"k", "in_k"}, {"v", "in_v"}};
     pe_calc                 *p           = &j->p;
     pe_calc_read(p, j->input);
-    pe_calc_infer(p, cli_at(j->args, 0), settings_of(j));
+    pe_calc_infer(p, spec_of(j), settings_of(j));
     const posenc_tensor q = heads(j, names[0], &j->axes[0]), k = heads(j, names[1], &j->axes[1]),
                         v = heads(j, names[2], &j->axes[2]);
     if (pe_calc_failed(p))
@@ -210,10 +239,14 @@ static void read_heads(attend_job *j)
                        (long long)k.shape[1], (long long)q.shape[1]);
     p->dims   = pe_calc_attention_dims(&q, &k, &v);
     p->dims.L = p->dims.Lk;
+    if (j->config.group) {
+        p->dims.d_model = j->config.group->dims.d_model;
+        cli_config_check_width(&j->config, p, j->args, "q");
+    }
     if (p->options.executor == POSENC_EXECUTOR_AUTO)
         p->options.executor = q.dtype == POSENC_DTYPE_F64 ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
     j->dtype = p->options.executor == POSENC_EXECUTOR_REFERENCE ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32;
-    j->run   = (posenc_attend_in){.q = q, .k = k, .v = v};
+    j->run   = (posenc_attend_in){.size = sizeof(posenc_attend_in), .q = q, .k = k, .v = v};
 }
 
 /* ---------------------------------------------------------------- positions and masks ------- */
@@ -313,6 +346,8 @@ static void make_plan(attend_job *j)
     j->p.options.max_distances = span > j->p.dims.Lq + j->p.dims.Lk ? span : 0;
     pe_calc_plan(&j->p, POSENC_RUN_FORWARD | (j->grad ? POSENC_RUN_BACKWARD : 0));
     pe_calc_params(&j->p, j->dtype);
+    cli_config_params(&j->config, &j->p);
+    cli_calc_need_rotary(&j->p);
     j->run.params = j->p.params;
 }
 
@@ -365,7 +400,8 @@ static void make_gradients(attend_job *j, const int64_t o[4])
 {
     const pe_calc *p = &j->p;
     j->grad_to =
-        (posenc_attend_grad){.o       = j->to.o,
+        (posenc_attend_grad){.size    = sizeof(posenc_attend_grad),
+                             .o       = j->to.o,
                              .lse     = j->to.lse,
                              .dout    = upstream(j, o),
                              .dq      = heads_result(j, "g_q", j->run.q.shape, j->axes[0]),
@@ -381,6 +417,7 @@ static void make_results(attend_job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     const int32_t axes = j->axes[0] > 1 ? j->axes[0] - 1 : 1; /* of lse: [B,H,Lq], or the last of them */
+    j->to.size         = sizeof j->to;
     j->to.o            = heads_result(j, "out_o", o, j->axes[0]);
     j->to.lse          = pe_calc_with_axes(pe_calc_result(&j->p, "out_lse", j->dtype, axes, o + 3 - axes), 3);
     if (j->grad)
@@ -408,6 +445,7 @@ static void write_results(attend_job *j)
     }
     if (cli_calc_write(p, j->output))
         return;
+    cli_config_warn(&j->config);
     cli_calc_warn_initial(p);
     cli_calc_warn_unused(p, j->grad ? "" : "gin_");
 }
@@ -419,7 +457,9 @@ static int run(const cli_args *args)
     attend_job j                               = {.args = args, .p = pe_calc_new("attend")};
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    return cli_calc_end(&j.p);
+    const int status = cli_calc_end(&j.p);
+    posenc_model_free(j.config.model);
+    return status;
 }
 
 static void lines(void (*line)(const char *text))
@@ -429,12 +469,17 @@ static void lines(void (*line)(const char *text))
 }
 
 const cli_command cli_attend = {
-    .name     = "attend",
-    .summary  = "run attention with an encoding on tensors from a file, with gradients",
-    .synopsis = "SPEC -i F [-o F] [--set [NAME.]K=V]... [--causal] [--grad]",
+    .name    = "attend",
+    .summary = "run attention with an encoding on tensors from a file, with gradients",
+    .synopsis =
+        "SPEC | --config F [--layer N] [--tower NAME] -i F [-o F] [--set [NAME.]K=V]... [--causal] [--grad]",
     .details =
         "SPEC is an encoding or several joined by +, each with settings in brackets: "
-        "t5[max_distance=64]+rope[base=5e5]. Encodings that act on the embeddings are refused.\n\n"
+        "t5[max_distance=64]+rope[base=5e5]. Encodings that act on the embeddings are refused. "
+        "--config reads what a layer of a model does from the model's own file: the encoding, its numbers, "
+        "the "
+        "factor of the scores and the sliding window; of a .safetensors also the trained parameters that the "
+        "input lacks. Whether it is causal, --causal says.\n\n"
         "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H; without B, or without B "
         "and heads, they may have fewer axes ([L,D]), and so have the results. It may hold parameters "
         "of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or pos for both "
@@ -448,12 +493,14 @@ const cli_command cli_attend = {
         "each, qr and qi, kr and ki, vr and vi; then the results are two arrays each as well. A setting that "
         "is only the length of an axis of a parameter in the input (mlp_width) may be left out.\n\n"
         "A parameter may be named together with its encoding, as in tupe.pos; in a combination it must "
-        "be.\n\n"
+        "be where several parts have one of that name, and where its name is pos.\n\n"
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
         "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled "
         "executor.\n\n"
-        "A parameter that the input lacks is initialised as in its source; a warning names "
-        "it.\n\n" CLI_CALC_CSV,
+        "A parameter that the input lacks is initialised as in its source; a warning names it. The "
+        "frequencies "
+        "and factors of a rotation, and what a model of --config was trained with, are never made "
+        "up.\n\n" CLI_CALC_CSV,
     .lines   = lines,
     .options = options,
     .run     = run,

@@ -8,6 +8,7 @@
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
+#include "cli/commands/config.h"
 #include "cli/commands/rows.h"
 #include "files/arrays/text.h"
 
@@ -17,6 +18,7 @@
 typedef struct encode_job {
     pe_calc          p, listed; /* with the file of --params, and with that of --positions */
     const cli_args  *args;
+    cli_config       config;
     const char      *output, *params;
     cli_rows         wanted;
     int64_t          dim, width;
@@ -30,6 +32,8 @@ static const cli_option options[] = {
      "the rows of these positions: 0,1.5,7 (coordinates joined by :) or a file of [L] or [L,N] (.npy, .npz, "
      ".csv; - is standard input)"},
     {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(encode_job, dim), 1, 1 << 24},
+    CLI_CONFIG_FILE,
+    CLI_CONFIG_TOWER,
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "params", "F",
      "parameters by name, .npz, .safetensors or .csv; missing ones are initialised as in their source",
@@ -52,13 +56,19 @@ static void read_arguments(encode_job *j)
 {
     pe_calc    *p      = &j->p;
     const char *output = cli_value(j->args, "output");
-    if (j->args->count != 1)
+    if (j->args->count && cli_value(j->args, "config"))
+        pe_calc_refuse(p, "%s and --config both name an encoding; give only one", cli_at(j->args, 0));
+    else if (j->args->count != 1 && !cli_value(j->args, "config"))
         pe_calc_refuse(p, "give one encoding that acts at the input, such as sinusoidal, not %d",
                        j->args->count);
     if (output && !is_csv(output) && !pe_text_ends_with(output, ".npy") && !pe_text_ends_with(output, ".npz"))
         pe_calc_refuse(p, "the output %s must end in .npy, .npz or .csv, or be -", output);
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
+    if (!pe_calc_failed(p))
+        cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ENCODE));
+    if (!j->dim && j->config.group)
+        j->dim = j->config.group->dims.d_model;
     if (!j->dim)
         pe_calc_refuse(p, "the width is missing: --dim D");
     if (!pe_calc_failed(p))
@@ -68,6 +78,11 @@ static void read_arguments(encode_job *j)
 
 /* ---------------------------------------------------------------- the encoding -------------- */
 
+static const char *spec_of(const encode_job *j)
+{
+    return j->config.group ? j->config.group->spec : cli_at(j->args, 0);
+}
+
 /* Once to know the encoding, and again with its grid. What --set says about the grid comes last and
    counts. */
 static void make_encoding(encode_job *j)
@@ -75,7 +90,7 @@ static void make_encoding(encode_job *j)
     pe_calc    *p        = &j->p;
     const char *settings = cli_calc_settings(p, j->args);
     char        grid[CLI_GRID_TEXT];
-    pe_calc_encoding(p, cli_at(j->args, 0), settings);
+    pe_calc_encoding(p, spec_of(j), settings);
     for (int place = POSENC_PLACE_INPUT + 1; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part)
@@ -86,7 +101,7 @@ static void make_encoding(encode_job *j)
         return;
     cli_calc_said(p, cli_rows_settings(&j->wanted, p->e, grid));
     if (grid[0])
-        pe_calc_encoding(p, cli_at(j->args, 0), pe_calc_text(p, "%s %s", grid, settings));
+        pe_calc_encoding(p, spec_of(j), pe_calc_text(p, "%s %s", grid, settings));
 }
 
 /* The table of a model is as long as what is asked of it. */
@@ -118,6 +133,7 @@ static void compute(encode_job *j)
     if (j->params)
         pe_calc_read(p, j->params);
     pe_calc_params(p, POSENC_DTYPE_F64);
+    cli_config_params(&j->config, p);
     pe_calc_plan(p, POSENC_RUN_ROWS);
     if (pe_calc_failed(p))
         return;
@@ -131,7 +147,7 @@ static void compute(encode_job *j)
     }
     posenc_tensor y =
         posenc_tensor_contiguous(table->data, POSENC_DTYPE_F64, 3, (const int64_t[3]){1, L, j->width});
-    const posenc_rows_in in = {.pos = j->pos, .params = p->params};
+    const posenc_rows_in in = {.size = sizeof in, .pos = j->pos, .params = p->params};
     posenc_rows(p->plan, &in, &y, &p->work, &p->err);
 }
 
@@ -172,7 +188,10 @@ static void write_rows(encode_job *j)
         write_csv(j);
     else if (!pe_calc_failed(p))
         posenc_arrays_write(&p->results, j->output, &p->err);
-    if (pe_calc_failed(p) || !j->params)
+    if (pe_calc_failed(p))
+        return;
+    cli_config_warn(&j->config);
+    if (!j->params)
         return;
     cli_calc_warn_initial(p);
     cli_calc_warn_unused(p, "in_");
@@ -190,16 +209,20 @@ static int run(const cli_args *args)
         steps[i](&j);
     const int status = cli_calc_end(&j.p);
     cli_calc_end(&j.listed);
+    posenc_model_free(j.config.model);
     return status;
 }
 
 const cli_command cli_encode = {
     .name     = "encode",
     .summary  = "write the table of an input encoding as .npy, .npz or .csv",
-    .synopsis = "NAME --length L | --grid HxW[xT] | --positions LIST|F --dim D [--set K=V]... [-o F]",
+    .synopsis = "NAME | --config F [--tower NAME] --length L | --grid HxW[xT] | --positions LIST|F --dim D "
+                "[--set K=V]... [-o F]",
     .details =
-        "NAME is an encoding at place input (posenc list), with settings in brackets or by --set. Rows are "
-        "float64, [L, width].\n\n"
+        "NAME is an encoding at place input (posenc list), with settings in brackets or by --set; or "
+        "--config "
+        "reads it from a model's own file, and a learned table from a .safetensors. Rows are float64, [L, "
+        "width].\n\n"
         "The tokens of a grid come in the encoding's own order, after the rows of class tokens if "
         "prefix_rows asks for them. learned_resize takes this grid as that of its table unless grid_in is "
         "set. With --positions, a table of limited length is made long enough for the largest position, and "

@@ -3,11 +3,8 @@
  * cmd_inspect.c: posenc inspect: what a model's own file says about its positions
  *
  * posenc_model_read finds the encoding of every layer, each number with the rule that gave it; this command
- * prints these facts, with --json or in words.
+ * prints these facts in words, or as posenc_model_json has them.
  *
- * JSON            The facts of a group are its members, in their order; a fact "a.b" is member b of the
- *                 object a. Numbers have the fewest digits that read back as they are, which jansson does
- *                 not offer; texts are quoted by it.
  * Words           Per group of layers: its facts; the SPEC; and for a rotation what follows from its
  *                 frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is
  *                 longer than the context never completes a turn there, and tells far from near only by its
@@ -21,8 +18,8 @@
 #include "files/arrays/text.h"
 #include "measure/measure.h"
 
-#include <jansson.h>
 #include <math.h>
+#include <posenc/registry.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,47 +31,20 @@ enum { NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
 
 /* ---------------------------------------------------------------- values -------------------- */
 
-/* Takes the value over; NULL prints null. */
-static void put_value(json_t *value)
-{
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
-    fputs(text ? text : "null", stdout);
-    free(text);
-    json_decref(value);
-}
-
-/* What follows returns how many characters it has printed. A real keeps a mark that it is one: 10000.0. */
-static int put_real(double x)
-{
-    char text[PE_TEXT_REAL];
-    pe_text_real(text, x);
-    return printf("%s%s", text, strpbrk(text, ".en") ? "" : ".0");
-}
-
+/* What follows returns how many characters it has printed. */
 static int put_list(const posenc_fact *f)
 {
-    int n = 0;
-    for (int64_t i = 0; i < f->count; i++) {
-        n += printf("%s", i ? ", " : "");
-        n += f->kind == POSENC_FACT_INTEGERS ? printf("%lld", (long long)f->list[i]) : put_real(f->list[i]);
-    }
+    enum { MOST_SHOWN = 8 };
+    int     n    = 0;
+    int64_t some = 0;
+    double  most = 0;
+    for (int64_t i = 0; i < f->count; i++)
+        some += f->list[i] > 0, most = fmax(most, f->list[i]);
+    if (f->count > MOST_SHOWN) /* of many layers */
+        return printf("%.0f in %lld of %lld layers", most, (long long)some, (long long)f->count);
+    for (int64_t i = 0; i < f->count; i++)
+        n += printf("%s%lld", i ? ", " : "", (long long)f->list[i]);
     return n;
-}
-
-static void put_json(const posenc_fact *f)
-{
-    switch (f->kind) {
-    case POSENC_FACT_NONE: printf("null"); return;
-    case POSENC_FACT_FLAG: printf(f->integer ? "true" : "false"); return;
-    case POSENC_FACT_INTEGER: printf("%lld", (long long)f->integer); return;
-    case POSENC_FACT_REAL: put_real(f->real); return;
-    case POSENC_FACT_WORD: put_value(json_string(f->text)); return;
-    case POSENC_FACT_WORDS: put_value(cli_json_words(f->text, " ")); return;
-    default: break;
-    }
-    putchar('[');
-    put_list(f);
-    putchar(']');
 }
 
 static int put_plain(const posenc_fact *f)
@@ -92,69 +62,15 @@ static int put_plain(const posenc_fact *f)
 
 /* ---------------------------------------------------------------- as JSON ------------------- */
 
-/* The facts; those called "a.b" follow each other and make one object a. */
-static void put_members(const posenc_model_group *g)
+static int print_json(const posenc_model *model, int group)
 {
-    const char *object = "";
-    size_t      open   = 0; /* length of its name, 0 where none is open */
-    for (const posenc_fact *f = g->facts; f < g->facts + g->fact_count; f++) {
-        const char  *dot  = strchr(f->name, '.');
-        const size_t n    = dot ? (size_t)(dot - f->name) : 0;
-        const int    goes = n && n == open && !strncmp(f->name, object, n);
-        fputs(open && !goes ? "}" : "", stdout);
-        fputs(goes ? ", " : ",\n      ", stdout);
-        if (n && !goes)
-            printf("\"%.*s\": {", (int)n, f->name);
-        printf("\"%s\": ", dot ? dot + 1 : f->name);
-        put_json(f);
-        object = f->name, open = n;
-    }
-    fputs(open ? "}" : "", stdout);
-}
-
-static void put_object(const posenc_model_group *g)
-{
-    const char *where = g->is_input ? "input" : g->is_all ? "all" : NULL;
-    fputs("    {\"layers\": ", stdout);
-    if (where)
-        put_value(json_string(where));
-    for (int64_t i = 0; !where && i < g->layer_count; i++)
-        printf("%s%lld", i ? ", " : "[", (long long)g->layers[i]);
-    printf("%s,\n      \"encoding\": \"%s\"", where ? "" : g->layer_count ? "]" : "[]", g->encoding);
-    put_members(g);
-    putchar('}');
-}
-
-static void put_count(const char *name, int64_t n)
-{
-    printf(n ? "\"%s\": %lld" : "\"%s\": null", name, (long long)n);
-}
-
-static void print_json(const posenc_model *model, int group)
-{
-    const posenc_model_info *info    = posenc_model_describe(model);
-    const char              *between = "", *last = "";
-    fputs("{\n  \"model_type\": ", stdout);
-    put_value(json_string(info->type));
-    printf(",\n  \"encoding\": \"%s\",\n  \"groups\": [", info->encoding);
-    for (int i = 0; i < info->group_count; i++)
-        if (group < 0 || i == group) {
-            printf("%s\n", between);
-            put_object(posenc_model_group_at(model, i));
-            between = ",";
-        }
-    printf("],\n  \"context\": {");
-    put_count("max_positions", info->max_positions);
-    fputs(", ", stdout);
-    put_count("original_length", info->original_length);
-    fputs("},\n  \"warnings\": [", stdout);
-    for (int i = 0; i < info->warning_count; i++) { /* codes, each once: they come sorted */
-        const char *code = posenc_model_warning_at(model, i)->code;
-        if (strcmp(code, last) != 0)
-            printf("%s\"%s\"", *last ? ", " : "", code);
-        last = code;
-    }
-    puts("]\n}");
+    char        *text;
+    posenc_error err;
+    if (posenc_model_json(&text, model, group, &err))
+        return cli_error(&err);
+    puts(text);
+    posenc_model_json_free(text);
+    return CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- in words ------------------ */
@@ -164,6 +80,35 @@ static int is_idle(const posenc_fact *f)
 {
     return (f->kind == POSENC_FACT_NONE && !*f->rule) || !strcmp(f->name, "stack") ||
            (!strcmp(f->name, "offset_dim") && !f->integer) || (!strcmp(f->name, "axes") && f->integer == 1);
+}
+
+/* The names of a group's arrays that training made, or of those that the file holds; how many. */
+static int list_arrays(const posenc_model_group *g, int trained, char *text, size_t size)
+{
+    posenc_encoding *e    = NULL;
+    size_t           used = 0;
+    int              n    = 0;
+    *text                 = '\0';
+    for (int i = 0; !trained && i < g->param_count && used < size; i++, n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", n ? ", " : "", g->params[i].name);
+    if (trained && !posenc_encoding_create(&e, g->spec, NULL, NULL))
+        for (int i = 0; i < posenc_param_count(e) && used < size; i++)
+            if (posenc_param_trainable(e, i))
+                used += (size_t)snprintf(text + used, size - used, "%s%s", n++ ? ", " : "",
+                                         posenc_param_name(e, i));
+    posenc_encoding_free(e);
+    return n;
+}
+
+/* What the SPEC does not say. */
+static void put_arrays(const posenc_model_group *g)
+{
+    char names[4 * TEXT];
+    for (int trained = 0; trained < 2; trained++)
+        if (list_arrays(g, trained, names, sizeof names)) {
+            const int at = printf("  %-*s", NAME, trained ? "TRAINED" : "ARRAYS");
+            cli_wrap(names, strlen(names), at, at, cli_width());
+        }
 }
 
 static void put_facts(const posenc_model_group *g)
@@ -181,6 +126,7 @@ static void put_facts(const posenc_model_group *g)
     }
     const int at = printf("  %-*s", NAME, "SPEC");
     cli_wrap(g->spec, strlen(g->spec), at, at, cli_width());
+    put_arrays(g);
 }
 
 /* ---------------------------------------------------------------- what follows -------------- */
@@ -321,7 +267,7 @@ static void put_warnings(const posenc_model *model)
     }
 }
 
-static void print_words(const posenc_model *model, int group)
+static int print_words(const posenc_model *model, int group)
 {
     const posenc_model_info *info = posenc_model_describe(model);
     const char              *type = info->type ? info->type : "no model_type";
@@ -343,24 +289,42 @@ static void print_words(const posenc_model *model, int group)
         if (group < 0 || i == group)
             put_group(posenc_model_group_at(model, i), info->max_positions);
     put_warnings(model);
+    for (int i = 0; group < 0 && i < info->tower_count; i++) {
+        const posenc_model *part = posenc_model_tower(model, i);
+        printf("\nPart %s: ", posenc_model_describe(part)->tower);
+        print_words(part, -1);
+    }
+    return CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- the command --------------- */
 
 static const cli_option options[] = {
     {0, "layer", "N", "only the group of layers to which layer N belongs"},
+    {0, "tower", "NAME", "only the part of that name, of a model that has several: encoder, decoder, vision"},
+    {0, "arrays", "F.npz", "write the arrays that the SPEC needs, for attend, encode and rotate",
+     .words = ".npz"},
+    {0, "checkpoint", "F",
+     "where the trained ones of --arrays are: a .safetensors (FILE itself, if it is one), the index.json of "
+     "a "
+     "divided one, or an .npz",
+     .words = ".safetensors|.json|.npz"},
     {0, "json", NULL, "print every number as JSON, for programs"},
     {0, NULL, NULL, NULL},
 };
 
-/* The group that --layer names, or -1 for all. */
+/* The group that --layer and --tower name, or -1 for all. */
 static int choose(const cli_args *args, const posenc_model *model, int *group)
 {
-    const posenc_model_info *info = posenc_model_describe(model);
+    const posenc_model_info *info  = posenc_model_describe(model);
+    const char              *tower = cli_value(args, "tower");
     int64_t                  layer;
     *group          = -1;
     const int given = cli_integer(args, "layer", 0, info->layers > 0 ? info->layers - 1 : INT64_MAX, &layer);
-    if (given <= 0)
+    for (int i = 0; tower && *group < 0 && i < info->group_count; i++)
+        if (pe_text_is(posenc_model_group_at(model, i)->stack, tower))
+            *group = i;
+    if (given <= 0 || *group >= 0)
         return given < 0 ? CLI_USAGE : CLI_DONE;
     *group = posenc_model_group_of(model, layer);
     if (*group < 0)
@@ -368,10 +332,48 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
     return CLI_DONE;
 }
 
+/* The arrays of the group, or of the only one that needs any. */
+static int write_arrays(const cli_args *args, const posenc_model *model, int group)
+{
+    const posenc_model_info *info = posenc_model_describe(model);
+    const char              *from = cli_value(args, "checkpoint"), *file = cli_at(args, 0);
+    posenc_arrays            set = {0};
+    posenc_error             err;
+    int64_t                  layer = -1;
+    int                      count = 0, is_trained = 0;
+    char                     names[4 * TEXT];
+    cli_integer(args, "layer", 0, INT64_MAX, &layer);
+    for (int i = 0, one = group; i < info->group_count; i++) {
+        const posenc_model_group *g       = posenc_model_group_at(model, i);
+        const int                 trained = list_arrays(g, 1, names, sizeof names), held = g->param_count;
+        if ((one >= 0 && i != one) || !(trained + held))
+            continue;
+        group      = i, count++;
+        is_trained = trained > 0;
+    }
+    if (count > 1)
+        return cli_usage(
+            "inspect: --arrays: several parts of this model need arrays; choose one by --layer N or "
+            "--tower NAME");
+    if (!count)
+        return cli_usage("inspect: --arrays: its SPEC needs no arrays");
+    if (!from && pe_text_ends_with(file, ".safetensors"))
+        from = file;
+    if (is_trained && !from)
+        return cli_usage("inspect: --arrays: the parameters of %s are trained; name the model's weights with "
+                         "--checkpoint F",
+                         posenc_model_group_at(model, group)->spec);
+    posenc_status status = posenc_model_params(&set, model, group, layer, from, &err);
+    if (!status)
+        status = posenc_arrays_write(&set, cli_value(args, "arrays"), &err);
+    posenc_arrays_free(&set);
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
 static int run(const cli_args *args)
 {
     posenc_error  err;
-    posenc_model *model;
+    posenc_model *model = NULL;
     int           group;
     if (args->count != 1)
         return cli_usage(
@@ -379,9 +381,12 @@ static int run(const cli_args *args)
             args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
         return cli_say(err.status == POSENC_ERROR_MEMORY ? CLI_FAILED : CLI_USAGE, "%s", err.message);
-    int status = choose(args, model, &group);
+    const posenc_model *part   = cli_config_part(model, cli_value(args, "tower"));
+    int                 status = part ? choose(args, part, &group) : CLI_USAGE;
+    if (status == CLI_DONE && cli_value(args, "arrays"))
+        status = write_arrays(args, part, group);
     if (status == CLI_DONE)
-        (cli_value(args, "json") ? print_json : print_words)(model, group);
+        status = (cli_value(args, "json") ? print_json : print_words)(part, group);
     posenc_model_free(model);
     return status;
 }
@@ -389,7 +394,7 @@ static int run(const cli_args *args)
 const cli_command cli_inspect = {
     .name     = "inspect",
     .summary  = "show which encoding a model was trained with, from its own file",
-    .synopsis = "FILE [--layer N] [--json]",
+    .synopsis = "FILE [--layer N] [--tower NAME] [--json] [--arrays F.npz [--checkpoint F]]",
     .details =
         "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
         ".safetensors with its config.json in the same folder. What the file leaves out comes from the "
@@ -400,6 +405,13 @@ const cli_command cli_inspect = {
         "complete a full rotation within the context, where the magnitude acts, and the largest error "
         "that angles in float32 and bf16 would make at the model's context. Then the warnings: what "
         "engines disagree about in this file.\n\n"
+        "ARRAYS and TRAINED name what the SPEC does not say: numbers of the file, and parameters that "
+        "training "
+        "made. --arrays writes what the SPEC of the chosen layers or part does not say, under the names by "
+        "which "
+        "attend, "
+        "encode and rotate read it: numbers of the file, such as longrope's factors, and trained parameters, "
+        "found in the checkpoint by the names that models of this type give them.\n\n"
         "--json prints one object: model_type, encoding, groups of layers that are alike, context, "
         "warnings. Its numbers are in float64, never rounded to float32.",
     .options = options,

@@ -90,7 +90,7 @@ static const char *spec_of(const rotate_job *j)
 static void make_encoding(rotate_job *j)
 {
     pe_calc *p = &j->p;
-    cli_calc_said(p, cli_config_read(&j->config, j->args));
+    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ROTATE));
     pe_calc_encoding(p, spec_of(j), cli_calc_settings(p, j->args));
     for (int place = 0; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
@@ -201,18 +201,12 @@ static void read_sides(rotate_job *j)
    of another width has other channels at the places that the model rotates. */
 static void check_layout(rotate_job *j)
 {
-    const int64_t D = j->config.group ? j->config.group->dims.D : 0;
     for (int i = 0; i < SIDES; i++)
         if (j->sides[i].array && j->sides[i].array->is_complex &&
             strstr(posenc_encoding_spec(j->p.e), "layout"))
             pe_calc_refuse(&j->p, "%s holds complex numbers, which are pairs already; leave out the layout",
                            j->sides[i].array->name);
-    if (D && D != j->p.dims.D && !cli_value(j->args, "set"))
-        pe_calc_refuse(&j->p,
-                       "%s is %lld wide but a head of %s is %lld; give whole heads, or say with --set "
-                       "dim=... and --set offset_dim=... which channels are rotated",
-                       j->sides[QUERIES].array ? "q" : "k", (long long)j->p.dims.D, j->config.path,
-                       (long long)D);
+    cli_config_check_width(&j->config, &j->p, j->args, j->sides[QUERIES].array ? "q" : "k");
 }
 
 /* ---------------------------------------------------------------- positions ----------------- */
@@ -237,7 +231,6 @@ static void read_positions(rotate_job *j)
                        (long long)j->p.dims.Lq, (long long)j->p.dims.Lk);
 }
 
-/* Frequencies that the settings ask for are never made up. */
 static void make_plan(rotate_job *j)
 {
     pe_calc                    *p    = &j->p;
@@ -247,10 +240,7 @@ static void make_plan(rotate_job *j)
     pe_calc_plan(p, POSENC_RUN_ROTATE);
     pe_calc_params(p, POSENC_DTYPE_F64);
     cli_config_params(&j->config, p);
-    for (int i = 0; i < p->count; i++)
-        if (p->is_initial[i])
-            pe_calc_refuse(p, "it has no array %s (or par_%s), which %s needs", posenc_param_name(p->e, i),
-                           posenc_param_name(p->e, i), posenc_encoding_spec(p->e));
+    cli_calc_need_rotary(p);
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
@@ -275,7 +265,8 @@ static void compute(rotate_job *j)
         if (j->sides[i].array)
             make_result(j, &j->sides[i], names[i]);
     const rotate_side     *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
-    const posenc_rotate_io io = {.q         = q->from,
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = q->from,
                                  .k         = k->from,
                                  .q_pos     = q->pos,
                                  .k_pos     = k->pos,
@@ -320,9 +311,10 @@ static void lines(void (*line)(const char *text))
 }
 
 const cli_command cli_rotate = {
-    .name     = "rotate",
-    .summary  = "rotate the queries and keys of a file by their positions",
-    .synopsis = "[SPEC | --config F [--layer N]] -i F [-o F] [--set K=V]... [--inverse] [--offset N]",
+    .name    = "rotate",
+    .summary = "rotate the queries and keys of a file by their positions",
+    .synopsis =
+        "[SPEC | --config F [--layer N] [--tower NAME]] -i F [-o F] [--set K=V]... [--inverse] [--offset N]",
     .details =
         "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set. --config "
         "reads the rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"

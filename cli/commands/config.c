@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation of a model: contract in config.h. */
+/* The encoding of a model: contract in config.h. */
 #include "cli/commands/config.h"
+#include "files/arrays/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,102 +42,224 @@ double cli_config_fact(const posenc_model_group *group, const char *name)
                                              : (double)f->integer;
 }
 
-static int is_rotary(const posenc_model_group *group)
+/* Can the command use it? */
+static int is_usable(const posenc_model_group *group, cli_config_use use)
 {
     const posenc_encoding_info *info = posenc_encoding_find(group->encoding);
-    return !group->is_input && info && info->place == POSENC_PLACE_ROTARY;
+    if (use == CLI_CONFIG_ENCODE || group->is_input)
+        return use == CLI_CONFIG_ENCODE && group->is_input;
+    return use == CLI_CONFIG_ATTEND || (info && info->place == POSENC_PLACE_ROTARY);
+}
+
+static int has_layer(const posenc_model_group *g, int64_t layer)
+{
+    int is_listed = layer < 0 || g->is_all;
+    for (int64_t i = 0; i < g->layer_count; i++)
+        is_listed |= g->layers[i] == layer;
+    return is_listed;
 }
 
 /* ---------------------------------------------------------------- the choice ---------------- */
 
+/* A group of that part? One that is a model by itself was chosen before. */
+static int is_of_part(const cli_config *c, const posenc_model_group *g, const char *tower)
+{
+    return !tower || pe_text_is(c->info->tower, tower) || pe_text_is(g->stack, tower);
+}
+
 /* One line that lists what there is. */
-static int refuse_many(const cli_config *c)
+static int refuse_many(const cli_config *c, cli_config_use use, const char *tower)
 {
     char   layers[CLI_LAYERS_TEXT], *text = NULL;
     size_t size;
-    FILE  *to = open_memstream(&text, &size);
+    int    stacks = 0;
+    FILE  *to     = open_memstream(&text, &size);
     if (!to)
         return cli_failed("%s: not enough memory to list its layers", c->path);
     for (int i = 0, listed = 0; i < c->info->group_count; i++) {
-        const posenc_model_group *g = posenc_model_group_at(c->model, i);
-        if (is_rotary(g))
-            fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec,
-                    cli_config_layers(layers, sizeof layers, g));
+        const posenc_model_group *g = posenc_model_group_at(c->part, i);
+        if (!is_usable(g, use) || !is_of_part(c, g, tower) || !has_layer(g, c->layer))
+            continue;
+        stacks += g->stack != NULL;
+        fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec,
+                g->stack ? g->stack : cli_config_layers(layers, sizeof layers, g));
     }
     if (!fclose(to))
-        cli_usage("%s: its layers are rotated differently; choose one by --layer N: %s", c->path, text);
+        cli_usage(stacks ? "%s: it has several parts; choose one by --tower NAME: %s"
+                  : use == CLI_CONFIG_ROTATE
+                      ? "%s: its layers are rotated differently; choose one by --layer N: %s"
+                      : "%s: its layers differ; choose one by --layer N: %s",
+                  c->path, text);
     free(text);
     return CLI_USAGE;
 }
 
-static int choose_layer(cli_config *c, int64_t layer)
+static int refuse_layer(const cli_config *c)
 {
-    const int index = posenc_model_group_of(c->model, layer);
-    c->group        = index < 0 ? NULL : posenc_model_group_at(c->model, index);
-    if (c->group && is_rotary(c->group))
-        return CLI_DONE;
-    if (c->info->layers && layer >= c->info->layers)
-        return cli_usage("%s: --layer is %lld; its layers are 0 to %lld", c->path, (long long)layer,
+    const posenc_model_group *g = posenc_model_group_at(c->part, posenc_model_group_of(c->part, c->layer));
+    if (c->info->layers && c->layer >= c->info->layers)
+        return cli_usage("%s: --layer is %lld; its layers are 0 to %lld", c->path, (long long)c->layer,
                          (long long)c->info->layers - 1);
-    if (!c->group)
+    if (!g)
         return cli_usage("%s: layer %lld has no attention; choose another by --layer", c->path,
-                         (long long)layer);
-    return cli_usage("%s: layer %lld is not rotated: its encoding is %s", c->path, (long long)layer,
-                     c->group->encoding);
+                         (long long)c->layer);
+    return cli_usage("%s: layer %lld is not rotated: its encoding is %s", c->path, (long long)c->layer,
+                     g->encoding);
 }
 
-static int choose(cli_config *c, const cli_args *args)
+static int refuse_none(const cli_config *c, cli_config_use use)
 {
-    int64_t   layer;
-    int       count = 0;
-    const int given = cli_integer(args, "layer", 0, INT32_MAX, &layer);
-    if (given)
-        return given < 0 ? CLI_USAGE : choose_layer(c, layer);
-    for (int i = 0; i < c->info->group_count; i++)
-        if (is_rotary(posenc_model_group_at(c->model, i))) {
-            c->group = posenc_model_group_at(c->model, i);
-            count++;
-        }
-    if (!count)
-        return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
-    return count == 1 ? CLI_DONE : refuse_many(c);
+    static const char *const sentences[] = {
+        [CLI_CONFIG_ROTATE] = "%s: no layer is rotated: its encoding is %s",
+        [CLI_CONFIG_ATTEND] =
+            "%s: nothing acts in its attention: its encoding is %s; encode writes rows of the "
+            "input, and nope attends without positions",
+        [CLI_CONFIG_ENCODE] = "%s: nothing acts at its input: its encoding is %s",
+    };
+    return cli_usage(sentences[use], c->path, c->info->encoding);
 }
 
-int cli_config_read(cli_config *c, const cli_args *args)
+static int choose(cli_config *c, const cli_args *args, cli_config_use use)
+{
+    const char *tower  = cli_value(args, "tower");
+    int         usable = 0, count = 0;
+    c->layer = -1;
+    if (cli_integer(args, "layer", 0, INT32_MAX, &c->layer) < 0)
+        return CLI_USAGE;
+    for (int i = 0; i < c->info->group_count; i++) {
+        const posenc_model_group *g = posenc_model_group_at(c->part, i);
+        if (!is_usable(g, use) || !is_of_part(c, g, tower))
+            continue;
+        usable++;
+        if (!has_layer(g, c->layer) || (c->layer >= c->info->layers && c->info->layers && c->layer >= 0))
+            continue;
+        c->group = g;
+        c->index = i;
+        count++;
+    }
+    if (count > 1)
+        return refuse_many(c, use, tower);
+    if (count == 1)
+        return CLI_DONE;
+    return usable || c->layer >= 0 ? refuse_layer(c) : refuse_none(c, use);
+}
+
+static int has_stack(const posenc_model *model, const char *stack)
+{
+    for (int i = 0; i < posenc_model_describe(model)->group_count; i++)
+        if (pe_text_is(posenc_model_group_at(model, i)->stack, stack))
+            return 1;
+    return 0;
+}
+
+const posenc_model *cli_config_part(const posenc_model *model, const char *tower)
+{
+    const posenc_model_info *info  = posenc_model_describe(model);
+    const char              *names = "";
+    char                     text[200];
+    size_t                   used = 0;
+    if (!tower || pe_text_is(info->tower, tower) || has_stack(model, tower))
+        return model;
+    for (int i = 0; i < info->tower_count; i++) {
+        const posenc_model *part = posenc_model_tower(model, i);
+        const char         *name = posenc_model_describe(part)->tower;
+        if (pe_text_is(name, tower))
+            return part;
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, ", %.30s", name);
+        names = text;
+    }
+    if (info->tower && used < sizeof text)
+        snprintf(text + used, sizeof text - used, ", %.30s", info->tower), names = text;
+    cli_usage(*names ? "--tower: the model has no part %s; it has: %s"
+                     : "--tower: the model has no part %s%s",
+              tower,
+              *names                        ? names + 2
+              : has_stack(model, "encoder") ? "; it has: encoder, decoder"
+                                            : "");
+    return NULL;
+}
+
+int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use)
 {
     posenc_error err;
     c->path = cli_value(args, "config");
+    if (!c->path && cli_value(args, "layer"))
+        return cli_usage("--layer selects a layer of a model; give the model with --config F");
     if (!c->path)
-        return cli_value(args, "layer")
-                   ? cli_usage("--layer selects a layer of a model; give the model with --config F")
+        return cli_value(args, "tower")
+                   ? cli_usage("--tower selects a part of a model; give the model with --config F")
                    : CLI_DONE;
     if (posenc_model_read(&c->model, c->path, &err))
         return cli_usage("%s", err.message); /* an input that cannot be read is an unusable argument */
-    c->info = posenc_model_describe(c->model);
-    return choose(c, args);
+    c->part = cli_config_part(c->model, cli_value(args, "tower"));
+    if (!c->part)
+        return CLI_USAGE;
+    c->info = posenc_model_describe(c->part);
+    return choose(c, args, use);
 }
 
 void cli_config_warn(const cli_config *c)
 {
     for (int i = 0; c->model && i < c->info->warning_count; i++)
-        cli_warn("%s: %s", c->path, posenc_model_warning_at(c->model, i)->sentence);
+        cli_warn("%s: %s", c->path, posenc_model_warning_at(c->part, i)->sentence);
 }
 
 /* ---------------------------------------------------------------- parameters ---------------- */
 
+/* The numbers of one parameter, under its name. */
+static void take_param(const cli_config *c, pe_calc *p, int i, const posenc_tensor *t)
+{
+    const char          *name = posenc_param_name(p->e, i);
+    const posenc_tensor *must = &p->params[i];
+    if (!t || pe_calc_failed(p))
+        return;
+    if (t->ndim != must->ndim || memcmp(t->shape, must->shape, (size_t)t->ndim * sizeof *t->shape))
+        cli_calc_said(p, cli_usage("%s: its %s has the shape %s; with these settings it must be %s", c->path,
+                                   name, pe_calc_shape_text(p, t->ndim, t->shape),
+                                   pe_calc_shape_text(p, must->ndim, must->shape)));
+    p->params[i]     = pe_calc_convert(p, t->dtype == POSENC_DTYPE_F64 ? t->dtype : must->dtype, t);
+    p->is_initial[i] = 0;
+}
+
+static int lacks_trained(const pe_calc *p)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->is_initial[i] && posenc_param_trainable(p->e, i))
+            return i + 1;
+    return 0;
+}
+
 void cli_config_params(const cli_config *c, pe_calc *p)
 {
-    for (int i = 0; i < p->count && c->group; i++)
-        for (int k = 0; k < c->group->param_count && !pe_calc_failed(p); k++) {
-            const char          *name = posenc_param_name(p->e, i);
-            const posenc_tensor *must = &p->params[i], *t = &c->group->params[k].tensor;
-            if (strcmp(c->group->params[k].name, name) != 0 || !p->is_initial[i])
-                continue;
-            if (t->ndim != must->ndim || memcmp(t->shape, must->shape, (size_t)t->ndim * sizeof *t->shape))
-                cli_calc_said(p, cli_usage("%s: its %s has the shape %s; with these settings it must be %s",
-                                           c->path, name, pe_calc_shape_text(p, t->ndim, t->shape),
-                                           pe_calc_shape_text(p, must->ndim, must->shape)));
-            p->params[i]     = *t;
-            p->is_initial[i] = 0;
-        }
+    if (!c->group || pe_calc_failed(p))
+        return;
+    for (int i = 0; i < p->count; i++)
+        for (int k = 0; k < c->group->param_count && p->is_initial[i]; k++)
+            if (pe_text_is(c->group->params[k].name, posenc_param_name(p->e, i)))
+                take_param(c, p, i, &c->group->params[k].tensor);
+    if (lacks_trained(p) && pe_text_ends_with(c->path, ".safetensors"))
+        posenc_model_params(&p->made, c->part, c->index, c->layer, c->path, &p->err);
+    for (int i = 0; i < p->count; i++) {
+        const posenc_tensor *found = posenc_arrays_find(&p->made, posenc_param_name(p->e, i)),
+                            copy   = found ? *found : (posenc_tensor){0}; /* the set grows below */
+        if (p->is_initial[i] && found)
+            take_param(c, p, i, &copy);
+    }
+    const int lacks = pe_calc_failed(p) ? 0 : lacks_trained(p);
+    if (lacks)
+        pe_calc_refuse(p,
+                       "it has no array %s, which the model was trained with; give it, or the checkpoint: "
+                       "--config MODEL.safetensors",
+                       posenc_param_name(p->e, lacks - 1));
+}
+
+void cli_config_check_width(const cli_config *c, pe_calc *p, const cli_args *args, const char *name)
+{
+    const int64_t D = c->group ? c->group->dims.D : 0;
+    if (D && D != p->dims.D && !cli_value(args, "set"))
+        pe_calc_refuse(p,
+                       "%s is %lld wide but a head of %s is %lld; give whole heads, or say with --set "
+                       "dim=... and --set offset_dim=... which channels are rotated",
+                       name, (long long)p->dims.D, c->path, (long long)D);
 }

@@ -1,34 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.h: the rotation of a model, for commands that take --config F
+ * config.h: the encoding of a model, for commands that take --config F
  *
- * A model's layers need not be alike: the groups of posenc_model say which are. Where there are several
- * rotations, --layer must choose one, and the refusal lists them.
+ * A model's layers need not be alike: the groups of posenc_model say which are. Where there are several that
+ * a command could mean, --layer or --tower must choose one, and the refusal lists them.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
 #include "cli/commands/calc.h"
 
-#define CLI_CONFIG_OPTIONS                                                                         \
-    {0, "config", "F", "use the rotation of a model, from its config.json, .gguf or .safetensors", \
-     .words = ".json|.gguf|.safetensors"},                                                         \
-    {                                                                                              \
-        0, "layer", "N", "which layer of --config; needed if its layers are rotated differently"   \
-    }
+// clang-format off
+#define CLI_CONFIG_FILE                                                                             \
+    {0, "config", "F", "use the encoding of a model, from its config.json, .gguf or .safetensors",  \
+     .words = ".json|.gguf|.safetensors"}
+#define CLI_CONFIG_TOWER                                                                            \
+    {0, "tower", "NAME", "which part of --config, of a model that has several, such as encoder or decoder"}
+#define CLI_CONFIG_OPTIONS                                                                          \
+    CLI_CONFIG_FILE, CLI_CONFIG_TOWER,                                                              \
+    {0, "layer", "N", "which layer of --config; needed if its layers differ"}
+// clang-format on
+
+/* What a command does with a group. */
+typedef enum cli_config_use {
+    CLI_CONFIG_ROTATE, /* the rotation */
+    CLI_CONFIG_ATTEND, /* whatever acts in attention */
+    CLI_CONFIG_ENCODE  /* what acts at the input */
+} cli_config_use;
 
 enum { CLI_LAYERS_TEXT = 120 };
 
 typedef struct cli_config {
     const char               *path;
     posenc_model             *model;
+    const posenc_model       *part; /* of it, which --tower named; or all of it */
     const posenc_model_info  *info;
-    const posenc_model_group *group; /* the rotary one that was chosen; NULL without --config */
+    const posenc_model_group *group; /* the one that was chosen; NULL without --config */
+    int                       index; /* its number */
+    int64_t                   layer; /* of --layer; -1 without */
 } cli_config;
 
-/* Reads --config and chooses by --layer; nothing to do without them. An exit status after printing what is
-   wrong. The model is the caller's to free in either case. */
-int cli_config_read(cli_config *c, const cli_args *args);
+/* Reads --config and chooses by --layer and --tower; nothing to do without them. An exit status after
+   printing what is wrong. The model is the caller's to free in either case. */
+int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use);
+/* The part of a model that --tower names: itself for one of its stacks, and without a name; NULL after
+   printing what there is. */
+const posenc_model *cli_config_part(const posenc_model *model, const char *tower);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 
@@ -38,7 +55,11 @@ const char *cli_config_layers(char *text, size_t size, const posenc_model_group 
 /* A fact as a number; NAN where there is none. */
 double cli_config_fact(const posenc_model_group *group, const char *name);
 
-/* The file's numbers in the place of parameters that are as they are initialised. */
+/* The model's numbers in the place of parameters that are as they are initialised: those that its file holds,
+   and of a .safetensors what training made. Others that training makes are refused. Nothing without --config.
+ */
 void cli_config_params(const cli_config *c, pe_calc *p);
+/* Refuses q, k and v whose heads are not as wide as the model's, unless --set says what is to be done. */
+void cli_config_check_width(const cli_config *c, pe_calc *p, const cli_args *args, const char *name);
 
 #endif

@@ -75,7 +75,7 @@ int cli_subject_at_length(cli_subject *s, int64_t length)
 
 int cli_subject_config(cli_subject *s, const cli_args *args)
 {
-    int status = cli_config_read(&s->config, args);
+    int status = cli_config_read(&s->config, args, CLI_CONFIG_ROTATE);
     if (!status)
         status = cli_subject_encoding(s, args, s->config.group->spec, "");
     if (status)

@@ -53,12 +53,12 @@ POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path
 POSENC_API posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err);
 /* The same as CSV to a stream; whether every byte arrived, closing it says. */
 POSENC_API posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err);
-POSENC_API void          posenc_arrays_free(posenc_arrays *set);
+POSENC_API void          posenc_arrays_free(posenc_arrays *set); /* NULL is fine */
 /* The array of that name, or NULL. */
 POSENC_API posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name);
 /* Adds an array and returns its tensor with zeroed data, or NULL without memory (or for an
-   impossible shape). The pointer holds until the next array is added, its data until the set is
-   freed. */
+   impossible shape, or where set, name or shape is NULL). The pointer holds until the next array is added,
+   its data until the set is freed. */
 POSENC_API posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype,
                                             int32_t ndim, const int64_t *shape);
 
@@ -73,7 +73,7 @@ typedef struct posenc_whole_file {
 
 POSENC_API posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err);
 POSENC_API posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err);
-POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file);
+POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file); /* NULL is fine */
 /* For a program that ends at once: removes the temporary files of all that are open now, in every thread.
    Takes no memory and no lock, so that the handler of a signal may call it. None of those files may be used
    afterwards. */
@@ -114,7 +114,7 @@ typedef struct posenc_cases {
 /* Reads DIR/manifest.json: strict JSON, duplicate keys refused; sentences name line and column, or
    the entry. */
 POSENC_API posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err);
-POSENC_API void          posenc_cases_free(posenc_cases *cases);
+POSENC_API void          posenc_cases_free(posenc_cases *cases); /* NULL is fine */
 
 /* ---------------------------------------------------------------- models -------------------- */
 
@@ -175,11 +175,13 @@ typedef struct posenc_model_warning {
 typedef struct posenc_model_info {
     const char *format;   /* "config", "gguf", "safetensors" */
     const char *type;     /* model_type (of a nested model the inner one), architecture; NULL if absent */
-    const char *encoding; /* the one besides nope, or "mixed", "nope", "none" (no attention), "unknown" */
+    const char *encoding; /* the one besides nope; "mixed", "nope", "none" (no attention), "unknown" */
     int64_t     layers;   /* 0: not told */
     int64_t     max_positions;   /* 0: no limit is told */
     int64_t     original_length; /* of pre-training, where groups have one and the same; else 0 */
     int         group_count, warning_count;
+    const char *tower;       /* which part of the file it is: "text", "vision"; NULL: all of it */
+    int         tower_count; /* parts beside this one: posenc_model_tower */
 } posenc_model_info;
 
 /* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types.
@@ -192,14 +194,36 @@ POSENC_API posenc_status posenc_model_read_memory(posenc_model **model, const vo
                                                   const char *name, posenc_error *err);
 POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine */
 
-/* Everything they point to lives as long as the model. */
+/* Everything they point to lives as long as the model. NULL where there is no such thing, or no model. */
 POSENC_API const posenc_model_info    *posenc_model_describe(const posenc_model *model);
 POSENC_API const posenc_model_group   *posenc_model_group_at(const posenc_model *model, int index);
 POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index);
+/* A part of the file beside the language model, such as the encoder of its images: a model like any other,
+   that lives as long as this one. What it cannot be read as, a warning of its own says; its encoding is
+   "unknown" then. NULL outside. */
+POSENC_API const posenc_model *posenc_model_tower(const posenc_model *model, int index);
 /* Index of the group that holds the layer (not of those at the input), or -1: that layer has no attention. */
 POSENC_API int posenc_model_group_of(const posenc_model *model, int64_t layer);
+/* How many keys the layer's sliding window holds: a query sees those at |t| < window (options.window). 0: all
+   of them, or no such layer. The fact sliding_window of a group says the same: a number, or one per layer. */
+POSENC_API int64_t posenc_model_window(const posenc_model *model, int64_t layer);
 /* The fact of that name, or NULL. */
 POSENC_API const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name);
+/* The parameters that the SPEC of group `group` asks for, by their names and in the shapes of
+   posenc_param_name and posenc_param_shape for the group's dims: the numbers that the model's own file holds
+   (F64), the others (F64 where they are, else F32) out of `checkpoint`, a .safetensors, the .index.json of a
+   divided one, or an .npz. Tensors are found there by the names that the model's type gives them, whatever
+   stands before these, and axes of length 1 come and go. `layer` is one of the group's, -1 its first: of
+   parameters that each layer has for itself. `checkpoint` may be NULL where nothing is needed from it. On
+   failure *params is as it was. Errors: ARGUMENT, FILE, FORMAT (a tensor that lacks, is there twice, or has
+   another shape, by its name), UNSUPPORTED (a type whose tensors' names are not known), MEMORY. */
+POSENC_API posenc_status posenc_model_params(posenc_arrays *params, const posenc_model *model, int group,
+                                             int64_t layer, const char *checkpoint, posenc_error *err);
+/* What `posenc inspect --json` prints: one object, of group `group` alone or of all (-1). The text is the
+   caller's, who gives it back to posenc_model_json_free (NULL is fine). Errors: ARGUMENT, MEMORY. */
+POSENC_API posenc_status posenc_model_json(char **text, const posenc_model *model, int group,
+                                           posenc_error *err);
+POSENC_API void          posenc_model_json_free(char *text);
 
 #ifdef __cplusplus
 }

@@ -11,9 +11,9 @@
  *   tokens -> embedding --(1)--> projections --(2)--> scores --(3)--> softmax --(4)--> output
  *             input               rotary              score           weight
  *
- * Two verbs. *Prepare* (posenc_encoding_create, posenc_plan_create) checks, plans and may allocate or fail.
- * *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works in the caller's workspace
- * and gives the same bits for any number of threads.
+ * Two verbs. *Prepare* (posenc_encoding_create, posenc_plan_create, posenc_plan_bind) checks, plans and may
+ * allocate or fail. *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works in the
+ * caller's workspace and gives the same bits for any number of threads.
  *
  *     posenc_encoding_create(&e, "alibi", NULL, &err);        each returns a status; `err` says what is wrong
  *     posenc_plan_create(&plan, e, &dims, &options, &err);
@@ -42,11 +42,16 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
+ *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, ...}.
+ *     What is not set is 0. So programs and libraries of different versions go together: what a shorter
+ *     struct lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_name numbers
  *     them. A run reads those of the parts it computes (posenc_rows: input; posenc_rotate: rotary;
- *     posenc_attend: all but input); others may be empty.
+ *     posenc_attend: all but input); others may be empty. Who runs many times with the same parameters gives
+ *     a bound of them instead (posenc_plan_bind).
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why. Every run may
  *     return ARGUMENT, SHAPE, DTYPE (what it is given), RANGE (more than planned), WORKSPACE, UNSUPPORTED,
  *     and CANCELLED, which alone leaves outputs and gradients half written.
@@ -119,7 +124,8 @@ typedef enum posenc_dtype {
 enum { POSENC_MAX_DIMS = 6 };
 
 /* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
-   "no tensor here". In q, k, v, o and their gradients the last axis has stride 1. */
+   "no tensor here", but for a tensor of no elements, which needs none. In q, k, v, o and their gradients the
+   last axis has stride 1. */
 typedef struct posenc_tensor {
     void        *data;
     posenc_dtype dtype;
@@ -276,7 +282,7 @@ typedef void posenc_task(void *argument, int64_t index, int slot);
 typedef void posenc_parallel_for(void *context, int64_t n, posenc_task *task, void *argument);
 
 typedef struct posenc_options {
-    size_t          size; /* set by posenc_options_default; lets later versions add fields */
+    size_t          size; /* set by posenc_options_default */
     posenc_executor executor;
     int             mask;           /* POSENC_MASK_... joined by | */
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
@@ -305,8 +311,9 @@ typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
-   Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
-   without a meaning), ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
+   Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
+   sizes; rows of more than 2^24 numbers), UNSUPPORTED (mask or combination without a meaning),
+   ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
@@ -378,14 +385,42 @@ POSENC_API void posenc_workspace_free(posenc_workspace *work);
    program may need fewer. */
 POSENC_API double posenc_plan_operations(const posenc_plan *plan);
 
+/* ---------------------------------------------------------------- parameters, once ---------- */
+
+/* A plan's parameters made ready: what they alone decide (numbers in double, tables by distance, projected
+   distances and positions, what an encoding makes of its parameters) is made here once, and not by each run:
+   what a run then costs follows from its own sizes. One for each layer; it does not change, any number of
+   threads may run with it, and whoever made it frees it, before its plan or after. */
+typedef struct posenc_bound posenc_bound;
+
+/* Makes *bound of params (posenc_param_count of them, as in posenc_attend_in), on the plan's threads and in
+   memory of its allocator. The parameters are copied and may change or go afterwards, except numbers by pair
+   (dense_bias), which are read where they are. Those of a place (input, rotary, score, weight) may all be
+   empty: then runs that need them refuse the bound. A run that is given a bound reads it in place of params,
+   and writes the same bits; its plan is this one, or one of the same SPEC, dims and options (else ARGUMENT).
+   Backward runs take of it the numbers, not the tables.
+   Tables hold what the mask allows of the distances below the larger of Lq and Lk, or below
+   options.max_distances where that is given; a run that goes farther, or whose positions step by more than
+   one, makes its own. Memory: 8 bytes for each number of the parameters and of what is made of them; for each
+   head and distance 12 bytes for a bias, 4 for a gate, 4*D for vectors; 4*D for each head and position
+   (tupe). Where an encoding clips distances no more than those have rows. The reference executor has no
+   tables. Errors: ARGUMENT (NULL), SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
+POSENC_API posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan,
+                                          const posenc_tensor *params, posenc_error *err);
+POSENC_API void          posenc_bound_free(posenc_bound *bound); /* NULL is fine */
+/* Bytes that it takes; 0 of NULL. */
+POSENC_API size_t posenc_bound_bytes(const posenc_bound *bound);
+
 /* ---------------------------------------------------------------- runs: place input --------- */
 
 /* y[b,s,:] = x[b,s,:] + table(P(b,s)). x may have no data: then y is the table's rows only. x, y [B,L,d], the
    same tensor or not. Ids (learned tables) are positions: an I64 array [B or 1, L]. */
 typedef struct posenc_rows_in {
+    size_t               size; /* sizeof(posenc_rows_in) */
     posenc_tensor        x;
     posenc_positions     pos;
     const posenc_tensor *params;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rows_in;
 
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
@@ -394,6 +429,7 @@ POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_
 /* dy [B,L,d] is the cotangent of y; dx, the same tensor or not, overwrites, dparams add. Also UNSUPPORTED:
    dparams of settings that have no gradient (floater[solver=exact]). */
 typedef struct posenc_rows_grad {
+    size_t         size; /* sizeof(posenc_rows_grad) */
     posenc_tensor  dy;
     posenc_tensor  dx;
     posenc_tensor *dparams; /* may be NULL */
@@ -429,12 +465,14 @@ POSENC_API posenc_status posenc_rows_tokens(const posenc_encoding *e, const pose
    executor; then neither positions nor params are read. Not for F64, which is rotated in double.
    Source: Su et al. 2021, arXiv:2104.09864; each rotary encoding names its own. */
 typedef struct posenc_rotate_io {
+    size_t               size; /* sizeof(posenc_rotate_io) */
     posenc_tensor        q, k;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        to_q, to_k;
     int                  direction;
     const posenc_tensor *params;
     posenc_tensor        q_table, k_table;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rotate_io;
 
 POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
@@ -446,6 +484,7 @@ POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rot
    be NULL) add, summed from dq and dk as they are stored. Also UNSUPPORTED: dparams of rounded angles, which
    have no derivative. */
 typedef struct posenc_rotate_grad {
+    size_t         size; /* sizeof(posenc_rotate_grad) */
     posenc_tensor  dto_q, dto_k;
     posenc_tensor  dq, dk;
     posenc_tensor *dparams;
@@ -475,6 +514,7 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    floats on their way. k_scale, v_scale [G] F32 multiply rows of F8_E4M3 (without data: 1). The backward
    takes neither type. */
 typedef struct posenc_attend_in {
+    size_t               size; /* sizeof(posenc_attend_in) */
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        key_allowed, allowed;
@@ -482,11 +522,13 @@ typedef struct posenc_attend_in {
     const posenc_tensor *params; /* posenc_param_count of them; NULL if there are none */
     posenc_tensor        k_lengths, k_pages;
     posenc_tensor        k_scale, v_scale;
+    const posenc_bound  *bound; /* NULL, or in place of params: posenc_plan_bind */
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed
    keys. */
 typedef struct posenc_attend_out {
+    size_t        size; /* sizeof(posenc_attend_out) */
     posenc_tensor o, lse;
 } posenc_attend_out;
 
@@ -498,6 +540,7 @@ POSENC_API posenc_status posenc_attend(const posenc_plan *plan, const posenc_att
    of lse, may have no data: parts of the keys that were attended one by one and joined by their lse are
    trained through it. Rows without an allowed key take none. */
 typedef struct posenc_attend_grad {
+    size_t         size; /* sizeof(posenc_attend_grad) */
     posenc_tensor  o, lse, dout, dlse;
     posenc_tensor  dq, dk, dv;
     posenc_tensor *dparams; /* may be NULL; one with no data is not wanted */

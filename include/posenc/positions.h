@@ -17,7 +17,8 @@ extern "C" {
 #endif
 
 /* fairseq's and RoBERTa's rule: pos = cumsum(token != padding_idx) * (token != padding_idx) + padding_idx.
-   tokens, pos [B,L] I64. Errors: ARGUMENT, SHAPE, DTYPE. Source: fairseq/utils.py, make_positions. */
+   tokens, pos [B,L] I64. Errors: ARGUMENT (NULL, a padding_idx beyond 2^53), SHAPE, DTYPE. Source:
+   fairseq/utils.py, make_positions. */
 POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx,
                                                   posenc_tensor *pos, posenc_error *err);
 
@@ -68,7 +69,7 @@ typedef struct posenc_segment {
     int64_t             tokens;                /* TEXT */
     int64_t             frames, rows, columns; /* IMAGE does not read frames */
     int64_t             merge;                 /* 0 is 1; must divide rows and columns */
-    double              seconds, rate;         /* VIDEO; at least 0 */
+    double              seconds, rate;         /* VIDEO, others do not read them; at least 0 */
     int64_t             sound, chunk;          /* VIDEO; both 0, or both at least 1 */
 } posenc_segment;
 

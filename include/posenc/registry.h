@@ -79,7 +79,8 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
 POSENC_API const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index);
 POSENC_API int                      posenc_param_trainable(const posenc_encoding *e, int index);
 
-/* Settings that every encoding accepts (scale) in addition to its own. Returns their count. */
+/* Settings that every encoding accepts (scale) in addition to its own (settings may be NULL). Returns their
+ * count. */
 POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L under `mask`
@@ -100,11 +101,11 @@ typedef struct posenc_example {
     const char *source;
 } posenc_example;
 
-/* Returns their count; 0 and NULL for an unknown name. */
+/* Returns their count; 0 and NULL for an unknown name. examples may be NULL. */
 POSENC_API int posenc_examples(const char *name, const posenc_example **examples);
 
 /* Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): number `index` of the stream named by
-   seed and name; the same everywhere, in any order. Uniform in [0,1), and standard normal. */
+   seed and name (NULL: ""); the same everywhere, in any order. Uniform in [0,1), and standard normal. */
 POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index);
 POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
 

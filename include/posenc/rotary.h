@@ -26,8 +26,10 @@ POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 
 /* Which positions, and the rotary part's parameters as in posenc_rotate_io. */
 typedef struct posenc_rotary_in {
+    size_t               size; /* sizeof(posenc_rotary_in) */
     posenc_positions     pos;
     const posenc_tensor *params;
+    const posenc_bound  *bound; /* NULL, or in place of params */
 } posenc_rotary_in;
 
 typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;
@@ -79,6 +81,7 @@ POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const pos
    pair the same channels (layout_out may differ). Schedules without `length` take 1 + the largest of their
    own positions. Workspace: the ROTATE bytes of both plans together. SHAPE: plans that do not fit. */
 typedef struct posenc_rerotate_io {
+    size_t               size; /* sizeof(posenc_rerotate_io) */
     posenc_tensor        k, to_k;
     posenc_positions     from_pos, to_pos;
     const posenc_tensor *from_params, *to_params;

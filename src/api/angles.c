@@ -37,7 +37,7 @@ posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *
                                   posenc_rotary_pair *pairs, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened        run;
-    const pe_rotary_request request = {plan, "pairs", params, NULL, length, 0, 0};
+    const pe_rotary_request request = {plan, "pairs", {.params = params}, NULL, length, 0, 0};
     posenc_status           status;
     if (!plan || !pairs)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "pairs: plan and pairs must not be NULL");
@@ -60,14 +60,15 @@ static posenc_status check_places(const posenc_plan *plan, const posenc_position
                                   posenc_error *err)
 {
     const int64_t        any[3] = {-1, -1, plan->rotary.heads * plan->rotary.M};
-    const posenc_tensor *first  = angle->data ? angle : temperature;
+    const posenc_tensor *first  = pe_tensor_is_given(angle) ? angle : temperature;
     posenc_status        status =
-        angle->data ? pe_tensor_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
-    if (!status && temperature->data)
+        pe_tensor_is_given(angle) ? pe_tensor_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
+    if (!status && pe_tensor_is_given(temperature))
         status = pe_tensor_check_output(temperature, "angles: temperature", 2,
-                                        angle->data ? angle->shape : any, err);
-    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_DTYPE_F64) ||
-                    (temperature->data && temperature->dtype != POSENC_DTYPE_F64)))
+                                        pe_tensor_is_given(angle) ? angle->shape : any, err);
+    if (!status &&
+        (!pe_tensor_is_given(first) || (pe_tensor_is_given(angle) && angle->dtype != POSENC_DTYPE_F64) ||
+         (pe_tensor_is_given(temperature) && temperature->dtype != POSENC_DTYPE_F64)))
         status =
             pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle, temperature or both must have data, as F64");
     return status ? status
@@ -85,17 +86,23 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
                                    const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened    run;
+    posenc_rotary_in    copy;
     const posenc_tensor none = {0};
     if (!plan || !in)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "angles: plan and in must not be NULL");
+    if (!(in = pe_rotary_read_in(&copy, in, "angles: in", err)))
+        return POSENC_ERROR_ARGUMENT;
     const posenc_positions pos    = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status = pe_rotary_require(plan, "angles", err);
     angle                         = angle ? angle : &none;
     temperature                   = temperature ? temperature : &none;
     if (status || (status = check_places(plan, &pos, angle, temperature, err)))
         return status;
+    if (pe_tensor_is_empty(angle) || pe_tensor_is_empty(temperature))
+        return pe_done(err);
     const int64_t          *shape = (angle->data ? angle : temperature)->shape, L = shape[1];
-    const pe_rotary_request request = {plan, "angles", in->params, NULL, pe_rotary_length(0, &pos, L), 0, 0};
+    const pe_rotary_request request = {
+        plan, "angles", {.params = in->params, .bound = in->bound}, NULL, pe_rotary_length(0, &pos, L), 0, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const pe_rotary *rotary = run.rotation.queries;

@@ -6,6 +6,7 @@
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include <math.h>
+#include <stdatomic.h>
 
 #include "api/objects.h"
 #include "base/overlap.h"
@@ -15,15 +16,14 @@
 
 /* ---- what a caller gives, looked at before the first write ---- */
 
-/* The parts of a pe_attention that the plan knows. */
-static pe_attention attention_of(const posenc_plan *plan)
+pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes =
-        (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0, plan->kernels};
-    a.D     = d->D;
-    a.terms = &plan->terms;
+    a.sizes              = (pe_problem){d->B,       d->H, d->G, d->Lq, d->Lk,         d->D, d->Dv,
+                                        d->d_model, d->L, NULL, 0,     plan->kernels, NULL};
+    a.D                  = d->D;
+    a.terms              = &plan->terms;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
@@ -35,16 +35,20 @@ static pe_attention attention_of(const posenc_plan *plan)
     return a;
 }
 
-/* Pointers, and whether the plan has heads; what the plan knows of the run. `who` opens the sentence. */
-static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const void *in, const void *out,
-                              const char *who, posenc_error *err)
+/* The inputs as this version has them, or NULL (pe_given_read). `who` opens the sentence, here and below. */
+static const posenc_attend_in *read_in(posenc_attend_in *copy, const posenc_attend_in *in, const char *who,
+                                       posenc_error *err)
 {
-    if (!plan || !in || !out)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
+    return pe_given_read(copy, in, PE_GIVEN(posenc_attend_in, q), who, "in", err);
+}
+
+/* What the plan knows of the run, which must have heads. */
+static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const char *who, posenc_error *err)
+{
     if (plan->dims.D == 0)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "%s: the plan was made without heads; give dims.H and dims.D", who);
-    *a = attention_of(plan);
+    *a = pe_attend_of(plan);
     return POSENC_OK;
 }
 
@@ -114,7 +118,8 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;
-    const int64_t k[4] = {in->k_pages.data ? -1 : in->q.shape[0], plan->dims.G, -1, plan->dims.D};
+    const int64_t k[4] = {pe_tensor_is_given(&in->k_pages) ? -1 : in->q.shape[0], plan->dims.G, -1,
+                          plan->dims.D};
     status             = check_keys(&in->k, &in->k_scale, "attend: k", "attend: k_scale", k, err);
     return status ? status : pe_items_check_pages(in, err);
 }
@@ -181,17 +186,19 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     return POSENC_OK;
 }
 
-/* Rooms with tables that end somewhere see where this run goes, item by item. */
+/* Rooms with tables that end somewhere see where this run goes, item by item. Where masks leave no distance,
+   only rooms that look at single positions read anything. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
     const pe_problem   *p       = &a->sizes;
     const pe_distances *d       = &a->distances;
     const int64_t       batches = pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B);
+    const int           none    = d->whole && !d->count && !a->terms->prepare.fill && !a->terms->hook.visit;
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (!part->room || !part->room->attention.reach)
             continue;
-        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
+        for (int64_t b = 0; p->Lq && p->Lk && !none && b < batches; b++) {
             const pe_extent q          = pe_positions_extent(&a->q_pos, b, p->Lq),
                             k          = pe_positions_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
@@ -209,6 +216,12 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
+/* Is there no query, or no key that one could see? */
+static int is_empty(const pe_attention *a)
+{
+    return !a->sizes.B || !a->sizes.Lq || !a->sizes.Lk;
+}
+
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
    those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
@@ -223,7 +236,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
-        (status = count_tokens(plan, a, err)))
+        (status = count_tokens(plan, a, err)) || is_empty(a))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
@@ -256,6 +269,14 @@ static posenc_status check_unasked(const posenc_plan *plan, const posenc_attend_
             err, POSENC_ERROR_ARGUMENT,
             "attend: allowed is given, but the plan's mask has no POSENC_MASK_EXPLICIT; add it, or "
             "leave allowed empty");
+    if ((in->q_segments.data || in->k_segments.data) && !(mask & POSENC_MASK_SEGMENTS) &&
+        plan->terms.G == PE_NONE) /* else the encoding sees them */
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "attend: %s is given, but the plan's mask has no POSENC_MASK_SEGMENTS; add it, or leave "
+            "%s empty",
+            in->q_segments.data ? "q_segments" : "k_segments",
+            in->q_segments.data ? "q_segments" : "k_segments");
     return POSENC_OK;
 }
 
@@ -302,7 +323,7 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
     if (status)
         return status;
     a->sizes.Lk = pe_items_length(in, 0);
-    if (in->k_pages.data) {
+    if (pe_tensor_is_given(&in->k_pages)) {
         a->pages           = in->k_pages; /* of one item: [P] */
         a->pages.ndim      = 1;
         a->pages.shape[0]  = in->k_pages.shape[1];
@@ -338,7 +359,7 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 /* The backward reads keys where they lie and writes their gradients as they lie. */
 static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *err)
 {
-    if (in->k_pages.data)
+    if (pe_tensor_is_given(&in->k_pages))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: the backward takes no pages; give k and v in rows");
     if (pe_tensor_is_quantised(in->k.dtype) || pe_tensor_is_quantised(in->v.dtype))
@@ -434,13 +455,20 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
+                 const pe_numbers_of *of, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_numbers_load(numbers, plan, of, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
-    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
-    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
+    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, of->dparams != NULL);
+    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, of->dparams != NULL);
+}
+
+static pe_numbers_use use_of(int run, int64_t Lq)
+{
+    return run == POSENC_RUN_ATTEND_BACKWARD ? PE_NUMBERS_BOTH
+           : Lq > POSENC_DECODE_QUERIES      ? PE_NUMBERS_FORWARD
+                                             : PE_NUMBERS_FEW;
 }
 
 static int uses_reference(const posenc_plan *plan, posenc_dtype q)
@@ -454,7 +482,7 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
 {
     const pe_rotated_run any   = {.team = {.threads = of->threads}};
     pe_arena             arena = {0};
-    pe_attention         a     = attention_of(plan);
+    pe_attention         a     = pe_attend_of(plan);
     pe_numbers           numbers;
     pe_run_rotation      rotation;
     a.sizes.B  = of->B;
@@ -462,7 +490,8 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, NULL, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, &(pe_numbers_of){.places = PLACES, .use = use_of(run, of->Lq)}, 0,
+         &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -483,16 +512,24 @@ size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_ru
 
 /* ---- runs ---- */
 
-/* An item without keys. */
+/* An empty run: no query sees a key. */
 static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
 {
     const float never = -INFINITY;
     pe_items_clear(&a->o, 0);
-    for (int64_t h = 0; a->lse.data && h < a->sizes.H; h++)
-        for (int64_t i = 0; i < a->sizes.Lq; i++)
-            pe_tensor_store_float(pe_tensor_element(&a->lse, 0, h, i), a->lse.dtype, 1, &never, 1);
+    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++)
+            for (int64_t i = 0; i < a->sizes.Lq; i++)
+                pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &never, 1);
     return pe_done(err);
 }
+
+/* What the items of a batch that are apart have in common, made with the first of them. */
+typedef struct common {
+    int        is_made;
+    pe_numbers numbers;
+    pe_opened  run; /* the workspace after the numbers */
+} common;
 
 /* A run, and what it is given. */
 typedef struct attend_run {
@@ -503,12 +540,18 @@ typedef struct attend_run {
     const posenc_tensor    *S;       /* scores, or a bias */
     const char             *who;
     const posenc_workspace *work;
+    common                 *items; /* of a batch whose items are apart; NULL: it is whole */
 } attend_run;
+
+static pe_param_source source_of(const posenc_attend_in *in)
+{
+    return (pe_param_source){.params = in->params, .bound = in->bound};
+}
 
 /* The last of the checks: parameters and workspace. */
 static posenc_status open_work(pe_opened *run, const pe_attention *a, const attend_run *r, posenc_error *err)
 {
-    const posenc_status status = pe_numbers_check(r->plan, PLACES, r->in->params, r->dparams, r->who, err);
+    const posenc_status status = pe_numbers_check(r->plan, PLACES, source_of(r->in), r->dparams, r->who, err);
     if (status)
         return status;
     const pe_run_size size   = {a->sizes.B,  a->sizes.Lq,
@@ -517,6 +560,26 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
     const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
+}
+
+/* The workspace, and the parameters as they are by then. */
+static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const pe_attention *a,
+                                  const attend_run *r, posenc_error *err)
+{
+    *given = source_of(r->in);
+    if (!r->items)
+        return open_work(run, a, r, err);
+    if (!r->items->is_made) {
+        const posenc_status status = open_work(&r->items->run, a, r, err);
+        if (status)
+            return status;
+        const pe_numbers_of of = {PLACES, *given, NULL, use_of(r->run, a->sizes.Lq)};
+        pe_numbers_load(&r->items->numbers, r->plan, &of, &r->items->run.arena);
+        r->items->is_made = 1;
+    }
+    given->loaded = &r->items->numbers;
+    *run          = r->items->run;
+    return POSENC_OK;
 }
 
 /* Gradients of parameters; those of the rotary part are made of dq and dk, which are complete now. */
@@ -539,16 +602,19 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
     pe_numbers      numbers;
     pe_run_rotation rotation;
     pe_opened       run;
-    posenc_status   status = open_work(&run, a, r, err);
+    pe_param_source given;
+    posenc_status   status = open_numbers(&run, &given, a, r, err);
     if (status)
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, r->in->params, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan,
+         &(pe_numbers_of){PLACES, given, r->dparams, use_of(r->run, a->sizes.Lq)}, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
+    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)
@@ -562,53 +628,148 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     pe_attention  a;
     pe_opened     run;
     posenc_status status;
-    if ((status = open_run(&a, r->plan, r->in, out, "attend", err)) ||
-        (status = check_causal(r->plan, err)) || (status = take_in(&a, r->plan, r->in, 1, err)) ||
-        (status = check_out(&a, out, err)))
+    if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
+        (status = take_in(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
-    return a.sizes.Lk ? finish(&a, r, err) : see_nothing(&a, err);
+        return is_empty(&a) ? POSENC_OK : open_work(&run, &a, r, err);
+    return is_empty(&a) ? see_nothing(&a, err) : finish(&a, r, err);
 }
 
 /* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
-static posenc_status take_batch(pe_attention *a, const attend_run *r, const void *out, posenc_error *err)
+static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_error *err)
 {
     const posenc_plan *plan = r->plan;
     posenc_status      status;
-    if ((status = open_run(a, plan, r->in, out, "attend", err)) ||
-        (status = take_tensors(a, plan, r->in, 1, err)) || (status = pe_items_check_lengths(r->in, err)))
+    if ((status = open_run(a, plan, "attend", err)) || (status = take_tensors(a, plan, r->in, 1, err)) ||
+        (status = pe_items_check_lengths(r->in, err)))
         return status;
     for (int64_t b = 0; b < a->sizes.B && !status; b++)
         status = check_limit("the number of keys", pe_items_length(r->in, b), plan->dims.Lk, err);
     return status;
 }
 
-/* Each item of such a batch; checked all, then run all. */
+/* Item b of such a batch. dry: only the checks. */
+static posenc_status forward_item(const attend_run *r, const posenc_attend_out *out, int64_t b, int dry,
+                                  common *items, posenc_error *err)
+{
+    const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
+    const posenc_attend_out to   = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
+    attend_run              one  = *r;
+    one.in                       = &item;
+    one.items                    = items;
+    return forward(&one, &to, dry, err);
+}
+
+/* ---- items side by side ---- */
+
+/* Keys and values of all items that are read sooner than other threads have begun: bytes. */
+enum { LITTLE_TOGETHER = 6 << 20 };
+
+/* Items as tasks, each on one thread and in a part of the workspace. */
+typedef struct side_by_side {
+    const attend_run        *run;
+    const posenc_attend_out *out;
+    const common            *items; /* made */
+    int64_t                  most;  /* keys of an item that is such a task; longer ones have all threads */
+    int                      slots;
+    size_t                   part; /* bytes of a slot, after what items have in common */
+    atomic_int               has_stopped;
+} side_by_side;
+
+/* Items that have more keys than a thread's share of all would keep one thread busy while others wait. */
+static int64_t longest_task(const posenc_attend_in *in, int threads)
+{
+    int64_t keys = 0;
+    for (int64_t b = 0; b < in->q.shape[0]; b++)
+        keys += pe_items_length(in, b);
+    const posenc_dtype k = in->k.dtype;
+    const int64_t row    = pe_tensor_bytes(k, in->k.shape[3]) + pe_tensor_bytes(in->v.dtype, in->v.shape[3]);
+    return keys * in->k.shape[1] * row < LITTLE_TOGETHER ? 0 : keys / threads;
+}
+
+/* As many slots as the workspace has room for; fewer than two are none. */
+static void find_slots(side_by_side *s)
+{
+    const posenc_attend_in *in   = s->run->in;
+    const pe_opened        *open = &s->items->run;
+    size_t                  most = PE_ALIGN;
+    for (int64_t b = 0; b < in->q.shape[0]; b++) {
+        const pe_run_size size = {1, in->q.shape[2], pe_items_length(in, b), 1, in->q.dtype, 0};
+        const size_t      bytes =
+            size.Lk && size.Lk <= s->most ? pe_attend_bytes(s->run->plan, &size, POSENC_RUN_ATTEND) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    const size_t rest = s->run->work->bytes - open->arena.used;
+    s->part           = most;
+    s->slots          = rest / most < (size_t)open->team.threads ? (int)(rest / most) : open->team.threads;
+}
+
+static void run_item(void *argument, int64_t b, int slot)
+{
+    side_by_side *s   = argument;
+    common        own = *s->items;
+    posenc_error  err;
+    if (pe_items_length(s->run->in, b) > s->most)
+        return;
+    own.run.arena.memory += own.run.arena.used + (size_t)slot * s->part;
+    own.run.arena.used   = 0;
+    own.run.team.threads = 1;
+    if (forward_item(s->run, s->out, b, 0, &own, &err))
+        atomic_store(&s->has_stopped, 1);
+}
+
+/* Those that can be; *most is how many keys they have at most. Whoever has stopped says why when it runs
+ * again. */
+static int64_t run_side_by_side(const attend_run *r, const posenc_attend_out *out, const common *items)
+{
+    side_by_side s = {.run = r, .out = out, .items = items};
+    if (!items->is_made || items->run.team.threads < 2 ||
+        !(s.most = longest_task(r->in, items->run.team.threads)))
+        return -1;
+    find_slots(&s);
+    pe_team team = items->run.team;
+    team.threads = s.slots;
+    if (s.slots < 2)
+        return -1;
+    pe_parallel_for(r->in->q.shape[0], &team, run_item, &s);
+    return s.has_stopped ? -1 : s.most;
+}
+
+/* Each item of such a batch; checked all, then run all. The first makes what all have in common. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
-    posenc_status status = take_batch(&a, r, out, err);
+    int64_t       b      = 0;
+    posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
         return status;
-    for (int dry = 1; dry >= 0; dry--)
-        for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
-            const posenc_attend_out to   = {pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
-            attend_run              one  = *r;
-            one.in                       = &item;
-            status                       = forward(&one, &to, dry, err);
-        }
-    return status;
+    for (; !status && b < a.sizes.B; b++)
+        status = forward_item(r, out, b, 1, &items, err);
+    for (b = 0; !status && !items.is_made && b < a.sizes.B; b++)
+        status = forward_item(r, out, b, 0, &items, err);
+    const int64_t done = status ? -1 : run_side_by_side(r, out, &items);
+    for (; !status && b < a.sizes.B; b++)
+        if (pe_items_length(r->in, b) > done)
+            status = forward_item(r, out, b, 0, &items, err);
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
                             const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in  in_copy;
+    posenc_attend_out out_copy;
+    if (!plan || !in || !out)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and out must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
+        !(out = pe_given_read(&out_copy, out, PE_GIVEN(posenc_attend_out, o), "attend", "out", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan = plan, .in = in, .run = POSENC_RUN_ATTEND, .who = "attend", .work = work};
-    return in && pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
+    return pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
 }
 
 static posenc_status backward(const attend_run *r, const posenc_attend_grad *grad, int dry, posenc_error *err)
@@ -617,13 +778,14 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     pe_attention            a;
     pe_opened               run;
     posenc_status           status;
-    if ((status = open_run(&a, r->plan, in, grad, "attend", err)) || (status = check_causal(r->plan, err)) ||
+    if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
+    const int nothing = is_empty(&a);
     if (dry)
-        return a.sizes.Lk ? open_work(&run, &a, r, err) : POSENC_OK;
+        return nothing ? POSENC_OK : open_work(&run, &a, r, err);
     a.o    = grad->o;
     a.lse  = grad->lse;
     a.dout = grad->dout;
@@ -631,24 +793,26 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     a.dq   = grad->dq;
     a.dk   = grad->dk;
     a.dv   = grad->dv;
-    if (pe_items_apart(in)) {
-        pe_items_clear(&a.dk, a.sizes.Lk);
-        pe_items_clear(&a.dv, a.sizes.Lk);
-        pe_items_clear(&a.dq, a.sizes.Lk ? a.sizes.Lq : 0);
+    if (nothing || pe_items_apart(in)) {
+        pe_items_clear(&a.dk, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
+        pe_items_clear(&a.dq, nothing ? 0 : a.sizes.Lq);
     }
-    return a.sizes.Lk ? finish(&a, r, err) : pe_done(err);
+    return nothing ? pe_done(err) : finish(&a, r, err);
 }
 
 static posenc_status backward_items(const attend_run *r, const posenc_attend_grad *grad, posenc_error *err)
 {
+    common        items = {0};
     pe_attention  a;
-    posenc_status status = take_batch(&a, r, grad, err);
+    posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
             const posenc_attend_in   item = pe_items_in(r->plan, r->in, b);
             const posenc_attend_grad to   = {
+                  .size    = sizeof to,
                   .o       = pe_items_view(&grad->o, b),
                   .lse     = pe_items_view(&grad->lse, b),
                   .dout    = pe_items_view(&grad->dout, b),
@@ -660,31 +824,44 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
             };
             attend_run one = *r;
             one.in         = &item;
+            one.items      = &items;
             status         = backward(&one, &to, dry, err);
         }
-    return status;
+    return status ? status : pe_done(err);
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
                                      const posenc_attend_grad *grad, const posenc_workspace *work,
                                      posenc_error *err)
 {
+    posenc_attend_in   in_copy;
+    posenc_attend_grad grad_copy;
+    if (!plan || !in || !grad)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "attend: plan, in and grad must not be NULL");
+    if (!(in = read_in(&in_copy, in, "attend", err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_attend_grad, dout), "attend", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {.plan    = plan,
                             .in      = in,
-                            .dparams = grad ? grad->dparams : NULL,
+                            .dparams = grad->dparams,
                             .run     = POSENC_RUN_ATTEND_BACKWARD,
                             .who     = "attend",
                             .work    = work};
-    return in && pe_items_apart(in) ? backward_items(&run, grad, err) : backward(&run, grad, 0, err);
+    return pe_items_apart(in) ? backward_items(&run, grad, err) : backward(&run, grad, 0, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
                             const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in copy;
+    pe_attention     a;
+    if (!plan || !in || !S)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "scores: plan, in and S must not be NULL");
+    if (!(in = read_in(&copy, in, "scores", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = POSENC_RUN_SCORES, .S = S, .who = "scores", .work = work};
-    pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, S, "scores", err);
+    posenc_status status = open_run(&a, plan, "scores", err);
     if (status)
         return status;
     if (pe_items_apart(in))
@@ -697,17 +874,23 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
-    status                 = pe_tensor_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : finish(&a, &run, err);
+    if ((status = pe_tensor_check_output(S, "scores: S", 4, shape, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
                           const posenc_workspace *work, posenc_error *err)
 {
+    posenc_attend_in copy;
+    pe_attention     a;
+    if (!plan || !in || !bias)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in and bias must not be NULL");
+    if (!(in = read_in(&copy, in, "bias", err)))
+        return POSENC_ERROR_ARGUMENT;
     const attend_run run = {
         .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
-    pe_attention  a;
-    posenc_status status = open_run(&a, plan, in, bias, "bias", err);
+    posenc_status status = open_run(&a, plan, "bias", err);
     if (status)
         return status;
     a.mask     = POSENC_MASK_NONE;
@@ -716,7 +899,7 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.sizes.Lq = bias->shape[1];
     a.sizes.Lk = bias->shape[2];
     status     = check_bias(plan, bias, err);
-    if (!status)
-        status = find_distances(plan, in, &a, a.sizes.Lk, err);
-    return status ? status : finish(&a, &run, err);
+    if (status || (status = find_distances(plan, in, &a, a.sizes.Lk, err)))
+        return status;
+    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }

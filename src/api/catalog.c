@@ -15,7 +15,8 @@ const posenc_setting_info pe_catalog_common_settings[] = {
 
 int posenc_common_settings(const posenc_setting_info **settings)
 {
-    *settings = pe_catalog_common_settings;
+    if (settings)
+        *settings = pe_catalog_common_settings;
     return PE_ROWS(pe_catalog_common_settings);
 }
 
@@ -57,6 +58,7 @@ const char *posenc_encoding_nearest(const char *name)
     /* nope, number 0, comes last: its models are those whose other layers have an encoding */
     const int                   count = pe_encoding_count();
     const posenc_encoding_info *best  = &pe_encoding_at(1)->info;
+    name                              = name ? name : "";
     for (int i = 2; i <= count; i++) {
         const posenc_encoding_info *other = &pe_encoding_at(i % count)->info;
         if (distance(name, other) < distance(name, best))
@@ -73,11 +75,13 @@ const char *posenc_place_name(posenc_place place)
 
 int posenc_examples(const char *name, const posenc_example **examples)
 {
-    const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
-    int                n    = 0;
-    *examples               = room ? room->examples : NULL;
-    while (*examples && (*examples)[n].settings)
+    const pe_encoding    *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
+    const posenc_example *all  = room ? room->examples : NULL;
+    int                   n    = 0;
+    while (all && all[n].settings)
         n++;
+    if (examples)
+        *examples = all;
     return n;
 }
 
@@ -97,11 +101,12 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int 
                                  posenc_error *err)
 {
     const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
+    if (!name || !dims || !buf || n == 0)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "small model: name, dims and buf must not be NULL, nor n 0");
     if (!room)
-        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?",
-                       name ? name : "", name ? posenc_encoding_nearest(name) : "");
-    if (!dims || !buf || n == 0)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "small model: dims and buf must not be NULL or empty");
+        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
+                       posenc_encoding_nearest(name));
     const posenc_dims full   = pe_encoding_full_dims(dims);
     const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
     const char       *at     = future ? room->model_both : room->model ? room->model : "";

@@ -6,6 +6,7 @@
 
 #include "api/objects.h"
 #include "base/expression.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
@@ -39,7 +40,7 @@ posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
     d.Dv          = d.Dv ? d.Dv : d.D;
     d.Lk          = d.Lk ? d.Lk : d.Lq;
     d.Lq          = d.Lq ? d.Lq : d.Lk;
-    d.d_model     = d.d_model ? d.d_model : d.H * d.D;
+    d.d_model     = d.d_model ? d.d_model : pe_sizes_product(d.H, d.D);
     d.L           = d.L ? d.L : d.Lk;
     return d;
 }
@@ -58,8 +59,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
     }
     /* where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made */
     const pe_kernels *chosen = pe_kernels_choose(), *kernels = chosen ? chosen : pe_kernels_at(0);
-    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN,      kernels};
+    r->problem = (pe_problem){full->B,       full->H, full->G, full->Lq, full->Lk, full->D, full->Dv,
+                              full->d_model, full->L, r->set,  NAN,      kernels,  NULL};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
@@ -124,6 +125,12 @@ double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const c
     return value;
 }
 
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text)
+{
+    const double value = pe_encoding_number(r, full, text);
+    return value < 0x1p53 ? (int64_t)value : INT64_C(1) << 53;
+}
+
 /* "H if per_head": an axis that a flag calls for. Leaves only the size in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {
@@ -141,8 +148,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
-    if (!part || !dims)
+    const pe_chosen *part = owner_of(e, index, &local);
+    if (!e || !dims || !ndim || !shape)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: e, dims, ndim and shape must not be NULL");
+    if (!part)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: this encoding has no parameter number %d",
                        index);
     const posenc_dims   full   = pe_encoding_full_dims(dims);

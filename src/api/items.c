@@ -8,16 +8,18 @@
  */
 #include "api/objects.h"
 #include "base/positions.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 int pe_items_apart(const posenc_attend_in *in)
 {
-    return in->k_lengths.data || in->k_pages.data;
+    return in->k_lengths.data || pe_tensor_is_given(&in->k_pages);
 }
 
 int64_t pe_items_keys(const posenc_attend_in *in)
 {
-    return in->k.ndim == 4 ? in->k.shape[2] * (in->k_pages.data ? in->k_pages.shape[1] : 1) : 0;
+    const int64_t pages = pe_tensor_is_given(&in->k_pages) ? in->k_pages.shape[1] : 1;
+    return in->k.ndim == 4 ? pe_sizes_product(in->k.shape[2], pages) : 0;
 }
 
 int64_t pe_items_length(const posenc_attend_in *in, int64_t b)
@@ -42,7 +44,8 @@ posenc_status pe_items_check_pages(const posenc_attend_in *in, posenc_error *err
 {
     const int64_t shape[2] = {in->q.shape[0], -1};
     posenc_status status   = POSENC_OK;
-    if (in->k_pages.data && !(status = pe_tensor_check(&in->k_pages, "attend: k_pages", 2, shape, err)))
+    if (pe_tensor_is_given(&in->k_pages) &&
+        !(status = pe_tensor_check(&in->k_pages, "attend: k_pages", 2, shape, err)))
         status = check_whole(&in->k_pages, "attend: k_pages", err);
     return status;
 }
@@ -54,7 +57,7 @@ static posenc_status check_item(const posenc_attend_in *in, int64_t b, posenc_er
     if (length < 0 || length > all)
         return pe_fail(err, POSENC_ERROR_RANGE, "attend: k_lengths[%lld] is %lld; it must be from 0 to %lld",
                        (long long)b, (long long)length, (long long)all);
-    for (int64_t i = 0; in->k_pages.data && i * n < length; i++)
+    for (int64_t i = 0; pe_tensor_is_given(&in->k_pages) && i * n < length; i++)
         if (page_at(in, b, i) < 0 || page_at(in, b, i) >= in->k.shape[0])
             return pe_fail(err, POSENC_ERROR_RANGE,
                            "attend: k_pages[%lld,%lld] is %lld; it must be from 0 to %lld, as k has pages",
@@ -77,9 +80,9 @@ posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *e
 posenc_tensor pe_items_view(const posenc_tensor *t, int64_t b)
 {
     posenc_tensor item = *t;
-    if (!t->data || t->ndim == 0)
+    if (!pe_tensor_is_given(t) || t->ndim == 0)
         return item;
-    if (t->shape[0] != 1)
+    if (t->data && t->shape[0] != 1)
         item.data = (char *)t->data + pe_tensor_bytes(t->dtype, b * t->stride[0]);
     item.shape[0] = 1;
     return item;
@@ -111,7 +114,7 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
             (char *)in->k_lengths.data + pe_tensor_bytes(in->k_lengths.dtype, b * in->k_lengths.stride[0]);
         item.k_lengths.shape[0] = 1;
     }
-    if (!in->k_pages.data) {
+    if (!pe_tensor_is_given(&in->k_pages)) {
         item.k = pe_items_view(&in->k, b);
         item.v = pe_items_view(&in->v, b);
     }
@@ -120,7 +123,8 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
 
 void pe_items_clear(const posenc_tensor *t, int64_t from)
 {
-    for (int64_t h = 0; t->data && h < t->shape[1]; h++)
-        for (int64_t s = from; s < t->shape[2]; s++)
-            memset(pe_tensor_row(t, 0, h, s), 0, (size_t)pe_tensor_bytes(t->dtype, t->shape[3]));
+    for (int64_t b = 0; t->data && b < t->shape[0]; b++)
+        for (int64_t h = 0; h < t->shape[1]; h++)
+            for (int64_t s = from; s < t->shape[2]; s++)
+                memset(pe_tensor_row(t, b, h, s), 0, (size_t)pe_tensor_bytes(t->dtype, t->shape[3]));
 }

@@ -86,7 +86,7 @@ static posenc_status run_map(int m, const char *settings, const int64_t *rel, in
     if (!status)
         status = maps[m].check(set, err);
     for (int64_t i = 0; !status && i < n; i++)
-        out[i] = maps[m].map(set, rel[i]);
+        out[i] = maps[m].map(set, pe_index_clip(rel[i], -INT64_MAX, INT64_MAX)); /* its sign can be changed */
     return status ? status : pe_done(err);
 }
 
@@ -105,10 +105,11 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
 
 enum { LARGEST_WINDOW = 4096 };
 
-static posenc_status check_window(int64_t rows, int64_t columns, const void *out, posenc_error *err)
+static posenc_status check_window(int64_t rows, int64_t columns, const void *out, const char *name,
+                                  posenc_error *err)
 {
     if (!out)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "window: the output must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "window: %s must not be NULL", name);
     if (rows < 1 || columns < 1 || rows > LARGEST_WINDOW || columns > LARGEST_WINDOW)
         return pe_fail(err, POSENC_ERROR_RANGE, "window: %lldx%lld tokens; each side must be 1 to %d",
                        (long long)rows, (long long)columns, LARGEST_WINDOW);
@@ -117,9 +118,9 @@ static posenc_status check_window(int64_t rows, int64_t columns, const void *out
 
 posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index, posenc_error *err)
 {
-    const posenc_status status = check_window(rows, columns, index, err);
-    const int64_t       n      = rows * columns;
-    for (int64_t x = 0; !status && x < n * n; x++) {
+    const posenc_status status = check_window(rows, columns, index, "index", err);
+    const int64_t       n      = status ? 0 : rows * columns;
+    for (int64_t x = 0; x < n * n; x++) {
         const int64_t i = x / n, j = x % n;
         index[x] = pe_index_window(i / columns - j / columns, i % columns - j % columns, rows, columns);
     }
@@ -129,7 +130,7 @@ posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index,
 posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t pretrained_rows,
                                         int64_t pretrained_columns, double *coordinates, posenc_error *err)
 {
-    const posenc_status status = check_window(rows, columns, coordinates, err);
+    const posenc_status status = check_window(rows, columns, coordinates, "coordinates", err);
     if (status)
         return status;
     if (pretrained_rows < 0 || pretrained_columns < 0 || (pretrained_rows == 1 && rows > 1) ||

@@ -11,10 +11,11 @@
 
 #include <posenc/rotary.h>
 
+#include "api/given.h"
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "encodings/encoding.h"
-#include "engine/score/attention.h"
+#include "engine/tiled/ready.h"
 
 /* Parameters of all parts together: a hook may get any of them. */
 enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048, PE_MOST_THREADS = 4096 };
@@ -81,6 +82,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
 
 /* An expression of a room over its settings and the sizes. */
 double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text);
+/* The same for a number of rows or tokens, at most 2^53. */
+int64_t pe_encoding_whole(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* Is t what parameter `index` must be for these sizes? `who` opens the sentence. */
 posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dims *dims, int index,
@@ -93,20 +96,40 @@ typedef struct pe_numbers {
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    pe_problem           problem[POSENC_PLACE_COUNT]; /* the plan's, with `tensor` */
+    const posenc_bound  *bound;                       /* where they come from, if they were made ready */
 } pe_numbers;
 
-/* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams
-   (`who`: "attend"). */
-posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
+/* The parameters of a run: the caller's tensors, or made ready. */
+typedef struct pe_param_source {
+    const posenc_tensor *params; /* NULL, and no bound: of any run, while counting */
+    const posenc_bound  *bound;  /* NULL: none */
+    const pe_numbers    *loaded; /* of all parts, by another item of the batch; NULL: none */
+} pe_param_source;
+
+/* What the numbers are for: without gradients there are no sums of them. */
+typedef enum pe_numbers_use { PE_NUMBERS_BOTH, PE_NUMBERS_FORWARD, PE_NUMBERS_FEW } pe_numbers_use;
+
+/* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and
+   dparams (`who`: "attend"). */
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
-/* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     posenc_tensor *dparams, pe_arena *arena);
+/* Whose parameters, and their gradients; NULL while counting, or not wanted. */
+typedef struct pe_numbers_of {
+    int             places;
+    pe_param_source given;
+    posenc_tensor  *dparams;
+    pe_numbers_use  use;
+} pe_numbers_of;
+/* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. *n
+   must stay where it is as long as its parts are used. */
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena);
+/* Does a member read this parameter as it lies, and add its gradient there? Then it is neither converted nor
+   summed. */
+typedef enum pe_stay { PE_CONVERTED = 0, PE_STAYS_BY_DISTANCE, PE_STAYS_BY_PAIR } pe_stay;
+pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
-
-/* The part at a place as the engine wants it; NULLs where there is none. */
-pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
 /* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
    length. */
@@ -115,12 +138,42 @@ typedef struct pe_run_rotation {
     pe_rotary        made[2];
 } pe_run_rotation;
 
+/* What of a plan its bounds depend on. */
+typedef struct pe_likeness {
+    char              spec[PE_MAX_SPEC];
+    posenc_dims       dims;
+    posenc_options    options;
+    const pe_kernels *kernels;
+    int64_t           max_distances;
+} pe_likeness;
+
+struct posenc_bound {
+    pe_likeness     plan;
+    int             places; /* whose parameters it has: bits 1 << place */
+    pe_numbers      numbers;
+    posenc_tensor   tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
+    pe_ready        ready;                  /* of attention */
+    pe_run_rotation rotation;               /* where parameters alone decide it; else queries is NULL */
+    double         *rows; /* of the input part, where they follow from each other; NULL: they do not */
+    size_t          bytes;
+};
+
+/* May runs of the plan that read parameters of these places take it? `who` opens the sentence. */
+posenc_status pe_bound_check(const posenc_bound *bound, const posenc_plan *plan, int places, const char *who,
+                             posenc_error *err);
+
+/* The part at a place as the engine wants it; NULLs where there is none. */
+pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
+
 void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
                     pe_arena *arena);
 /* Are the frequencies that parameters gave usable? `who` opens the sentence. */
 posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
                               posenc_error *err);
 
+/* The caller's struct as this version has it, or NULL (pe_given_read). */
+const posenc_rotary_in *pe_rotary_read_in(posenc_rotary_in *copy, const posenc_rotary_in *in, const char *who,
+                                          posenc_error *err);
 /* The caller's positions as the rotary part reads them, for pe_positions_check with its coordinates. */
 posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given);
 /* The larger of `length` and the largest coordinate and one. */
@@ -165,13 +218,13 @@ posenc_status pe_run_done(const pe_team *team, const char *who, posenc_error *er
 
 /* What a run of only the rotation asks for, and what it then has. */
 typedef struct pe_rotary_request {
-    const posenc_plan   *plan;
-    const char          *who;
-    const posenc_tensor *params;
-    posenc_tensor       *dparams; /* NULL: no gradients */
-    double               length;  /* of the run: pe_rotary_length */
-    int                  is_backward;
-    size_t               taken; /* of the workspace, by another plan */
+    const posenc_plan *plan;
+    const char        *who;
+    pe_param_source    given;
+    posenc_tensor     *dparams; /* NULL: no gradients */
+    double             length;  /* of the run: pe_rotary_length */
+    int                is_backward;
+    size_t             taken; /* of the workspace, by another plan */
 } pe_rotary_request;
 
 typedef struct pe_rotary_opened {
@@ -225,7 +278,7 @@ posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *e
 /* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b);
-/* Zeros to the rows from `from` on of an item's [1, heads, L, width]. */
+/* Zeros to the rows from `from` on of [B, heads, L, width]. */
 void pe_items_clear(const posenc_tensor *t, int64_t from);
 
 /* Bytes that runs need, counted by the engine itself. */
@@ -233,6 +286,8 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward);
 size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward);
 /* The same, at least, from what the plan has counted: a rotation may take less time than a count. */
 size_t pe_rotary_bytes(const posenc_plan *plan, int threads, int backward);
+/* The parts of a pe_attention that the plan knows. */
+pe_attention pe_attend_of(const posenc_plan *plan);
 /* run: POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES */
 size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run);
 

@@ -13,9 +13,12 @@
 
 #include "api/objects.h"
 #include "base/memory.h"
+#include "base/sizes.h"
 
 #define LONGEST \
     ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
+
+enum { MOST_WIDTH = 1 << 24 }; /* numbers in a row of the input, as in d_model */
 
 static int attends(const posenc_plan *plan)
 {
@@ -30,7 +33,7 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
     } all[] = {{"B", d->B, LONGEST},   {"H", d->H, 65536},
                {"G", d->G, 65536},     {"Lq", d->Lq, LONGEST},
                {"Lk", d->Lk, LONGEST}, {"D", d->D, 65536},
-               {"Dv", d->Dv, 65536},   {"d_model", d->d_model, 1 << 24},
+               {"Dv", d->Dv, 65536},   {"d_model", d->d_model, MOST_WIDTH},
                {"L", d->L, LONGEST}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].size < 0 || all[i].size > all[i].most)
@@ -50,18 +53,37 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer:
-   below 2^48 of them no size of a workspace overflows, whatever a run makes of them. */
+/* Numbers in the tables and rows of one batch item, and in the queries of all, in double because the product
+   may exceed any integer: below 2^44 of the former (2^47 bytes of doubles) and 2^46 of the latter no size of
+   a workspace overflows, whatever a run makes of them. */
 static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 {
     const posenc_dims *d    = &plan->dims;
-    const double       rows = (double)d->Lq + (double)d->Lk + (double)plan->max_distances;
-    const double       all  = rows * (double)d->H * ((double)d->D + (double)d->Dv + PE_LANES);
-    if (all <= 0x1p48)
+    const double       rows = (double)d->Lq + (double)d->Lk + (double)plan->max_distances,
+                 width = (double)d->D + (double)d->Dv, all = rows * (double)d->H * (width + PE_LANES),
+                 queries = (double)d->B * (double)d->H * (double)d->Lq * width;
+    if (all > 0x1p44)
+        return pe_fail(
+            err, POSENC_ERROR_SHAPE,
+            "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^44 are possible",
+            all);
+    if (queries > 0x1p46)
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "plan: dims make queries and outputs of %.3g numbers; at most 2^46 are possible",
+                       queries);
+    return POSENC_OK;
+}
+
+/* What a run takes of its workspace, however it runs. */
+static posenc_status check_bytes(const posenc_plan *plan, posenc_error *err)
+{
+    const int    all   = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES;
+    const size_t bytes = posenc_plan_workspace(plan, (posenc_run)all, NULL);
+    if (bytes <= (size_t)1 << 47)
         return POSENC_OK;
-    return pe_fail(
-        err, POSENC_ERROR_SHAPE,
-        "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^48 are possible", all);
+    return pe_fail(err, POSENC_ERROR_SHAPE,
+                   "plan: a run of %s with these dims takes %.3g bytes; at most 2^47 are possible",
+                   plan->e->spec, (double)bytes);
 }
 
 static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
@@ -122,9 +144,13 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
     if (!input->room)
         return POSENC_OK;
     const char *tokens = input->room->input.tokens, *ids = input->room->input.ids;
-    plan->row_width  = (int64_t)pe_encoding_number(input, &plan->dims, input->room->input.width);
-    plan->row_tokens = tokens ? (int64_t)pe_encoding_number(input, &plan->dims, tokens) : INT64_C(1) << 53;
-    plan->row_ids    = ids ? (int64_t)pe_encoding_number(input, &plan->dims, ids) : 0;
+    plan->row_width  = pe_encoding_whole(input, &plan->dims, input->room->input.width);
+    plan->row_tokens = tokens ? pe_encoding_whole(input, &plan->dims, tokens) : INT64_C(1) << 53;
+    plan->row_ids    = ids ? pe_encoding_whole(input, &plan->dims, ids) : 0;
+    if (plan->row_width > MOST_WIDTH)
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "plan: %s makes rows of %lld numbers; at most 2^24 are possible",
+                       input->room->info.name, (long long)plan->row_width);
     return POSENC_OK;
 }
 
@@ -223,8 +249,7 @@ static void lay_out_rotary(pe_rotary *to, pe_arena *memory, const pe_resolved *r
 {
     const pe_encoding *room = rotary->room;
     pe_rotation_lay_out(to, memory, full->D, room->coordinates ? room->coordinates(rotary->set) : 1,
-                        room->rotary.heads ? (int64_t)pe_encoding_number(rotary, full, room->rotary.heads)
-                                           : 1);
+                        room->rotary.heads ? pe_encoding_whole(rotary, full, room->rotary.heads) : 1);
 }
 
 /* The rotation as far as it is known without a run, and its ladder, if no run changes that. */
@@ -302,7 +327,7 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
         bytes[0]      = pe_rotate_bytes(plan, 0, backward);
         bytes[1]      = pe_rotate_bytes(plan, 1, backward) - bytes[0];
     }
-    return POSENC_OK;
+    return check_bytes(plan, err);
 }
 
 /* What the caller chose; a sentence about what could not even be read. */
@@ -311,11 +336,10 @@ static posenc_status read_options(posenc_options *to, const posenc_options *opti
     *to = posenc_options_default();
     if (!options)
         return POSENC_OK;
-    if (options->size < sizeof to->size)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "plan: options.size is not set; begin with posenc_options_default()");
-    /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
-    memcpy(to, options, options->size < sizeof *to ? options->size : sizeof *to);
+    posenc_options copy;
+    if (!(options = pe_given_read(&copy, options, PE_GIVEN(posenc_options, mask), "plan", "options", err)))
+        return POSENC_ERROR_ARGUMENT;
+    *to = *options;
     return pe_memory_check(&to->allocator, "plan", err);
 }
 
@@ -333,12 +357,13 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     posenc_plan *made = pe_memory_zeros_create(&chosen.allocator, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    made->own           = *e;
-    made->e             = &made->own;
-    made->dims          = pe_encoding_full_dims(dims);
-    made->options       = chosen;
-    made->threads       = pe_parallel_threads(chosen.threads);
-    made->max_distances = chosen.max_distances > 0 ? chosen.max_distances : made->dims.Lq + made->dims.Lk;
+    made->own     = *e;
+    made->e       = &made->own;
+    made->dims    = pe_encoding_full_dims(dims);
+    made->options = chosen;
+    made->threads = pe_parallel_threads(chosen.threads);
+    made->max_distances =
+        chosen.max_distances > 0 ? chosen.max_distances : pe_sizes_sum(made->dims.Lq, made->dims.Lk);
     if ((status = prepare(made, err))) {
         posenc_plan_free(made);
         return status;

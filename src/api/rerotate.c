@@ -75,26 +75,32 @@ posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan 
                                      const posenc_rerotate_io *io, const posenc_workspace *work,
                                      posenc_error *err)
 {
-    pe_rotary_opened old, now;
-    if (!from || !to || !io || !io->k.data)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rerotate: from, to and io must not be NULL, and k must have data");
+    pe_rotary_opened   old, now;
+    posenc_rerotate_io copy;
+    if (!from || !to || !io)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rerotate: from, to and io must not be NULL");
+    if (!(io = pe_given_read(&copy, io, PE_GIVEN(posenc_rerotate_io, to_pos), "rerotate", "io", err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!pe_tensor_is_given(&io->k))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rerotate: k has no data; it is needed here");
     rerotate      w      = {.io       = io,
                             .from_pos = pe_rotary_read_positions(from, &io->from_pos),
                             .to_pos   = pe_rotary_read_positions(to, &io->to_pos)};
     posenc_status status = check_rerotate(from, to, &w, err);
     if (status)
         return status;
+    if (pe_tensor_is_empty(&io->k))
+        return pe_done(err);
     const int64_t           L   = io->k.shape[2];
     const pe_rotary_request was = {.plan   = from,
                                    .who    = "rerotate",
-                                   .params = io->from_params,
+                                   .given  = {.params = io->from_params},
                                    .length = pe_rotary_length(0, &w.from_pos, L)};
     if ((status = pe_rotary_open(&old, &was, work, err)))
         return status;
     const pe_rotary_request wants = {.plan   = to,
                                      .who    = "rerotate",
-                                     .params = io->to_params,
+                                     .given  = {.params = io->to_params},
                                      .length = pe_rotary_length(0, &w.to_pos, L),
                                      .taken  = pe_rotary_bytes(from, old.work.team.threads, 0)};
     if ((status = pe_rotary_open(&now, &wants, work, err)))

@@ -35,7 +35,9 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
     const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
     t->queries                 = rotary->room ? &plan->rotary : NULL;
     t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
-    if (!plan->rotary.depends_on_run)
+    if (n->bound && n->bound->rotation.queries)
+        *t = (pe_run_rotation){.queries = n->bound->rotation.queries, .keys = n->bound->rotation.keys};
+    if (!plan->rotary.depends_on_run || (n->bound && n->bound->rotation.queries))
         return;
     pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)
@@ -57,6 +59,12 @@ posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan,
         err, POSENC_ERROR_RANGE,
         "%s: the frequency of pair %lld of %s is not a finite number up to 2^20; correct its parameters", who,
         (long long)m, rotary_of(plan)->room->info.name);
+}
+
+const posenc_rotary_in *pe_rotary_read_in(posenc_rotary_in *copy, const posenc_rotary_in *in, const char *who,
+                                          posenc_error *err)
+{
+    return pe_given_read(copy, in, PE_GIVEN(posenc_rotary_in, pos), who, "in", err);
 }
 
 posenc_positions pe_rotary_read_positions(const posenc_plan *plan, const posenc_positions *given)
@@ -117,12 +125,13 @@ posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *
 posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, const posenc_workspace *work,
                              posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->params, r->dparams, r->who, err);
+    posenc_status status = pe_numbers_check(r->plan, ROTARY, r->given, r->dparams, r->who, err);
     if (!status)
         status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->params, r->dparams, &run->work.arena);
+    pe_numbers_load(&run->numbers, r->plan, &(pe_numbers_of){ROTARY, r->given, r->dparams, PE_NUMBERS_BOTH},
+                    &run->work.arena);
     pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }
@@ -161,7 +170,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                        "leave them out of "
                        "dparams",
                        who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
-    if (!dq->data || !dk->data)
+    if (!pe_tensor_is_given(dq) || !pe_tensor_is_given(dk))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
     return POSENC_OK;

@@ -30,7 +30,7 @@ typedef struct job {
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 block, blocks; /* positions of one, of each item */
-    pe_team                 team;
+    const pe_team          *team;
     int                     in_double, is_direct;
     float                  *tables, *rows; /* [threads, longest, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
@@ -62,9 +62,17 @@ static int64_t block_of(const posenc_plan *plan, int64_t positions)
     return block;
 }
 
+/* Only the calling thread where the work is too little for more. A pointer, for a team that has just been
+   written is slow to copy. */
+static const pe_team *team_for(const pe_team *team, int64_t bytes)
+{
+    static const pe_team alone = {.threads = 1};
+    return bytes < TOO_FEW ? &alone : team;
+}
+
 static void lay_out(job *j, pe_arena *arena)
 {
-    const int64_t threads = j->team.threads, D = j->plan->dims.D;
+    const int64_t threads = j->team->threads, D = j->plan->dims.D;
     j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
     j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
     j->wide   = pe_arena_doubles(arena, threads * D);
@@ -78,7 +86,7 @@ static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
         plan->rotary_ladder && (j->rotation == &plan->rotary || j->rotation == &plan->rotary_keys);
     if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->rotation, j->pos))
         return;
-    j->rungs  = pe_ladder_lay_out_rungs(j->team.threads, 2 * plan->rotary.M, arena);
+    j->rungs  = pe_ladder_lay_out_rungs(j->team->threads, 2 * plan->rotary.M, arena);
     j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
@@ -99,10 +107,10 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     const pe_rotated_run any   = {.team = {.threads = threads}};
     pe_arena             arena = {0};
     pe_rotary_opened     run;
-    job                  j = {.plan = plan, .team = any.team};
+    job                  j = {.plan = plan, .team = &any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, NULL, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, &(pe_numbers_of){.places = 1 << POSENC_PLACE_ROTARY}, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
@@ -243,7 +251,7 @@ static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const
     const posenc_positions *const pos[2] = {&io->q_pos, &io->k_pos};
     int                           n      = 0;
     for (int i = 0; i < 2; i++)
-        if (from[i]->data) {
+        if (pe_tensor_is_given(from[i])) {
             side *s  = &sides[n++];
             s->side  = (posenc_side)i;
             s->from  = from[i];
@@ -282,6 +290,11 @@ static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *i
     return status;
 }
 
+static int all_are_empty(const side sides[], int count)
+{
+    return pe_tensor_is_empty(sides[0].from) && pe_tensor_is_empty(sides[count - 1].from);
+}
+
 static double length_of(const side sides[], int count)
 {
     double length = 0;
@@ -299,6 +312,8 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_arena      arena = work->arena;
     pe_ladder     own; /* used where rows are many */
+    if (!bytes)
+        return;
     job j; /* field by field: what a small run does not need would cost it more to zero than to rotate */
     j.plan        = plan;
     j.rotation    = rotation;
@@ -314,13 +329,13 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     j.is_direct = !j.in_double && pe_rotation_stores(rotation, from->dtype, to->dtype);
     j.block     = block_of(plan, from->shape[0] * from->shape[2]);
     j.blocks    = (from->shape[2] + j.block - 1) / j.block;
-    j.team      = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
+    j.team      = team_for(&work->team, bytes);
     pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
-    pe_parallel_for(from->shape[0] * j.blocks, &j.team, rotate_block, &j);
+    pe_parallel_for(from->shape[0] * j.blocks, j.team, rotate_block, &j);
 }
 
 /* ---- runs ---- */
@@ -343,19 +358,31 @@ static posenc_status open_rotation(pe_rotary_opened *run, const pe_rotary_reques
     return pe_rotary_open_workspace(&run->work, request, work, err);
 }
 
+static const posenc_rotate_io *read_io(posenc_rotate_io *copy, const posenc_rotate_io *io, posenc_error *err)
+{
+    return pe_given_read(copy, io, PE_GIVEN(posenc_rotate_io, direction), "rotate", "io", err);
+}
+
 posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_workspace *work,
                             posenc_error *err)
 {
     pe_rotary_opened run;
+    posenc_rotate_io copy;
     side             sides[2];
-    if (!plan || !io || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rotate: plan and io must not be NULL, and q or k must have data");
+    if (!plan || !io)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan and io must not be NULL");
+    if (!(io = read_io(&copy, io, err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, NULL, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
-    const pe_rotary_request request = {plan, "rotate", io->params, NULL, length_of(sides, count), 0, 0};
+    if (all_are_empty(sides, count))
+        return pe_done(err);
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, NULL, length_of(sides, count), 0, 0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
     for (int i = 0; i < count; i++)
@@ -395,20 +422,23 @@ static void make_table(const posenc_plan *plan, const pe_rotary *rotation, const
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_arena  arena     = work->arena;
     pe_ladder own;
-    table_job t = {.j = {.plan = plan, .rotation = rotation, .pos = pos, .team = work->team}, .table = table};
+    table_job t = {.j     = {.plan = plan, .rotation = rotation, .pos = pos, .team = &work->team},
+                   .table = table};
     t.stream    = pe_ladder_streams(table, bytes, rotation->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
-    t.j.team = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
-    pe_parallel_for(table->shape[0] * t.j.blocks, &t.j.team, fill_rows, &t);
+    pe_parallel_for(table->shape[0] * t.j.blocks, team_for(&work->team, bytes), fill_rows, &t);
 }
 
 posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,
                                   posenc_tensor *table, const posenc_workspace *work, posenc_error *err)
 {
     pe_rotary_opened run;
+    posenc_rotary_in copy;
     if (!plan || !in || !table)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, in and table must not be NULL");
+    if (!(in = pe_rotary_read_in(&copy, in, "table", err)))
+        return POSENC_ERROR_ARGUMENT;
     const int64_t          shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     const posenc_positions pos      = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status;
@@ -420,8 +450,15 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if ((status = pe_positions_check(&pos, "table: pos", table->shape[0], table->shape[1], plan->rotary.axes,
                                      err)))
         return status;
-    const pe_rotary_request request = {
-        plan, "table", in->params, NULL, pe_rotary_length(0, &pos, table->shape[1]), 0, 0};
+    if (pe_tensor_is_empty(table))
+        return pe_done(err);
+    const pe_rotary_request request = {plan,
+                                       "table",
+                                       {.params = in->params, .bound = in->bound},
+                                       NULL,
+                                       pe_rotary_length(0, &pos, table->shape[1]),
+                                       0,
+                                       0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     make_table(plan, rotation_of(&run, of), &pos, table, &run.work);
@@ -451,17 +488,26 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
                                      const posenc_rotate_grad *grad, const posenc_workspace *work,
                                      posenc_error *err)
 {
-    pe_rotary_opened run;
-    side             sides[2];
-    if (!plan || !io || !grad || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                       "rotate: plan, io and grad must not be NULL, and q or k must have data");
+    pe_rotary_opened   run;
+    posenc_rotate_io   copy;
+    posenc_rotate_grad grad_copy;
+    side               sides[2];
+    if (!plan || !io || !grad)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan, io and grad must not be NULL");
+    if (!(io = read_io(&copy, io, err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rotate_grad, dto_k), "rotate", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
+    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;
+    if (all_are_empty(sides, count))
+        return pe_done(err);
     const double            length  = length_of(sides, count);
-    const pe_rotary_request request = {plan, "rotate", io->params, grad->dparams, length, 1, 0};
+    const pe_rotary_request request = {
+        plan, "rotate", {.params = io->params, .bound = io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
     const posenc_tensor none = {0};

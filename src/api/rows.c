@@ -84,7 +84,7 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
     const posenc_dims full = pe_encoding_full_dims(dims);
     if ((status = require_part(e, err)) || (status = pe_encoding_resolve(&r, part, &full, err)))
         return status;
-    *tokens = part->room->input.tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->input.tokens) : 0;
+    *tokens = part->room->input.tokens ? pe_encoding_whole(&r, &full, part->room->input.tokens) : 0;
     return pe_done(err);
 }
 
@@ -117,7 +117,7 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward)
     pe_arena    arena = {0};
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan, &(pe_team){.threads = threads});
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, NULL, NULL, &arena);
+    pe_numbers_load(&numbers, plan, &(pe_numbers_of){.places = 1 << POSENC_PLACE_INPUT}, &arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
         pe_rows_backward_lay_out(&r, &arena);
@@ -141,9 +141,11 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
     r->L   = main->shape[1];
     r->pos = in->pos.array.data ? pe_positions_view(&in->pos, r->N) : pe_positions_with_defaults(&in->pos);
     if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
-        (status = check_extent(plan, r, err)))
+        (!pe_tensor_is_empty(main) && (status = check_extent(plan, r, err))))
         return status;
-    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT, in->params, dparams, "rows", err);
+    return pe_numbers_check(plan, 1 << POSENC_PLACE_INPUT,
+                            (pe_param_source){.params = in->params, .bound = in->bound}, dparams, "rows",
+                            err);
 }
 
 /* Gradients of the input part that are asked for, though its settings have none. */
@@ -166,15 +168,23 @@ static posenc_status open_workspace(pe_opened *run, const posenc_plan *plan, con
     return pe_run_open(run, plan, work, &wanted, err);
 }
 
+static const posenc_rows_in *read_in(posenc_rows_in *copy, const posenc_rows_in *in, posenc_error *err)
+{
+    return pe_given_read(copy, in, PE_GIVEN(posenc_rows_in, x), "rows", "in", err);
+}
+
 posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                           const posenc_workspace *work, posenc_error *err)
 {
-    pe_opened     run;
-    pe_numbers    numbers;
-    pe_rows_run   r;
-    posenc_status status;
+    pe_opened      run;
+    pe_numbers     numbers;
+    pe_rows_run    r;
+    posenc_rows_in copy;
+    posenc_status  status;
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and y must not be NULL");
+    if (!(in = read_in(&copy, in, err)))
+        return POSENC_ERROR_ARGUMENT;
     if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
         (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))) ||
         (status = pe_overlap_check(y, "rows: y", &in->x, "x", 1, err)))
@@ -182,13 +192,21 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if (in->x.data && !pe_tensor_is_float(in->x.dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
                        pe_tensor_dtype_name(in->x.dtype));
+    if (pe_tensor_is_empty(y))
+        return pe_done(err);
     if ((status = open_workspace(&run, plan, work, 0, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, NULL, &run.arena);
-    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
-    r.x    = in->x;
-    r.y    = *y;
+    pe_numbers_load(&numbers, plan,
+                    &(pe_numbers_of){1 << POSENC_PLACE_INPUT,
+                                     {.params = in->params, .bound = in->bound},
+                                     NULL,
+                                     PE_NUMBERS_BOTH},
+                    &run.arena);
+    r.part  = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
+    r.x     = in->x;
+    r.y     = *y;
+    r.ready = in->bound ? in->bound->rows : NULL;
     pe_rows_forward_run(&r, &run.arena);
     return pe_run_done(&run.team, "rows", err);
 }
@@ -197,20 +215,33 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
                                    const posenc_rows_grad *grad, const posenc_workspace *work,
                                    posenc_error *err)
 {
-    pe_opened     run;
-    pe_numbers    numbers;
-    pe_rows_run   r;
-    posenc_status status;
+    pe_opened        run;
+    pe_numbers       numbers;
+    pe_rows_run      r;
+    posenc_rows_in   copy;
+    posenc_rows_grad grad_copy;
+    posenc_status    status;
     if (!plan || !in || !grad)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and grad must not be NULL");
+    if (!(in = read_in(&copy, in, err)) ||
+        !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rows_grad, dy), "rows", "grad", err)))
+        return POSENC_ERROR_ARGUMENT;
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = pe_overlap_check(&grad->dx, "rows: dx", &grad->dy, "dy", 1, err)) ||
-        (status = check_gradient(plan, grad->dparams, err)) ||
-        (status = open_workspace(&run, plan, work, 1, err)))
+        (status = check_gradient(plan, grad->dparams, err)))
+        return status;
+    if (pe_tensor_is_empty(&grad->dy))
+        return pe_done(err);
+    if ((status = open_workspace(&run, plan, work, 1, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, in->params, grad->dparams, &run.arena);
+    pe_numbers_load(&numbers, plan,
+                    &(pe_numbers_of){1 << POSENC_PLACE_INPUT,
+                                     {.params = in->params, .bound = in->bound},
+                                     grad->dparams,
+                                     PE_NUMBERS_BOTH},
+                    &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;

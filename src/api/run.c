@@ -3,31 +3,36 @@
 #include "api/objects.h"
 #include "base/status.h"
 
-static int has_good_threads(const posenc_workspace *work)
+/* An older caller's workspace may have none. */
+static int threads_of(const posenc_workspace *work)
 {
-    return work->threads >= 0 && work->threads <= PE_MOST_THREADS;
+    return work->size < offsetof(posenc_workspace, threads) + sizeof work->threads ? 0 : work->threads;
 }
 
 int pe_run_threads(const posenc_plan *plan, const posenc_workspace *work)
 {
-    return work && work->threads && has_good_threads(work) ? work->threads : plan->threads;
+    const int threads = work ? threads_of(work) : 0;
+    return threads > 0 && threads <= PE_MOST_THREADS ? threads : plan->threads;
 }
 
 static posenc_status check_memory(const posenc_workspace *work, const char *who, posenc_error *err)
 {
-    if (!work || !work->memory)
-        return pe_fail(err, POSENC_ERROR_WORKSPACE, "%s: the workspace %s; see posenc_workspace_create", who,
-                       work ? "has no memory" : "is NULL");
-    if (work->size < sizeof *work)
+    posenc_workspace copy;
+    if (!work || !work->size)
+        return pe_fail(err, POSENC_ERROR_WORKSPACE, "%s: the workspace is %s; see posenc_workspace_create",
+                       who, work ? "empty, its size 0" : "NULL");
+    if (!pe_given_read(&copy, work, PE_GIVEN(posenc_workspace, bytes), who, "work", err))
+        return POSENC_ERROR_ARGUMENT;
+    if (!work->memory)
         return pe_fail(err, POSENC_ERROR_WORKSPACE,
-                       "%s: the workspace's size is not set; begin with posenc_workspace_over()", who);
+                       "%s: the workspace has no memory; see posenc_workspace_create", who);
     if ((uintptr_t)work->memory % PE_ALIGN != 0)
         return pe_fail(err, POSENC_ERROR_WORKSPACE, "%s: the workspace is not aligned to %d bytes", who,
                        PE_ALIGN);
-    if (!has_good_threads(work))
+    if (threads_of(work) < 0 || threads_of(work) > PE_MOST_THREADS)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: the workspace's threads are %d; they must be 0 (as planned) to %d", who,
-                       work->threads, PE_MOST_THREADS);
+                       threads_of(work), PE_MOST_THREADS);
     return POSENC_OK;
 }
 

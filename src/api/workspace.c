@@ -28,11 +28,6 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The sizes of the plan. */
 static pe_run_size whole_plan(const posenc_plan *plan)
 {
@@ -40,29 +35,39 @@ static pe_run_size whole_plan(const posenc_plan *plan)
     return (pe_run_size){.B = d->B, .Lq = d->Lq, .Lk = d->Lk, .threads = plan->threads, .any_type = 1};
 }
 
-/* What is not 0 replaces what the plan says. NULL, or the name of what is negative or too large. */
-static const char *read_sizes(pe_run_size *to, const posenc_plan *plan, const posenc_sizes *sizes)
+static posenc_status refuse_size(const char *name, posenc_error *err)
 {
-    posenc_sizes s = posenc_sizes_default();
-    *to            = whole_plan(plan);
+    return pe_fail(err, POSENC_ERROR_RANGE,
+                   "workspace: sizes.%s is negative or more than the plan was made for", name);
+}
+
+/* What is not 0 replaces what the plan says. */
+static posenc_status read_sizes(pe_run_size *to, const posenc_plan *plan, const posenc_sizes *sizes,
+                                posenc_error *err)
+{
+    posenc_sizes copy;
+    *to = whole_plan(plan);
     if (!sizes)
-        return NULL;
-    memcpy(&s, sizes, smaller(sizes->size, sizeof s)); /* an older caller's is shorter */
+        return POSENC_OK;
+    const posenc_sizes *s =
+        pe_given_read(&copy, sizes, PE_GIVEN(posenc_sizes, Lk), "workspace", "sizes", err);
+    if (!s)
+        return POSENC_ERROR_ARGUMENT;
     const struct {
         int64_t    *to, size;
         const char *name;
-    } all[] = {{&to->B, s.B, "B"}, {&to->Lq, s.Lq, "Lq"}, {&to->Lk, s.Lk, "Lk"}};
+    } all[] = {{&to->B, s->B, "B"}, {&to->Lq, s->Lq, "Lq"}, {&to->Lk, s->Lk, "Lk"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].size < 0 || all[i].size > *all[i].to)
-            return all[i].name;
+            return refuse_size(all[i].name, err);
         *all[i].to = all[i].size ? all[i].size : *all[i].to;
     }
-    if (s.threads < 0 || s.threads > PE_MOST_THREADS)
-        return "threads";
-    to->threads  = s.threads ? s.threads : to->threads;
-    to->dtype    = s.dtype;
+    if (s->threads < 0 || s->threads > PE_MOST_THREADS)
+        return refuse_size("threads", err);
+    to->threads  = s->threads ? s->threads : to->threads;
+    to->dtype    = s->dtype;
     to->any_type = 0;
-    return NULL;
+    return POSENC_OK;
 }
 
 /* Runs that attend: one of them. */
@@ -104,7 +109,7 @@ static int are_runs(int runs)
 size_t posenc_plan_workspace(const posenc_plan *plan, posenc_run runs, const posenc_sizes *sizes)
 {
     pe_run_size of;
-    if (!plan || !are_runs((int)runs) || read_sizes(&of, plan, sizes))
+    if (!plan || !are_runs((int)runs) || read_sizes(&of, plan, sizes, NULL))
         return 0;
     return bytes_of(plan, &of, (int)runs);
 }
@@ -122,10 +127,9 @@ posenc_status posenc_workspace_create(posenc_workspace *work, const posenc_plan 
     if (!are_runs((int)runs))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "workspace: runs is %d; it must be POSENC_RUN_... joined by |", (int)runs);
-    const char *wrong = read_sizes(&of, plan, sizes);
-    if (wrong)
-        return pe_fail(err, POSENC_ERROR_RANGE,
-                       "workspace: sizes.%s is negative or more than the plan was made for", wrong);
+    const posenc_status status = read_sizes(&of, plan, sizes, err);
+    if (status)
+        return status;
     const size_t bytes  = bytes_of(plan, &of, (int)runs);
     char        *memory = pe_memory_create(&plan->options.allocator, HEADER + bytes);
     if (!memory)
@@ -144,5 +148,6 @@ void posenc_workspace_free(posenc_workspace *work)
     char *memory = (char *)work->memory - HEADER;
     memcpy(&allocator, memory, sizeof allocator);
     pe_memory_free(&allocator, memory);
-    *work = posenc_workspace_over(NULL, 0);
+    work->memory = NULL; /* and no more: an older caller's struct may be shorter */
+    work->bytes  = 0;
 }

@@ -14,6 +14,9 @@
 
 enum { PE_ALIGN = 64 };
 
+/* Larger pieces, and all together, count as so many bytes: more than any plan is made for. */
+#define PE_ARENA_MOST ((size_t)1 << 62)
+
 typedef struct pe_arena {
     char  *memory; /* NULL: counting only */
     size_t used;
@@ -22,19 +25,26 @@ typedef struct pe_arena {
 /* `bytes` (rounded up to 64) from the arena; NULL while counting. */
 static inline void *pe_arena_take(pe_arena *arena, size_t bytes)
 {
-    void *piece = arena->memory ? arena->memory + arena->used : NULL;
-    arena->used += (bytes + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN;
+    void        *piece = arena->memory ? arena->memory + arena->used : NULL;
+    const size_t left  = PE_ARENA_MOST - arena->used;
+    arena->used += bytes < left ? (bytes + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN : left;
     return piece;
+}
+
+/* Bytes of n elements. */
+static inline size_t pe_arena_bytes(int64_t n, size_t each)
+{
+    return n >= 0 && (size_t)n <= PE_ARENA_MOST / each ? (size_t)n * each : PE_ARENA_MOST;
 }
 
 static inline double *pe_arena_doubles(pe_arena *arena, int64_t n)
 {
-    return (double *)pe_arena_take(arena, (size_t)n * sizeof(double));
+    return (double *)pe_arena_take(arena, pe_arena_bytes(n, sizeof(double)));
 }
 
 static inline float *pe_arena_floats(pe_arena *arena, int64_t n)
 {
-    return (float *)pe_arena_take(arena, (size_t)n * sizeof(float));
+    return (float *)pe_arena_take(arena, pe_arena_bytes(n, sizeof(float)));
 }
 
 /* The same, all 0. */

@@ -39,6 +39,10 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
     if (a->ndim < 1 || a->ndim > 3)
         return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
                        a->ndim);
+    if (!pe_tensor_fits(a))
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "%s has a shape and strides that no memory holds; at most 2^56 elements are possible",
+                       who);
     const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
     if ((batch != 1 && batch != B) || length != L)
         return pe_fail(err, POSENC_ERROR_SHAPE,
@@ -111,8 +115,8 @@ pe_reach pe_positions_reach(int mask, int64_t window)
 {
     pe_reach reach = {INT64_MIN / 4, INT64_MAX / 4};
     if (mask & POSENC_MASK_WINDOW) {
-        reach.low  = -(window - 1);
-        reach.high = window - 1;
+        reach.high = window - 1 < reach.high ? window - 1 : reach.high;
+        reach.low  = -reach.high;
     }
     if ((mask & POSENC_MASK_CAUSAL) && reach.low < 0)
         reach.low = 0;
@@ -184,7 +188,7 @@ void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, cons
     }
     low  = fmax(low, (double)reach.low);
     high = fmin(high, (double)reach.high);
-    if (d->whole) {
+    if (d->whole && Lq && Lk) {
         d->low   = (int64_t)low;
         d->count = high >= low ? (int64_t)(high - low) + 1 : 0;
     }
@@ -192,6 +196,8 @@ void pe_positions_distances(pe_distances *d, const posenc_positions *q_pos, cons
     d->t00    = d->skewed ? (int64_t)t00 : 0;
     d->step   = d->skewed ? (int64_t)step : 0;
 }
+
+static const int64_t MOST_POSITION = INT64_C(1) << 53;
 
 /* pos[b,s] from how many of from[b,0..s] count, and whether this one does: after padding_idx, which is the
    position of those that do not count; or from 0, and those get 1 (Hugging Face). */
@@ -234,6 +240,10 @@ static posenc_status number_tokens(const posenc_tensor *from, const char *name, 
 posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
                                        posenc_error *err)
 {
+    if (padding_idx < -MOST_POSITION || padding_idx > MOST_POSITION)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "positions: padding_idx is %lld; it must be from -2^53 to 2^53",
+                       (long long)padding_idx);
     return number_tokens(tokens, "positions: tokens", padding_idx, &padding_idx, pos, err);
 }
 

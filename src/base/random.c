@@ -28,7 +28,7 @@ void pe_random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t
 uint64_t pe_random_key(uint64_t seed, const char *name)
 {
     uint64_t h = 0xCBF29CE484222325u ^ seed * 0x9E3779B97F4A7C15u;
-    for (const char *c = name; *c; c++)
+    for (const char *c = name; c && *c; c++)
         h = (h ^ (unsigned char)*c) * 0x100000001B3u;
     h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
     h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;

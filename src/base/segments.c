@@ -17,6 +17,7 @@
 #include <math.h>
 #include <posenc/positions.h>
 
+#include "base/sizes.h"
 #include "base/status.h"
 #include "base/tensor.h"
 
@@ -45,8 +46,8 @@ static token_block block_of(const posenc_segment *s, int rules)
     return (token_block){.count   = 1,
                          .frames  = is_video ? s->frames : 1,
                          .rows    = s->rows / merge_of(s),
-                         .columns = s->columns / merge_of(s) + (s->kind == POSENC_SEGMENT_LINES),
-                         .step    = s->rate > 0 ? seconds * s->rate : 1,
+                         .columns = pe_sizes_sum(s->columns / merge_of(s), s->kind == POSENC_SEGMENT_LINES),
+                         .step    = is_video && s->rate > 0 ? seconds * s->rate : 1,
                          .sound   = is_video ? s->sound : 0,
                          .chunk   = s->chunk};
 }

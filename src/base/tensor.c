@@ -2,6 +2,7 @@
 /* Views: conversion at the door and checks. Contract: tensor.h. */
 #include "base/tensor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,17 @@ void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const
     }
 }
 
+/* In double, where nothing overflows; sizes of a shape that has been compared. */
+int pe_tensor_fits(const posenc_tensor *t)
+{
+    double count = 1, span = 0;
+    for (int a = 0; a < t->ndim; a++) {
+        count *= (double)t->shape[a];
+        span += fabs((double)t->stride[a]) * ((double)t->shape[a] - 1);
+    }
+    return count <= 0x1p56 && span <= 0x1p56;
+}
+
 int64_t pe_tensor_elements(const posenc_tensor *t)
 {
     int64_t n = 1;
@@ -169,7 +181,7 @@ static int same_shape(const posenc_tensor *t, int ndim, const int64_t *shape)
     if (t->ndim != ndim)
         return 0;
     for (int a = 0; a < ndim; a++)
-        if (shape[a] < 0 ? t->shape[a] <= 0 : t->shape[a] != shape[a])
+        if (shape[a] < 0 ? t->shape[a] < 0 : t->shape[a] != shape[a])
             return 0;
     return 1;
 }
@@ -179,7 +191,7 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
                                                           const int64_t *shape, posenc_error *err)
 {
     char is[80], must[80];
-    if (!t->data)
+    if (!pe_tensor_is_given(t))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s has no data; it is needed here", who);
     if ((size_t)t->dtype > POSENC_DTYPE_Q8_0)
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s has dtype number %d, which does not exist", who,
@@ -187,7 +199,15 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
     if (t->ndim < 0 || t->ndim > POSENC_MAX_DIMS)
         return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %d axes; at most %d are possible", who, (int)t->ndim,
                        POSENC_MAX_DIMS);
+    for (int a = 0; a < t->ndim; a++)
+        if (t->shape[a] < 0)
+            return pe_fail(err, POSENC_ERROR_SHAPE, "%s has size %lld on axis %d; sizes are 0 or more", who,
+                           (long long)t->shape[a], a);
     print_shape(is, sizeof is, t->ndim, t->shape);
+    if (same_shape(t, ndim, shape))
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "%s has shape %s and strides that no memory holds; at most 2^56 elements are possible",
+                       who, is);
     print_shape(must, sizeof must, ndim, shape);
     return pe_fail(err, POSENC_ERROR_SHAPE, "%s has shape %s; it must be %s", who, is, must);
 }
@@ -195,7 +215,8 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
 posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err)
 {
-    if (t->data && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape))
+    if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape) &&
+        pe_tensor_fits(t))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }
@@ -210,7 +231,7 @@ posenc_status pe_tensor_check_output(const posenc_tensor *t, const char *who, in
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
                        pe_tensor_dtype_name(t->dtype));
     for (int a = 0; a < ndim; a++)
-        if (t->shape[a] > 1 && t->stride[a] == 0)
+        if (t->shape[a] > 1 && t->stride[a] == 0 && !pe_tensor_is_empty(t))
             return pe_fail(err, POSENC_ERROR_SHAPE,
                            "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
     return POSENC_OK;

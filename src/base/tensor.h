@@ -37,6 +37,24 @@ void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const
 int64_t pe_tensor_integer_at(const posenc_tensor *t, int64_t offset);
 double  pe_tensor_real_at(const posenc_tensor *t, int64_t offset);
 
+/* Has it axes, one of them of size 0? Then it needs no data. */
+static inline int pe_tensor_is_empty(const posenc_tensor *t)
+{
+    int is_empty = 0;
+    for (int a = 0; a < t->ndim && a < POSENC_MAX_DIMS; a++)
+        is_empty |= t->shape[a] == 0;
+    return is_empty;
+}
+
+/* Is there a tensor? */
+static inline int pe_tensor_is_given(const posenc_tensor *t)
+{
+    return t->data || pe_tensor_is_empty(t);
+}
+
+/* Is it a view of what can be memory: products of its sizes and strides stay far below what overflows? */
+int pe_tensor_fits(const posenc_tensor *t);
+
 /* Number of elements; 0-d counts 1. */
 int64_t     pe_tensor_elements(const posenc_tensor *t);
 int         pe_tensor_is_contiguous(const posenc_tensor *t);
@@ -60,7 +78,8 @@ static inline int pe_tensor_is_float(posenc_dtype dtype)
            dtype == POSENC_DTYPE_BF16;
 }
 
-/* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size. `who` is "attend: q". */
+/* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size, 0 too. `who` is "attend:
+ * q". */
 posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err);
 /* A tensor that is written: in addition no two indices share an element (no stride 0 on an axis longer than

@@ -9,6 +9,7 @@
  *
  *     timing.h    the clock: kernel and limit alternately; the ratio of two speeds, median and quartiles
  *     limits.h    loops that do nothing but reach a limit, for each instruction set, and the best of them
+ *     crew.h      whose threads a case runs on
  *     workload.h  what a case runs, made ready, and memory to measure on
  *     metric.h    what measures a case: the limits against the clock, kernels against limits (metric.c),
  *                 memory (memory.c: G12, G17), steps of training (training.c: G15)
@@ -52,6 +53,10 @@ typedef enum pe_bench_verb {
     PE_ROTATE_BY_TABLE
 } pe_bench_verb;
 
+/* Whose threads run it: as many as asked for of the library's; one; two of OpenMP's, or of the pool that the
+   library has in its place where it is built without. */
+typedef enum pe_bench_crew { PE_CREW_ASKED, PE_CREW_ONE, PE_CREW_OPENMP, PE_CREW_POOL } pe_bench_crew;
+
 /* Each measuring function reads what it needs. */
 typedef struct pe_bench_shape {
     const char   *spec;
@@ -59,7 +64,11 @@ typedef struct pe_bench_shape {
     int64_t       H, G, Lq, Lk, D, window;
     int           mask, backward;
     posenc_dtype  dtype;
-    int           kind;          /* of pass (pe_pass_kind) */
+    int           kind; /* of pass (pe_pass_kind) */
+    int64_t       keys; /* that a run brings, the first of Lk; 0: all */
+    int64_t       page; /* keys of a page, which lie in any order; 0: rows side by side */
+    pe_bench_crew crew;
+    int           is_bound;      /* parameters are prepared once, not by each run */
     int64_t       layers, batch; /* of the model of a training step */
 } pe_bench_shape;
 

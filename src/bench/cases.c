@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/crew.h"
 #include "bench/limits.h"
 #include "bench/metric.h"
 
@@ -71,6 +72,7 @@ static const case_kind
     PASS      = {pe_metric_share,      "GB/s",    PE_AT_LEAST, NULL},
     READ      = {pe_metric_share,      "GB/s",    PE_AT_LEAST, NULL},
     PLAIN     = {pe_metric_over,       "ms",      PE_AT_MOST,  "time over plain, at most"},
+    CALL      = {pe_metric_over,       "us",      PE_AT_MOST,  NULL},
     WIDE      = {pe_metric_over,       "ms",      PE_AT_LEAST, "speed over f32"},
     THREADS   = {pe_metric_over,       "ms",      PE_AT_LEAST, "two threads over one"},
     SECONDS   = {pe_metric_seconds,    "s",       PE_STATED,   NULL},
@@ -367,6 +369,56 @@ static void add_singles(case_list *to)
     }
 }
 
+/* ---------------------------------------------------------------- an engine's calls ---------- */
+
+/* One token against its cache. */
+static void add_token(case_list *to, int64_t keys, int64_t page, pe_bench_crew crew)
+{
+    static const char *const crews[] = {"", "one thread", "two threads of OpenMP", "two threads of the pool"};
+    const pe_bench_shape     s       = {.spec = "alibi",
+                                        .verb = PE_ATTEND,
+                                        .H    = 32,
+                                        .G    = 8,
+                                        .Lq   = 1,
+                                        .Lk   = keys,
+                                        .D    = 128,
+                                        .mask = CAUSAL,
+                                        .page = page,
+                                        .crew = crew};
+    pe_bench_case            c       = of_kind(&READ, 0, s);
+    c.processors                     = pe_crew_threads(crew, 1);
+    add_case(to, "G21", c,
+             "one token against %d keys %s, heads 32/8, D 128, alibi, %s, of one thread's reading", (int)keys,
+             page ? "in pages of 16" : "side by side", crews[crew]);
+}
+
+static void add_calls(case_list *to)
+{
+    static const int64_t keys[] = {512, 4096, 32768};
+    for (size_t k = 0; k < COUNT(keys); k++)
+        for (int64_t page = 0; page <= 16; page += 16)
+            for (int crew = PE_CREW_ONE; crew <= PE_CREW_POOL; crew++)
+                add_token(to, keys[k], page, (pe_bench_crew)crew);
+    for (int i = 0; i < 2 * posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info     = posenc_encoding_info_at(i / 2);
+        const int                   is_bound = i % 2;
+        if (info->place != POSENC_PLACE_INPUT && strcmp(info->name, "nope") != 0)
+            add_case(to, "G22",
+                     of_kind(&CALL, 0,
+                             (pe_bench_shape){.spec     = info->name,
+                                              .verb     = PE_ATTEND,
+                                              .H        = 8,
+                                              .Lq       = 1,
+                                              .Lk       = 32768,
+                                              .D        = 64,
+                                              .mask     = CAUSAL,
+                                              .keys     = 1,
+                                              .is_bound = is_bound}),
+                     "%s, one key in a plan of 32768, parameters %s, time over plain", info->name,
+                     is_bound ? "bound" : "not bound");
+    }
+}
+
 /* ---------------------------------------------------------------- memory --------------------- */
 
 /* Is a parameter a matrix of the caller's, with a number for each pair? It is short then, for it is an
@@ -403,8 +455,8 @@ static void add_growth(case_list *to)
 
 posenc_status pe_cases_create(pe_bench_case **cases, int *count, posenc_error *err)
 {
-    static void (*const families[])(case_list *) = {add_limits, add_rotations, add_squares, add_singles,
-                                                    add_growth};
+    static void (*const families[])(case_list *) = {add_limits,  add_rotations, add_squares,
+                                                    add_singles, add_calls,     add_growth};
     case_list list                               = {.rows = calloc(MOST_CASES, sizeof *list.rows)};
     if (!list.rows) {
         *err = (posenc_error){POSENC_ERROR_MEMORY, "bench: not enough memory for the list of rows"};

@@ -19,6 +19,10 @@
  * place over the very same buffer; one out of place is held against a copy between the same two. A table is
  * written once and nothing is read, so its limit is a store of the same bytes.
  *
+ * G21: one token reads its cache; what one thread reads in the same time is the limit of one thread and of
+ * two, so that rows of different threads compare. G22: a call of one key has next to no work; what it costs
+ * beyond a call without an encoding is what its plan and its parameters cost.
+ *
  * G3: while a model decodes, its engine makes the cosines and sines of a step once (posenc_rotary_table)
  * and every layer rotates by them; next to these rows stand the same calls from positions, which make their
  * table each time. The overhead of a call is what a call costs where there is no work: seconds of one
@@ -133,7 +137,7 @@ static pe_timed limit_of(limit_state *h, const pe_workload *w, const pe_bench_ca
     const pe_bench_shape *s    = w->shape;
     const pe_pass_kind    kind = (pe_pass_kind)s->kind;
     if (s->verb == PE_ATTEND && s->Lq == 1) {
-        const int64_t bytes = s->G * s->Lk * s->D * (int64_t)posenc_dtype_size(s->dtype);
+        const int64_t bytes = s->G * w->keys * s->D * (int64_t)posenc_dtype_size(s->dtype);
         h->keys             = pe_limits_best_pass(&h->pass, PE_PASS_READ, w->in.k.data, NULL, bytes, threads);
         h->values = pe_limits_best_pass(&h->pass_values, PE_PASS_READ, w->in.v.data, NULL, bytes, threads);
         *work     = 2.0 * (double)bytes;
@@ -150,12 +154,14 @@ static pe_timed limit_of(limit_state *h, const pe_workload *w, const pe_bench_ca
 posenc_status pe_metric_share(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
                               posenc_error *err)
 {
+    const int   threads = pe_crew_threads(c->shape.crew, effort->threads);
     pe_workload w;
     limit_state h;
-    pe_workload_ready(&w, c, effort->threads, err);
+    pe_workload_ready(&w, c, threads, err);
     if (!err->status) {
-        pe_timed       kernel = {pe_workload_run, &w, 0, effort->threads};
-        const pe_timed limit  = limit_of(&h, &w, c, effort->threads, &kernel.work);
+        pe_timed       kernel = {pe_workload_run, &w, 0, threads};
+        const pe_timed limit =
+            limit_of(&h, &w, c, c->shape.crew ? 1 : threads, &kernel.work); /* G21: of one */
         pe_timing_compare(figure, &kernel, &limit, PE_SPEED_RATIO, effort);
         figure->limit *= 1e-9;
     }
@@ -166,7 +172,7 @@ posenc_status pe_metric_share(const pe_bench_case *c, const pe_bench_effort *eff
 /* ---------------------------------------------------------------- against another run -------- */
 
 /* Two workloads alternately: an encoding and none, or without one bfloat16 and float32, or in float32 many
-   threads and one. Work is 1, so speeds are runs per second; the limit is in milliseconds. */
+   threads and one. Work is 1, so speeds are runs per second; the limit is in the row's unit of time. */
 posenc_status pe_metric_over(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
                              posenc_error *err)
 {
@@ -191,7 +197,8 @@ posenc_status pe_metric_over(const pe_bench_case *c, const pe_bench_effort *effo
     pe_workload_start(&b, err);
     if (!err->status) {
         pe_timing_compare(figure, &kernel, &limit, ratio, effort);
-        figure->limit = 1e3 * (ratio == PE_SPEED_RATIO ? 1 / figure->limit : figure->limit);
+        figure->limit = (strcmp(c->unit, "us") != 0 ? 1e3 : 1e6) *
+                        (ratio == PE_SPEED_RATIO ? 1 / figure->limit : figure->limit);
     }
     pe_workload_close(&a);
     pe_workload_close(&b);

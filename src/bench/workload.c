@@ -86,6 +86,7 @@ void pe_workload_free(pe_buffers *all)
 
 void pe_workload_close(pe_workload *w)
 {
+    posenc_bound_free(w->bound);
     posenc_plan_free(w->plan);
     posenc_encoding_free(w->e);
     pe_workload_free(&w->all);
@@ -103,8 +104,9 @@ static posenc_status open_plan(pe_workload *w, const pe_bench_case *c, int threa
         status = posenc_encoding_create(&w->e, s->spec, small, err);
     if (status)
         return status;
-    o.threads = threads;
-    o.isa     = c->isa;
+    o.isa = c->isa;
+    if ((status = pe_crew_set(&o, s->crew, threads, err)))
+        return status;
     if (s->verb == PE_ATTEND) {
         o.mask     = s->mask;
         o.window   = o.mask & POSENC_MASK_WINDOW ? s->window : 0;
@@ -162,22 +164,39 @@ static posenc_status open_params(pe_workload *w, posenc_error *err)
     return status;
 }
 
+/* Pages in an order that jumps; their number is a power of two. */
+static posenc_tensor page_table(pe_workload *w, int64_t pages, posenc_error *err)
+{
+    const int64_t shape[2] = {1, pages};
+    int32_t      *table    = untouched(&w->all, (size_t)pages * sizeof *table, err);
+    for (int64_t i = 0; table && i < pages; i++)
+        table[i] = (int32_t)(i * (5 * pages / 8 | 1) % pages);
+    return posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, shape);
+}
+
 static void open_attention(pe_workload *w, posenc_error *err)
 {
-    const posenc_dims    *d = &w->dims;
-    const pe_bench_shape *s = w->shape;
-    const int64_t q[4] = {1, d->H, d->Lq, d->D}, k[4] = {1, d->G, d->Lk, d->D}, lse[3] = {1, d->H, d->Lq};
-    w->in.q      = random_tensor(w, s->dtype, 4, q, err);
-    w->in.k      = random_tensor(w, s->dtype, 4, k, err);
-    w->in.v      = random_tensor(w, s->dtype, 4, k, err);
-    w->in.q_pos  = posenc_positions_range((double)(d->Lk - d->Lq), 1);
-    w->in.k_pos  = posenc_positions_range(0, 1);
-    w->in.params = w->params;
-    w->out.o     = random_tensor(w, s->dtype, 4, q, err);
-    w->out.lse   = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
+    const posenc_dims    *d    = &w->dims;
+    const pe_bench_shape *s    = w->shape;
+    const int64_t         q[4] = {1, d->H, d->Lq, d->D}, lse[3] = {1, d->H, d->Lq},
+                  k[4] = {s->page ? w->keys / s->page : 1, d->G, s->page ? s->page : w->keys, d->D};
+    w->in.size         = sizeof w->in;
+    w->in.q            = random_tensor(w, s->dtype, 4, q, err);
+    w->in.k            = random_tensor(w, s->dtype, 4, k, err);
+    w->in.v            = random_tensor(w, s->dtype, 4, k, err);
+    w->in.q_pos        = posenc_positions_range((double)(w->keys - d->Lq), 1);
+    w->in.k_pos        = posenc_positions_range(0, 1);
+    w->in.params       = w->params;
+    w->in.bound        = w->bound;
+    w->out.size        = sizeof w->out;
+    w->out.o           = random_tensor(w, s->dtype, 4, q, err);
+    w->out.lse         = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
+    if (s->page)
+        w->in.k_pages = page_table(w, k[0], err);
     if (!s->backward)
         return;
-    w->grad      = (posenc_attend_grad){.o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
+    w->grad = (posenc_attend_grad){
+        .size = sizeof(posenc_attend_grad), .o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
     w->grad.dout = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dq   = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dk   = random_tensor(w, s->dtype, 4, k, err);
@@ -205,12 +224,14 @@ static void open_rows(pe_workload *w, posenc_error *err)
     const int64_t width =
         w->is_rotary ? posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES) : posenc_rows_width(w->plan);
     const int64_t shape[3] = {1, w->dims.Lq, width};
-    w->rows                = (posenc_rows_in){.pos = row_positions(w, err), .params = w->params};
-    w->y                   = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
-    w->to                  = w->y.data;
-    w->bytes               = w->dims.Lq * width * (int64_t)sizeof(float);
+    w->rows =
+        (posenc_rows_in){.size = sizeof(posenc_rows_in), .pos = row_positions(w, err), .params = w->params};
+    w->y     = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
+    w->to    = w->y.data;
+    w->bytes = w->dims.Lq * width * (int64_t)sizeof(float);
     if (w->shape->backward)
-        w->rows_grad = (posenc_rows_grad){.dy      = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err),
+        w->rows_grad = (posenc_rows_grad){.size    = sizeof(posenc_rows_grad),
+                                          .dy      = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err),
                                           .dparams = w->dparams};
 }
 
@@ -223,7 +244,8 @@ static void open_rotation(pe_workload *w, posenc_error *err)
     w->bytes                = n * (int64_t)posenc_dtype_size(s->dtype);
     const posenc_tensor x   = posenc_tensor_from_blhd(w->x, s->dtype, 1, s->Lq, s->H, s->D),
                         y   = posenc_tensor_from_blhd(w->to, s->dtype, 1, s->Lq, s->H, s->D);
-    w->rotation             = (posenc_rotate_io){.q         = x,
+    w->rotation             = (posenc_rotate_io){.size      = sizeof(posenc_rotate_io),
+                                                 .q         = x,
                                                  .to_q      = s->verb == PE_ROTATE_AWAY ? y : x,
                                                  .q_pos     = posenc_positions_range(0, 1),
                                                  .k_pos     = posenc_positions_range(0, 1),
@@ -235,6 +257,7 @@ void pe_workload_open(pe_workload *w, const pe_bench_case *c, int threads, posen
     const pe_bench_shape *s = &c->shape;
     memset(w, 0, sizeof *w);
     w->shape = s;
+    w->keys  = s->keys ? s->keys : s->Lk;
     w->dims  = (posenc_dims){.B  = 1,
                              .H  = s->H,
                              .G  = s->G ? s->G : s->H,
@@ -247,6 +270,8 @@ void pe_workload_open(pe_workload *w, const pe_bench_case *c, int threads, posen
         err->status = open_plan(w, c, threads, err);
     if (!err->status)
         err->status = open_params(w, err);
+    if (!err->status && s->is_bound)
+        err->status = posenc_plan_bind(&w->bound, w->plan, w->params, err);
     if (err->status)
         return;
     switch (s->verb) {
@@ -265,11 +290,12 @@ static posenc_status run(pe_workload *w, int backward, posenc_error *err)
                         : posenc_attend(w->plan, &w->in, &w->out, &w->work, err);
     case PE_MAKE_ROWS:
     case PE_MAKE_TABLE:
-        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, &w->work, err)
-               : w->is_rotary
-                   ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
-                                         &(posenc_rotary_in){.pos = w->rows.pos}, &w->y, &w->work, err)
-                   : posenc_rows(w->plan, &w->rows, &w->y, &w->work, err);
+        return backward       ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, &w->work, err)
+               : w->is_rotary ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                                    &(posenc_rotary_in){.size = sizeof(posenc_rotary_in),
+                                                                        .pos  = w->rows.pos},
+                                                    &w->y, &w->work, err)
+                              : posenc_rows(w->plan, &w->rows, &w->y, &w->work, err);
     default: return posenc_rotate(w->plan, &w->rotation, &w->work, err);
     }
 }
@@ -285,10 +311,12 @@ static posenc_status open_table(pe_workload *w, posenc_error *err)
 {
     const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES)};
     w->rotation.q_table    = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
-    return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
-                                                          &(posenc_rotary_in){.pos = w->rotation.q_pos},
-                                                          &w->rotation.q_table, &w->work, err)
-                                    : err->status;
+    return w->rotation.q_table.data
+               ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES,
+                                     &(posenc_rotary_in){.size = sizeof(posenc_rotary_in),
+                                                         .pos  = w->rotation.q_pos},
+                                     &w->rotation.q_table, &w->work, err)
+               : err->status;
 }
 
 void pe_workload_start(pe_workload *w, posenc_error *err)
@@ -297,7 +325,9 @@ void pe_workload_start(pe_workload *w, posenc_error *err)
         return;
     const int    backward = w->shape->backward, first = !backward || w->shape->verb == PE_ATTEND;
     const int    runs  = (first ? POSENC_RUN_FORWARD : 0) | (backward ? POSENC_RUN_BACKWARD : 0);
-    const size_t bytes = posenc_plan_workspace(w->plan, (posenc_run)runs, NULL);
+    posenc_sizes sizes = posenc_sizes_default();
+    sizes.Lk           = w->keys;
+    const size_t bytes = posenc_plan_workspace(w->plan, (posenc_run)runs, &sizes);
     w->work            = posenc_workspace_over(untouched(&w->all, bytes, err), bytes);
     if (!err->status && w->shape->verb == PE_ROTATE_BY_TABLE)
         err->status = open_table(w, err);

@@ -14,7 +14,7 @@
 #ifndef PE_BENCH_WORKLOAD_H
 #define PE_BENCH_WORKLOAD_H
 
-#include "bench/bench.h"
+#include "bench/crew.h"
 
 enum { PE_MOST_BUFFERS = 96, PE_BENCH_PARAMS = 16, PE_BEYOND = 1024 };
 
@@ -36,6 +36,7 @@ typedef struct pe_workload {
     pe_buffers            all;
     posenc_encoding      *e;
     posenc_plan          *plan;
+    posenc_bound         *bound;
     posenc_dims           dims;
     posenc_attend_in      in;
     posenc_attend_out     out;
@@ -43,6 +44,7 @@ typedef struct pe_workload {
     posenc_rows_in        rows;
     posenc_rows_grad      rows_grad;
     posenc_rotate_io      rotation;
+    int64_t               keys;                                                 /* of a run */
     posenc_tensor         y, params[PE_BENCH_PARAMS], dparams[PE_BENCH_PARAMS]; /* y: rows or a table */
     void                 *x, *to; /* what is rotated, what a pass may write: PE_BEYOND numbers longer */
     posenc_workspace      work;

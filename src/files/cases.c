@@ -222,8 +222,11 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     int64_t       size;
     pe_bytes      bytes;
     posenc_status status;
-    const size_t  length = strlen(dir) + sizeof "/manifest.json";
-    char         *path   = malloc(length);
+    if (!cases || !dir)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"cases", NULL},
+                            "cases and dir must not be NULL");
+    const size_t length = strlen(dir) + sizeof "/manifest.json";
+    char        *path   = malloc(length);
     if (!path)
         return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){dir, NULL},
                             "not enough memory for its name");
@@ -242,6 +245,8 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
 
 void posenc_cases_free(posenc_cases *cases)
 {
+    if (!cases)
+        return;
     for (int i = 0; i < cases->count; i++) {
         posenc_case *c = &cases->items[i];
         for (char **name = c->arrays; name && *name; name++)

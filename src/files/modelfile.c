@@ -40,17 +40,6 @@ static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
     return done;
 }
 
-static int64_t read_front(void *from, void *to, uint64_t n)
-{
-    const size_t got = fread(to, 1, n, from);
-    return ferror(from) ? -1 : (int64_t)got;
-}
-
-static const char *last_reason(void *from)
-{
-    return pe_file_reason(errno);
-}
-
 /* ---------------------------------------------------------------- what it is ---------------- */
 
 static int is_gguf(const char *bytes, size_t n)
@@ -143,7 +132,7 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     if (is_gguf(first, (size_t)n) || pe_text_ends_with(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(first, (size_t)n) || pe_text_ends_with(path, ".safetensors")) {
-        const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
+        const pe_stream     whole  = pe_file_stream(stream, size, path);
         const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);
     }
@@ -159,15 +148,20 @@ posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, 
     if (!model)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "model must not be NULL");
     *model = NULL;
-    if (!bytes || n == 0)
+    if (!bytes && n > 0)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "bytes must not be NULL");
+    if (n == 0)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){said, NULL}, "it is empty");
     return pe_modelfile_parse(model, bytes, n, said, err);
 }
 
 posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
 {
-    FILE         *stream;
-    int64_t       size;
+    FILE   *stream;
+    int64_t size;
+    if (!model || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"model", NULL},
+                            "model and path must not be NULL");
     posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;

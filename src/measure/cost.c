@@ -78,14 +78,16 @@ static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
     for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
         block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
     const posenc_tensor x = posenc_tensor_contiguous(block, POSENC_DTYPE_F32, 4, shape);
-    t->in                 = (posenc_attend_in){.q = x, .k = x, .v = x, .params = s->params};
-    t->in.k.data          = block + n;
-    t->in.v.data          = block + 2 * n;
-    t->out.o              = x;
-    t->out.o.data         = block + 3 * n;
-    t->y                  = posenc_tensor_contiguous(block + 4 * n + N * d, POSENC_DTYPE_F32, 3, rows);
-    t->rows               = (posenc_rows_in){.x = t->y, .pos = s->positions, .params = s->params};
-    t->rows.x.data        = block + 4 * n;
+    t->in = (posenc_attend_in){.size = sizeof(posenc_attend_in), .q = x, .k = x, .v = x, .params = s->params};
+    t->in.k.data  = block + n;
+    t->in.v.data  = block + 2 * n;
+    t->out.size   = sizeof t->out;
+    t->out.o      = x;
+    t->out.o.data = block + 3 * n;
+    t->y          = posenc_tensor_contiguous(block + 4 * n + N * d, POSENC_DTYPE_F32, 3, rows);
+    t->rows =
+        (posenc_rows_in){.size = sizeof(posenc_rows_in), .x = t->y, .pos = s->positions, .params = s->params};
+    t->rows.x.data = block + 4 * n;
     t->in.q_pos = t->in.k_pos = s->positions;
     return POSENC_OK;
 }

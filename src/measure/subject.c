@@ -229,7 +229,7 @@ static posenc_status add_rows(pe_subject *s, const double *x, posenc_positions p
 {
     const int64_t  shape[3] = {1, s->sizes.length, s->dims.d_model};
     posenc_tensor  to       = tensor_of(y, 3, shape);
-    posenc_rows_in in       = {.pos = positions, .params = s->params};
+    posenc_rows_in in       = {.size = sizeof in, .pos = positions, .params = s->params};
     if (x)
         in.x = tensor_of(x, 3, shape);
     return posenc_rows(s->plan, &in, &to, &s->work, err);
@@ -268,9 +268,10 @@ static posenc_attend_in inputs_of(const pe_subject *s, const double *q, int64_t 
 {
     const int64_t    H = s->dims.H, D = s->dims.D, N = s->sizes.length;
     const int64_t    of_q[4] = {1, H, same ? 1 : Lq, D}, of_k[4] = {1, H, same ? 1 : N, D};
-    posenc_attend_in in = {.q = tensor_of(q, 4, of_q), .k = tensor_of(k, 4, of_k), .params = s->params};
-    in.q.shape[2]       = Lq;
-    in.k.shape[2]       = N;
+    posenc_attend_in in = {
+        .size = sizeof in, .q = tensor_of(q, 4, of_q), .k = tensor_of(k, 4, of_k), .params = s->params};
+    in.q.shape[2] = Lq;
+    in.k.shape[2] = N;
     if (same)
         in.q.stride[2] = in.k.stride[2] = 0;
     in.q_pos = in.k_pos = s->positions;
@@ -300,7 +301,7 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
 {
     const int64_t     shape[4] = {1, s->dims.H, s->sizes.length, s->dims.D};
     posenc_attend_in  in       = inputs_of(s, q, s->sizes.length, k, 0);
-    posenc_attend_out out      = {.o = tensor_of(o, 4, shape)};
+    posenc_attend_out out      = {.size = sizeof out, .o = tensor_of(o, 4, shape)};
     in.v                       = tensor_of(v, 4, shape);
     return posenc_attend(causal ? s->causal : s->plan, &in, &out, &s->work, err);
 }

@@ -54,7 +54,8 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
     if (!bias)
         return NULL;
     posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, shape);
-    const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)q0, 1),
+    const posenc_attend_in in  = {.size   = sizeof in,
+                                  .q_pos  = posenc_positions_range((double)q0, 1),
                                   .k_pos  = posenc_positions_range(0, 1),
                                   .params = s->data->params};
     s->status                  = posenc_bias(s->plan, &in, &out, &s->work, s->err);
@@ -258,6 +259,7 @@ static void attend_once(pe_sketch *s, int64_t q0, int64_t n, double *to, double 
     if (s->status)
         return;
     posenc_attend_in in = {
+        .size   = sizeof in,
         .q      = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, 1, D}),
         .k      = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, n, D}),
         .v      = posenc_tensor_contiguous(units, POSENC_DTYPE_F64, 4, (const int64_t[]){1, H, n, n}),
@@ -268,7 +270,8 @@ static void attend_once(pe_sketch *s, int64_t q0, int64_t n, double *to, double 
     memset(in.k.stride, 0, 3 * sizeof *in.k.stride);
     in.v.stride[0] = in.v.stride[1] = 0;
     const int64_t     shape[4]      = {1, H, 1, n};
-    posenc_attend_out out           = {.o = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 4, shape)};
+    posenc_attend_out out           = {.size = sizeof out,
+                                       .o    = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 4, shape)};
     posenc_tensor     S             = posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, shape);
     s->status                       = posenc_attend(s->plan, &in, &out, &s->work, s->err);
     if (!s->status)

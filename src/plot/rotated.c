@@ -88,7 +88,8 @@ void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double fi
 {
     const posenc_tensor all =
         posenc_tensor_contiguous(q, POSENC_DTYPE_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
-    const posenc_rotate_io io = {.q         = all,
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = all,
                                  .to_q      = all,
                                  .q_pos     = posenc_positions_range(first, 1),
                                  .k_pos     = posenc_positions_range(0, 1),
@@ -105,7 +106,8 @@ void pe_rotated_vectors(pe_sketch *s, double *q, int64_t R, int64_t n, double fi
 static void rotate_trial(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *rotated, double *key)
 {
     const int64_t    shape[4] = {1, t->R, n, t->D}, one[4] = {1, t->R, 1, t->D};
-    posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_DTYPE_F64, 4, shape),
+    posenc_rotate_io io = {.size      = sizeof io,
+                           .q         = posenc_tensor_contiguous(t->q, POSENC_DTYPE_F64, 4, shape),
                            .k         = posenc_tensor_contiguous(t->k, POSENC_DTYPE_F64, 4, one),
                            .to_q      = posenc_tensor_contiguous(rotated, POSENC_DTYPE_F64, 4, shape),
                            .to_k      = posenc_tensor_contiguous(key, POSENC_DTYPE_F64, 4, one),

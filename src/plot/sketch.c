@@ -166,7 +166,7 @@ static posenc_positions positions_to_draw(pe_sketch *s)
 pe_row_set pe_sketch_rows(pe_sketch *s)
 {
     posenc_dims    dims = s->data->dims;
-    posenc_rows_in in   = {.params = s->data->params, .pos = positions_to_draw(s)};
+    posenc_rows_in in   = {.size = sizeof in, .params = s->data->params, .pos = positions_to_draw(s)};
     const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
     dims.B              = 1;
     dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;

@@ -190,12 +190,17 @@ double pe_calc_element(const posenc_tensor *t, int64_t i)
     }
 }
 
+int64_t pe_calc_whole(double x)
+{
+    return fabs(x) <= 0x1p53 && x == floor(x) ? (int64_t)x : INT64_MAX;
+}
+
 void pe_calc_put(posenc_tensor *t, int64_t i, double x)
 {
     switch (t->dtype) {
     case POSENC_DTYPE_F64: ((double *)t->data)[i] = x; break;
     case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
-    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
+    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = pe_calc_whole(x); break;
     case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
     default: break;
     }
@@ -295,15 +300,30 @@ static const posenc_encoding_info *only_part(const posenc_encoding *e)
     return only;
 }
 
-enum { PARAM_NAMES = 6 };
+enum { PARAM_NAMES = 9 };
+
+/* "b" of "dense_bias.b" where no other part has a parameter of that name; else NULL. `pos` are positions. */
+static const char *short_name(const pe_calc *p, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    int         n   = 0;
+    for (int i = 0; dot && i < posenc_param_count(p->e); i++) {
+        const char *other = strchr(posenc_param_name(p->e, i), '.');
+        n += other && !strcmp(other, dot);
+    }
+    return n == 1 && strcmp(dot, ".pos") != 0 ? dot + 1 : NULL;
+}
 
 /* What a file may call a parameter, ended by NULL. */
 static void param_names(pe_calc *p, const char *name, const char *list[PARAM_NAMES + 1])
 {
     static const char *const    before[] = {"", "par_", "in_"};
     const posenc_encoding_info *only     = only_part(p->e);
+    const char                 *bare     = short_name(p, name);
     for (int prefix = 0; prefix < 3; prefix++) {
         *list++ = pe_calc_text(p, "%s%s", before[prefix], name);
+        if (bare)
+            *list++ = pe_calc_text(p, "%s%s", before[prefix], bare);
         if (only)
             *list++ = pe_calc_text(p, "%s%s.%s", before[prefix], only->name, name);
     }

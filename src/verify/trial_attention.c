@@ -64,7 +64,8 @@ static void compare_whole(pe_trial *t, pe_case_kind kind, const char *name, cons
 static posenc_rotate_io compare_rotated(pe_trial *t, posenc_positions q_pos, posenc_positions k_pos,
                                         const char *q_name, const char *k_name, double angle)
 {
-    posenc_rotate_io io = {.q         = pe_trial_numbers(t, "in_q"),
+    posenc_rotate_io io = {.size      = sizeof io,
+                           .q         = pe_trial_numbers(t, "in_q"),
                            .k         = pe_trial_numbers(t, "in_k"),
                            .q_pos     = q_pos,
                            .k_pos     = k_pos,
@@ -137,8 +138,10 @@ static posenc_tensor compare_angles(pe_trial *t, const posenc_tensor *pos, int64
     posenc_tensor          angles    = pe_calc_make(p, POSENC_DTYPE_F64, 3, shape),
                   factors            = pe_calc_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!pe_calc_failed(p))
-        posenc_rotary_angles(p->plan, &(posenc_rotary_in){.pos = positions, .params = p->params}, &angles,
-                             &factors, &p->work, &p->err);
+        posenc_rotary_angles(
+            p->plan,
+            &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = positions, .params = p->params},
+            &angles, &factors, &p->work, &p->err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_angle", &angles, 0);
     pe_trial_compare(t, PE_CASE_INDEX, "out_angle32", &angles, 0);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_temperature", &factors, 0);
@@ -150,7 +153,8 @@ static void run_rotation_back(pe_trial *t, const posenc_rotate_io *io, double an
     static const char *const back[] = {"gin_dq", "gin_dk", NULL};
     if (!pe_trial_need(t, back))
         return;
-    posenc_rotate_grad grad = {.dto_q   = pe_trial_numbers(t, "gin_dq"),
+    posenc_rotate_grad grad = {.size    = sizeof grad,
+                               .dto_q   = pe_trial_numbers(t, "gin_dq"),
                                .dto_k   = pe_trial_numbers(t, "gin_dk"),
                                .dq      = pe_calc_make_like(&t->p, t->with->dtype, &io->q),
                                .dk      = pe_calc_make_like(&t->p, t->with->dtype, &io->k),
@@ -228,7 +232,8 @@ static posenc_tensor unit_scores(pe_trial *t)
     for (int64_t row = 0; !pe_calc_failed(&t->p) && row < D * H * Lq; row++)
         ((double *)q.data)[row * D + row / (H * Lq)] = 1;
 
-    const posenc_attend_in in   = {.q      = q,
+    const posenc_attend_in in   = {.size   = sizeof in,
+                                   .q      = q,
                                    .k      = k,
                                    .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
@@ -289,7 +294,7 @@ static int is_allowed(const pe_trial *t, const posenc_tensor *allowed, int64_t x
     const int64_t b = allowed->shape[0] > 1 ? x / (Lk * Lq * t->p.dims.H) : 0;
     if (allowed->data && pe_calc_element(allowed, ((b * allowed->shape[1] + h) * Lq + i) * Lk + j) == 0)
         return 0;
-    return !t->c->causal || j <= i + t->c->q_offset;
+    return !t->c->causal || (double)j <= (double)i + (double)t->c->q_offset;
 }
 
 /* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]:
@@ -343,6 +348,17 @@ static int window_setting(const pe_trial *t, const char *name, int64_t window[2]
     return 1;
 }
 
+/* Sides and tokens of a window are few enough to make all of its pairs. */
+static int check_window(pe_trial *t, const int64_t window[2])
+{
+    enum { MOST_TOKENS = 2048 };
+    for (int a = 0; a < 2; a++)
+        if (window[a] < 1 || window[a] > MOST_TOKENS || window[0] * window[1] > MOST_TOKENS)
+            pe_calc_refuse(&t->p, "a window of %lldx%lld tokens; cases have windows of 1 to %d tokens",
+                           (long long)window[0], (long long)window[1], MOST_TOKENS);
+    return !pe_calc_failed(&t->p);
+}
+
 /* [n,n] of a window of n tokens. */
 static posenc_tensor window_index(pe_trial *t, const int64_t window[2])
 {
@@ -372,7 +388,8 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
     dims.B = 1, dims.Lq = dims.Lk = n;
     posenc_tensor bias          = make_exact(t, 3, (const int64_t[3]){H, n, n}),
                   table         = make_exact(t, 2, (const int64_t[2]){offsets, H});
-    const posenc_attend_in in   = {.q      = make_exact(t, 4, (const int64_t[4]){1, H, n, dims.D}),
+    const posenc_attend_in in   = {.size   = sizeof in,
+                                   .q      = make_exact(t, 4, (const int64_t[4]){1, H, n, dims.D}),
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
     posenc_plan           *plan = exact_plan(t, &dims, 0);
@@ -390,7 +407,7 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
 static void compare_window(pe_trial *t)
 {
     int64_t window[2], pretrained[2] = {0, 0};
-    if (pe_calc_failed(&t->p) || !window_setting(t, "window", window))
+    if (pe_calc_failed(&t->p) || !window_setting(t, "window", window) || !check_window(t, window))
         return;
     window_setting(t, "pretrained_window", pretrained);
     const posenc_tensor index  = window_index(t, window),
@@ -410,7 +427,9 @@ void pe_trial_attention_windows(pe_trial *t)
         long long   rows, columns;
         if (sscanf(name, coords ? "out_coords_%lldx%lld" : "out_index_%lldx%lld", &rows, &columns) != 2)
             continue;
-        const int64_t       window[2] = {rows, columns};
+        const int64_t window[2] = {rows, columns};
+        if (!check_window(t, window))
+            return;
         const posenc_tensor got = coords ? window_coordinates(t, window, none, 3) : window_index(t, window);
         pe_trial_compare(t, coords ? PE_CASE_PREPARED : PE_CASE_INDEX, name, &got, 0);
     }
@@ -420,7 +439,8 @@ void pe_trial_attention_windows(pe_trial *t)
 
 static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const posenc_attend_out *out)
 {
-    posenc_attend_grad g = {.o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
+    posenc_attend_grad g = {
+        .size = sizeof g, .o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
     const struct {
         const char          *name;
         posenc_tensor       *to;
@@ -440,7 +460,8 @@ static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const po
 
 static posenc_attend_in attention_inputs(pe_trial *t)
 {
-    posenc_attend_in in = {.q     = whole(t, "in_q"),
+    posenc_attend_in in = {.size  = sizeof in,
+                           .q     = whole(t, "in_q"),
                            .k     = whole(t, "in_k"),
                            .v     = whole(t, "in_v"),
                            .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
@@ -467,7 +488,7 @@ void pe_trial_attention(pe_trial *t)
         return;
     in.params = p->params;
 
-    posenc_attend_out out = {0};
+    posenc_attend_out out = {.size = sizeof out};
     out.o   = pe_calc_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});
     out.lse = pe_calc_make(p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
     posenc_tensor S =

@@ -41,7 +41,8 @@ static posenc_positions token_positions(pe_trial *t, const char *name)
     const posenc_tensor *tokens = pe_trial_find(t, name);
     posenc_tensor        pos    = pe_calc_make_like(&t->p, POSENC_DTYPE_I64, tokens);
     if (!pe_calc_failed(&t->p))
-        posenc_positions_fairseq(tokens, (int64_t)real_setting(t->c, "padding_idx", 1), &pos, &t->p.err);
+        posenc_positions_fairseq(tokens, pe_calc_whole(real_setting(t->c, "padding_idx", 1)), &pos,
+                                 &t->p.err);
     pe_trial_compare(t, PE_CASE_INDEX, "out_pos", &pos, 0);
     return posenc_positions_array(pos);
 }
@@ -121,7 +122,7 @@ static const double *row_angles(pe_trial *t, const posenc_positions *pos, int64_
 /* Backward through rows, whose cotangent is `dy`. */
 static void run_rows_back(pe_trial *t, const posenc_rows_in *in, posenc_tensor dy, double angle)
 {
-    posenc_rows_grad grad = {.dy = dy, .dparams = t->dparams};
+    posenc_rows_grad grad = {.size = sizeof grad, .dy = dy, .dparams = t->dparams};
     if (pe_trial_has(t, "g_x"))
         grad.dx = pe_calc_make_like(&t->p, dy.dtype, &dy);
     if (!pe_calc_failed(&t->p))
@@ -138,7 +139,8 @@ static void compare_digits(pe_trial *t)
     const posenc_tensor *want = pe_trial_has(t, "out_u") ? pe_trial_find(t, "out_u") : NULL;
     if (!want || want->ndim != 2 || pe_calc_failed(&t->p))
         return;
-    const posenc_rows_in in = {.pos    = posenc_positions_range(0, (double)want->shape[0] + 1),
+    const posenc_rows_in in = {.size   = sizeof in,
+                               .pos    = posenc_positions_range(0, (double)want->shape[0] + 1),
                                .params = t->p.params};
     posenc_tensor        u =
         pe_calc_make(&t->p, t->with->dtype, 3, (const int64_t[3]){1, want->shape[0], want->shape[1]});
@@ -172,15 +174,16 @@ static void run_vectors(pe_trial *t)
     }
 
     const position_array *where = find_place(t);
-    posenc_rows_in in = {.pos    = where ? where->positions(t, where->name) : posenc_positions_range(0, 1),
-                         .params = t->p.params};
-    posenc_tensor  y  = pe_calc_make(&t->p, t->with->dtype, 3, shape);
+    posenc_rows_in        in    = {.size = sizeof in, .params = t->p.params};
+    posenc_tensor         y     = pe_calc_make(&t->p, t->with->dtype, 3, shape);
+    in.pos                      = where ? where->positions(t, where->name) : posenc_positions_range(0, 1);
     if (x)
         in.x = as_rows(pe_trial_numbers(t, "in_x"), shape);
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
     if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))
         return;
-    if (pe_tensor_elements(want) == pe_tensor_elements(&y)) /* a grid [h,w,d] is rows too */
+    const int same_rows = want->ndim && want->shape[want->ndim - 1] == shape[2];
+    if (pe_tensor_elements(want) == pe_tensor_elements(&y) && (same_rows || !angles)) /* a grid [h,w,d] too */
         y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
     if (setting_is(t->c, "solver", "exact"))
         pe_trial_compare(t, PE_CASE_SOLVED, "out_y", &y, 0);
@@ -200,7 +203,7 @@ static posenc_positions word_positions(pe_trial *t, const posenc_tensor *tokens)
     posenc_tensor pos = pe_calc_make(&t->p, POSENC_DTYPE_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
     int64_t      *place = pos.data;
     for (int64_t i = 0; place && i < pe_tensor_elements(tokens); i++) {
-        place[2 * i]     = (int64_t)pe_calc_element(tokens, i);
+        place[2 * i]     = pe_calc_whole(pe_calc_element(tokens, i));
         place[2 * i + 1] = i % L;
     }
     return posenc_positions_array(pos);
@@ -240,7 +243,7 @@ static void run_words(pe_trial *t)
     const posenc_dims dims     = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
-    const posenc_rows_in in    = {.pos = word_positions(t, tokens), .params = t->p.params};
+    const posenc_rows_in in    = {.size = sizeof in, .pos = word_positions(t, tokens), .params = t->p.params};
     posenc_tensor        y     = pe_calc_make(&t->p, t->with->dtype, 3, shape);
     const double         angle = word_slack(t, shape[1]);
     if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))

@@ -84,7 +84,8 @@ static void turn(subject *s, double *positions, int64_t n)
         const posenc_tensor x =
             posenc_tensor_contiguous(wide ? (void *)s->wide : (void *)s->narrow,
                                      wide ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32, 4, shape);
-        const posenc_rotate_io io = {.q         = x,
+        const posenc_rotate_io io = {.size      = sizeof io,
+                                     .q         = x,
                                      .to_q      = x,
                                      .direction = 1,
                                      .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
@@ -180,7 +181,8 @@ static void rows_of_a_range_are_exact(void **state)
             const posenc_positions pos   = posenc_positions_range(first, 1);
             posenc_tensor          table =
                 posenc_tensor_contiguous(s->narrow, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
-            if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos}, &table,
+            if (posenc_rotary_table(s->plan, POSENC_SIDE_QUERIES,
+                                    &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = pos}, &table,
                                     &s->work, &err))
                 fail_msg("%s", err.message);
             for (int i = 0; i < 2 * BLOCK; i++) {
@@ -213,7 +215,7 @@ static void rows_of_sines_are_exact(void **state)
         posenc_error         err;
         double               worst = 0;
         const posenc_dims    dims  = {.B = 1, .Lq = BLOCK, .Lk = BLOCK, .d_model = D};
-        const posenc_rows_in in    = {.pos = posenc_positions_range(70000, 1)};
+        const posenc_rows_in in    = {.size = sizeof in, .pos = posenc_positions_range(70000, 1)};
         posenc_tensor y = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
         if (posenc_encoding_create(&e, tables[t].spec, NULL, &err) ||
             posenc_plan_create(&plan, e, &dims, NULL, &err))
@@ -299,7 +301,8 @@ static double worst_sum(const char *spec, int N, double *p, double *F)
         memcpy(x + 4 * i, (const float[]){1, 0, 1, 0}, 4 * sizeof *x);
     const posenc_tensor q =
         posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (const int64_t[]){1, 1, BLOCK, 4});
-    const posenc_rotate_io io = {.q         = q,
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = q,
                                  .to_q      = q,
                                  .direction = 1,
                                  .params    = &params,
@@ -354,8 +357,9 @@ static void sinusoidal_tables_are_exact_too(void **state)
     for (uint64_t i = 0; i < BLOCK; i++)
         p[i] = (i % 2 ? 1 : -1) * floor(posenc_random_uniform(7, "positions", i) * 0x1p31);
     posenc_tensor y = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (const int64_t[]){1, BLOCK, D});
-    const posenc_rows_in in = {.pos = posenc_positions_array(posenc_tensor_contiguous(
-                                   p, POSENC_DTYPE_F64, 1, (const int64_t[]){BLOCK}))};
+    const posenc_rows_in in = {.size = sizeof in,
+                               .pos  = posenc_positions_array(posenc_tensor_contiguous(
+                                    p, POSENC_DTYPE_F64, 1, (const int64_t[]){BLOCK}))};
     if (posenc_rows(plan, &in, &y, &work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)

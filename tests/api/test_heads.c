@@ -83,12 +83,13 @@ static void turn(attention_case *c, int wide, int direction, int threads)
     const size_t           bytes = 2 * posenc_plan_workspace(plan, POSENC_RUN_ROTATE, NULL);
     posenc_workspace       work  = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
     const posenc_attend_in in    = case_in(c, wide, params);
-    posenc_rotate_io       io    = {in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
+    posenc_rotate_io       io    = {sizeof io, in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
     io.direction                 = direction;
     io.params                    = params;
     if (posenc_rotate(plan, &io, &work, &err))
         case_stop("rotate", c, &err);
-    const posenc_rerotate_io moved = {.k           = in.k,
+    const posenc_rerotate_io moved = {.size        = sizeof moved,
+                                      .k           = in.k,
                                       .to_k        = in.k,
                                       .from_pos    = in.k_pos,
                                       .to_pos      = posenc_positions_range(5, 1),
@@ -143,8 +144,9 @@ static void angles_come_head_by_head(void **state)
         case_stop("plan", &c, &err);
     posenc_workspace       work = workspace_for(plan, POSENC_RUN_FORWARD);
     const posenc_attend_in in   = case_in(&c, 1, params);
-    if (posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params}, &angle, NULL,
-                             &work, &err))
+    if (posenc_rotary_angles(
+            plan, &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = in.q_pos, .params = params},
+            &angle, NULL, &work, &err))
         case_stop("angles", &c, &err);
     for (int64_t s = 0; s < B * LQ; s++)
         for (int64_t i = 0; i < H * M; i++) {
@@ -152,7 +154,10 @@ static void angles_come_head_by_head(void **state)
             assert_true(all.wide[s * H * M + i] == p[0] * w[0] + p[1] * w[1]);
         }
     angle.shape[2] = M;
-    assert_int_equal(posenc_rotary_angles(plan, &(posenc_rotary_in){.pos = in.q_pos, .params = params},
+    assert_int_equal(posenc_rotary_angles(plan,
+                                          &(posenc_rotary_in){.size   = sizeof(posenc_rotary_in),
+                                                              .pos    = in.q_pos,
+                                                              .params = params},
                                           &angle, NULL, &work, &err),
                      POSENC_ERROR_SHAPE);
     posenc_workspace_free(&work);

@@ -79,7 +79,8 @@ static posenc_tensor table_of(const subject *s, const posenc_positions *pos, int
     posenc_tensor table =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3,
                                  (const int64_t[]){1, L, posenc_rotary_width(s->plan, side)});
-    if (posenc_rotary_table(s->plan, side, &(posenc_rotary_in){.pos = *pos}, &table, &s->work, &err))
+    if (posenc_rotary_table(s->plan, side, &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = *pos},
+                            &table, &s->work, &err))
         fail_msg("%s", err.message);
     return table;
 }
@@ -113,7 +114,8 @@ static void a_table_turns_as_its_positions_do(void **state)
             const size_t           bytes = (size_t)(B * H * L * D) * posenc_dtype_size(dtype);
             const posenc_tensor    x     = tensor(from, dtype, L, together);
             const posenc_tensor    to    = tensor(plain, dtype, L, together);
-            posenc_rotate_io       io    = {.q = x, .to_q = to, .q_pos = pos, .direction = direction};
+            posenc_rotate_io       io    = {
+                         .size = sizeof io, .q = x, .to_q = to, .q_pos = pos, .direction = direction};
             fill(dtype);
             rotate(&s, io);
             io.to_q        = tensor(by_table, dtype, L, together);
@@ -137,7 +139,8 @@ static void keys_have_rows_of_their_own(void **state)
     assert_int_equal(posenc_rotary_width(s.plan, POSENC_SIDE_QUERIES), D + 1);
     assert_int_equal(posenc_rotary_width(s.plan, POSENC_SIDE_KEYS), D);
     fill(POSENC_DTYPE_F32);
-    posenc_rotate_io io = {.k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+    posenc_rotate_io io = {.size      = sizeof io,
+                           .k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
                            .to_k      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
                            .k_pos     = pos,
                            .direction = 1};
@@ -156,7 +159,8 @@ static void positions_beside_a_table_are_read_alone(void **state)
     const int64_t bytes = B * H * 20 * D * (int64_t)sizeof(float);
     (void)state;
     fill(POSENC_DTYPE_F32);
-    posenc_rotate_io keys = {.k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+    posenc_rotate_io keys = {.size      = sizeof keys,
+                             .k         = tensor(from, POSENC_DTYPE_F32, 20, 1),
                              .to_k      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
                              .direction = 1};
     rotate(&s, keys);
@@ -165,7 +169,7 @@ static void positions_beside_a_table_are_read_alone(void **state)
     both.q_table          = table_of(&s, &both.k_pos, 20, POSENC_SIDE_QUERIES);
     both.q                = keys.k;
     both.to_q             = tensor(by_table + bytes, POSENC_DTYPE_F32, 20, 1);
-    posenc_rotate_io far  = {.q = both.q, .to_q = both.to_q, .direction = 1};
+    posenc_rotate_io far  = {.size = sizeof far, .q = both.q, .to_q = both.to_q, .direction = 1};
     far.q_pos             = posenc_positions_range(1000, 1);
     rotate(&s, far);
     rotate(&s, both);
@@ -188,7 +192,9 @@ static void rows_do_not_depend_on_how_many_there_are(void **state)
             posenc_tensor          row =
                 posenc_tensor_contiguous(one, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, D});
             assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES,
-                                                 &(posenc_rotary_in){.pos = here}, &row, &s.work, &err),
+                                                 &(posenc_rotary_in){.size = sizeof(posenc_rotary_in),
+                                                                     .pos  = here},
+                                                 &row, &s.work, &err),
                              POSENC_OK);
             for (int d = 0; d < D; d++) /* both are within 0.501 ulp, so neighbours at most */
                 assert_true(fabs((double)one[d] - (double)rows[r * D + d]) <= 0x1p-23 * fabs((double)one[d]));
@@ -209,7 +215,8 @@ static void tables_that_do_not_fit_are_refused(void **state)
 {
     subject                s   = open_subject("rope");
     const posenc_positions pos = posenc_positions_range(0, 1);
-    posenc_rotate_io       io  = {.q         = tensor(from, POSENC_DTYPE_F32, 20, 1),
+    posenc_rotate_io       io  = {.size      = sizeof io,
+                                  .q         = tensor(from, POSENC_DTYPE_F32, 20, 1),
                                   .to_q      = tensor(plain, POSENC_DTYPE_F32, 20, 1),
                                   .direction = 1};
     posenc_error           err;
@@ -228,7 +235,8 @@ static void tables_that_do_not_fit_are_refused(void **state)
     assert_refused(&s, io, POSENC_ERROR_DTYPE, "leave the table out");
     posenc_tensor narrow =
         posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, (const int64_t[]){1, 20, D - 2});
-    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, &(posenc_rotary_in){.pos = pos},
+    assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES,
+                                         &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = pos},
                                          &narrow, &s.work, &err),
                      POSENC_ERROR_SHAPE);
     assert_int_equal(posenc_rotary_table(s.plan, POSENC_SIDE_QUERIES, NULL, &narrow, &s.work, &err),

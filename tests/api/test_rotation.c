@@ -164,7 +164,8 @@ static posenc_positions places(const array *at)
 
 static posenc_rotate_io io_of(const rotation *r, posenc_tensor q, posenc_tensor k)
 {
-    return (posenc_rotate_io){.q         = q,
+    return (posenc_rotate_io){.size      = sizeof(posenc_rotate_io),
+                              .q         = q,
                               .k         = k,
                               .to_q      = q,
                               .to_k      = k,
@@ -249,7 +250,8 @@ static void the_gradient_is_turning_back(void **state)
             turned(&r, &q, &k, 1, -direction);
             posenc_rotate_io io           = io_of(&r, array_tensor(&r.q, 1), array_tensor(&r.k, 1));
             io.direction                  = direction;
-            const posenc_rotate_grad grad = {.dto_q = array_tensor(&dq, 1),
+            const posenc_rotate_grad grad = {.size  = sizeof grad,
+                                             .dto_q = array_tensor(&dq, 1),
                                              .dto_k = array_tensor(&dk, 1),
                                              .dq    = array_tensor(&dq, 1),
                                              .dk    = array_tensor(&dk, 1)};
@@ -328,7 +330,8 @@ static void long_runs_are_turned_in_blocks_that_change_no_bit(void **state)
                 fail_msg("%s", err.message);
             posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
             float           *to   = narrow[threads - 1];
-            posenc_rotate_io io   = {.q         = posenc_tensor_contiguous(from, POSENC_DTYPE_F32, 4, all),
+            posenc_rotate_io io   = {.size      = sizeof io,
+                                     .q         = posenc_tensor_contiguous(from, POSENC_DTYPE_F32, 4, all),
                                      .to_q      = posenc_tensor_contiguous(to, POSENC_DTYPE_F32, 4, all),
                                      .q_pos     = posenc_positions_range(1000, 1),
                                      .direction = 1};
@@ -476,7 +479,7 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
         posenc_tensor x           = array_tensor(&one, 0);
         x.data                    = one.narrow + from * D;
         x.shape[2]                = n;
-        const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1};
+        const posenc_rotate_io io = {.size = sizeof io, .q = x, .to_q = x, .direction = 1};
         run(&r, &io);
     }
     assert_same(&q, &one, 0, "a neighbour in the pack", "rope[layout=half]");
@@ -492,7 +495,8 @@ static void rerotate_keys(const rotation *from, const rotation *to, array *k, co
     const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_ROTATE, NULL) +
                          posenc_plan_workspace(to->plan, POSENC_RUN_ROTATE, NULL);
     posenc_workspace         work = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
-    const posenc_rerotate_io io   = {.k           = array_tensor(k, wide),
+    const posenc_rerotate_io io   = {.size        = sizeof io,
+                                     .k           = array_tensor(k, wide),
                                      .to_k        = array_tensor(k, wide),
                                      .from_pos    = places(&from->k_at),
                                      .to_pos      = places(to_at),
@@ -507,7 +511,8 @@ static void rerotate_keys(const rotation *from, const rotation *to, array *k, co
 static void turn_keys(const rotation *r, array *k, const array *at, int wide)
 {
     const posenc_tensor    x  = array_tensor(k, wide);
-    const posenc_rotate_io io = {.k = x, .to_k = x, .k_pos = places(at), .direction = 1, .params = r->params};
+    const posenc_rotate_io io = {
+        .size = sizeof io, .k = x, .to_k = x, .k_pos = places(at), .direction = 1, .params = r->params};
     run(r, &io);
 }
 
@@ -592,7 +597,9 @@ static void plans_that_do_not_fit_are_refused(void **state)
     for (int i = 0; i < 4; i++) {
         rotation                 x  = make(other[i]);
         array                    k  = copy_of(&r.k);
-        const posenc_rerotate_io io = {.k = array_tensor(&k, 1), .to_k = array_tensor(&k, 1)};
+        const posenc_rerotate_io io = {.size = sizeof io,
+                                       .k    = array_tensor(&k, 1),
+                                       .to_k = array_tensor(&k, 1)};
         assert_int_equal(posenc_rotary_rerotate(r.plan, x.plan, &io, &r.work, &err),
                          i < 3 ? POSENC_ERROR_SHAPE : POSENC_ERROR_UNSUPPORTED);
         assert_non_null(
@@ -654,7 +661,8 @@ static void gradients_of_frequencies_are_slopes(void **state)
             }
             posenc_rotate_io io           = io_of(&r, array_tensor(&r.q, 1), array_tensor(&r.k, 1));
             io.direction                  = direction;
-            const posenc_rotate_grad grad = {.dto_q   = array_tensor(&gq, 1),
+            const posenc_rotate_grad grad = {.size    = sizeof grad,
+                                             .dto_q   = array_tensor(&gq, 1),
                                              .dto_k   = array_tensor(&gk, 1),
                                              .dq      = array_tensor(&dq, 1),
                                              .dk      = array_tensor(&dk, 1),
@@ -688,7 +696,8 @@ static void rounded_angles_have_no_gradient(void **state)
     posenc_error  err;
     (void)state;
     const posenc_rotate_io   io   = io_of(&r, q, k);
-    const posenc_rotate_grad grad = {.dto_q = q, .dto_k = k, .dq = q, .dk = k, .dparams = &dparams};
+    const posenc_rotate_grad grad = {
+        .size = sizeof grad, .dto_q = q, .dto_k = k, .dq = q, .dk = k, .dparams = &dparams};
     assert_int_equal(posenc_rotate_backward(r.plan, &io, &grad, &r.work, &err), POSENC_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.message, "use angles=exact"));
     array_free(&sum);
@@ -874,7 +883,7 @@ static posenc_status attend(const char *spec, const array *q_at, const array *k_
     posenc_tensor     params[CASE_PARAMS];
     array             o   = array_make4(B, H, LQ, D);
     posenc_attend_in  in  = case_in(&c, 1, params);
-    posenc_attend_out out = {.o = array_tensor(&o, 1)};
+    posenc_attend_out out = {.size = sizeof out, .o = array_tensor(&o, 1)};
     if (posenc_plan_create(&plan, c.e, &dims, NULL, err))
         fail_msg("%s", err->message);
     posenc_workspace    work   = workspace_for(plan, POSENC_RUN_FORWARD);
@@ -917,7 +926,8 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
         array q                   = copy_of(&r.q);
         r.numbers[0].wide[5]      = bad[i];
         const posenc_tensor    x  = array_tensor(&q, 1);
-        const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1, .params = r.params};
+        const posenc_rotate_io io = {
+            .size = sizeof io, .q = x, .to_q = x, .direction = 1, .params = r.params};
         assert_int_equal(posenc_rotate(r.plan, &io, &r.work, &err), POSENC_ERROR_RANGE);
         assert_non_null(strstr(err.message, "the frequency of pair 5 of rope is not a finite number"));
         assert_true(largest(&q, &r.q) == 0);
@@ -926,7 +936,8 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
     double  w[D];
     int64_t M;
     assert_int_equal(posenc_rotary_frequencies(r.plan, w, &M, NULL, &err), POSENC_ERROR_UNSUPPORTED);
-    const posenc_rotate_io io = {.q = array_tensor(&r.q, 1), .to_q = array_tensor(&r.q, 1), .direction = 1};
+    const posenc_rotate_io io = {
+        .size = sizeof io, .q = array_tensor(&r.q, 1), .to_q = array_tensor(&r.q, 1), .direction = 1};
     assert_int_equal(posenc_rotate(r.plan, &io, &r.work, &err), POSENC_ERROR_ARGUMENT);
     assert_non_null(strstr(err.message, "has parameter inv_freq"));
     drop(&r);

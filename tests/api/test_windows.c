@@ -66,7 +66,7 @@ static void the_index_is_where_swin_reads_its_table(void **state)
         const posenc_tensor param =
             posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 2, (int64_t[]){offsets, 2});
         posenc_tensor          to = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, (int64_t[]){2, n, n});
-        const posenc_attend_in in = {.q = {.dtype = POSENC_DTYPE_F64}, .params = &param};
+        const posenc_attend_in in = {.size = sizeof in, .q = {.dtype = POSENC_DTYPE_F64}, .params = &param};
         posenc_workspace       work = workspace_for(plan, POSENC_RUN_SCORES);
         assert_int_equal(posenc_bias(plan, &in, &to, &work, NULL), POSENC_OK);
         assert_int_equal(posenc_window_index(rows, columns, index, NULL), POSENC_OK);

@@ -64,9 +64,11 @@ static attending *attending_make(const posenc_options *options)
     const posenc_tensor lse =
         posenc_tensor_contiguous(x->lse, POSENC_DTYPE_F32, 3, (const int64_t[]){B, H, L});
     x->plan = plan_of("rope", &dims, options);
-    x->in   = (posenc_attend_in){.q = rows(x->q), .k = rows(x->k), .v = rows(x->v)};
-    x->out  = (posenc_attend_out){.o = rows(x->o), .lse = lse};
-    x->grad = (posenc_attend_grad){.o    = x->out.o,
+    x->in   = (posenc_attend_in){
+          .size = sizeof(posenc_attend_in), .q = rows(x->q), .k = rows(x->k), .v = rows(x->v)};
+    x->out  = (posenc_attend_out){.size = sizeof(posenc_attend_out), .o = rows(x->o), .lse = lse};
+    x->grad = (posenc_attend_grad){.size = sizeof(posenc_attend_grad),
+                                   .o    = x->out.o,
                                    .lse  = lse,
                                    .dout = rows(x->dout),
                                    .dq   = rows(x->dq),

@@ -57,21 +57,22 @@ static void every_goal_has_a_row_for_every_shape_it_names(void **state)
         const char *goal;
         int         rows;
     } goals[] = {
-        {"G1", 8},  /* two layouts, two sizes, two limits */
-        {"G2", 8},  /* two layouts, two sizes, bf16 and f16 */
-        {"G3", 8},  /* two layouts, by a table and from positions: speed, and overhead of a call */
-        {"G4", 4},  /* two layouts, two sizes */
-        {"G6", 6},  /* two layouts, two sizes; and in L2 */
-        {"G7", 4},  /* sinusoidal and rotary, in and out of cache */
-        {"G8", 8},  /* two lengths, two widths, causal and not */
-        {"G9", 4},  /* two widths, causal and not */
-        {"G10", 4}, /* two widths, causal and not */
-        {"G14", 3}, /* forward both ways and causal, backward */
-        {"G15", 3}, /* one run, two side by side; the model of the presets, stated */
-        {"G17", 4}, /* two lengths: seconds and memory */
-        {"G18", 7}, /* backward, and six biases by distance */
-        {"G19", 4}, /* two widths, causal and not */
-        {"G20", 7}, /* two types; no bias, and two; keys that are turned on their way, stated */
+        {"G1", 8},   /* two layouts, two sizes, two limits */
+        {"G2", 8},   /* two layouts, two sizes, bf16 and f16 */
+        {"G3", 8},   /* two layouts, by a table and from positions: speed, and overhead of a call */
+        {"G4", 4},   /* two layouts, two sizes */
+        {"G6", 6},   /* two layouts, two sizes; and in L2 */
+        {"G7", 4},   /* sinusoidal and rotary, in and out of cache */
+        {"G8", 8},   /* two lengths, two widths, causal and not */
+        {"G9", 4},   /* two widths, causal and not */
+        {"G10", 4},  /* two widths, causal and not */
+        {"G14", 3},  /* forward both ways and causal, backward */
+        {"G15", 3},  /* one run, two side by side; the model of the presets, stated */
+        {"G17", 4},  /* two lengths: seconds and memory */
+        {"G18", 7},  /* backward, and six biases by distance */
+        {"G19", 4},  /* two widths, causal and not */
+        {"G20", 7},  /* two types; no bias, and two; keys that are turned on their way, stated */
+        {"G21", 18}, /* three lengths, in rows and in pages, one thread and two kinds of two */
         {"FLOATER", 4},
     };
     (void)state;
@@ -101,6 +102,25 @@ static void memory_has_a_row_for_every_encoding_forward_and_backward(void **stat
                 fail_msg("G12 has no row \"%s...\"", start);
         }
     assert_int_equal(rows_of("G12"), 2 * posenc_encoding_count());
+}
+
+static void one_key_has_a_row_for_every_encoding_of_attention_bound_and_not(void **state)
+{
+    int encodings = 0;
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        char                        start[2][PE_BENCH_NAME];
+        if (info->place == POSENC_PLACE_INPUT || !strcmp(info->name, "nope"))
+            continue;
+        encodings++;
+        for (int bound = 0; bound < 2; bound++) {
+            snprintf(start[bound], sizeof start[bound], "%s, one key in a plan of 32768, parameters %s,",
+                     info->name, bound ? "bound" : "not bound");
+            assert_true(has_row("G22", start[bound]));
+        }
+    }
+    assert_int_equal(rows_of("G22"), 2 * encodings);
 }
 
 static void time_over_plain_attention_has_a_row_for_every_encoding_that_acts_there(void **state)
@@ -239,6 +259,20 @@ static void a_measured_row_is_a_number_between_its_quartiles(void **state)
         }
 }
 
+/* Each build has one kind of threads of its own, and with OpenMP the pool as well. */
+static void one_token_is_measured_on_every_kind_of_threads_that_this_build_has(void **state)
+{
+    (void)state;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(cases[i].goal, "G21") && strstr(cases[i].name, "against 512 keys")) {
+            const pe_bench_row row = row_of(&cases[i], 0);
+            if (strstr(row.reason, "built without OpenMP"))
+                assert_non_null(strstr(cases[i].name, "two threads of OpenMP"));
+            else if (strcmp(row.reason, "needs 2 processors") != 0)
+                assert_true(row.figure.value > 0 && row.figure.limit > 0);
+        }
+}
+
 static void quartiles_are_those_of_sorted_numbers(void **state)
 {
     double                five[] = {5, 1, 4, 2, 3}, four[] = {4, 1, 3, 2}, one[] = {7};
@@ -305,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_goal_has_a_row_for_every_shape_it_names),
         cmocka_unit_test(memory_has_a_row_for_every_encoding_forward_and_backward),
+        cmocka_unit_test(one_key_has_a_row_for_every_encoding_of_attention_bound_and_not),
         cmocka_unit_test(time_over_plain_attention_has_a_row_for_every_encoding_that_acts_there),
         cmocka_unit_test(no_two_rows_have_the_same_name),
         cmocka_unit_test(no_name_is_cut_short),
@@ -313,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_row_that_cannot_be_measured_says_why),
         cmocka_unit_test(met_follows_from_value_and_wanted),
         cmocka_unit_test(a_measured_row_is_a_number_between_its_quartiles),
+        cmocka_unit_test(one_token_is_measured_on_every_kind_of_threads_that_this_build_has),
         cmocka_unit_test(quartiles_are_those_of_sorted_numbers),
         cmocka_unit_test(json_is_one_array_with_exactly_the_promised_members),
         cmocka_unit_test(json_has_the_figures_and_no_reason_where_there_are_some),

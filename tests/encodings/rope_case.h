@@ -68,7 +68,8 @@ static inline void turn_one(turning *t, double p, int64_t i, double *cosine, dou
     row[t->pairs[i].from[0]] = 1;
     const posenc_tensor x =
         posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, t->D});
-    const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
+    const posenc_rotate_io io = {
+        .size = sizeof io, .q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
     if (posenc_rotate(t->plan, &io, &t->work, &err))
         fail_msg("%s", err.message);
     *cosine = row[t->pairs[i].to[0]];

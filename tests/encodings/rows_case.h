@@ -60,7 +60,7 @@ static inline void rows_free(rows_case *c)
 static inline posenc_status rows_try(const rows_case *c, posenc_positions pos, const array *y,
                                      posenc_error *err)
 {
-    const posenc_rows_in in = {.pos = pos, .params = c->params};
+    const posenc_rows_in in = {.size = sizeof in, .pos = pos, .params = c->params};
     posenc_tensor        to = array_tensor(y, 1);
     return posenc_rows(c->plan, &in, &to, &c->work, err);
 }
@@ -75,8 +75,8 @@ static inline void rows_run(const rows_case *c, posenc_positions pos, const arra
 /* Gradients, from zero. */
 static inline void rows_back(rows_case *c, posenc_positions pos, const array *dy)
 {
-    const posenc_rows_in   in   = {.pos = pos, .params = c->params};
-    const posenc_rows_grad grad = {.dy = array_tensor(dy, 1), .dparams = c->dparams};
+    const posenc_rows_in   in   = {.size = sizeof in, .pos = pos, .params = c->params};
+    const posenc_rows_grad grad = {.size = sizeof grad, .dy = array_tensor(dy, 1), .dparams = c->dparams};
     posenc_error           err;
     for (int i = 0; i < c->count; i++)
         memset(c->gradients[i].wide, 0, (size_t)c->gradients[i].count * sizeof(double));

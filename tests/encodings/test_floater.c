@@ -157,9 +157,10 @@ static void exact_has_no_gradient_and_says_so(void **state)
 {
     rows_case        c  = make("exact", 2, 1, 1, 0.1, 3, 1);
     array            dy = array_make(3, (int64_t[]){1, 3, 2}), dx = array_make(3, dy.shape);
-    posenc_rows_in   in   = {.params = c.params};
-    posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = c.dparams};
-    posenc_error     err;
+    posenc_rows_in   in   = {.size = sizeof in, .params = c.params};
+    posenc_rows_grad grad = {
+        .size = sizeof grad, .dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = c.dparams};
+    posenc_error err;
     (void)state;
     array_fill(&dy, 8, "dy", 1);
     assert_int_equal(posenc_rows_backward(c.plan, &in, &grad, &c.work, &err), POSENC_ERROR_UNSUPPORTED);

@@ -37,10 +37,10 @@ static posenc_status try_rows(const char *spec, int64_t L, int64_t dim, posenc_p
     posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_tensor    to = array_tensor(y, 1), p = params ? array_tensor(params, 1) : (posenc_tensor){0};
     posenc_tensor    dp     = dparams ? array_tensor(dparams, 1) : (posenc_tensor){0};
-    posenc_rows_in   in     = {.pos = pos, .params = &p};
+    posenc_rows_in   in     = {.size = sizeof in, .pos = pos, .params = &p};
     posenc_status    status = posenc_rows(plan, &in, &to, &work, err);
     if (!status && dy) {
-        const posenc_rows_grad grad = {.dy = array_tensor(dy, 1), .dparams = &dp};
+        const posenc_rows_grad grad = {.size = sizeof grad, .dy = array_tensor(dy, 1), .dparams = &dp};
         status                      = posenc_rows_backward(plan, &in, &grad, &work, err);
     }
     posenc_workspace_free(&work);

@@ -109,8 +109,11 @@ static void rotate(const rotation *r, const array *x, int wide, double start, in
 {
     posenc_error           err;
     const posenc_tensor    t  = array_tensor(x, wide);
-    const posenc_rotate_io io = {
-        .q = t, .to_q = t, .q_pos = posenc_positions_range(start, 1), .direction = direction};
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = t,
+                                 .to_q      = t,
+                                 .q_pos     = posenc_positions_range(start, 1),
+                                 .direction = direction};
     if (posenc_rotate(r->plan, &io, &r->work, &err))
         fail_msg("%s", err.message);
 }
@@ -494,7 +497,8 @@ static void backward_run(backward *x, posenc_tensor dq, posenc_tensor dk, posenc
                          posenc_tensor *dparams, int wide)
 {
     posenc_error             err;
-    const posenc_attend_grad grad = {.o       = array_tensor(&x->r.o, wide),
+    const posenc_attend_grad grad = {.size    = sizeof grad,
+                                     .o       = array_tensor(&x->r.o, wide),
                                      .lse     = array_tensor(&x->r.lse, wide),
                                      .dout    = array_tensor(&x->c.dout, wide),
                                      .dq      = dq,

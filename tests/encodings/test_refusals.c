@@ -105,13 +105,15 @@ static posenc_status attend_from(double first, const posenc_encoding *e, const p
         assert_in_range(count, 1, NUMBERS);
         params[p] = posenc_tensor_contiguous(zeros, POSENC_DTYPE_F32, ndim, of);
     }
-    const posenc_attend_in  in     = {.q      = qkv,
+    const posenc_attend_in  in     = {.size   = sizeof in,
+                                      .q      = qkv,
                                       .k      = qkv,
                                       .v      = qkv,
                                       .params = params,
                                       .q_pos  = posenc_positions_range(first, 1),
                                       .k_pos  = posenc_positions_range(0, 1)};
-    const posenc_attend_out out    = {.o = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, shape)};
+    const posenc_attend_out out    = {.size = sizeof out,
+                                      .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, shape)};
     const posenc_status     status = posenc_attend(plan, &in, &out, &work, err);
     posenc_workspace_free(&work);
     return status;

@@ -120,7 +120,7 @@ static double row_value(bench *x, const posenc_example *example)
     array          y     = array_make(3, (int64_t[]){1, example->a + 1, width});
     posenc_tensor  to    = array_tensor(&y, 1);
     posenc_error   err;
-    posenc_rows_in in = {.params = x->params};
+    posenc_rows_in in = {.size = sizeof in, .params = x->params};
     double         steps[64];
     assert_in_range(example->a, 0, 63);
     assert_in_range(example->b, 0, width - 1);
@@ -151,7 +151,7 @@ static double bias_value(bench *x, const posenc_example *example)
 {
     array            bias = array_make(3, (int64_t[]){x->dims.H, example->b + 1, example->c + 1});
     posenc_tensor    to   = array_tensor(&bias, 1);
-    posenc_attend_in in   = {.q = {.dtype = POSENC_DTYPE_F64}, .params = x->params};
+    posenc_attend_in in   = {.size = sizeof in, .q = {.dtype = POSENC_DTYPE_F64}, .params = x->params};
     posenc_error     err;
     if (posenc_bias(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
@@ -403,6 +403,7 @@ typedef struct member {
     int64_t            h, t0, outputs, width; /* numbers at one distance; of a hook: keys */
     const double      *par[CASE_PARAMS];
     double            *dpar[CASE_PARAMS];
+    double            *made; /* those numbers, where gradients go to the parameters themselves; else NULL */
     const char        *forward, *backward;
 } member;
 
@@ -419,6 +420,8 @@ static const char *param_axes(const member *x, int local)
 
 static void make_outputs(const member *x, double to[])
 {
+    if (x->made)
+        x->room->attention.derive(x->p, x->par, x->made);
     if (x->m.fill)
         x->m.fill(x->p, x->par, x->h, x->t0, x->outputs / x->width, to);
     else
@@ -601,6 +604,7 @@ static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
             x.room->attention.derive(x.p, x.par, made.wide);
             numbers[x.param_count] = &made;
             x.par[x.param_count++] = made.wide;
+            x.made                 = x.room->attention.derive_back ? NULL : made.wide;
         }
         for (x.h = 0; x.h < small_dims.H; x.h++) {
             compare_members(x, &plan->terms, numbers);
@@ -617,11 +621,12 @@ static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
 
 static double rows_loss(bench *x, const array *dy, posenc_positions pos, array *input)
 {
-    array                y   = array_make(3, dy->shape);
-    posenc_tensor        to  = array_tensor(&y, 1);
-    const posenc_rows_in in  = {.x = array_tensor(input, 1), .pos = pos, .params = x->params};
-    double               sum = 0;
-    posenc_error         err;
+    array                y  = array_make(3, dy->shape);
+    posenc_tensor        to = array_tensor(&y, 1);
+    const posenc_rows_in in = {
+        .size = sizeof in, .x = array_tensor(input, 1), .pos = pos, .params = x->params};
+    double       sum = 0;
+    posenc_error err;
     if (posenc_rows(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
     for (int64_t i = 0; i < y.count; i++)
@@ -674,8 +679,10 @@ static void compare_rows(bench *x, posenc_positions pos)
         dparams[i] = array_make(x->numbers[i].ndim, x->numbers[i].shape);
         to[i]      = array_tensor(&dparams[i], 1);
     }
-    const posenc_rows_in   in   = {.x = array_tensor(&input, 1), .pos = pos, .params = x->params};
-    const posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to};
+    const posenc_rows_in in = {
+        .size = sizeof in, .x = array_tensor(&input, 1), .pos = pos, .params = x->params};
+    const posenc_rows_grad grad = {
+        .size = sizeof grad, .dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to};
     if (posenc_rows_backward(x->plan, &in, &grad, &x->work, &err))
         fail_msg("%s", err.message);
     const compared by_rows = {x, &dy, pos, &input};
@@ -730,7 +737,8 @@ static void attend_chunk(const attention_case *c, const posenc_plan *plan, const
                          int wide, int64_t from, int64_t n, const array *o)
 {
     posenc_tensor    params[CASE_PARAMS];
-    posenc_attend_in in = {.q      = array_tensor(&c->q, wide),
+    posenc_attend_in in = {.size   = sizeof in,
+                           .q      = array_tensor(&c->q, wide),
                            .k      = array_tensor(&c->k, wide),
                            .v      = array_tensor(&c->v, wide),
                            .params = params};
@@ -741,7 +749,7 @@ static void attend_chunk(const attention_case *c, const posenc_plan *plan, const
     in.q.shape[2] = n;
     in.q_pos      = posenc_positions_range((double)(whole.Lk - whole.Lq + from), 1);
     in.k_pos      = posenc_positions_range(0, 1);
-    const posenc_attend_out out = {.o = array_tensor(o, wide)};
+    const posenc_attend_out out = {.size = sizeof out, .o = array_tensor(o, wide)};
     if (posenc_attend(plan, &in, &out, work, &err))
         fail_msg("%s: %s", posenc_encoding_spec(c->e), err.message);
 }
@@ -795,7 +803,9 @@ static void rows_from(bench *x, double start, const array *y)
 {
     posenc_error         err;
     posenc_tensor        to = array_tensor(y, 1);
-    const posenc_rows_in in = {.pos = posenc_positions_range(start, 1), .params = x->params};
+    const posenc_rows_in in = {.size   = sizeof in,
+                               .pos    = posenc_positions_range(start, 1),
+                               .params = x->params};
     if (posenc_rows(x->plan, &in, &to, &x->work, &err))
         fail_msg("%s", err.message);
 }

@@ -175,8 +175,12 @@ static void longrope_takes_its_long_magnitude_beyond_the_first_length(void **sta
         const double        p = far ? 16 : 15;
         const posenc_tensor x =
             posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, 8});
-        const posenc_rotate_io io = {
-            .q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1, .params = params};
+        const posenc_rotate_io io = {.size      = sizeof io,
+                                     .q         = x,
+                                     .to_q      = x,
+                                     .q_pos     = posenc_positions_range(p, 1),
+                                     .direction = 1,
+                                     .params    = params};
         if (posenc_rotate(t.plan, &io, &t.work, &err))
             fail_msg("%s", err.message);
         assert_near(hypot(row[0], row[1]), far ? 1.3 : 1.1, 1e-15, "the magnitude");
@@ -232,7 +236,8 @@ static void angle_of(turning *t, double p, double angle[MOST_PAIRS], double *tem
                                                           (const int64_t[]){1, 1, t->M}),
                         f      = posenc_tensor_contiguous(temperature, POSENC_DTYPE_F64, 2,
                                                           (const int64_t[]){1, 1});
-    if (posenc_rotary_angles(t->plan, &(posenc_rotary_in){.pos = pos}, &a, &f, &t->work, &err))
+    if (posenc_rotary_angles(t->plan, &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = pos}, &a,
+                             &f, &t->work, &err))
         fail_msg("%s", err.message);
 }
 

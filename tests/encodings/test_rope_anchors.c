@@ -223,7 +223,8 @@ static void order_of(const char *spec, int D, int from[MOST])
     for (int c = 0; c < D; c++)
         row[c] = c;
     const posenc_tensor x = posenc_tensor_contiguous(row, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 1, D});
-    const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(0, 1), .direction = 1};
+    const posenc_rotate_io io = {
+        .size = sizeof io, .q = x, .to_q = x, .q_pos = posenc_positions_range(0, 1), .direction = 1};
     if (posenc_rotate(t.plan, &io, &t.work, &err))
         fail_msg("%s", err.message);
     for (int c = 0; c < D; c++)

@@ -167,8 +167,9 @@ static void angles_of(const char *spec, const ggml_call *c, double position, dou
         list[m] = (double)c->factors[m];
     for (int i = 0; i < posenc_param_count(t.e); i++)
         params[i] = posenc_tensor_contiguous(list, POSENC_DTYPE_F64, 1, (const int64_t[]){M});
-    if (posenc_rotary_angles(t.plan, &(posenc_rotary_in){.pos = pos, .params = params}, &a, NULL, &t.work,
-                             &err))
+    if (posenc_rotary_angles(
+            t.plan, &(posenc_rotary_in){.size = sizeof(posenc_rotary_in), .pos = pos, .params = params}, &a,
+            NULL, &t.work, &err))
         fail_msg("%s: %s", spec, err.message);
     drop(&t);
 }

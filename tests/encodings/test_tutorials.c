@@ -86,7 +86,7 @@ static void make_table(double table[ROWS][DIM])
     const posenc_dims dims     = {.B = 1, .H = 1, .Lq = ROWS, .Lk = ROWS, .D = DIM, .d_model = DIM};
     const int64_t     shape[3] = {1, ROWS, DIM};
     posenc_plan      *plan     = plan_of(&e, "sinusoidal", dims);
-    posenc_rows_in    in       = {.pos = posenc_positions_range(0, 1)};
+    posenc_rows_in    in       = {.size = sizeof in, .pos = posenc_positions_range(0, 1)};
     posenc_tensor     y        = posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 3, shape);
     posenc_workspace  work     = workspace_for(plan, POSENC_RUN_ROWS);
     assert_int_equal(posenc_rows(plan, &in, &y, &work, &err), POSENC_OK);
@@ -176,7 +176,8 @@ static void turn(const char *spec, double *x, int64_t D, double position)
     const posenc_dims dims     = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = D};
     const int64_t     shape[4] = {1, 1, 1, D};
     posenc_plan      *plan     = plan_of(&e, spec, dims);
-    posenc_rotate_io  io       = {.q         = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape),
+    posenc_rotate_io  io       = {.size      = sizeof io,
+                                  .q         = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape),
                                   .to_q      = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape),
                                   .q_pos     = posenc_positions_range(position, 1),
                                   .direction = 1};

@@ -193,12 +193,13 @@ static result run(const problem *p, posenc_executor executor, int threads, doubl
     if (posenc_plan_create(&plan, p->e, d, &o, &err))
         stop(p, &err);
     posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
-    posenc_attend_in in   = {.q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
-    in.q_pos              = posenc_positions_range(p->shape->q_start, p->shape->q_step);
-    in.k_pos              = posenc_positions_range(p->shape->k_start, p->shape->k_step);
+    posenc_attend_in in   = {
+          .size = sizeof in, .q = p->q, .k = p->k, .v = p->v, .params = (posenc_tensor *)p->params};
+    in.q_pos = posenc_positions_range(p->shape->q_start, p->shape->q_step);
+    in.k_pos = posenc_positions_range(p->shape->k_start, p->shape->k_step);
     if (p->mask & POSENC_MASK_KEY_PADDING)
         in.key_allowed = p->key_allowed;
-    posenc_attend_out out = {0};
+    posenc_attend_out out = {.size = sizeof out};
     out.o                 = posenc_tensor_contiguous(r.o, dtype, 4, (int64_t[]){d->B, d->H, d->Lq, d->Dv});
     out.lse               = posenc_tensor_contiguous(r.lse, dtype, 3, (int64_t[]){d->B, d->H, d->Lq});
     if (posenc_attend(plan, &in, &out, &work, &err))

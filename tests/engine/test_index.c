@@ -160,7 +160,8 @@ static void read_classes(const char *spec, posenc_executor executor, int64_t cla
         table[c] = (double)c;
     posenc_tensor param = posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 2, (int64_t[]){classes, 1}),
                   to    = posenc_tensor_contiguous(classes_of, POSENC_DTYPE_F64, 3, (int64_t[]){1, 1, n});
-    const posenc_attend_in in   = {.q      = posenc_tensor_contiguous(numbers, POSENC_DTYPE_F64, 4,
+    const posenc_attend_in in   = {.size   = sizeof in,
+                                   .q      = posenc_tensor_contiguous(numbers, POSENC_DTYPE_F64, 4,
                                                                       (int64_t[]){1, 1, 1, 2}),
                                    .q_pos  = posenc_positions_range((double)last, 1),
                                    .k_pos  = posenc_positions_range(0, 1),

@@ -70,7 +70,7 @@ static void free_setup(setup *s)
 static void run(const setup *s, posenc_tensor x, posenc_positions pos, posenc_tensor y)
 {
     posenc_error         err;
-    const posenc_rows_in in = {.x = x, .pos = pos, .params = s->params};
+    const posenc_rows_in in = {.size = sizeof in, .x = x, .pos = pos, .params = s->params};
     if (posenc_rows(s->plan, &in, &y, &s->work, &err))
         fail_msg("%s", err.message);
 }
@@ -198,12 +198,13 @@ static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
             to_whole[i] = array_tensor(&whole[i], 1);
             to_items[i] = array_tensor(&items[i], 1);
         }
-        const posenc_rows_in in = {.params = s.params};
-        posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to_whole};
+        const posenc_rows_in in   = {.size = sizeof in, .params = s.params};
+        posenc_rows_grad     grad = {.size = sizeof grad, .dy = array_tensor(&dy, 1), .dparams = to_whole};
+        grad.dx                   = array_tensor(&dx, 1);
         assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, &s.work, &err), POSENC_OK);
         assert_memory_equal(dx.wide, dy.wide, (size_t)dy.count * sizeof(double));
         for (int b = 0; b < B; b++) { /* each adds */
-            grad = (posenc_rows_grad){.dparams = to_items};
+            grad = (posenc_rows_grad){.size = sizeof(posenc_rows_grad), .dparams = to_items};
             grad.dy =
                 posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_DTYPE_F64, 3, (int64_t[]){1, L, DIM});
             assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, &s.work, &err), POSENC_OK);

@@ -166,7 +166,8 @@ static posenc_tensor view(const numbers *x, int64_t a, int64_t b, int64_t c, int
 static posenc_attend_in inputs(const problem *p)
 {
     const posenc_dims *d  = &p->shape->dims;
-    posenc_attend_in   in = {.q      = view(&p->q, d->B, d->H, d->Lq, d->D),
+    posenc_attend_in   in = {.size   = sizeof in,
+                             .q      = view(&p->q, d->B, d->H, d->Lq, d->D),
                              .k      = view(&p->k, d->B, d->G, d->Lk, d->D),
                              .v      = view(&p->v, d->B, d->G, d->Lk, d->Dv),
                              .q_pos  = posenc_positions_range(p->shape->q_start, 1),
@@ -199,7 +200,7 @@ static result run(const problem *p, posenc_executor executor, posenc_dtype dtype
         stop(&err);
     posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     posenc_attend_in  in   = inputs(p);
-    posenc_attend_out out  = {.o = view(&r.o, d->B, d->H, d->Lq, d->Dv)};
+    posenc_attend_out out  = {.size = sizeof out, .o = view(&r.o, d->B, d->H, d->Lq, d->Dv)};
     out.lse = posenc_tensor_contiguous(r.lse.data, r.lse.dtype, 3, (int64_t[]){d->B, d->H, d->Lq});
     if (posenc_attend(plan, &in, &out, &work, &err))
         stop(&err);

@@ -536,6 +536,29 @@ static void the_language_model_is_found_inside(void **state)
     posenc_model_free(model);
 }
 
+static void the_parts_beside_it_are_models_too(void **state)
+{
+    posenc_model *model = read_line(
+        "{'model_type': 'siglip', 'text_config': {'hidden_size': 32}, 'vision_config': {'image_size': 64}, "
+        "'audio_config': {'rope_theta': 1e4, 'hidden_size': 64, 'num_attention_heads': 4}, "
+        "'backbone_config': {'model_type': 'swin', 'depths': [0]}, 'quantization_config': {'bits': 4}}");
+    (void)state;
+    assert_string_equal(posenc_model_describe(model)->type, "siglip_text_model");
+    assert_string_equal(posenc_model_describe(model)->tower, "text");
+    assert_int_equal(posenc_model_describe(model)->tower_count, 3);
+    const posenc_model *vision = posenc_model_tower(model, 0), *audio = posenc_model_tower(model, 1),
+                       *backbone = posenc_model_tower(model, 2);
+    assert_string_equal(posenc_model_describe(vision)->tower, "vision");
+    assert_string_equal(posenc_model_describe(vision)->type, "siglip_vision_model");
+    assert_string_equal(posenc_model_group_at(vision, 0)->spec, "learned[rows=16,dim=768,offset=0]");
+    assert_string_equal(posenc_model_describe(audio)->encoding, "unknown"); /* never taken for a llama */
+    assert_string_equal(posenc_model_describe(backbone)->encoding, "unknown");
+    assert_non_null(strstr(posenc_model_warning_at(backbone, 0)->sentence, "it cannot be read: "));
+    assert_null(posenc_model_tower(model, 3));
+    assert_null(posenc_model_tower(NULL, 0));
+    posenc_model_free(model);
+}
+
 static void bytes_are_read_as_their_file_is(void **state)
 {
     static const char line[] = "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
@@ -559,7 +582,7 @@ static void bytes_that_are_no_model_are_refused_by_name(void **state)
         size_t      n;
         const char *name, *words;
     } rows[] = {{"", 0, "config", "config: it is empty"},
-                {NULL, 5, NULL, "memory: it is empty"},
+                {NULL, 5, NULL, "memory: bytes must not be NULL"},
                 {"[1]", 3, NULL, "memory: it is JSON but not an object"},
                 {"PK\3\4....", 8, "a.pt", "a.pt: it is a checkpoint of PyTorch"},
                 {"GGUF", 4, "m.gguf", "m.gguf: "},
@@ -575,6 +598,179 @@ static void bytes_that_are_no_model_are_refused_by_name(void **state)
             fail_msg("\"%s\" does not say \"%s\"", err.message, rows[i].words);
     }
     assert_int_equal(posenc_model_read_memory(NULL, "{}", 2, NULL, NULL), POSENC_ERROR_ARGUMENT);
+}
+
+/* ---------------------------------------------------------------- windows, JSON ------------- */
+
+#define SIX(type) "{'model_type': '" type "', " SMALL ", 'rope_theta': 1e4"
+
+static void each_layer_has_its_window(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t     windows[6];
+    } rows[] = {
+        {SIX("gemma2") ", 'sliding_window': 8}", {8, 0, 8, 0, 8, 0}},
+        {SIX("gemma2") "}", {4096, 0, 4096, 0, 4096, 0}},
+        {SIX("gpt_oss") ", 'sliding_window': 4}", {4, 0, 4, 0, 4, 0}},
+        {GEMMA3 ", 'sliding_window': 8, 'sliding_window_pattern': 3}", {8, 8, 0, 8, 8, 0}},
+        {SIX("mistral") "}", {4096, 4096, 4096, 4096, 4096, 4096}},
+        {SIX("mistral") ", 'sliding_window': null}", {0}},
+        {SIX("mixtral") "}", {0}},
+        {SIX("mixtral") ", 'sliding_window': 9}", {9, 9, 9, 9, 9, 9}},
+        {SIX("qwen2") ", 'sliding_window': 9, 'max_window_layers': 4}", {0}},
+        {SIX("qwen2") ", 'sliding_window': 9, 'max_window_layers': 4, 'use_sliding_window': true}",
+         {0, 0, 0, 0, 9, 9}},
+        {SIX("qwen2_moe") ", 'sliding_window': 9, 'max_window_layers': 4, 'use_sliding_window': true}",
+         {9, 0, 9, 0, 0, 0}},
+        {SIX("qwen3") ", 'sliding_window': 9, 'use_sliding_window': true, 'layer_types': ['full_attention', "
+                      "'sliding_attention', 'full_attention', 'full_attention', 'full_attention', "
+                      "'sliding_attention']}",
+         {0, 9, 0, 0, 0, 9}},
+        {"{'model_type': 'modernbert', " SMALL ", 'local_attention': 16}", {0, 9, 9, 0, 9, 9}},
+        {SIX("exaone4") ", 'sliding_window': null}", {0}},
+        {SIX("cwm") ", 'sliding_window': 5}", {0, 5, 5, 5, 0, 5}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        for (int64_t layer = 0; layer < 6; layer++)
+            if (posenc_model_window(model, layer) != rows[i].windows[layer])
+                fail_msg("%s: layer %lld has %lld", rows[i].line, (long long)layer,
+                         (long long)posenc_model_window(model, layer));
+        assert_int_equal(posenc_model_window(model, 6), 0);
+        assert_int_equal(posenc_model_window(model, -1), 0);
+        posenc_model_free(model);
+    }
+    assert_int_equal(posenc_model_window(NULL, 0), 0);
+}
+
+static void a_group_s_window_is_a_number_or_one_for_each_layer(void **state)
+{
+    posenc_model      *model = read_line(SIX("gemma2") ", 'sliding_window': 8}");
+    const posenc_fact *f     = posenc_model_fact(posenc_model_group_at(model, 0), "sliding_window");
+    (void)state;
+    assert_int_equal(posenc_model_describe(model)->group_count, 1);
+    assert_int_equal(f->kind, POSENC_FACT_INTEGERS);
+    assert_int_equal(f->count, 6);
+    assert_float_equal(f->list[2], 8, 0);
+    posenc_model_free(model);
+    model = read_line(GEMMA3 ", 'sliding_window': 8}");
+    f     = posenc_model_fact(posenc_model_group_at(model, 0), "sliding_window");
+    assert_int_equal(f->kind, POSENC_FACT_INTEGER);
+    assert_int_equal(f->integer, 8);
+    assert_null(posenc_model_fact(posenc_model_group_at(model, 1), "sliding_window"));
+    posenc_model_free(model);
+}
+
+static void json_is_a_text_of_the_caller_s(void **state)
+{
+    posenc_model *model = read_line(GEMMA3 ", 'sliding_window': 8}");
+    char         *all, *one, *none = (char *)(uintptr_t)1;
+    posenc_error  err;
+    (void)state;
+    assert_int_equal(posenc_model_json(&all, model, -1, &err), POSENC_OK);
+    assert_int_equal(posenc_model_json(&one, model, 1, &err), POSENC_OK);
+    assert_non_null(strstr(all, "\"model_type\": \"gemma3_text\""));
+    assert_non_null(strstr(all, "\"sliding_window\": 8"));
+    assert_non_null(strstr(all, "\"spec\": \"rope[layout=half,dim=256,base=10000]\""));
+    assert_non_null(strstr(one, "\"layers\": [5]"));
+    assert_null(strstr(one, "\"layers\": [0"));
+    posenc_model_json_free(all);
+    posenc_model_json_free(one);
+    posenc_model_json_free(NULL);
+    assert_int_equal(posenc_model_json(&none, model, 2, &err), POSENC_ERROR_ARGUMENT);
+    assert_null(none);
+    assert_non_null(strstr(err.message, "the model's 2 groups"));
+    assert_int_equal(posenc_model_json(NULL, model, 0, NULL), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_model_json(&none, NULL, 0, NULL), POSENC_ERROR_ARGUMENT);
+    posenc_model_free(model);
+}
+
+static void a_stage_of_swin_has_a_window_of_its_own(void **state)
+{
+    posenc_model *model = read_line("{'model_type': 'swinv2', 'image_size': 64, 'window_size': 8, "
+                                    "'pretrained_window_sizes': [4, 4, 4, 2]}");
+    (void)state;
+    assert_int_equal(posenc_model_describe(model)->layers, 12);
+    assert_int_equal(posenc_model_describe(model)->group_count, 4);
+    assert_string_equal(posenc_model_group_at(model, 0)->spec, "swin_v2[window=8:8,pretrained_window=4:4]");
+    assert_string_equal(posenc_model_group_at(model, 3)->spec, "swin_v2[window=2:2,pretrained_window=2:2]");
+    assert_int_equal(posenc_model_group_at(model, 3)->dims.H, 24);
+    assert_int_equal(posenc_model_group_of(model, 9), 2);
+    posenc_model_free(model);
+}
+
+/* ---------------------------------------------------------------- nothing misread ----------- */
+
+static void what_programs_disagree_about_is_said(void **state)
+{
+    static const struct {
+        const char *line, *spec, *words;
+    } rows[] = {
+        {"{'model_type': 'dbrx', 'attn_config': {'rope_theta': 5e5}}",
+         "rope[layout=half,dim=128,base=500000]", "rope_theta of attn_config is 500000"},
+        {"{'model_type': 'mpt', 'attn_config': {'softmax_scale': 0.5, 'alibi_bias_max': 16}}",
+         "alibi[scale=0.5]", "alibi_bias_max is 16"},
+        {"{'model_type': 'mpt', 'attn_config': {'alibi': false}}", "alibi", "alibi of attn_config is false"},
+        {"{'model_type': 'bert', 'position_embedding_type': 'relative_key'}",
+         "huang_m4[max_positions=512,key_term=no]", "position_embedding_type is relative_key"},
+        {"{'model_type': 'roberta', 'position_embedding_type': 'relative_key_query'}",
+         "huang_m4[max_positions=512,key_term=yes]", "position_embedding_type is relative_key_query"},
+        {"{'model_type': 'bert', 'position_embedding_type': 'alibi'}", "alibi",
+         "position_embedding_type is alibi"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        int           said  = 0;
+        assert_string_equal(posenc_model_group_at(model, 0)->spec, rows[i].spec);
+        for (int k = 0; k < posenc_model_describe(model)->warning_count; k++)
+            said |= !strcmp(posenc_model_warning_at(model, k)->code, "programs-disagree") &&
+                    strstr(posenc_model_warning_at(model, k)->sentence, rows[i].words);
+        if (!said)
+            fail_msg("no warning says \"%s\"", rows[i].words);
+        posenc_model_free(model);
+    }
+}
+
+static void slopes_of_another_maximum_are_arrays(void **state)
+{
+    posenc_model *model =
+        read_line("{'model_type': 'mpt', 'n_heads': 4, 'd_model': 8, 'attn_config': {'alibi_bias_max': 16}}");
+    const posenc_model_group *g = posenc_model_group_at(model, 0);
+    (void)state;
+    assert_int_equal(g->param_count, 1);
+    assert_float_equal(((const double *)g->params[0].tensor.data)[0], 1. / 16, 1e-15); /* 2^(-16/4) */
+    posenc_model_free(model);
+    model = read_line("{'model_type': 'mpt', 'n_heads': 4, 'd_model': 8}");
+    assert_int_equal(posenc_model_group_at(model, 0)->param_count, 0); /* what alibi begins with */
+    posenc_model_free(model);
+}
+
+static void tables_of_albert_and_electra_are_as_wide_as_their_words(void **state)
+{
+    static const char *const types[] = {"albert", "electra"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char line[120];
+        snprintf(line, sizeof line, "{'model_type': '%s'}", types[i]);
+        posenc_model *model = read_line(line);
+        assert_string_equal(posenc_model_group_at(model, 0)->spec, "learned[rows=512,dim=128,offset=0]");
+        posenc_model_free(model);
+    }
+}
+
+static void heads_and_fractions_of_unknown_types_are_the_file_s(void **state)
+{
+    posenc_model *model = read_line(NOVEL ", 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16}");
+    (void)state;
+    assert_string_equal(posenc_model_group_at(model, 0)->spec,
+                        "rope[layout=interleaved,dim=8,offset_dim=16,base=10000]");
+    posenc_model_free(model);
+    model = read_line(NOVEL ", 'partial_rotary_factor': 0.5}");
+    assert_string_equal(posenc_model_group_at(model, 0)->spec, "rope[layout=half,dim=8,base=10000]");
+    posenc_model_free(model);
 }
 
 int main(void)
@@ -596,6 +792,15 @@ int main(void)
         cmocka_unit_test(fractions_of_heads_that_turn_their_tails),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
+        cmocka_unit_test(the_parts_beside_it_are_models_too),
+        cmocka_unit_test(what_programs_disagree_about_is_said),
+        cmocka_unit_test(slopes_of_another_maximum_are_arrays),
+        cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),
+        cmocka_unit_test(heads_and_fractions_of_unknown_types_are_the_file_s),
+        cmocka_unit_test(each_layer_has_its_window),
+        cmocka_unit_test(a_group_s_window_is_a_number_or_one_for_each_layer),
+        cmocka_unit_test(json_is_a_text_of_the_caller_s),
+        cmocka_unit_test(a_stage_of_swin_has_a_window_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,9 @@
 # test_install.sh SOURCE BUILD CC CMAKE: what a user of the installed library sees
 #
 # Installs into an empty prefix, moves it (nothing may remember where it was), and builds every program of examples/ by
-# pkg-config against the shared and the static library and by find_package; each must run. Checks as well that the man
-# page is there, and that the shared libraries export nothing but the public names.
+# pkg-config against the shared and the static libraries; each must run, and its exit status says whether what it computed is
+# right. Another project finds the package by find_package. Checks as well that the man page is there, and that the shared
+# libraries export nothing but the public names.
 set -eu
 
 source=$1 build=$2 compiler=$3 cmake=$4
@@ -20,15 +21,26 @@ export PKG_CONFIG_PATH="$pc"
 export LD_LIBRARY_PATH="$lib"
 
 diff -r "$source/include" "$root/prefix/include"
-for program in "$source"/examples/*.c; do
-    name=$(basename "$program" .c)
-    "$compiler" -std=c17 -Wall -Wextra -Werror "$program" $(pkg-config --cflags --libs posenc) -lm -o "$root/$name"
-    "$root/$name" >"$root/$name.shared"
-    "$compiler" -std=c17 "$program" $(pkg-config --cflags posenc) "$lib/libposenc.a" \
-        $(pkg-config --static --libs-only-l --libs-only-other posenc | sed 's/-lposenc//') -lm -o "$root/$name-static"
-    "$root/$name-static" >"$root/$name.static"
+example() { # PROGRAM PACKAGES: with the shared libraries and with the static ones, to the same output
+    name=$(basename "${1%.*}")
+    case $1 in
+    *.cpp) compile="${CXX:-c++} -std=c++17" ;;
+    *) compile="$compiler -std=c17" ;;
+    esac
+    archives=$(printf "$lib/lib%s.a " $2)
+    $compile -Wall -Wextra -Werror "$1" $(pkg-config --cflags --libs $2) -lm -pthread -o "$root/$name"
+    $compile "$1" $(pkg-config --cflags $2) $archives \
+        $(pkg-config --static --libs-only-l --libs-only-other $2 | sed 's/-lposenc[a-z_]*//g') -lm -o "$root/$name-static"
+    "$root/$name" "$config" >"$root/$name.shared"
+    "$root/$name-static" "$config" >"$root/$name.static"
     cmp "$root/$name.shared" "$root/$name.static"
     cat "$root/$name.shared"
+}
+config=$source/tests/golden/configs/llama31_8b.json
+for program in "$source"/examples/*.c "$source"/examples/*.cpp; do
+    packages=posenc
+    if grep -q "<posenc/files.h>" "$program"; then packages="posenc_files posenc"; fi
+    example "$program" "$packages"
 done
 
 cat >"$root/files.c" <<'EOF'

@@ -227,13 +227,16 @@ static void attention_runs_allocate_nothing(void **state)
             array scores               = array_make4(dims.B, dims.H, dims.Lq, dims.Lk),
                   bias                 = array_make(3, (int64_t[]){dims.H, 70, 70});
             posenc_tensor            S = array_tensor(&scores, wide), b = array_tensor(&bias, wide);
-            const posenc_attend_in   in   = {.q      = array_tensor(&s.c.q, wide),
+            const posenc_attend_in   in   = {.size   = sizeof in,
+                                             .q      = array_tensor(&s.c.q, wide),
                                              .k      = array_tensor(&s.c.k, wide),
                                              .v      = array_tensor(&s.c.v, wide),
                                              .params = s.params};
-            const posenc_attend_out  out  = {.o   = array_tensor(&s.r.o, wide),
-                                             .lse = array_tensor(&s.r.lse, wide)};
-            const posenc_attend_grad grad = {.o       = out.o,
+            const posenc_attend_out  out  = {.size = sizeof out,
+                                             .o    = array_tensor(&s.r.o, wide),
+                                             .lse  = array_tensor(&s.r.lse, wide)};
+            const posenc_attend_grad grad = {.size    = sizeof grad,
+                                             .o       = out.o,
                                              .lse     = out.lse,
                                              .dout    = array_tensor(&s.c.dout, wide),
                                              .dq      = array_tensor(&s.r.dq, wide),
@@ -258,7 +261,8 @@ static void rotations_allocate_nothing(void **state)
                 continue;
             setup                  s = setup_make(posenc_encoding_info_at(i), wide);
             const posenc_tensor    q = array_tensor(&s.c.q, wide), k = array_tensor(&s.c.k, wide);
-            const posenc_rotate_io io = {.q = q, .k = k, .to_q = q, .to_k = k, .direction = 1};
+            const posenc_rotate_io io = {
+                .size = sizeof io, .q = q, .k = k, .to_q = q, .to_k = k, .direction = 1};
             ASSERT_ALLOCATES_NOTHING(posenc_rotate(s.plan, &io, &s.work, NULL));
             setup_free(&s);
         }
@@ -275,8 +279,8 @@ static void rows_allocate_nothing(void **state)
             setup                  s    = setup_make(posenc_encoding_info_at(i), wide);
             array                  x    = array_make(3, (int64_t[]){dims.B, dims.Lq, dims.d_model});
             posenc_tensor          y    = array_tensor(&x, wide);
-            const posenc_rows_in   in   = {.x = y, .params = s.params};
-            const posenc_rows_grad grad = {.dy = y, .dx = y, .dparams = s.dparams};
+            const posenc_rows_in   in   = {.size = sizeof in, .x = y, .params = s.params};
+            const posenc_rows_grad grad = {.size = sizeof grad, .dy = y, .dx = y, .dparams = s.dparams};
             ASSERT_ALLOCATES_NOTHING(posenc_rows(s.plan, &in, &y, &s.work, NULL));
             ASSERT_ALLOCATES_NOTHING(posenc_rows_backward(s.plan, &in, &grad, &s.work, NULL));
             array_free(&x);

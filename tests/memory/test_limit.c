@@ -122,12 +122,16 @@ static int attend_once(const char *spec, int mask)
             return NO_BUFFER;
     if (!make_params(e, &dims, params, dparams))
         return NO_BUFFER;
-    const posenc_attend_in in = {
-        .q = rows(x[0], WIDTH), .k = rows(x[1], WIDTH), .v = rows(x[2], WIDTH), .params = params};
-    const posenc_tensor lse =
+    const posenc_attend_in in = {.size   = sizeof in,
+                                 .q      = rows(x[0], WIDTH),
+                                 .k      = rows(x[1], WIDTH),
+                                 .v      = rows(x[2], WIDTH),
+                                 .params = params};
+    const posenc_tensor    lse =
         posenc_tensor_contiguous(x[8], POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, LENGTH});
-    const posenc_attend_out  out  = {.o = rows(x[3], WIDTH), .lse = lse};
-    const posenc_attend_grad grad = {.o       = out.o,
+    const posenc_attend_out  out  = {.size = sizeof out, .o = rows(x[3], WIDTH), .lse = lse};
+    const posenc_attend_grad grad = {.size    = sizeof grad,
+                                     .o       = out.o,
                                      .lse     = lse,
                                      .dout    = rows(x[4], WIDTH),
                                      .dq      = rows(x[5], WIDTH),

@@ -203,9 +203,12 @@ static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
             assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &c.options, NULL), POSENC_OK);
             for (int p = 0; p < c.param_count; p++)
                 dparams[p] = array_tensor(&r.dparams[p], wide);
-            const posenc_attend_in   in  = case_in(&c, wide, params);
-            const posenc_attend_out  out = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
-            const posenc_attend_grad grad    = {.o       = out.o,
+            const posenc_attend_in   in      = case_in(&c, wide, params);
+            const posenc_attend_out  out     = {.size = sizeof out,
+                                                .o    = array_tensor(&r.o, wide),
+                                                .lse  = array_tensor(&r.lse, wide)};
+            const posenc_attend_grad grad    = {.size    = sizeof grad,
+                                                .o       = out.o,
                                                 .lse     = out.lse,
                                                 .dout    = array_tensor(&c.dout, wide),
                                                 .dq      = array_tensor(&r.dq, wide),

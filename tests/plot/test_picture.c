@@ -675,7 +675,7 @@ static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
     made              m        = make("tupe", POSENC_PLACE_SCORE, "bias", sized(N, H, D));
     posenc_plan      *plan;
     posenc_tensor     out  = posenc_tensor_contiguous(want, POSENC_DTYPE_F64, 3, shape);
-    posenc_attend_in  in   = {.params = m.params};
+    posenc_attend_in  in   = {.size = sizeof in, .params = m.params};
     const posenc_dims dims = sized(N, H, D).dims;
     (void)state;
     assert_int_equal(posenc_plan_create(&plan, m.e, &dims, NULL, NULL), POSENC_OK);

@@ -89,6 +89,28 @@ static void a_finished_run_stays_and_the_directory_goes_when_it_is_told_to(void 
     pe_compare_free(c);
 }
 
+/* A text without its end would be read beyond it. */
+static void a_run_whose_text_has_no_end_is_trained_again(void **state)
+{
+    posenc_arrays set;
+    (void)state;
+    pe_compare *c = created(0);
+    int         interrupted;
+    assert_int_equal(pe_compare_train(c, NULL, &interrupted, NULL), POSENC_OK);
+    char *path = pe_store_file(c, 0);
+    pe_compare_free(c);
+    assert_int_equal(posenc_arrays_read(&set, path, NULL), POSENC_OK);
+    posenc_tensor *text = (posenc_tensor *)(uintptr_t)posenc_arrays_find(&set, "time.instructions");
+    memset(text->data, 'x', (size_t)text->shape[0]);
+    assert_int_equal(posenc_arrays_write(&set, path, NULL), POSENC_OK);
+    posenc_arrays_free(&set);
+    c = opened(1);
+    assert_non_null(strstr(pe_compare_says(c).notes, "has no end; its run is trained again"));
+    pe_store_remove(c->store);
+    free(path);
+    pe_compare_free(c);
+}
+
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -259,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_finished_run_stays_and_the_directory_goes_when_it_is_told_to),
+        cmocka_unit_test(a_run_whose_text_has_no_end_is_trained_again),
         cmocka_unit_test(a_full_disk_takes_no_part_of_a_run),
         cmocka_unit_test(one_process_at_a_time_works_there),
         cmocka_unit_test(who_comes_while_one_works_is_not_told_to_remove_anything),

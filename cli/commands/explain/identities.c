@@ -49,7 +49,8 @@ static double *rows_of(cli_explanation *x, double *words, int64_t n, int64_t d)
     const int64_t        shape[] = {1, n, d};
     double              *to      = cli_explain_numbers(&x->subject.p, n * d);
     posenc_tensor        y       = tensor(to, 3, shape);
-    const posenc_rows_in in      = {.x      = words ? tensor(words, 3, shape) : (posenc_tensor){0},
+    const posenc_rows_in in      = {.size   = sizeof in,
+                                    .x      = words ? tensor(words, 3, shape) : (posenc_tensor){0},
                                     .pos    = posenc_positions_range(0, 1),
                                     .params = p->params};
     if (!pe_calc_failed(p))
@@ -97,7 +98,7 @@ static double *plain_scores(cli_explanation *x, double *a, double *b, int64_t n,
     pe_calc               *p       = &x->subject.p;
     const int64_t          shape[] = {1, 1, n, d}, square[] = {1, 1, n, n};
     const posenc_dims      dims  = {.B = 1, .H = 1, .Lq = n, .Lk = n, .D = d};
-    const posenc_attend_in in    = {.q = tensor(a, 4, shape), .k = tensor(b, 4, shape)};
+    const posenc_attend_in in    = {.size = sizeof in, .q = tensor(a, 4, shape), .k = tensor(b, 4, shape)};
     posenc_tensor          S     = tensor(cli_explain_numbers(&x->subject.p, n * n), 4, square);
     posenc_encoding       *plain = NULL;
     posenc_plan           *plan  = NULL;
@@ -237,13 +238,14 @@ static double *outputs(cli_explanation *x, const posenc_dims *dims, double *q, d
     const int64_t heads[] = {1, dims->H, dims->Lq, dims->D}, one[] = {1, dims->H, dims->Lq, 1};
     double       *v             = cli_explain_numbers(&x->subject.p, dims->H * dims->Lq),
            *to                  = cli_explain_numbers(&x->subject.p, dims->H * dims->Lq);
-    const posenc_attend_in  in  = {.q      = tensor(q, 4, heads),
+    const posenc_attend_in  in  = {.size   = sizeof in,
+                                   .q      = tensor(q, 4, heads),
                                    .k      = tensor(k, 4, heads),
                                    .v      = tensor(v, 4, one),
                                    .q_pos  = posenc_positions_range(0, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
                                    .params = p->params};
-    const posenc_attend_out out = {.o = tensor(to, 4, one)};
+    const posenc_attend_out out = {.size = sizeof out, .o = tensor(to, 4, one)};
     for (int64_t i = 0; v && i < dims->H * dims->Lq; i++)
         v[i] = value;
     if (!pe_calc_failed(p))

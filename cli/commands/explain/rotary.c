@@ -43,7 +43,7 @@ static void rotate(rotation *r, double *to, const double *from, int64_t n, posen
     const int64_t       shape[] = {1, 1, n, r->D};
     const posenc_tensor a       = posenc_tensor_contiguous((double *)from, POSENC_DTYPE_F64, 4, shape),
                         b       = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 4, shape);
-    posenc_rotate_io io         = {.direction = 1, .params = r->p->params};
+    posenc_rotate_io io         = {.size = sizeof io, .direction = 1, .params = r->p->params};
     if (is_key)
         io.k = a, io.to_k = b, io.k_pos = pos;
     else
@@ -68,7 +68,8 @@ static void find_angles(rotation *r)
 {
     const int64_t          shape[] = {1, 1, r->M};
     const posenc_tensor    angle   = posenc_tensor_contiguous(r->angle, POSENC_DTYPE_F64, 3, shape);
-    const posenc_rotary_in in = {cli_explain_at(r->x, &r->x->position, r->coordinates, 0, 1), r->p->params};
+    const posenc_rotary_in in      = {sizeof in, cli_explain_at(r->x, &r->x->position, r->coordinates, 0, 1),
+                                      r->p->params};
     if (!pe_calc_failed(r->p) &&
         !posenc_rotary_pairs(r->p->plan, r->p->params, fabs(r->x->position.real[0]) + 1, r->pairs,
                              &r->p->work, &r->p->err))

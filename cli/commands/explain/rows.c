@@ -38,7 +38,7 @@ static posenc_status read_rows(table_row *r, double *y, const double *from, pose
 {
     const int64_t  shape[] = {1, n, r->d};
     posenc_tensor  to      = posenc_tensor_contiguous(y, POSENC_DTYPE_F64, 3, shape);
-    posenc_rows_in in      = {.pos = pos, .params = r->p->params};
+    posenc_rows_in in      = {.size = sizeof in, .pos = pos, .params = r->p->params};
     if (from)
         in.x = posenc_tensor_contiguous((double *)from, POSENC_DTYPE_F64, 3, shape);
     return posenc_rows(r->p->plan, &in, &to, &r->p->work, err);
@@ -134,7 +134,8 @@ static void write_rotation(table_row *r, double *step)
     for (int64_t i = 0; i < D && units; i++)
         units[i * D + i] = 1;
     const cli_numbers      at = {1, {0}, {(double)r->x->step}};
-    const posenc_rotate_io io = {.q         = posenc_tensor_contiguous(units, POSENC_DTYPE_F64, 4, shape),
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = posenc_tensor_contiguous(units, POSENC_DTYPE_F64, 4, shape),
                                  .to_q      = posenc_tensor_contiguous(turned, POSENC_DTYPE_F64, 4, shape),
                                  .q_pos     = cli_explain_at(r->x, &at, 1, 0, D),
                                  .direction = 1,

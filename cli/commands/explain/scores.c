@@ -48,7 +48,8 @@ static posenc_tensor unit_values(score_rows *r)
 
 static posenc_attend_in inputs(score_rows *r)
 {
-    const posenc_attend_in in = {.q      = repeat(r, r->vector, 1),
+    const posenc_attend_in in = {.size   = sizeof in,
+                                 .q      = repeat(r, r->vector, 1),
                                  .k      = repeat(r, r->key, r->L),
                                  .v      = unit_values(r),
                                  .q_pos  = cli_explain_at(r->x, &r->x->position, 1, 0, 1),
@@ -71,7 +72,8 @@ static void find_scores(score_rows *r, const posenc_attend_in *in)
 static void find_weights(score_rows *r, const posenc_attend_in *in)
 {
     const int64_t           shape[] = {1, r->H, 1, r->L};
-    const posenc_attend_out out     = {.o = posenc_tensor_contiguous(r->weights, POSENC_DTYPE_F64, 4, shape)};
+    const posenc_tensor     o       = posenc_tensor_contiguous(r->weights, POSENC_DTYPE_F64, 4, shape);
+    const posenc_attend_out out     = {.size = sizeof out, .o = o};
     if (!pe_calc_failed(r->p))
         posenc_attend(r->p->plan, in, &out, &r->p->work, &r->p->err);
 }

@@ -220,7 +220,7 @@ static void add_rows(cli_words *w, const posenc_plan *plan, double *y, int sente
     const posenc_encoding_info *info    = posenc_encoding_part(w->p->e, POSENC_PLACE_INPUT);
     const int64_t               shape[] = {1, w->L, w->d};
     posenc_tensor               to      = tensor(y, 3, shape);
-    posenc_rows_in              in      = {.x = to, .pos = positions(w), .params = w->p->params};
+    posenc_rows_in in = {.size = sizeof in, .x = to, .pos = positions(w), .params = w->p->params};
     if (info->by_word) {
         in.x.data = NULL;
         in.pos    = places(w, sentence);
@@ -262,20 +262,26 @@ static void attend(cli_words *w, const posenc_plan *plan, cli_words_layer *l, in
     const int64_t heads[] = {1, w->H, w->L, w->D}, square[] = {1, w->H, w->L, w->L};
     double       *k = project(w, l->y, w->W[1]), *v = project(w, l->y, w->W[2]),
            *lse                 = cli_explain_numbers(w->p, w->H * w->L);
-    posenc_attend_in        in  = {.q      = tensor(l->q, 4, heads),
+    posenc_attend_in        in  = {.size   = sizeof in,
+                                   .q      = tensor(l->q, 4, heads),
                                    .k      = tensor(k, 4, heads),
                                    .v      = tensor(v, 4, heads),
                                    .q_pos  = positions(w),
                                    .k_pos  = positions(w),
                                    .params = w->p->params};
     posenc_tensor           S   = tensor(l->S, 4, square);
-    const posenc_attend_out out = {tensor(l->o, 4, heads), tensor(lse, 3, heads)};
+    const posenc_attend_out out = {sizeof out, tensor(l->o, 4, heads), tensor(lse, 3, heads)};
     if (pe_calc_failed(w->p) || posenc_scores(plan, &in, &S, work, &w->p->err) ||
         posenc_attend(plan, &in, &out, work, &w->p->err))
         return;
     find_weights(w, l, lse, is_causal);
-    const posenc_rotate_io io = {
-        .q = in.q, .q_pos = in.q_pos, .k_pos = in.k_pos, .to_q = in.q, .direction = 1, .params = in.params};
+    const posenc_rotate_io io = {.size      = sizeof io,
+                                 .q         = in.q,
+                                 .q_pos     = in.q_pos,
+                                 .k_pos     = in.k_pos,
+                                 .to_q      = in.q,
+                                 .direction = 1,
+                                 .params    = in.params};
     if (l->is_rotated)
         posenc_rotate(plan, &io, work, &w->p->err);
 }

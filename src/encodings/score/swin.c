@@ -48,12 +48,15 @@ static posenc_status check_pair_of_numbers(const char *name, const char *setting
                    name, setting, value->count);
 }
 
+/* Where a window may begin, at most: its tokens' places are products with this. */
+#define FAR 0x1p31
+
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
     const int64_t down = pe_index_row(span->q_high, columns) - pe_index_row(span->k_low, columns);
     const int64_t up   = pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
-    if (span->whole && down < rows && up < rows)
+    if (span->whole && down < rows && up < rows && fabs(span->q_low) <= FAR && fabs(span->k_low) <= FAR)
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,

@@ -106,7 +106,7 @@ static bf16_forward lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p     = &a->sizes;
     const int64_t     pairs = p->B * p->G;
     bf16_forward      x     = {.a = a, .kernels = pe_kernels_bf16(a->kernels), .group = p->H / p->G};
-    x.T                     = pe_fast_lay_out(a, arena, 1, KEYS, 1);
+    x.T                     = pe_fast_lay_out(a, arena, 1, KEYS, PE_FAST_OF_KEYS | PE_FAST_BY_DISTANCE);
     x.key_tiles             = (p->Lk + KEYS - 1) / KEYS;
     x.query_tiles           = (p->Lq + QUERIES - 1) / QUERIES;
     x.wave                  = pe_smaller(pairs, a->team.threads);

@@ -4,7 +4,7 @@
  *
  * One new token reads every key and value once and computes little with each, so memory is laid out for
  * reading: nothing of the cache is packed, transposed or copied; all query heads that share a key head are
- * multiplied by its rows while they are in the first-level cache; keys are cut into at most CHUNKS chunks
+ * multiplied by its rows while they are in the first-level cache; keys are cut into chunks
  * that threads take as they come, head by head, each leaving the maximum m, the sum l and the output O of its
  * part of the softmax. These are joined in the order of the chunks. Where chunks begin depends only on the
  * sizes, so the bits do not depend on the number of threads.
@@ -39,6 +39,8 @@ typedef struct decode_scratch {
     float    *key;       /* [PIECE] 0 or -infinity */
     float    *factor;    /* [rows] */
     float    *few;       /* [FEW, max(Dp,Dvp)] */
+    float    *band;      /* [Lq + RUN] the biases or gates at hand */
+    double   *exact;     /* the same before they are rounded */
     float    *table;     /* [PIECE, width of a rotation] */
     pe_rung   rung;
 } decode_scratch;
@@ -61,6 +63,7 @@ typedef struct decoder {
     decode_scratch        *scratch; /* [threads] */
     pe_ladder              ladder;  /* for rotating keys */
     int                    climbs;  /* is it there? */
+    int                    banded;  /* are biases and gates made for each piece? */
 } decoder;
 
 /* C keys from j0 on of item b. */
@@ -80,10 +83,12 @@ static int has_extra(const decoder *x)
 
 enum {
     CHUNKS = 32,
-    LEAST  = 256,  /* keys of a chunk at least, of all heads together */
-    BLOCK  = 2048, /* of a block at most */
-    RUN    = 512,  /* of a piece that a table by distance is added to */
-    SCORES = 16384 /* of a block of several pieces: what the caches hold with rows that pass by */
+    ENOUGH = 8,       /* chunks, where their sums would need more than */
+    SUMS   = 1 << 19, /* bytes for each item */
+    LEAST  = 256,     /* keys of a chunk at least, of all heads together */
+    BLOCK  = 2048,    /* of a block at most */
+    RUN    = 512,     /* of a piece that a table by distance is added to */
+    SCORES = 16384    /* of a block of several pieces: what the caches hold with rows that pass by */
 };
 
 static void find_keys(decoder *x)
@@ -104,10 +109,28 @@ static int64_t in_pieces(int64_t keys)
     return (keys + PIECE - 1) / PIECE * PIECE;
 }
 
+/* At most, of runs of so many queries. */
+static int64_t chunks_of(const decoder *x, int64_t queries)
+{
+    const int64_t sums = x->a->sizes.H * queries * (x->T.Dvp + 3) * (int64_t)sizeof(float);
+    return pe_larger(ENOUGH, pe_smaller(CHUNKS, SUMS / sums));
+}
+
+/* Parts that a run has at most, whatever the keys are; fewer queries may have more. */
+static int64_t most_parts(const decoder *x)
+{
+    int64_t most = 0;
+    for (int64_t n = 1; n <= x->a->sizes.Lq; n++)
+        most = pe_larger(most, n * chunks_of(x, n));
+    return x->a->sizes.B * x->a->sizes.H * most;
+}
+
 /* Keys into chunks, chunks into blocks. */
 static void cut_keys(decoder *x)
 {
-    const int64_t n = x->to - x->from, want = (n + CHUNKS - 1) / CHUNKS, heads = x->a->sizes.G / x->together;
+    const int64_t most_chunks = chunks_of(x, x->a->sizes.Lq);
+    const int64_t n = x->to - x->from, want = (n + most_chunks - 1) / most_chunks,
+                  heads = x->a->sizes.G / x->together;
     const int64_t least = pe_smaller(LEAST * heads, BLOCK);
     x->chunk            = in_pieces(want < least ? least : want);
     x->chunks           = (n + x->chunk - 1) / x->chunk;
@@ -119,7 +142,9 @@ static void cut_keys(decoder *x)
 /* Thousands of calls for a few numbers each would be a tenth of the time of a cache of 16 bits. */
 static int64_t keys_at_once(const decoder *x)
 {
-    return has_extra(x) || (x->a->mask & POSENC_MASK_KEY_PADDING) ? PIECE : x->T.by_distance ? RUN : x->block;
+    return has_extra(x) || (x->a->mask & POSENC_MASK_KEY_PADDING) ? PIECE
+           : x->T.by_distance || x->banded                        ? RUN
+                                                                  : x->block;
 }
 
 static int has_ladder(const decoder *x)
@@ -140,7 +165,10 @@ static decode_scratch lay_out_scratch(const decoder *x, pe_arena *arena)
     y.few    = pe_arena_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
     y.table =
         pe_arena_floats(arena, (x->a->rotary ? PIECE * pe_rotation_width(x->a->rotary_keys) : 0) + PE_LANES);
-    y.rung = pe_ladder_lay_out_rung(has_ladder(x) ? 2 * x->a->rotary_keys->M : 0, arena);
+    const int64_t band = x->banded ? pe_bands_padded(x->a->sizes.Lq, RUN) : 0;
+    y.band             = pe_arena_floats(arena, band);
+    y.exact            = pe_arena_doubles(arena, band);
+    y.rung             = pe_ladder_lay_out_rung(has_ladder(x) ? 2 * x->a->rotary_keys->M : 0, arena);
     return y;
 }
 
@@ -166,13 +194,17 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
     x.together          = a->rotary ? p->G : 1;
-    x.T                 = pe_fast_lay_out(a, arena, 1, RUN, 0);
-    x.to                = p->Lk;
+    x.banded            = pe_bands_serve(a, RUN);
+    x.T      = pe_fast_lay_out(a, arena, 1, RUN, x.banded ? PE_FAST_OF_QUERIES : PE_FAST_BY_DISTANCE);
+    x.banded = x.banded && !x.T.by_distance;
+    if (x.banded)
+        pe_bands_lay_out(&x.T, arena);
+    x.to = p->Lk;
     if (!a->for_any_run)
         find_keys(&x);
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
-    const int64_t queries = p->B * p->H * p->Lq, parts = (a->for_any_run ? CHUNKS : x.chunks) * queries;
+    const int64_t queries = p->B * p->H * p->Lq, parts = a->for_any_run ? most_parts(&x) : x.chunks * queries;
     x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
     x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
     x.keys    = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
@@ -226,10 +258,14 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
-    *type = dtype == POSENC_DTYPE_BF16  ? PE_CACHE_BF16
-            : dtype == POSENC_DTYPE_F16 ? PE_CACHE_F16
-                                        : PE_CACHE_F32;
-    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16;
+    switch (dtype) {
+    case POSENC_DTYPE_F32: *type = PE_CACHE_F32; return 1;
+    case POSENC_DTYPE_BF16: *type = PE_CACHE_BF16; return 1;
+    case POSENC_DTYPE_F16: *type = PE_CACHE_F16; return 1;
+    case POSENC_DTYPE_F8_E4M3: *type = PE_CACHE_E4M3; return 1;
+    case POSENC_DTYPE_Q8_0: *type = PE_CACHE_Q8; return 1;
+    default: return 0;
+    }
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
@@ -237,6 +273,7 @@ static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor 
                          int64_t g)
 {
     cache->rows   = pe_keys_row(x->a, t, n->b, g, n->j0);
+    cache->scale  = (float)pe_keys_scale(x->a, t, g);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
@@ -369,10 +406,26 @@ static int fill_extra(const decoder *x, decode_scratch *z, const key_block *n, i
             z->extra[c] = -INFINITY;
         else if (looked_up && pe_fast_is_sloped(a))
             z->extra[c] = (float)(slope * (fabs(t) - x->near));
+        else if (looked_up && x->banded && pe_has(a->terms, PE_BIAS))
+            z->extra[c] = pe_bands_at(&x->T, PE_BIAS, h, (int64_t)t);
         else if (looked_up && x->T.by[PE_BIAS].rows)
-            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
+            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, pe_band_row(&x->T, t));
     }
     return 1;
+}
+
+/* Biases or gates of query i for the keys of a piece, along diagonals; NULL: there are none. A band is of all
+   queries of the head. */
+static const float *by_distance(const decoder *x, const decode_scratch *z, pe_kind kind, const key_block *n,
+                                int64_t h, int64_t i)
+{
+    if (!x->banded)
+        return x->T.by[kind].rows ? pe_rows_by(&x->T, kind, h, pe_band_start(&x->T, i, 1, n->j0)) : NULL;
+    if (!pe_has(x->a->terms, kind) || (kind == PE_BIAS && pe_fast_is_sloped(x->a)))
+        return NULL;
+    if (i == 0)
+        pe_bands_fill(&x->T, kind, h, n->j0, n->C, z->exact, z->band);
+    return z->band + x->a->sizes.Lq - 1 - i;
 }
 
 /* Products of one query with a piece become scores. */
@@ -389,8 +442,8 @@ static void finish_row(const decoder *x, decode_scratch *z, float *s, const key_
                               (double)-a->distances.step, x->near, n->C);
     if (fill_extra(x, z, n, h, i))
         terms.extra = z->extra;
-    if (T->skewed && T->by[PE_BIAS].rows)
-        terms.bias = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i, 1, n->j0));
+    if (T->skewed)
+        terms.bias = by_distance(x, z, PE_BIAS, n, h, i);
     if (a->mask & POSENC_MASK_KEY_PADDING)
         terms.key = z->key;
     if (T->skewed && (i - (n->j0 + n->C - 1) < T->e_low || i - n->j0 > T->e_high)) {
@@ -406,18 +459,20 @@ static void finish_row(const decoder *x, decode_scratch *z, float *s, const key_
         a->kernels->scores_finish(s, PIECE, &terms, 1, n->C);
 }
 
-static void gate_row(const decoder *x, float *s, const key_block *n, int64_t h, int64_t i)
+static void gate_row(const decoder *x, const decode_scratch *z, float *s, const key_block *n, int64_t h,
+                     int64_t i)
 {
     const pe_attention *a = x->a;
     const pe_tiles     *T = &x->T;
     if (T->skewed) {
-        a->kernels->gate(s, PIECE, pe_rows_by(T, PE_GATE, h, pe_band_start(T, i, 1, n->j0)), 0, 1, n->C);
+        a->kernels->gate(s, PIECE, by_distance(x, z, PE_GATE, n, h, i), 0, 1, n->C);
         return;
     }
     for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (s[c] != 0) /* hidden: its distance may have no row */
-            s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
+            s[c] *= x->banded ? pe_bands_at(T, PE_GATE, h, (int64_t)t)
+                              : *pe_rows_by(T, PE_GATE, h, pe_band_row(T, t));
     }
 }
 
@@ -449,7 +504,7 @@ static void decode_gate(const decoder *x, decode_scratch *z, const key_block *n,
     for (int64_t c = 0; pe_has(x->a->terms, PE_GATE) && c < n->C; c += PIECE) {
         const key_block piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL, c};
         for (int64_t r = 0; r < x->rows; r++)
-            gate_row(x, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
+            gate_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
     }
 }
 
@@ -607,6 +662,8 @@ void pe_decode_run(const pe_attention *a, pe_arena *arena)
     decoder       x    = lay_out(a, arena);
     const pe_team team = pe_parallel_for_work(&a->team, bytes_read(&x), LITTLE);
     pe_tiles_fill(&x.T);
+    if (x.banded)
+        pe_bands_center(&x.T);
     make_ladder(&x);
     load_queries(&x);
     pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, &team, visit_chunk, &x);

@@ -2,6 +2,8 @@
 /* Tables and rotation for fast forwards. Contract: fast.h. */
 #include "engine/fast/fast.h"
 
+#include <math.h>
+
 int pe_fast_serves(const pe_attention *a)
 {
     const pe_terms *m = a->terms;
@@ -15,8 +17,17 @@ static int64_t padded(int64_t n)
     return (n + PE_FAST_LANES - 1) / PE_FAST_LANES * PE_FAST_LANES;
 }
 
-pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
-                         int key_rotation)
+/* Are biases and gates there, and what biases lack is what bands would take? */
+static int are_ready(const pe_tiles *T)
+{
+    const pe_terms *m = T->a->terms;
+    for (int64_t h = 0; T->ready && pe_has(m, PE_BIAS) && h < T->a->sizes.H; h++)
+        if (!pe_ready_has(T, PE_BIAS) || !pe_ready_is_centered(T, h))
+            return 0;
+    return T->ready && (!pe_has(m, PE_GATE) || pe_ready_has(T, PE_GATE));
+}
+
+pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys, int tables)
 {
     const pe_terms *m        = a->terms;
     const int       by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
@@ -26,8 +37,9 @@ pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries
     T.by_distance            = (pe_has(m, PE_BIAS) && !pe_fast_is_sloped(a)) || pe_has(m, PE_GATE);
     T.skewed                 = a->distances.skewed || !(pe_uses_distance(m) || by_reach);
     pe_tables_find_band(&T);
+    T.by_distance = T.by_distance && ((tables & PE_FAST_BY_DISTANCE) || are_ready(&T));
     pe_tiles_lay_out_rotation(&T, PE_QUERIES, arena);
-    if (key_rotation)
+    if (tables & PE_FAST_OF_KEYS)
         pe_tiles_lay_out_rotation(&T, PE_KEYS, arena);
     T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
@@ -47,8 +59,7 @@ double pe_fast_slope(const pe_attention *a, int64_t h)
 
 double pe_fast_nearest(const pe_attention *a)
 {
-    const int64_t low = a->distances.low, high = low + a->distances.count - 1;
-    return low > 0 ? (double)low : high < 0 ? (double)-high : 0;
+    return fabs((double)pe_attention_nearest(a));
 }
 
 double pe_fast_center(const pe_tiles *T, int64_t h)

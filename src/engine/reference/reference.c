@@ -124,7 +124,7 @@ static void fill_tables(const head *x, int64_t h)
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind))
-            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
+            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), a->from.h + h, a->distances.low,
                             a->distances.count, x->by[kind]);
     }
 }
@@ -155,8 +155,9 @@ static void prepare(const head *x, pe_side side, int64_t h)
     const pe_attention *a    = x->a;
     const pe_part      *part = &a->parts[PE_SCORE];
     const int           keys = side == PE_KEYS;
-    a->terms->prepare.fill(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
-                           keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->K : x->Q);
+    a->terms->prepare.fill(part->p, part->par, side, (keys ? a->from.g : a->from.h) + h,
+                           keys ? x->k_pos : x->q_pos, keys ? a->sizes.Lk : a->sizes.Lq, x->raw,
+                           keys ? x->K : x->Q);
 }
 
 static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, double sign)
@@ -231,18 +232,21 @@ static int differs(const head *x, int64_t i, int64_t j)
 /* The hook's view of row i: all keys in one tile. */
 static pe_tile hook_tile(const head *x, int64_t i, int thread)
 {
-    const pe_problem *p = &x->a->sizes;
-    return (pe_tile){.h      = x->h,
+    const pe_problem   *p = &x->a->sizes;
+    const pe_attention *a = x->a;
+    return (pe_tile){.h      = a->from.h + x->h,
                      .rows   = 1,
                      .cols   = p->Lk,
                      .stride = p->Lk,
-                     .i0     = i,
+                     .i0     = a->from.i + i,
+                     .j0     = a->from.j,
                      .q_pos  = x->q_pos + i,
                      .k_pos  = x->k_pos,
                      .scale  = x->a->terms->scale,
                      .q      = x->Q + i * query_width(x->a),
                      .s      = row_of(x, thread, ROW_PRODUCTS),
-                     .state  = x->state + thread * PE_HOOK_STATE};
+                     .state  = a->state ? a->state + (x->h * p->Lq + i) * PE_HOOK_STATE
+                                        : x->state + thread * PE_HOOK_STATE};
 }
 
 /* X of row i into s, or the numbers of its pairs; zero without either. */
@@ -256,7 +260,8 @@ static void visit_row(const head *x, int64_t i, double *s, int thread)
         pe_pairs_load(a, x->h, i, 0, a->sizes.Lk, s);
     if (!a->terms->hook.visit)
         return;
-    memset(tile.state, 0, PE_HOOK_STATE * sizeof(double));
+    if (!a->state)
+        memset(tile.state, 0, PE_HOOK_STATE * sizeof(double));
     a->terms->hook.visit(part->p, part->par, &tile, s);
 }
 

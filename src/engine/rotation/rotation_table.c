@@ -2,6 +2,8 @@
 /* Tables of cosines and sines, filled by all threads. Contract: rotation.h. */
 #include "engine/rotation/rotation.h"
 
+#include "base/sizes.h"
+
 enum { ROWS = 512 }; /* of one task */
 
 typedef struct rotation_job {
@@ -18,8 +20,9 @@ static int has_ladder(const pe_rotation_table *t)
 
 void pe_rotation_table_lay_out(pe_rotation_table *t, int threads, pe_arena *arena)
 {
-    const int64_t rows = t->by ? t->batches * t->by->heads * t->L * pe_rotation_width(t->by) : 0;
-    t->rows            = pe_arena_floats(arena, rows + PE_LANES);
+    const int64_t row  = t->by ? t->by->heads * pe_rotation_width(t->by) : 0,
+                  rows = pe_sizes_product(pe_sizes_product(t->batches, t->L), row);
+    t->rows            = pe_arena_floats(arena, pe_sizes_sum(rows, PE_LANES));
     if (!t->by)
         return;
     const int64_t width = has_ladder(t) ? 2 * t->by->M : 0;

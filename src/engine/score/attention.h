@@ -16,8 +16,14 @@
 #include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
+/* Where a part of a run begins in it: what rooms, parameters and pages number by the whole run. */
+typedef struct pe_beginning {
+    int64_t h, g, i, j; /* query head, key head, query, key */
+} pe_beginning;
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
+    pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */
     int64_t          D;     /* of the caller's q and k */
     const pe_terms  *terms;
     pe_part          parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
@@ -37,7 +43,11 @@ typedef struct pe_attention {
     posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
     pe_distances     distances;
 
-    posenc_tensor o, lse;                 /* outputs of the forward, inputs of the backward */
+    const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
+
+    posenc_tensor o, lse; /* outputs of the forward, inputs of the backward */
+    double       *state;  /* [H,Lq,PE_HOOK_STATE] what a hook that travels starts from and leaves, of a part;
+                             NULL: it starts from 0 */
     posenc_tensor dout, dlse, dq, dk, dv; /* backward only; dlse without data: 0 */
 
     /* No run yet but its largest sizes and the type of q: what only a run knows (positions, other storage,
@@ -128,13 +138,21 @@ static inline int pe_has_segments(const pe_attention *a)
 /* G_h[z], D doubles, and its gradient (NULL if not wanted). */
 static inline const double *pe_segment_vector(const pe_attention *a, int64_t h, int z)
 {
-    return a->parts[PE_SCORE].par[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+    const pe_part *part = &a->parts[PE_SCORE];
+    return part->par[a->terms->G] + (z * part->p->H + a->from.h + h) * a->sizes.D;
 }
 
 static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int z)
 {
     double *const *dpar = a->parts[PE_SCORE].dpar;
     return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
+/* The smallest distance that the masks let through, with its sign. */
+static inline int64_t pe_attention_nearest(const pe_attention *a)
+{
+    const int64_t low = a->distances.low, high = low + a->distances.count - 1;
+    return low > 0 ? low : high < 0 ? high : 0;
 }
 
 /* Is a token at this position special, without the bias by distance? */
@@ -155,7 +173,7 @@ static inline int pe_uses_distance(const pe_terms *terms)
 /* u_h or w_h: D doubles, or NULL. */
 static inline const double *pe_head_vector(const pe_attention *a, int which, int64_t h)
 {
-    return which == PE_NONE ? NULL : a->parts[PE_SCORE].par[which] + h * a->sizes.D;
+    return which == PE_NONE ? NULL : a->parts[PE_SCORE].par[which] + (a->from.h + h) * a->sizes.D;
 }
 
 /* Its gradient, or NULL if nobody wants it. */

@@ -9,8 +9,8 @@ const void *pe_keys_row(const pe_attention *a, const posenc_tensor *t, int64_t b
 {
     if (!a->pages.data)
         return pe_tensor_row(t, b, g, j);
-    const int64_t n = t->shape[2];
-    return pe_tensor_row(t, pe_tensor_integer_at(&a->pages, j / n * a->pages.stride[0]), g, j % n);
+    const int64_t n = t->shape[2], at = a->from.j + j;
+    return pe_tensor_row(t, pe_tensor_integer_at(&a->pages, at / n * a->pages.stride[0]), g, at % n);
 }
 
 int pe_keys_is_hidden(const pe_attention *a, int64_t b, int64_t j)
@@ -22,7 +22,7 @@ int pe_keys_is_hidden(const pe_attention *a, int64_t b, int64_t j)
 
 int64_t pe_keys_run(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t j, int64_t n)
 {
-    const int64_t page  = a->pages.data ? t->shape[2] - j % t->shape[2] : n;
+    const int64_t page  = a->pages.data ? t->shape[2] - (a->from.j + j) % t->shape[2] : n;
     const int64_t most  = page < n ? page : n;
     int64_t       count = 1;
     if (!(a->mask & POSENC_MASK_KEY_PADDING))

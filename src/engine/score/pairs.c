@@ -5,8 +5,9 @@
 
 static char *pair_at(const pe_attention *a, const posenc_tensor *tensor, int64_t h, int64_t i, int64_t j)
 {
-    const pe_problem *p  = a->parts[PE_SCORE].p;
-    const int64_t     at = (a->terms->pairs.matrix(p, h) * p->Lq + i) * p->Lk + j;
+    const pe_problem *p = a->parts[PE_SCORE].p;
+    const int64_t     at =
+        (a->terms->pairs.matrix(p, a->from.h + h) * p->Lq + a->from.i + i) * p->Lk + a->from.j + j;
     return (char *)tensor->data + at * (int64_t)posenc_dtype_size(tensor->dtype);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/sizes.h"
 #include "engine/tiled/backward.h"
 
 enum { MOST_PAIRS = 1 << 18 };
@@ -20,7 +21,7 @@ static int64_t numbers(const pe_attention *a)
 {
     const pe_tile_hook *hook = &a->terms->hook;
     const pe_problem   *p    = &a->sizes;
-    const int64_t       all  = p->H * p->Lq * pe_hook_cache_stride(p);
+    const int64_t       all  = pe_sizes_product(p->H * p->Lq, pe_hook_cache_stride(p));
     if (!hook->visit || hook->content || hook->is_special || p->B < 2)
         return 0;
     if (!a->for_any_run && (all > MOST_PAIRS || pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B) > 1))

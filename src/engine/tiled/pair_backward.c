@@ -205,8 +205,7 @@ static void looked_up_back(const pe_backward *w, pe_scratch *z, const float *dS)
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
             if (dS[r * T->Bcp + c] != 0) /* masked ones may have no row */
-                element_back(w, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0,
-                             dS[r * T->Bcp + c]);
+                element_back(w, z, r, c, pe_band_row(T, z->q_pos[r] - z->k_pos[c]), dS[r * T->Bcp + c]);
 }
 
 /* shift[r,x] = dO[r,:] . r[x] where a query of the group sees a key at that distance; elsewhere 0. */
@@ -238,7 +237,7 @@ static void add_value_vectors(const pe_backward *w, pe_scratch *z, const float *
     }
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++) {
-            const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+            const int64_t row = pe_band_row(T, z->q_pos[r] - z->k_pos[c]);
             for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
                 dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * pe_rows_by(&w->T, PE_R, z->h, row)[d];
         }
@@ -260,7 +259,7 @@ static void value_vectors_back(const pe_backward *w, pe_scratch *z, const float 
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
             if (gated[r * T->Bcp + c] != 0)
-                pe_add_floats(vector_sums(w, z, PE_R, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0),
+                pe_add_floats(vector_sums(w, z, PE_R, pe_band_row(T, z->q_pos[r] - z->k_pos[c])),
                               gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
 }
 
@@ -278,7 +277,7 @@ static void gate_back(const pe_backward *w, pe_scratch *z, const float *W, const
     for (int64_t r = 0; !T->skewed && r < R; r++)
         for (int64_t c = 0; c < C; c++)
             if (W[r * T->Bcp + c] != 0)
-                *scalar_sums(w, z, PE_GATE, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0) +=
+                *scalar_sums(w, z, PE_GATE, pe_band_row(T, z->q_pos[r] - z->k_pos[c])) +=
                     (double)z->back.gated[r * T->Bcp + c];
 }
 

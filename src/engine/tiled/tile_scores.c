@@ -171,10 +171,10 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
         for (int64_t c = 0; c < C; c++) {
             const double  t   = z->q_pos[r] - z->k_pos[c];
             const int     out = t < low || t > high;
-            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
+            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw + r * T->Dp, Kt + c);
+                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Dp : NULL, Kt + c);
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }
@@ -294,12 +294,13 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
 
 pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z)
 {
-    return (pe_tile){.h        = z->h,
+    const pe_beginning *from = &T->a->from;
+    return (pe_tile){.h        = from->h + z->h,
                      .rows     = z->R,
                      .cols     = z->C,
                      .stride   = z->C,
-                     .i0       = z->i0,
-                     .j0       = z->j0,
+                     .i0       = from->i + z->i0,
+                     .j0       = from->j + z->j0,
                      .q_pos    = z->q_pos,
                      .k_pos    = z->k_pos,
                      .scale    = T->a->terms->scale,
@@ -356,8 +357,8 @@ static int is_hooked(const pe_tiles *T, const pe_scratch *z)
 /* The bias that the kernel (or a lookup) adds to a pair with a special token, to be subtracted again. */
 static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
 {
-    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
-                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+    const int64_t x =
+        T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1 : pe_band_row(T, z->q_pos[r] - z->k_pos[c]);
     return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
                ? (double)*pe_rows_by(T, PE_BIAS, z->h, x) + pe_center(T, z->h)
                : 0;

@@ -86,15 +86,17 @@ static void store_scores(const pe_forward *f, const pe_scratch *z)
     }
 }
 
-static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
+static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t i0, int64_t R)
 {
     for (int64_t r = 0; r < R; r++)
         z->softmax.most[r] = -FLT_MAX;
     memset(z->softmax.sums, 0, (size_t)(R * PE_LANES) * sizeof(float));
     memset(z->softmax.O, 0, (size_t)(R * T->Dvp) * sizeof(float));
-    if (T->a->terms->hook.state)
-        memset(z->hook.own_state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
-    z->hook.state     = z->hook.own_state;
+    z->hook.state = z->hook.own_state;
+    if (T->a->state)
+        z->hook.state = T->a->state + (h * T->a->sizes.Lq + i0) * PE_HOOK_STATE;
+    else if (T->a->terms->hook.state)
+        memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     z->backward       = 0;
     z->band.gamma_key = -1;
 }
@@ -108,12 +110,12 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
         const float  l       = z->softmax.factor[r];
         const int    seen    = l != 0;
         z->softmax.factor[r] = seen ? 1.0f / l : 0;
-        z->m[r] = seen ? (float)((double)z->softmax.most[r] + (double)logf(l) + taken) : -INFINITY;
+        const double lse     = seen ? (double)z->softmax.most[r] + log((double)l) + taken : -INFINITY;
+        if (a->lse.data)
+            pe_tensor_store_double(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
     }
     a->kernels->scale_rows(z->softmax.O, T->Dvp, z->softmax.factor, R, a->sizes.Dv);
     pe_tile_rows_store_plain(&a->o, b, h, i0, R, z->softmax.O, T->Dvp, a->sizes.Dv);
-    if (a->lse.data)
-        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
 /* Keys and values of tile J, which comes next, seen as rows that go with those of a tile of outputs, from row
@@ -165,7 +167,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
-            const float *row = pe_rows_by(T, PE_R, z->h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
+            const float *row = pe_rows_by(T, PE_R, z->h, pe_band_row(T, z->q_pos[i] - z->k_pos[c]));
             for (int64_t d = 0; d < p->Dv; d++)
                 z->softmax.O[i * T->Dvp + d] += W * row[d];
         }
@@ -214,7 +216,7 @@ static void forward_tile(void *context, int64_t index, int thread)
     const int64_t    i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
     pe_scratch      *z  = T->scratch + thread;
     float           *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
-    start_rows(T, z, R);
+    start_rows(T, z, h, i0, R);
     if (p->Lk <= PE_SHORT)
         pe_tile_rows_prefetch(&a->q, b + 1, h, i0, R, a->D);
     float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;

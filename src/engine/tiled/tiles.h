@@ -15,6 +15,7 @@
 #define PE_ENGINE_TILES_H
 
 #include "engine/score/attention.h"
+#include "engine/tiled/ready.h"
 
 static inline int64_t pe_padded(int64_t n)
 {
@@ -31,26 +32,6 @@ static inline int64_t pe_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row x of all rows by distance stands for t = t0 + slope*x; rows first .. last-1 are reached by the
-   masks. */
-typedef struct pe_band {
-    int64_t rows, t0, slope, first, last;
-} pe_band;
-
-/*
- * The table of one member: what is stored of these rows, rounded once. A member that clips distances is the
- * same beyond `low` and beyond `high`; so a run of rows that lies wholly beyond is read at the end of what is
- * stored (pe_row_in), and the table is no longer than what lies between and one run on either side.
- */
-typedef struct pe_distance_table {
-    float *rows, *columns; /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
-    int64_t width, row;    /* numbers per row: used, and with padding */
-    int64_t count, stride; /* allocated rows; stride of a column */
-    int64_t low, high;     /* where runs begin */
-    int64_t last_low;      /* the last row that is the same as all below it */
-    int64_t first, last;   /* rows stored, the last not included */
-} pe_distance_table;
-
 /* Where in a table a run of rows, at most one band long, begins. */
 static inline int64_t pe_row_in(const pe_distance_table *t, int64_t x)
 {
@@ -61,18 +42,18 @@ static inline int64_t pe_row_in(const pe_distance_table *t, int64_t x)
    which of the two ends is the side. */
 static inline int pe_run_is_flat(const pe_distance_table *t, int64_t x)
 {
-    return x <= t->low || x >= t->high;
+    return x <= t->flat_low || x >= t->flat_high;
 }
 
 static inline int pe_flat_side(const pe_distance_table *t, int64_t x)
 {
-    return x > t->low;
+    return x > t->flat_low;
 }
 
 /* A row of that run that the masks reach, if they reach any: others are not filled. */
 static inline int64_t pe_flat_row(const pe_distance_table *t, int64_t x)
 {
-    return pe_flat_side(t, x) ? t->high : t->last_low;
+    return pe_flat_side(t, x) ? t->flat_high : t->last_low;
 }
 
 /* What one thread works with. Each struct in it belongs to the files named after it; where a run has no
@@ -159,19 +140,21 @@ typedef struct pe_tiles {
     int               skewed;        /* distances follow the diagonals, or do not matter */
     int64_t           e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band           band;
+    const pe_ready   *ready; /* tables that hold all distances of the run; NULL: none */
     pe_distance_table by[PE_KINDS];
     double           *center; /* [H] what was subtracted from the bias before it was rounded; NULL: nothing */
     double           *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
     int64_t           exact_count;
     float *basis, *W;     /* [2, PE_CHUNK/2, ranks/2], [H, ranks, D]: basis.c; NULL: no member has a basis */
     float *basis_scratch; /* of all threads */
-    pe_frequency *frequencies; /* [ranks/2] of the basis */
-    double       *growth;      /* [D] of a rotation that grows; NULL: none */
-    float  *q_grown, *k_grown; /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
-    double *hook_cache;        /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
-    float  *hook_floats;       /* the same, rounded */
-    float  *by_position[2];    /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
-    double *by_position_rows;  /* [threads, rows of a task, D - a->D] before they are rounded */
+    pe_frequency *frequencies;   /* [ranks/2] of the basis */
+    double       *growth;        /* [D] of a rotation that grows; NULL: none */
+    float  *q_grown, *k_grown;   /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
+    double *hook_cache;          /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
+    float  *hook_floats;         /* the same, rounded */
+    float  *by_position[2];      /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
+    int     positions_are_ready; /* are they those of all positions, by number: ready.h? */
+    double *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
     pe_rotation_table rotations[2]; /* by pe_side */
     pe_scratch       *scratch;      /* [threads] */
 } pe_tiles;
@@ -228,10 +211,15 @@ static inline double pe_center(const pe_tiles *T, int64_t h)
     return T->center ? T->center[h] : 0;
 }
 
-/* Distance of table row r. */
+/* Distance of table row r; and, off the diagonals, the row of a distance. */
 static inline int64_t pe_band_distance(const pe_band *band, int64_t r)
 {
     return band->t0 + band->slope * r;
+}
+
+static inline int64_t pe_band_row(const pe_tiles *T, double t)
+{
+    return T->band.t0 - (int64_t)t;
 }
 
 /* ---- which queries of a tile see which of its keys ---- */
@@ -341,6 +329,15 @@ void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena);
 void pe_tables_find_band(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(pe_tiles *T);
+
+/* Are the rows of all distances of the run ready? How far its band lies behind theirs. Is this member's table
+   the run's as it stands? Is what the bias of head h lacks there that of the nearest distance? Exact numbers
+   of the bias of rows x0 .. x0+n-1 of the run, of a head of the whole run. */
+int     pe_ready_serves(const pe_tiles *T);
+int64_t pe_ready_shift(const pe_tiles *T);
+int     pe_ready_has(const pe_tiles *T, pe_kind kind);
+int     pe_ready_is_centered(const pe_tiles *T, int64_t h);
+void    pe_ready_copy(const pe_tiles *T, int64_t h, int64_t x0, int64_t n, double to[]);
 
 /* ---- basis.c ---- */
 
@@ -465,9 +462,11 @@ static inline int64_t pe_hook_cache_first(const pe_problem *p, int64_t h, int64_
    the end folded to parameters. */
 void pe_by_position_lay_out(pe_tiles *T, pe_arena *arena);
 void pe_by_position_fill(pe_tiles *T);
-void pe_by_position_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h,
-                        int64_t s0, int64_t n);
-void pe_by_position_fold(const pe_tiles *T, const double *sums, pe_side side);
+/* Those of element s of item b and head h. */
+const float *pe_by_position_row(const pe_tiles *T, pe_side side, int64_t b, int64_t h, int64_t s);
+void         pe_by_position_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h,
+                                int64_t s0, int64_t n);
+void         pe_by_position_fold(const pe_tiles *T, const double *sums, pe_side side);
 
 /* Numbers of all rows of one side. */
 static inline int64_t pe_by_position_size(const pe_attention *a, pe_side side)

@@ -14,27 +14,29 @@ enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 
 static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
-    const int64_t wide = pe_larger(T->Dp, T->Dvp), tall = pe_larger(T->Br, T->Bc);
-    y->S              = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->W              = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->extra          = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->hook.own_state = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
-    y->hook.state     = y->hook.own_state;
-    y->q_pos          = pe_arena_doubles(arena, T->Br);
-    y->k_pos          = pe_arena_doubles(arena, T->Bc);
-    y->q_seg          = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y->k_seg          = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y->segments       = pe_arena_floats(arena, 2 * T->Br);
-    y->Qu             = pe_arena_floats(arena, pe_forms(T->a->terms) * T->Br * T->Dp);
-    y->rows           = pe_arena_floats(arena, tall * wide);
-    y->softmax.O      = pe_arena_floats(arena, T->Br * T->Dvp);
-    y->m              = pe_arena_floats(arena, T->Br);
-    y->softmax.most   = pe_arena_floats(arena, T->Br);
-    y->softmax.sums   = pe_arena_floats(arena, T->Br * PE_LANES);
-    y->softmax.factor = pe_arena_floats(arena, T->Br);
-    y->low            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->high           = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->chunk          = pe_arena_doubles(arena, PE_CHUNK * wide);
+    const pe_problem *p    = &T->a->sizes;
+    const int64_t     wide = pe_larger(T->Dp, T->Dvp), tall = pe_larger(T->Br, T->Bc),
+                  most = pe_larger(p->Lq + p->Lk, T->a->max_distances);
+    y->S               = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->W               = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->extra           = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->hook.own_state  = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
+    y->hook.state      = y->hook.own_state;
+    y->q_pos           = pe_arena_doubles(arena, T->Br);
+    y->k_pos           = pe_arena_doubles(arena, T->Bc);
+    y->q_seg           = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y->k_seg           = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y->segments        = pe_arena_floats(arena, 2 * T->Br);
+    y->Qu              = pe_arena_floats(arena, pe_forms(T->a->terms) * T->Br * T->Dp);
+    y->rows            = pe_arena_floats(arena, tall * wide);
+    y->softmax.O       = pe_arena_floats(arena, T->Br * T->Dvp);
+    y->m               = pe_arena_floats(arena, T->Br);
+    y->softmax.most    = pe_arena_floats(arena, T->Br);
+    y->softmax.sums    = pe_arena_floats(arena, T->Br * PE_LANES);
+    y->softmax.factor  = pe_arena_floats(arena, T->Br);
+    y->low             = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->high            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->chunk           = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * wide);
 }
 
 static void lay_out_members(const pe_tiles *T, pe_scratch *y, pe_arena *arena, int backward)

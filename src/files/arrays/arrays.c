@@ -3,6 +3,8 @@
    public struct needs no third member. */
 #include "files/arrays/formats.h"
 
+#include "base/half.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,29 @@ size_t pe_arrays_bytes(const posenc_tensor *tensor)
     return n;
 }
 
+static double element(const posenc_tensor *t, size_t i)
+{
+    switch (t->dtype) {
+    case POSENC_DTYPE_F64: return ((const double *)t->data)[i];
+    case POSENC_DTYPE_F32: return (double)((const float *)t->data)[i];
+    case POSENC_DTYPE_F16: return (double)pe_half_f16_to_float(((const uint16_t *)t->data)[i]);
+    default: return (double)pe_half_bf16_to_float(((const uint16_t *)t->data)[i]);
+    }
+}
+
+int pe_arrays_convert(const posenc_tensor *to, const posenc_tensor *from)
+{
+    const size_t n = pe_arrays_bytes(from) / posenc_dtype_size(from->dtype);
+    if (from->dtype > POSENC_DTYPE_BF16)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (to->dtype == POSENC_DTYPE_F64)
+            ((double *)to->data)[i] = element(from, i);
+        else
+            ((float *)to->data)[i] = (float)element(from, i);
+    return 1;
+}
+
 static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 {
     int64_t bytes = (int64_t)posenc_dtype_size(dtype);
@@ -51,7 +76,7 @@ static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype, int32_t ndim,
                                  const int64_t *shape)
 {
-    if (!is_countable(dtype, ndim, shape))
+    if (!set || !name || (ndim && !shape) || !is_countable(dtype, ndim, shape))
         return NULL;
     posenc_array array = {.tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape)};
     array.tensor.data  = calloc(1, pe_arrays_bytes(&array.tensor) + 1); /* an empty array has data too */
@@ -62,7 +87,7 @@ posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dt
 
 posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name)
 {
-    for (int i = 0; i < set->count; i++)
+    for (int i = 0; set && name && i < set->count; i++)
         if (!strcmp(set->items[i].name, name))
             return &set->items[i].tensor;
     return NULL;
@@ -70,6 +95,8 @@ posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name)
 
 void posenc_arrays_free(posenc_arrays *set)
 {
+    if (!set)
+        return;
     for (int i = 0; i < set->count; i++) {
         free(set->items[i].name);
         free(set->items[i].tensor.data);

@@ -13,18 +13,29 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
 
 /* ---------------------------------------------------------------- reading ------------------- */
 
-static int64_t source_read(void *from, void *to, uint64_t n)
+/* Bytes in memory as a stream. */
+typedef struct pe_memory {
+    const char *at;
+    size_t      left;
+} pe_memory;
+
+static int64_t read_memory(void *from, void *to, uint64_t n)
 {
-    return zip_source_read(from, to, n);
+    pe_memory   *m   = from;
+    const size_t got = n < m->left ? (size_t)n : m->left;
+    memcpy(to, m->at, got);
+    m->at += got;
+    m->left -= got;
+    return (int64_t)got;
 }
 
-static const char *source_reason(void *from)
+static const char *no_reason(void *from)
 {
-    return zip_error_strerror(zip_source_error(from));
+    (void)from;
+    return pe_file_reason(0);
 }
 
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
@@ -52,61 +63,47 @@ static int is_csv(const unsigned char magic[MAGIC], size_t n, const char *path)
            (pe_text_ends_with(path, ".csv") || pe_csv_begins((const char *)magic, n));
 }
 
-/* All bytes of a text. On failure *set is as it was. */
-static posenc_status read_csv(posenc_arrays *set, const char *text, size_t n, const char *path,
-                              posenc_error *err)
+static int is_archive(const unsigned char magic[MAGIC])
 {
-    posenc_arrays       read   = {0};
-    const posenc_status status = pe_csv_read(&read, text, n, path, err);
-    if (status)
-        posenc_arrays_free(&read);
-    else
-        *set = read;
-    return status;
+    return !memcmp(magic, "PK", 2) && !pe_safetensors_begins(magic); /* a header of 0x...4b50 bytes is none */
 }
 
-/* Takes source over. What is no archive is read from front to back. On failure *set is as it was. */
-static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
-                                 int64_t size, const char *path, posenc_error *err)
+/* What is no archive, from front to back. */
+static posenc_status read_front(posenc_arrays *set, const pe_stream *stream, const unsigned char magic[MAGIC],
+                                posenc_error *err)
 {
-    const pe_origin origin = {path, NULL};
-    const pe_stream stream = {source, source_read, source_reason, size, origin};
-    const int       is_npy = !memcmp(magic, "\x93NUMPY", 6), is_st = pe_safetensors_begins(magic);
-    posenc_arrays   read = {0};
-    posenc_status   status;
-    if (!memcmp(magic, "PK", 2) && !is_st) { /* a header of 0x...4b50 bytes is no archive */
-        status = pe_npz_read(&read, source, size, path, err);
-        source = NULL;
-    } else if (!is_npy && !is_st && !pe_text_ends_with(path, ".safetensors"))
-        status = pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
-                              "it is neither an .npy array, an .npz archive, a .safetensors file nor CSV");
-    else if (zip_source_open(source))
-        status = pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s", source_reason(source));
-    else {
-        status = (is_npy ? read_npy : pe_safetensors_read)(&read, &stream, err);
-        zip_source_close(source);
-    }
-    zip_source_free(source);
+    if (!memcmp(magic, "\x93NUMPY", 6))
+        return read_npy(set, stream, err);
+    if (pe_safetensors_begins(magic) || pe_text_ends_with(stream->origin.path, ".safetensors"))
+        return pe_safetensors_read(set, stream, err);
+    return pe_file_fail(err, POSENC_ERROR_FORMAT, stream->origin,
+                        "it is neither an .npy array, an .npz archive, a .safetensors file nor CSV");
+}
+
+/* On failure *set is as it was. */
+static posenc_status finish(posenc_arrays *set, posenc_arrays *read, posenc_status status)
+{
     if (status)
-        posenc_arrays_free(&read);
+        posenc_arrays_free(read);
     else
-        *set = read;
+        *set = *read;
     return status;
 }
 
 posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
                               posenc_error *err)
 {
-    unsigned char magic[MAGIC] = {0};
-    const size_t  got          = n < sizeof magic ? n : sizeof magic;
+    unsigned char   magic[MAGIC] = {0};
+    const size_t    got          = n < sizeof magic ? n : sizeof magic;
+    pe_memory       memory       = {bytes, n};
+    const pe_stream stream       = {&memory, read_memory, no_reason, (int64_t)n, {path, NULL}};
+    posenc_arrays   read         = {0};
     memcpy(magic, bytes, got);
     if (is_csv(magic, got, path))
-        return read_csv(set, bytes, n, path, err);
-    zip_source_t *source = zip_source_buffer_create(bytes, n, 0, NULL);
-    if (!source)
-        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
-                            "not enough memory to read it");
-    return read_source(set, source, magic, (int64_t)n, path, err);
+        return finish(set, &read, pe_csv_read(&read, bytes, n, path, err));
+    return finish(set, &read,
+                  is_archive(magic) ? pe_npz_read(&read, NULL, bytes, (int64_t)n, path, err)
+                                    : read_front(&read, &stream, magic, err));
 }
 
 /* A stream to its end, in memory. */
@@ -122,29 +119,34 @@ static posenc_status read_all(posenc_arrays *set, FILE *stream, const char *path
     return status;
 }
 
-/* A regular file; the source owns the stream from then on. */
+/* A regular file, which is closed. */
 static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
                                posenc_error *err)
 {
     unsigned char magic[MAGIC] = {0};
+    posenc_arrays read         = {0};
     const size_t  got          = fread(magic, 1, sizeof magic, stream);
     rewind(stream);
     if (got && is_csv(magic, got, path))
         return read_all(set, stream, path, err);
-    zip_source_t *source = got ? zip_source_filep_create(stream, 0, -1, NULL) : NULL;
-    if (source)
-        return read_source(set, source, magic, size, path, err);
+    if (got && is_archive(magic))
+        return finish(set, &read, pe_npz_read(&read, stream, NULL, size, path, err));
+    const pe_stream     front = pe_file_stream(stream, size, path);
+    const posenc_status status =
+        got ? read_front(&read, &front, magic, err)
+            : pe_file_fail(err, POSENC_ERROR_FORMAT, front.origin,
+                           "it is empty; an .npy, .npz, .safetensors or .csv is needed");
     fclose(stream);
-    return got ? pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
-                              "not enough memory to read it")
-               : pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                              "it is empty; an .npy, .npz, .safetensors or .csv is needed");
+    return finish(set, &read, status);
 }
 
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
 {
-    FILE               *stream;
-    int64_t             size;
+    FILE   *stream;
+    int64_t size;
+    if (!set || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and path must not be NULL");
     const posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;
@@ -175,11 +177,17 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
 
 posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err)
 {
+    if (!set || !to)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and to must not be NULL");
     return pe_csv_write(set, to, "the output", err);
 }
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
+    if (!set || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
+                            "set and path must not be NULL");
     const int         is_npy = pe_text_ends_with(path, ".npy"), is_csv_file = pe_text_ends_with(path, ".csv");
     posenc_whole_file file;
     if (!is_npy && !is_csv_file && !pe_text_ends_with(path, ".npz") && strcmp(path, "-"))

@@ -128,6 +128,23 @@ posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const c
     }
 }
 
+static int64_t read_front(void *from, void *to, uint64_t n)
+{
+    const size_t got = fread(to, 1, n, from);
+    return ferror((FILE *)from) ? -1 : (int64_t)got;
+}
+
+static const char *last_reason(void *from)
+{
+    (void)from;
+    return pe_file_reason(errno);
+}
+
+pe_stream pe_file_stream(FILE *from, int64_t size, const char *path)
+{
+    return (pe_stream){from, read_front, last_reason, size, {path, NULL}};
+}
+
 posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *s, posenc_error *err)
 {
     for (int64_t done = 0; done < n;) {

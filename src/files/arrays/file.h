@@ -52,11 +52,11 @@ typedef struct pe_bytes {
     size_t size;
 } pe_bytes;
 
-/* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
-   no regular file and cannot be sought. */
 /* Does it begin as PyTorch's .pt and .bin do: a zip archive, or a pickle? */
 int pe_file_is_torch(const void *bytes, size_t n);
 
+/* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
+   no regular file and cannot be sought. */
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 
@@ -72,6 +72,9 @@ typedef struct pe_stream {
     int64_t   size; /* bytes that the stream promises in all */
     pe_origin origin;
 } pe_stream;
+
+/* The stream of a file from where it stands, which promises `size` bytes. */
+pe_stream pe_file_stream(FILE *from, int64_t size, const char *path);
 
 /* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
 posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *stream, posenc_error *err);

@@ -32,13 +32,12 @@ void pe_npy_booleans(void *data, int64_t n);
 
 /* ---------------------------------------------------------------- .npz ---------------------- */
 
-/* A zip archive of .npy members, stored or deflated, ZIP64 where needed. `path` only names the file in
- * sentences. */
-struct zip_source;
+/* A zip archive of .npy members, stored or deflated, ZIP64 where needed; UNSUPPORTED where the library is
+   built without libzip (npz_none.c). `path` only names the file in sentences. */
 
-/* Adds every member of an archive of `size` bytes to set, which may have some of them after a failure. Takes
-   `source` over, whatever the status. */
-posenc_status pe_npz_read(posenc_arrays *set, struct zip_source *source, int64_t size, const char *path,
+/* Adds every member of an archive of `size` bytes to set, which may have some of them after a failure: a
+   regular file, which is closed whatever the status, or without one the bytes. */
+posenc_status pe_npz_read(posenc_arrays *set, FILE *stream, const void *bytes, int64_t size, const char *path,
                           posenc_error *err);
 
 /* The bytes of an archive, stored, with one fixed date: the same arrays give the same bytes. */
@@ -61,6 +60,16 @@ posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, p
 /* Refuses what is not such a file: only the header is read, its tensors may have any type and size. */
 posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err);
 
+/* Which tensors of a file are wanted. */
+typedef struct pe_picker {
+    int (*wants)(const void *context, const char *name);
+    const void *context;
+} pe_picker;
+
+/* Adds those of the regular file that are wanted, whatever types and sizes the others have. */
+posenc_status pe_safetensors_pick(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
+                                  const pe_picker *wanted, posenc_error *err);
+
 /* ---------------------------------------------------------------- CSV ----------------------- */
 
 /* Do these first n bytes begin a text of numbers? No binary format here begins so. */
@@ -73,6 +82,10 @@ posenc_status pe_csv_read(posenc_arrays *set, const char *text, size_t n, const 
 posenc_status pe_csv_write(const posenc_arrays *set, FILE *to, const char *path, posenc_error *err);
 
 /* ---------------------------------------------------------------- sets ---------------------- */
+
+/* Contiguous numbers as float32 or float64: `to` has its data, type and shape; as many elements in the same
+   order. 0 where `from` holds no real numbers. */
+int pe_arrays_convert(const posenc_tensor *to, const posenc_tensor *from);
 
 /* Bytes of the data of a contiguous tensor. */
 size_t pe_arrays_bytes(const posenc_tensor *tensor);

@@ -19,6 +19,7 @@
  */
 #include "files/arrays/formats.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,6 +344,37 @@ posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, p
         s.origin.member = h.entries[i].name;
         status          = read_tensor(set, &h.entries[i], &s, err);
     }
+    free_header(&h);
+    return status;
+}
+
+/* ---------------------------------------------------------------- some of them -------------- */
+
+static posenc_status pick_tensor(posenc_arrays *set, const entry *e, int64_t data, pe_stream s,
+                                 posenc_error *err)
+{
+    s.origin.member = e->name;
+    if (!e->type->is_held || e->ndim > POSENC_MAX_DIMS || e->end - e->begin > PE_MAX_BYTES)
+        return pe_file_fail(
+            err, POSENC_ERROR_FORMAT, s.origin,
+            "its type is %.20s and it has %d axes; a tensor of F64, F32, F16 or BF16 with at most %d "
+            "axes and 4 GiB is needed",
+            e->type->name ? e->type->name : "not known", e->ndim, POSENC_MAX_DIMS);
+    if (fseeko(s.from, (off_t)(data + e->begin), SEEK_SET))
+        return pe_file_fail(err, POSENC_ERROR_FILE, s.origin, "it cannot be read: %s", pe_file_reason(errno));
+    return read_tensor(set, e, &s, err);
+}
+
+posenc_status pe_safetensors_pick(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
+                                  const pe_picker *wanted, posenc_error *err)
+{
+    const pe_stream s      = pe_file_stream(stream, size, path);
+    tensors_header  h      = {.stream = &s, .err = err, .is_checked = 1};
+    posenc_status   status = read_header(&h);
+    const int64_t   data   = status ? 0 : (int64_t)ftello(stream);
+    for (size_t i = 0; !status && i < h.count; i++)
+        if (wanted->wants(wanted->context, h.entries[i].name))
+            status = pick_tensor(set, &h.entries[i], data, s, err);
     free_header(&h);
     return status;
 }

@@ -110,6 +110,9 @@ static FILE *open_beside(posenc_whole_file *file, const struct stat *old)
 posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err)
 {
     struct stat old;
+    if (!file || !path)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"whole file", NULL},
+                            "file and path must not be NULL");
     *file = (posenc_whole_file){0};
     if (!strcmp(path, "-")) {
         file->path   = strdup("standard output");
@@ -162,6 +165,9 @@ static int finish(FILE *stream, int must_reach_disk)
 
 posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err)
 {
+    if (!file || !file->stream)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"whole file", NULL},
+                            "file and its stream must not be NULL");
     int reason = finish(file->stream, file->temporary != NULL);
     if (file->temporary && !reason && rename(file->temporary, file->path))
         reason = errno;
@@ -176,6 +182,8 @@ posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *er
 
 void posenc_whole_file_discard(posenc_whole_file *file)
 {
+    if (!file)
+        return;
     if (file->stream && file->stream != stdout)
         fclose(file->stream);
     if (file->temporary)

@@ -47,10 +47,16 @@ typedef struct pe_model_type {
     const char *every_key, *pattern, *temperature;
     const char *score;
     double      score_default;
+    const char *windows, *window_key;
+    int64_t     window, window_first;
+    int         window_both;
     const char *preset;
     int64_t     offset;
     int         offset_inside;
-    int64_t     patch, prefix_rows;
+    int64_t     patch, image, prefix_rows;
+    int         two_stacks;
+    int64_t     table_dim;
+    const char *nested;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
@@ -67,6 +73,9 @@ typedef struct pe_config {
 
 /* Member of an object, NULL if absent or null. */
 const json_t *pe_config_get(const json_t *object, const char *key);
+
+/* The object inside the file where some types keep numbers of attention (attn_config); NULL without. */
+const json_t *pe_config_nested(const pe_config *c);
 
 /* Numbers of a member; `fallback` where it is absent. A wrong one is refused under the key's name. */
 double  pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback);
@@ -93,6 +102,9 @@ posenc_dims pe_config_dims(pe_config *c);
 /* What each layer is, as the rule of the type and the lists of the file have it: [*count] kinds of model.h,
    NULL after a refusal. */
 char *pe_config_kinds(pe_config *c, int64_t *count);
+
+/* Which layers slide, and over how many keys. */
+void pe_config_windows(pe_config *c);
 
 /* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
 void pe_config_encoding(pe_config *c);

@@ -8,7 +8,10 @@
  * Patterns  "every": layer i is full where (i + 1) % every == 0; "every-from-first": where i % every == 0;
  *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide,
  *           or are linear where the rule is attention-only.
- * Source    transformers 5.16, configuration_*.py of the types named in model_types.def
+ * Windows   "layers": the layers that slide see sliding_window keys; "all": every layer, unless layer_types
+ * says otherwise; "late-if-used", "odd-if-used", "all-if-used": Qwen's, where use_sliding_window is true,
+ * from layer max_window_layers on, or every second one before it, or all; "late": without that flag. Source
+ * transformers 5.16, configuration_*.py of the types named in model_types.def
  */
 #include "files/config/config.h"
 
@@ -187,4 +190,45 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         for (int64_t i = 0; i < depth; i++)
             kinds[i] = kinds_of_words(c)[words[i]];
     return c->m->status ? NULL : kinds;
+}
+
+/* ---------------------------------------------------------------- windows ------------------- */
+
+/* The file's, where null says that there is none; else the class's. */
+static int64_t window_size(pe_config *c, const char **rule)
+{
+    const char *key      = c->type.window_key ? c->type.window_key : "sliding_window";
+    const int   is_given = json_object_get(c->file, key) != NULL;
+    *rule                = is_given ? pe_build_text(c->m, "%s of the file", key) : "default of the class";
+    return is_given ? pe_config_whole(c, c->file, key, 0, INT64_C(1) << 53, 0) : c->type.window;
+}
+
+/* Does layer i slide where the file has no list? */
+static int slides(const pe_config *c, int64_t i, int64_t first)
+{
+    const char *rule = c->type.windows;
+    return pe_text_is(rule, "all") || pe_text_is(rule, "all-if-used") ||
+           (pe_text_is(rule, "odd-if-used") ? i % 2 == 0 && i < first : i >= first);
+}
+
+void pe_config_windows(pe_config *c)
+{
+    const char   *rule  = c->type.windows, *why;
+    const int64_t depth = rule ? pe_config_size(c, PE_DEPTH) : 0, size = rule ? window_size(c, &why) : 0;
+    const int64_t first =
+        pe_config_whole(c, c->file, "max_window_layers", 0, INT64_C(1) << 31, c->type.window_first);
+    const int is_listed = pe_text_is(rule, "layers") || pe_config_get(c->file, "layer_types");
+    if (!depth || !size || c->m->status ||
+        (pe_text_ends_with(rule, "-if-used") && !pe_config_flag(c, c->file, "use_sliding_window", 0)))
+        return;
+    word    *words   = pe_build_alloc(c->m, (size_t)depth * sizeof *words);
+    int64_t *windows = pe_build_alloc(c->m, (size_t)depth * sizeof *windows);
+    if (is_listed && !c->m->status)
+        layer_words(c, words, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++)
+        if (is_listed ? words[i] == SLIDING : slides(c, i, first))
+            windows[i] =
+                pe_text_is(c->type.window_key, "local_attention") ? size / 2 + c->type.window_both : size;
+    if (!c->m->status)
+        pe_build_windows(c->m, windows, why);
 }

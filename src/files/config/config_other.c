@@ -2,8 +2,8 @@
 /*
  * config_other.c: the encodings of a config.json that are no rotation
  *
- * Learned tables and their offsets, grids of patches, sinusoids, T5's buckets, DeBERTa's and XLNet's terms,
- * ALiBi's slopes. A function each, chosen by the word `encoding` of model_types.def.
+ * Learned tables and their offsets, grids of patches, Swin's windows, sinusoids, T5's buckets, DeBERTa's and
+ * XLNet's terms, ALiBi's slopes. A function each, chosen by the word `encoding` of model_types.def.
  *
  * Offsets   RoBERTa and its kin keep pad_token_id + 1 rows of the table free, so 514 rows serve 512 tokens;
  *           OPT and BART add two rows. Both begin with row 2.
@@ -27,10 +27,12 @@ static double usual_scale(pe_config *c)
 
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
+    const int64_t          hidden = pe_config_size(c, PE_HIDDEN), own = c->type.table_dim;
     const pe_learned_table table = {.rows      = rows,
                                     .offset    = offset,
-                                    .dim       = pe_config_size(c, PE_HIDDEN),
+                                    .dim       = own ? pe_config_width(c, "embedding_size", 1, own) : hidden,
                                     .rows_rule = rule,
+                                    .dim_rule  = own ? "embedding_size" : NULL,
                                     .stack     = stack};
     pe_build_learned(c->m, pe_config_dims(c), &table);
 }
@@ -60,8 +62,10 @@ static void learned(pe_config *c)
         learned_inside(c, context);
         return;
     }
-    add_table(c, context + c->type.offset, c->type.offset,
-              c->type.offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
+    const char *rule = c->type.offset ? "max_position_embeddings + 2" : "max_position_embeddings";
+    add_table(c, context + c->type.offset, c->type.offset, rule, c->type.two_stacks ? "encoder" : NULL);
+    if (c->type.two_stacks)
+        add_table(c, context + c->type.offset, c->type.offset, rule, "decoder");
 }
 
 /* A number, or two of them for height and width. */
@@ -85,7 +89,7 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
@@ -99,6 +103,78 @@ static void patches(pe_config *c)
     pe_build_integer(c->m, "prefix_rows", c->type.prefix_rows, "by the model type");
     pe_build_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
     c->m->info.max_positions = rows;
+}
+
+/* ---------------------------------------------------------------- Swin ---------------------- */
+
+/* Number i of a list of the file; `fallback` where it has no list. */
+static int64_t listed(pe_config *c, const char *key, int64_t i, int64_t low, int64_t fallback)
+{
+    const json_t *list = pe_config_list(c, c->file, key), *value = json_array_get(list, (size_t)i);
+    if (!list)
+        return fallback;
+    if (!json_is_integer(value) || json_integer_value(value) < low ||
+        json_integer_value(value) > PE_MODEL_WIDEST)
+        pe_build_refuse(c->m, "%s is %s; it must hold a whole number from %lld for each stage", key,
+                        pe_config_shown(c, list), (long long)low);
+    return json_integer_value(value);
+}
+
+/* One stage: its blocks have the same width, heads and window. Version 2 makes a window as small as its grid.
+ */
+static void add_stage(pe_config *c, const int64_t grid[2], int64_t stage, int64_t width, int64_t heads)
+{
+    const int     is_v2  = pe_text_is(c->encoding, "swin_v2");
+    const int64_t given  = pe_config_width(c, "window_size", 1, c->type.window);
+    const int64_t before = is_v2 ? listed(c, "pretrained_window_sizes", stage, 0, 0) : 0;
+    double       *window = pe_build_alloc(c->m, 2 * sizeof *window);
+    if (!c->m->status && (heads < 1 || width % heads))
+        pe_build_refuse(c->m, "stage %lld is %lld wide, which is not a multiple of its %lld heads",
+                        (long long)stage, (long long)width, (long long)heads);
+    if (c->m->status)
+        return;
+    for (int a = 0; a < 2; a++)
+        window[a] = (double)(is_v2 && grid[a] >> stage < given ? grid[a] >> stage : given);
+    const posenc_dims   dims = {.H = heads, .d_model = width};
+    posenc_model_group *g    = pe_build_group(c->m, c->encoding, dims, width / heads);
+    g->spec                  = pe_build_text(c->m, "%s[window=%.0f:%.0f", c->encoding, window[0], window[1]);
+    if (before)
+        g->spec = pe_build_text(c->m, "%s,pretrained_window=%lld:%lld", g->spec, (long long)before,
+                                (long long)before);
+    g->spec = pe_build_text(c->m, "%s]", g->spec);
+    pe_build_integer(c->m, "heads", heads, "num_heads");
+    pe_build_integer(c->m, "head_dim", width / heads, "embed_dim 2^stage / heads");
+    pe_build_list(c->m, "window", POSENC_FACT_INTEGERS, window, 2,
+                  window[0] < (double)given ? "the whole grid of the stage" : "window_size");
+    if (before)
+        pe_build_integer(c->m, "pretrained_window", before, "pretrained_window_sizes");
+    pe_build_real(c->m, "score_scale", is_v2 ? (double)NAN : 1 / sqrt((double)(width / heads)),
+                  is_v2 ? "exp(logit_scale), of the cosine" : "1 / sqrt(head_dim)");
+}
+
+static void swin(pe_config *c)
+{
+    static const int64_t usual_depths[] = {2, 2, 6, 2}, usual_heads[] = {3, 6, 12, 24};
+    const json_t        *depths = pe_config_list(c, c->file, "depths");
+    const int64_t        stages = depths ? (int64_t)json_array_size(depths) : 4,
+                  width         = pe_config_size(c, PE_HIDDEN);
+    int64_t image[2], patch[2], ends[PE_MODEL_GROUPS], total = 0;
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
+    two_sizes(c, "patch_size", c->type.patch, patch);
+    if (stages < 1 || stages > PE_MODEL_GROUPS)
+        pe_build_refuse(c->m, "depths has %lld stages; 1 to %d are read", (long long)stages, PE_MODEL_GROUPS);
+    for (int64_t s = 0; !c->m->status && s < stages; s++)
+        ends[s] = total += listed(c, "depths", s, 1, usual_depths[s]);
+    c->m->info.layers = total;
+    char *kinds       = pe_build_alloc(c->m, (size_t)total + 1);
+    for (int64_t s = 0; !c->m->status && s < stages; s++) {
+        const int64_t grid[2] = {image[0] / patch[0], image[1] / patch[1]};
+        for (int64_t i = s ? ends[s - 1] : 0; i < ends[s]; i++)
+            kinds[i] = (char)('a' + s);
+        add_stage(c, grid, s, width << s, listed(c, "num_heads", s, 1, s < 4 ? usual_heads[s] : 0));
+        if (!c->m->status)
+            pe_build_layers(c->m, kinds, total, (char)('a' + s));
+    }
 }
 
 /* ---------------------------------------------------------------- sinusoids ----------------- */
@@ -232,7 +308,13 @@ static void add_deberta(pe_config *c)
     g->spec               = pe_build_text(c->m, "deberta[max_relative_positions=%lld", (long long)distance);
     if (groups > 0)
         g->spec = pe_build_text(c->m, "%s,position_buckets=%lld", g->spec, (long long)groups);
-    char *spec = pe_build_text(c->m, "%s,terms=%s]", g->spec, terms);
+    const char *norm = c->type.log_buckets ? pe_config_word(c, c->file, "norm_rel_ebd") : NULL;
+    char        eps[PE_TEXT_REAL];
+    if (norm && strstr(norm, "layer_norm"))
+        g->spec = pe_build_text(c->m, "%s,norm_rel_ebd=yes,eps=%s", g->spec,
+                                pe_text_real(eps, pe_config_real(c, c->file, "layer_norm_eps", 1e-7)));
+    char *spec = pe_build_text(c->m, "%s,projected=no,biases=%s,terms=%s]", g->spec,
+                               c->type.log_buckets ? "both" : "query", terms);
     for (char *at = spec; *at; at++)
         *at = (char)(*at == ' ' ? ':' : *at);
     g->spec = spec;
@@ -286,8 +368,41 @@ static void xlnet(pe_config *c)
 
 static void alibi(pe_config *c)
 {
-    const double scale = usual_scale(c);
-    pe_build_alibi(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
+    const double  scale  = usual_scale(c);
+    const json_t *nested = pe_config_nested(c);
+    const double  most   = pe_config_real(c, nested, "alibi_bias_max", 8);
+    const double  scores = pe_config_real(c, nested, "softmax_scale", scale);
+    if (!(most > 0))
+        pe_build_refuse(c->m, "alibi_bias_max is %g; it must be above 0", most);
+    if (most != 8)
+        pe_build_warn(c->m, "programs-disagree",
+                      "alibi_bias_max is %g; transformers does not read it and takes 8", most);
+    if (!pe_config_flag(c, nested, "alibi", 1))
+        pe_build_warn(c->m, "programs-disagree",
+                      "alibi of %s is false; transformers does not read it and adds ALiBi's biases",
+                      c->type.nested);
+    pe_build_alibi(c->m, pe_config_dims(c), pe_config_derived_width(c), most, c->type.scaled_bias ? scale : 1,
+                   scores);
+}
+
+/* ---------------------------------------------------------------- BERT by distance ---------- */
+
+static void huang(pe_config *c)
+{
+    const char   *type  = pe_config_word(c, c->file, "position_embedding_type");
+    const int64_t width = pe_config_derived_width(c), rows = pe_config_size(c, PE_CONTEXT);
+    if (!rows)
+        pe_build_refuse(c->m, "max_position_embeddings is missing; vectors by distance need it");
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_build_group(c->m, "huang_m4", pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, "huang_m4[max_positions=%lld,key_term=%s]", (long long)rows,
+                            pe_text_is(type, "relative_key") ? "no" : "yes");
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_integer(c->m, "max_positions", rows, "max_position_embeddings");
+    pe_build_flag(c->m, "key_term", !pe_text_is(type, "relative_key"), "position_embedding_type");
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
@@ -300,7 +415,8 @@ void pe_config_encoding(pe_config *c)
     } readers[] = {
         {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
         {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
+        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},     {"swin", swin},
+        {"swin_v2", swin},          {"huang_m4", huang},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_text_is(readers[i].word, c->encoding))

@@ -77,6 +77,8 @@ void posenc_model_free(posenc_model *model)
 {
     if (!model)
         return;
+    for (int i = 0; i < model->info.tower_count; i++)
+        posenc_model_free(model->towers[i]);
     for (piece *next, *one = model->pieces; one; one = next) {
         next = one->next;
         free(one);
@@ -143,17 +145,22 @@ void pe_build_param(posenc_model *model, const char *name, const double *values,
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-posenc_fact *pe_build_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
+static posenc_fact *fact_of(posenc_model *model, posenc_model_group *group, const char *name,
+                            posenc_fact_kind kind, const char *rule)
 {
-    static posenc_fact  lost;
-    posenc_model_group *group = last_group(model);
-    posenc_fact        *facts = (posenc_fact *)(uintptr_t)group->facts;
+    static posenc_fact lost;
+    posenc_fact       *facts = (posenc_fact *)(uintptr_t)group->facts;
     if (!facts || group->fact_count == PE_MODEL_FACTS) {
         pe_build_refuse_memory(model);
         return &lost;
     }
     facts[group->fact_count] = (posenc_fact){.name = name, .kind = kind, .rule = rule ? rule : ""};
     return &facts[group->fact_count++];
+}
+
+posenc_fact *pe_build_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
+{
+    return fact_of(model, last_group(model), name, kind, rule);
 }
 
 void pe_build_flag(posenc_model *model, const char *name, int value, const char *rule)
@@ -198,7 +205,8 @@ static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_
     return status;
 }
 
-void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double most, double bias_scale)
+void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double most, double bias_scale,
+                    double score_scale)
 {
     const size_t size   = (size_t)dims.H * sizeof(double);
     double      *slopes = model->status ? NULL : pe_build_alloc(model, size),
@@ -216,13 +224,18 @@ void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double
         applied[h] = slopes[h] * bias_scale;
     }
     pe_build_group(model, "alibi", dims, width);
-    pe_build_param(model, "slopes", applied, dims.H);
+    if (most != 8 || bias_scale != 1) /* else they are what the encoding begins with */
+        pe_build_param(model, "slopes", applied, dims.H);
     pe_build_integer(model, "heads", dims.H, NULL);
     pe_build_integer(model, "head_dim", width, "hidden_size / heads");
     pe_build_list(model, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
     pe_build_real(model, "bias_scale", bias_scale,
                   bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
-    pe_build_real(model, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
+    const int is_usual = fabs(score_scale * sqrt((double)width) - 1) < 1e-14;
+    char      text[PE_TEXT_REAL];
+    if (!is_usual)
+        last_group(model)->spec = pe_build_text(model, "alibi[scale=%s]", pe_text_real(text, score_scale));
+    pe_build_real(model, "score_scale", score_scale, is_usual ? "1 / sqrt(head_dim)" : "the file");
 }
 
 /* ---------------------------------------------------------------- at the input -------------- */
@@ -374,11 +387,48 @@ static int64_t original_length_of_all(const posenc_model *model)
     return found;
 }
 
+/* ---------------------------------------------------------------- windows ------------------- */
+
+void pe_build_windows(posenc_model *model, const int64_t *windows, const char *rule)
+{
+    model->windows     = windows;
+    model->window_rule = rule;
+}
+
+int64_t posenc_model_window(const posenc_model *model, int64_t layer)
+{
+    return model && model->windows && layer >= 0 && layer < model->info.layers ? model->windows[layer] : 0;
+}
+
+/* Layers that differ in nothing but windows are one group: then the fact is a list, one number per layer. */
+static void add_windows(posenc_model *model)
+{
+    for (int i = 0; model->windows && i < model->info.group_count; i++) {
+        posenc_model_group *g     = &model->groups[i];
+        const int64_t       n     = g->is_all ? model->info.layers : g->layer_count;
+        double             *sizes = g->is_input ? NULL : pe_build_alloc(model, (size_t)n * sizeof *sizes);
+        int64_t             same = 0, some = 0;
+        for (int64_t k = 0; sizes && k < n; k++) {
+            sizes[k] = (double)posenc_model_window(model, g->is_all ? k : g->layers[k]);
+            same += sizes[k] == sizes[0];
+            some += sizes[k] > 0;
+        }
+        if (!some)
+            continue;
+        const posenc_fact_kind kind = same == n ? POSENC_FACT_INTEGER : POSENC_FACT_INTEGERS;
+        posenc_fact           *f    = fact_of(model, g, "sliding_window", kind, model->window_rule);
+        f->integer                  = (int64_t)sizes[0];
+        f->list                     = sizes;
+        f->count                    = n;
+    }
+}
+
 posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 {
     if (!model->status) {
         sort_groups(model);
         join_groups(model);
+        add_windows(model);
         if (!model->info.encoding)
             model->info.encoding = encoding_of_all(model);
         model->info.original_length = original_length_of_all(model);
@@ -396,22 +446,27 @@ posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 
 const posenc_model_info *posenc_model_describe(const posenc_model *model)
 {
-    return &model->info;
+    return model ? &model->info : NULL;
 }
 
 const posenc_model_group *posenc_model_group_at(const posenc_model *model, int index)
 {
-    return index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
+    return model && index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
 }
 
 const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
 {
-    return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+    return model && index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+}
+
+const posenc_model *posenc_model_tower(const posenc_model *model, int index)
+{
+    return model && index >= 0 && index < model->info.tower_count ? model->towers[index] : NULL;
 }
 
 int posenc_model_group_of(const posenc_model *model, int64_t layer)
 {
-    for (int i = 0; i < model->info.group_count; i++) {
+    for (int i = 0; model && i < model->info.group_count; i++) {
         const posenc_model_group *g = &model->groups[i];
         for (int64_t k = 0; !g->is_input && !g->is_all && k < g->layer_count; k++)
             if (g->layers[k] == layer)
@@ -424,7 +479,7 @@ int posenc_model_group_of(const posenc_model *model, int64_t layer)
 
 const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name)
 {
-    for (int i = 0; i < group->fact_count; i++)
+    for (int i = 0; group && name && i < group->fact_count; i++)
         if (!strcmp(group->facts[i].name, name))
             return &group->facts[i];
     return NULL;

@@ -113,7 +113,7 @@ static posenc_status make_rows(float *rows, int64_t count, const posenc_plan *pl
     const int64_t shape[2] = {L, width}, out[3] = {1, count, width};
     posenc_tensor param     = posenc_tensor_contiguous((float *)table, POSENC_DTYPE_F32, 2, shape),
                   y         = posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, out);
-    const posenc_rows_in in = {.params = &param};
+    const posenc_rows_in in = {.size = sizeof in, .params = &param};
     posenc_workspace     work;
     posenc_status        status = posenc_workspace_create(&work, plan, POSENC_RUN_ROWS, NULL, err);
     if (!status)

@@ -180,7 +180,7 @@ static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, p
 {
     const int64_t        shape[3] = {1, m->config.L, m->row_width};
     posenc_tensor        y        = posenc_tensor_contiguous(to, m->config.dtype, 3, shape);
-    const posenc_rows_in in       = {.params = m->params};
+    const posenc_rows_in in       = {.size = sizeof in, .params = m->params};
     return posenc_rows(plan, &in, &y, &m->workspace, err);
 }
 

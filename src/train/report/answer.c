@@ -158,7 +158,7 @@ static void explain_losses(need *n, const candidates *k)
     if (a->count > 1)
         append(n->because, "; differences below %.3f are not told apart", k->c->resolution[k->bucket]);
     if (a->count > 1 && k->c->seeds_to_settle[k->bucket] > PE_MOST_SEEDS)
-        append(n->because, ", with more than %d seeds either", PE_MOST_SEEDS);
+        append(n->because, ", and %d seeds would not be enough", PE_MOST_SEEDS);
     else if (a->count > 1 && k->c->seeds_to_settle[k->bucket] > 0)
         append(n->because, ", with %d seeds they may be", k->c->seeds_to_settle[k->bucket]);
     append_doubtful(n);
@@ -197,7 +197,7 @@ static int decide_losses(need *needs, candidates *k, const pe_compare *c)
         else if (b > PE_AT_2L && is_same_group(&n.advice, &needs[rows - 1].advice))
             snprintf(n.what, sizeof n.what, "%.80s, %d", needs[--rows].what, times);
         else
-            snprintf(n.what, sizeof n.what, "longer inputs, by factor: %d", times);
+            snprintf(n.what, sizeof n.what, "inputs %d times as long", times);
         explain_losses(&n, &k[b]);
         needs[rows++] = n;
     }

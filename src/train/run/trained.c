@@ -134,13 +134,15 @@ static posenc_tensor part_of(const pe_model *m, int64_t l, int which, int64_t fi
 /* mass[t] += weight / parts of key q - t, for one query's scores of the keys 0 .. q. */
 static void add_weights(double *mass, const float *scores, int64_t q, double parts)
 {
-    double most = -INFINITY, sum = 0;
+    /* The largest as a float: gcc 12 for 64-bit ARM cannot compile the loop in double. */
+    float  most = -INFINITY;
+    double sum  = 0;
     for (int64_t k = 0; k <= q; k++)
-        most = fmax(most, (double)scores[k]);
+        most = fmaxf(most, scores[k]);
     for (int64_t k = 0; k <= q; k++)
-        sum += exp((double)scores[k] - most);
+        sum += exp((double)scores[k] - (double)most);
     for (int64_t k = 0; k <= q; k++)
-        mass[q - k] += exp((double)scores[k] - most) / (sum * parts);
+        mass[q - k] += exp((double)scores[k] - (double)most) / (sum * parts);
 }
 
 /* Adds layer l's share of the queries first .. end - 1 of the pass that the model has just made. */
@@ -149,7 +151,8 @@ static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l,
 {
     const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
     posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
-    const posenc_attend_in in     = {.q      = part_of(m, l, 0, first, end),
+    const posenc_attend_in in     = {.size   = sizeof in,
+                                     .q      = part_of(m, l, 0, first, end),
                                      .k      = part_of(m, l, 1, 0, end),
                                      .q_pos  = posenc_positions_range((double)first, 1),
                                      .params = m->params + l * m->param_count};

@@ -137,11 +137,17 @@ static posenc_status read_members(posenc_arrays *set, zip_t *archive, int64_t si
     return POSENC_OK;
 }
 
-posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size, const char *path,
+posenc_status pe_npz_read(posenc_arrays *set, FILE *stream, const void *bytes, int64_t size, const char *path,
                           posenc_error *err)
 {
     const pe_origin whole = {path, NULL};
     zip_error_t     trouble;
+    zip_source_t   *source = stream ? zip_source_filep_create(stream, 0, -1, NULL)
+                                    : zip_source_buffer_create(bytes, (zip_uint64_t)size, 0, NULL);
+    if (!source) {
+        pe_file_close(stream);
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, whole, "not enough memory to read it");
+    }
     zip_error_init(&trouble);
     zip_t        *archive = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &trouble);
     posenc_status status;

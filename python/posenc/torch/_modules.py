@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Modules: Rotary, Attention, Bias, Input; their parameters are those of the encoding, under its names."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .. import _core, _plans, _runs
+from .._encoding import Encoding, encoding as as_encoding
+
+
+class _Encoded(nn.Module):
+    """Holds the parameters of an encoding: trained ones as parameters, fixed ones as buffers."""
+
+    def __init__(self, encoding: Any, seed: int, sizes: dict[str, int]):
+        super().__init__()
+        self.encoding = Encoding.from_config(encoding) if not isinstance(encoding, (str, Encoding)) else as_encoding(encoding)
+        self._names = []
+        if self.encoding.has_params:
+            start = self.encoding.init(seed=seed, dtype="float32", **sizes)
+            for name, info in self.encoding.params(**sizes).items():
+                held = name.replace(".", "__")
+                self._names.append((name, held))
+                value = torch.from_numpy(start[name].copy())
+                if info.trainable:
+                    self.register_parameter(held, nn.Parameter(value))
+                else:
+                    self.register_buffer(held, value, persistent=False)
+
+    def params(self) -> dict[str, Tensor] | None:
+        """By the encoding's own names."""
+        return {name: getattr(self, held) for name, held in self._names} or None
+
+    def extra_repr(self) -> str:
+        return self.encoding.spec
+
+
+class Attention(_Encoded):
+    """posenc.torch.attend with the encoding's parameters: forward(q, k, v, ...)."""
+
+    def __init__(self, encoding: Any, H: int, D: int, *, G: int | None = None, Dv: int | None = None, L: int | None = None,
+                 causal: bool = False, seed: int = 0):
+        sizes = {"H": H, "D": D, "G": G or H, "Dv": Dv or D, "L": L}
+        super().__init__(encoding, seed, sizes)
+        self.L = L
+        self.causal = causal or self.encoding.causal_only
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Any:
+        from . import attend
+        return attend(q, k, v, self.encoding, params=self.params(), **{"causal": self.causal, "L": self.L, **options})
+
+
+class Input(_Encoded):
+    """Adds the rows of an input encoding: forward(x, positions=0)."""
+
+    def __init__(self, encoding: Any, d_model: int, *, L: int | None = None, seed: int = 0):
+        super().__init__(encoding, seed, {"d_model": d_model, "D": d_model, "L": L})
+        self.L = L
+
+    def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
+        from . import encode
+        return encode(self.encoding, positions, x=x, params=self.params(), L=self.L)
+
+
+class Rotary(nn.Module):
+    """Drop-in for the rotary_emb of transformers' models: forward(x, position_ids) -> cos, sin, from exact angles.
+
+    The table is made on the CPU, once for as many positions as were seen, and kept on x's device.
+    """
+
+    def __init__(self, encoding: Any = "rope", D: int | None = None, *, layer: int | None = None, layout: str = "half"):
+        super().__init__()
+        if isinstance(encoding, (str, Encoding)):
+            self.encoding, width = as_encoding(encoding), D
+        else:
+            from .._model import inspect
+            model = inspect(encoding)
+            self.encoding = model.encoding(layer)
+            width = D or next(g.sizes.get("D") for g in model.groups if g.encoding == self.encoding)
+        if not width:
+            raise _core.PosencError("D is missing: the width of a head")
+        if "rotary" not in self.encoding.parts:
+            raise _core.PosencError(f"{self.encoding.spec} has no part at place rotary")
+        self.D, self.layout = width, layout
+        self._tables: dict[Any, tuple[Tensor, Tensor]] = {}
+        facts = _runs._rotary(self.encoding, width)[1].sizes()
+        self.coordinates = facts["coordinates"]
+        schedule = self.encoding.spec
+        self._follows_length = any(word in schedule for word in ("schedule=dynamic", "schedule=longrope"))
+
+    def extra_repr(self) -> str:
+        return f"{self.encoding.spec}, D={self.D}"
+
+    def _table(self, length: int, device: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        held = self._tables.get((device, dtype))
+        if held is None or held[0].shape[0] < length:
+            rows = max(16, 1 << (length - 1).bit_length())
+            held = self._make(np.arange(rows), device, dtype)
+            self._tables[(device, dtype)] = held
+        return held
+
+    def _make(self, at: np.ndarray, device: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        cos, sin = _runs.cos_sin(self.encoding, at, D=self.D, layout=self.layout)
+        return torch.from_numpy(cos).to(device, dtype), torch.from_numpy(sin).to(device, dtype)
+
+    @torch.no_grad()
+    @torch.compiler.disable
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        if self.coordinates > 1 or self._follows_length or position_ids.is_floating_point():
+            at = position_ids.detach().cpu().numpy()
+            if self.coordinates > 1 and at.shape[0] == self.coordinates:  # transformers has the axes first
+                at = np.moveaxis(at, 0, -1)
+            return self._make(at, x.device, x.dtype)
+        low, high = (int(n) for n in torch.aminmax(position_ids))
+        if low < 0 or high >= 1 << 24:
+            return self._make(position_ids.detach().cpu().numpy(), x.device, x.dtype)
+        cos, sin = self._table(high + 1, x.device, x.dtype)
+        return cos[position_ids], sin[position_ids]
+
+
+class Bias(_Encoded):
+    """The bias [H,Lq,Lk] that a score encoding adds, for scaled_dot_product_attention(attn_mask=...) on any device.
+
+    Fixed encodings only for now: a bias that learns is trained by Attention, whose gradient is built.
+    """
+
+    def __init__(self, encoding: Any, H: int, *, D: int = 64, L: int | None = None, seed: int = 0):
+        super().__init__(encoding, seed, {"H": H, "D": D, "L": L})
+        if any(p.requires_grad for p in self.parameters()):
+            raise _core.UnsupportedError(f"{self.encoding.spec} learns its bias, whose gradient by itself is not built; "
+                                         "use posenc.torch.Attention")
+        self.H, self.D = H, D
+
+    def forward(self, Lq: int, Lk: int, *, device: Any = None, dtype: Any = None, q_positions: Any = None) -> Tensor:
+        given = self.params()
+        values = None if given is None else {n: t.cpu().double().numpy() for n, t in given.items()}
+        bias = _runs.bias(self.encoding, H=self.H, Lq=Lq, Lk=Lk, D=self.D, params=values, q_positions=q_positions,
+                          causal=self.encoding.causal_only)
+        return torch.from_numpy(bias).to(device=device, dtype=dtype)

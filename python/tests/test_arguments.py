@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Arguments of every kind: orders, strides, types, shapes that fit and that do not; outputs stay untouched on a refusal."""
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import posenc
+from posenc import _core, _plans
+
+FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+TYPES = ["float32", "float64", "float16"]
+BOTH = {"per_head": 2}
+SMALL = {"swin": {"window": (2, 3)}, "swin_v2": {"window": (2, 3)}, "absolute_distance": {"grid": (6, 1)}}
+
+
+def normal(rng, shape, dtype="float32"):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def attention_names():
+    return [n for n, i in posenc.encodings().items() if i.place in ("score", "weight", "rotary")]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", attention_names())
+def test_each_encoding_attends_in_each_type_and_either_order_alike(name, dtype):
+    rng = np.random.default_rng(1)
+    e = posenc.Encoding(name, **SMALL.get(name, {}))
+    q, k, v = (normal(rng, (2, 2, 6, 8), dtype) for _ in range(3))
+    if name == "complex_order_attention":
+        v = normal(rng, (2, 2, 6, 8), dtype)
+    params = e.init(H=2, D=8, Lq=6, Lk=6, dtype="float32")
+    causal = e.causal_only
+    o, lse = posenc.attend(q, k, v, e, causal=causal, params=params, return_lse=True)
+    turned = [np.ascontiguousarray(a.swapaxes(1, 2)) for a in (q, k, v)]
+    p = posenc.attend(*turned, e, causal=causal, params=params, order="blhd")
+    assert o.dtype == q.dtype and np.isfinite(o.astype(np.float64)).all() and lse.shape == (2, 2, 6)
+    assert np.array_equal(o, p.swapaxes(1, 2))
+    exact = posenc.attend(*(a.astype(np.float64) for a in (q, k, v)), e, causal=causal, params=params)
+    assert np.abs(o - exact).max() < {"float32": 1e-5, "float64": 1e-12, "float16": 4e-3}[dtype]
+
+
+def test_decoding_continues_what_one_call_computes():
+    rng = np.random.default_rng(2)
+    q, k, v = (normal(rng, (1, 2, 9, 8)) for _ in range(3))
+    whole = posenc.attend(q, k, v, "rope", causal=True)
+    last = posenc.attend(q[:, :, 8:], k, v, "rope", causal=True)
+    assert np.allclose(whole[:, :, 8:], last, atol=1e-6)
+
+
+def test_a_strided_view_gives_what_its_copy_gives():
+    rng = np.random.default_rng(3)
+    big = normal(rng, (2, 6, 20, 16))
+    for view in (big[:, ::2, 3:17:2, 4:12], big[:, 1:3, :, ::2], big[::-1, :2, ::-1, :8]):
+        assert np.array_equal(posenc.rotate(view, q_positions=7), posenc.rotate(view.copy(), q_positions=7))
+
+
+@FAST
+@given(st.integers(0, 3), st.integers(1, 4), st.integers(0, 5), st.sampled_from([2, 4, 6, 8, 10]), st.sampled_from(TYPES),
+       st.sampled_from(["bhld", "blhd"]), st.integers(-5, 70000), st.integers(1, 3))
+def test_rotation_keeps_norms_and_inverts(B, H, L, D, dtype, order, start, step):
+    q = normal(np.random.default_rng(B + H), (B, H, L, D) if order == "bhld" else (B, L, H, D), dtype)
+    base = np.zeros(q.shape[:3] + (D * step,), dtype)
+    base[..., ::step] = q
+    there = posenc.rotate(base[..., ::step], q_positions=start, order=order)
+    back = posenc.rotate(there, q_positions=start, order=order, inverse=True)
+    near = {"float32": 1e-5, "float64": 1e-13, "float16": 2e-2}[dtype]
+    assert np.allclose(back, q, atol=near)
+    assert np.allclose((there.astype(np.float64) ** 2).sum(-1), (q.astype(np.float64) ** 2).sum(-1), atol=near * 10)
+
+
+ODD = st.one_of(st.none(), st.integers(-3, 3), st.floats(), st.text(max_size=3), st.booleans(), st.just([]), st.just({}),
+                st.just(b"abc"), st.lists(st.integers(-2, 2), max_size=3), st.just(np.zeros(3, "complex64")),
+                st.just(np.zeros((2, 2), "U1")), st.just(np.zeros((1, 2, 3, 8), "float32")), st.just(np.zeros((1, 2, 3), "int64")),
+                st.just(np.zeros((1, 2, 3, 8), ">f4")), st.just(np.zeros((1, 1, 1, 1, 1, 1, 1), "float64")),
+                st.just(np.zeros((1, 2, 0, 8), "float32")), st.just(object()))
+REFUSALS = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, IndexError)
+
+
+@settings(FAST, max_examples=300)
+@given(st.data())
+def test_wrong_arguments_are_refused_and_nothing_is_written(data):
+    rng = np.random.default_rng(4)
+    good = {"q": normal(rng, (1, 2, 3, 8)), "k": normal(rng, (1, 2, 3, 8)), "v": normal(rng, (1, 2, 3, 8)),
+            "encoding": "alibi", "causal": True, "window": None, "key_allowed": None, "mask": None, "q_segments": None,
+            "q_positions": None, "k_positions": None, "params": None, "scale": None, "order": "bhld", "threads": 1}
+    bad = {name: data.draw(ODD, label=name) for name in data.draw(st.lists(st.sampled_from(sorted(good)), min_size=1, max_size=2))}
+    out = np.full((1, 2, 3, 8), 7, np.float32)
+    try:
+        posenc.attend(**{**good, **bad}, out=out)
+    except REFUSALS:
+        assert (out == 7).all()
+
+
+@settings(FAST, max_examples=300)
+@given(st.sampled_from(["rows", "rows_backward", "rotate", "rotate_backward", "attend", "attend_backward", "scores", "bias",
+                        "table", "angles", "rerotate", "pairs"]), st.lists(ODD, max_size=20), st.data())
+def test_the_extension_itself_refuses_any_argument_without_a_crash(name, args, data):
+    plan = _plans.get(posenc.Encoding("rope"), (2, 2, 8, 8, 16, 0), 1, 4, 4, threads=1)
+    counts = {"rows": 4, "rows_backward": 6, "rotate": 8, "rotate_backward": 11, "attend": 12, "attend_backward": 18,
+              "scores": 11, "bias": 11, "table": 4, "angles": 4, "rerotate": 7, "pairs": 2}
+    args = [data.draw(ODD) for _ in range(counts[name])] if data.draw(st.booleans()) else args
+    try:
+        getattr(plan, name)(*args)
+    except REFUSALS + (BufferError, MemoryError):
+        pass
+
+
+def test_an_output_that_overlaps_its_input_by_a_part_is_refused():
+    memory = np.ones((1, 2, 9, 8), np.float32)
+    with pytest.raises(posenc.PosencError, match="overlap"):
+        posenc.rotate(memory[:, :, :8], out=memory[:, :, 1:])
+    assert (memory == 1).all()
+    assert posenc.rotate(memory, out=memory) is memory
+
+
+def test_empty_arrays_are_answered():
+    q = np.zeros((1, 2, 0, 8), np.float32)
+    k = np.zeros((1, 2, 3, 8), np.float32)
+    assert posenc.rotate(q).shape == q.shape and posenc.attend(q, k, k).shape == q.shape
+    o, lse = posenc.attend(k, q, q, return_lse=True)
+    assert (o == 0).all() and np.isneginf(lse).all()
+    assert posenc.encode("sinusoidal", range(0), 4).shape == (0, 4)
+
+
+@pytest.mark.parametrize("call, kinds, words", [
+    (lambda: posenc.Encoding("rop"), (posenc.PosencError, ValueError), "did you mean 'rope'"),
+    (lambda: posenc.rotate(np.zeros((1, 1, 1, 8), int)), (posenc.DtypeError, TypeError), "q has the type int64"),
+    (lambda: posenc.rotate(np.zeros((1, 8), "f")), (posenc.PosencError,), r"q has the shape \[1, 8\]"),
+    (lambda: posenc.attend(*[np.zeros((1, 1, 2, 8), "f")] * 3, "t5"), (posenc.PosencError,), "params lacks table"),
+    (lambda: posenc.frequencies("alibi", D=8), (posenc.UnsupportedError, NotImplementedError), "rotary"),
+    (lambda: posenc.inspect("/no/such/config.json"), (posenc.FileError, OSError), "/no/such"),
+    (lambda: posenc.inspect(b"{"), (posenc.FormatError, posenc.PosencError), "the config"),
+    (lambda: posenc.attend(*[np.zeros((1, 1, 2, 8), "f")] * 3, params={"x": 1}), (posenc.PosencError,), "no parameters"),
+])
+def test_a_refusal_is_of_the_kind_that_programs_expect(call, kinds, words):
+    for kind in kinds:
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_encodings_are_values():
+    a, b = posenc.Encoding("rope", base=5e5), posenc.Encoding("rope[base=5e5]")
+    assert len({a, posenc.Encoding(a.spec)}) == 1 and a.parts["rotary"].name == "rope"
+    assert pickle.loads(pickle.dumps(a)) == a and (posenc.Encoding("sinusoidal") + b).parts.keys() == {"input", "rotary"}
+    with pytest.raises(AttributeError, match="does not change"):
+        a.spec = "rope"
+    held = posenc.Encoding.from_config({"model_type": "phi3", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
+                                        "max_position_embeddings": 128, "original_max_position_embeddings": 64,
+                                        "rope_scaling": {"type": "longrope", "short_factor": [1.5] * 8,
+                                                         "long_factor": [2.5] * 8}})
+    again = pickle.loads(pickle.dumps(held))
+    assert again == held and hash(again) == hash(held)
+    assert np.array_equal(posenc.frequencies(again, D=16, length=9).w, posenc.frequencies(held, D=16, length=9).w)
+    assert not np.array_equal(posenc.frequencies(held, D=16, length=9).w, posenc.frequencies("rope", D=16).w)
+
+
+def test_threads_share_plans_and_get_the_same_bits():
+    rng = np.random.default_rng(5)
+    q = normal(rng, (2, 4, 70, 32))
+    want, got = posenc.attend(q, q, q, "alibi", causal=True), []
+    work = lambda: got.extend(posenc.attend(q, q, q, "alibi", causal=True, threads=n) for n in (1, 2, None))
+    all_of = [threading.Thread(target=work) for _ in range(8)]
+    for t in all_of:
+        t.start()
+    for t in all_of:
+        t.join()
+    assert len(got) == 24 and all(np.array_equal(o, want) for o in got)
+
+
+def test_a_forked_child_computes():
+    q = normal(np.random.default_rng(6), (2, 4, 300, 32))
+    want = posenc.attend(q, q, q, "alibi", causal=True, threads=2)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(posenc.attend(q, q, q, "alibi", causal=True, threads=2), want) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_no_more_plans_than_a_few_are_kept():
+    for n in range(2 * _plans.KEPT):
+        posenc.rotate(np.zeros((1, 1, 1, 2), np.float32), encoding=f"rope[base={n + 2}]")
+    assert len(_plans._plans) <= _plans.KEPT
+
+
+def test_bfloat16_goes_through_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    q = normal(np.random.default_rng(7), (1, 2, 3, 8)).astype(ml_dtypes.bfloat16)
+    got = posenc.rotate(q, q_positions=3)
+    assert got.dtype == q.dtype
+    assert np.abs(got.astype(np.float64) - posenc.rotate(q.astype(np.float64), q_positions=3)).max() < 0.02
+
+
+def test_importing_posenc_does_not_import_torch():
+    code = "import posenc, sys; assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
+    import subprocess
+    import sys
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_docstrings_are_true():
+    import doctest
+    import importlib
+    for name in ("posenc", "posenc._encoding", "posenc._runs", "posenc._model", "posenc._check", "posenc.positions"):
+        failed, tried = doctest.testmod(importlib.import_module(name))
+        assert tried and not failed, name
+
+
+def test_every_public_function_has_a_docstring_and_the_stub_names_the_extension():
+    for name in posenc.__all__:
+        assert getattr(posenc, name).__doc__, name
+    stub = (os.path.dirname(os.path.realpath(posenc.positions.__file__)) + "/_core.pyi")
+    text = open(stub).read()
+    assert all(f" {n}" in text for n in dir(_core) if not n.startswith("_"))

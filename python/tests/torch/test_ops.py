@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""The operators: gradients by finite differences, torch.func, torch.compile, export, fake tensors, checkpoints, refusals."""
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import posenc  # noqa: E402
+import posenc.torch as pt  # noqa: E402
+from torch.func import grad, jacrev, vmap  # noqa: E402
+
+SMALL = {"swin": {"window": (2, 3)}, "swin_v2": {"window": (2, 3)}, "absolute_distance": {"grid": (6, 1)}, "cope": {"npos": 8},
+         "tupe": {"cls": False}}
+
+
+def draw(*shape, seed=0):
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def leaf(*shape, seed=0):
+    return draw(*shape, seed=seed).requires_grad_()
+
+
+def names(*places):
+    return [n for n, i in posenc.encodings().items() if i.place in places]
+
+
+@pytest.mark.parametrize("name", names("score", "weight", "rotary"))
+def test_gradients_of_attention_with_each_encoding(name):
+    e = posenc.Encoding(name, **SMALL.get(name, {}))
+    q, k, v = leaf(1, 2, 6, 8, seed=1), leaf(1, 2, 6, 8, seed=2), leaf(1, 2, 6, 8, seed=3)
+    start = e.init(H=2, D=8, Lq=6, Lk=6, dtype="float64", seed=3)
+    rng = np.random.default_rng(0)
+    params = {n: torch.tensor(a + (0.05 + 0.1 * rng.random(a.shape))).requires_grad_() for n, a in start.items()}
+    held = list(params)
+
+    def run(q, k, v, *values):
+        return pt.attend(q, k, v, e, params=dict(zip(held, values)), causal=e.causal_only, return_lse=True)
+    assert torch.autograd.gradcheck(run, (q, k, v, *params.values()), atol=1e-6, fast_mode=True)
+
+
+@pytest.mark.parametrize("name", names("input"))
+def test_gradients_of_input_encodings(name):
+    info = posenc.encodings()[name]
+    if info.by_word:
+        e, dim, positions = posenc.Encoding(name, vocab=5), 8, torch.tensor([[[1, 0], [4, 1], [1, 2]]])
+    elif name in ("learned_resize",):
+        e, dim, positions = posenc.Encoding(name, grid_in=(2, 2), grid_out=(3, 3)), 4, range(9)
+    elif posenc.Encoding(name)._core.coordinates() > 1:
+        e, dim, positions = posenc._runs._gridded(posenc.Encoding(name), (2, 3)), 8, range(6)
+    else:
+        e, dim, positions = posenc.Encoding(name), 4, range(6)
+    L = 3 if info.by_word else len(positions)
+    start = e.init(d_model=dim, D=dim, L=L, dtype="float64", seed=1)
+    params = {n: torch.tensor(a + 0.01).requires_grad_() for n, a in start.items()}
+    run = lambda *values: pt.encode(e, positions, dim, params=dict(zip(params, values)), dtype=torch.float64)
+    if params and "exact" not in e.spec and name != "floater":
+        assert torch.autograd.gradcheck(run, tuple(params.values()), atol=1e-6)
+    assert run(*params.values()).shape[-2] == L
+
+
+def test_second_derivatives_of_rotation():
+    assert torch.autograd.gradgradcheck(lambda q, k: pt.rotate(q, k, "rope", q_positions=3), (leaf(1, 2, 3, 4), leaf(1, 1, 3, 4)))
+
+
+def test_a_second_derivative_of_attention_is_refused():
+    q = leaf(1, 2, 3, 4)
+    g, = torch.autograd.grad(pt.attend(q, q, q).square().sum(), q, create_graph=True)
+    with pytest.raises(NotImplementedError, match="second derivatives"):
+        g.sum().backward()
+
+
+@pytest.mark.parametrize("op, args", [
+    ("rotate", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), None, None, [], "rope", 1.0, 1.0, False, False)),
+    ("rotate", lambda: (leaf(2, 4, 6, 8), None, torch.arange(6), None, [], "xpos", 0.0, 0.0, False, False)),
+    ("rotate_backward", lambda: (draw(1, 2, 3, 4), None, draw(1, 2, 3, 4), None, None, None, [], "rope", 1.0, 1.0, False)),
+    ("attend", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), leaf(2, 2, 6, 4), None, None, torch.ones(2, 6, dtype=torch.bool),
+                        None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, 0, False, -1, 0)),
+    ("attend", lambda: (leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), torch.arange(3), torch.arange(3), None, None,
+                        torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), [torch.empty(0)], "alibi", 0.0, 0.0, True, 2, 0,
+                        False, 1, 0)),
+    ("rows", lambda: (None, torch.tensor([[0, 3, 3, 6]]), [leaf(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8, 8, 7, torch.float64)),
+    ("rows", lambda: (leaf(2, 3, 8), None, [], "sinusoidal", 4.0, 2, 3, 8, 8, 7, torch.float64)),
+    ("rows_backward", lambda: (draw(1, 4, 8), None, torch.tensor([[0, 3, 3, 6]]), [draw(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8,
+                               8, 7)),
+    ("rotate_", lambda: (draw(2, 4, 6, 8), None, [], "rope", 1.0, False, False)),
+])
+def test_opcheck(op, args):
+    torch.library.opcheck(getattr(torch.ops.posenc, op).default, args())
+
+
+def loss(q, k, v):
+    return pt.attend(*pt.rotate(q, k, "rope", q_positions=2), v, "alibi", causal=True).square().sum()
+
+
+def test_torch_func_agrees_with_backward():
+    q, k, v = leaf(1, 2, 3, 4, seed=1), draw(1, 2, 3, 4, seed=2), draw(1, 2, 3, 4, seed=3)
+    loss(q, k, v).backward()
+    assert torch.equal(grad(loss)(q.detach(), k, v), q.grad)
+    many = draw(3, 1, 2, 3, 4)
+    each = torch.stack([grad(loss)(x, k, v) for x in many])
+    assert torch.equal(vmap(grad(loss), (0, None, None))(many, k, v), each)
+    assert torch.allclose(vmap(lambda x: pt.rotate(x))(many), pt.rotate(many.flatten(0, 1)).view_as(many))
+    assert jacrev(lambda x: pt.rotate(x, q_positions=1))(draw(1, 1, 1, 4)).shape == (1, 1, 1, 4) * 2
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "eager"])
+def test_torch_compile_takes_the_whole_graph(backend):
+    q, k, v = leaf(1, 2, 3, 4, seed=1), draw(1, 2, 3, 4, seed=2), draw(1, 2, 3, 4, seed=3)
+    want, = torch.autograd.grad(loss(q, k, v), q)
+    torch.compiler.reset()
+    got, = torch.autograd.grad(torch.compile(loss, fullgraph=True, backend=backend)(q, k, v), q)
+    assert torch.equal(got, want)
+    torch.compiler.reset()
+    functional = torch.compile(lambda q, k, v: grad(loss)(q, k, v), fullgraph=True, backend=backend)
+    assert torch.equal(functional(q.detach(), k, v), want)
+
+
+def test_export_keeps_the_operators():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = pt.Attention("t5", 2, 4, causal=True)
+
+        def forward(self, q):
+            return self.attention(q, q, q)
+    net, q = Net(), torch.randn(1, 2, 3, 4)
+    program = torch.export.export(net, (q,))
+    assert "posenc.attend" in str(program.graph) and torch.equal(program.module()(q), net(q))
+
+
+def test_fake_tensors_have_the_shapes_and_strides_of_real_ones():
+    from torch._subclasses import FakeTensorMode
+    q = torch.randn(2, 3, 4, 8).transpose(1, 2)
+    want = pt.attend(q, q, q), pt.rotate(q)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        f = mode.from_tensor(q)
+        got = pt.attend(f, f, f), pt.rotate(f)
+    assert [(x.shape, x.stride()) for x in got] == [(x.shape, x.stride()) for x in want]
+
+
+def test_checkpoints_and_strides_of_zero():
+    from torch.utils.checkpoint import checkpoint
+    q, k, v = leaf(1, 2, 3, 4, seed=1), leaf(1, 2, 3, 4, seed=2), leaf(1, 2, 3, 4, seed=3)
+    want = torch.autograd.grad(pt.attend(q, k, v, "alibi").sum(), (q, k, v))  # the cotangent of sum() has strides of 0
+    got = torch.autograd.grad(checkpoint(lambda *a: pt.attend(*a, "alibi"), q, k, v, use_reentrant=False).sum(), (q, k, v))
+    assert all(map(torch.equal, got, want))
+
+
+def test_a_lazy_negation_counts():
+    z = torch.randn(1, 1, 2, 4, dtype=torch.complex128).conj().imag
+    assert z.is_neg() and torch.equal(pt.rotate(z), pt.rotate(z.resolve_neg()))
+
+
+def test_half_types_views_and_empty_tensors():
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        q = torch.randn(1, 3, 2, 16).to(dtype)[..., ::2]
+        got = pt.rotate(q, q_positions=5)
+        assert got.dtype == dtype
+        assert (got.double() - pt.rotate(q.double(), q_positions=5)).abs().max() < {torch.float32: 1e-6}.get(dtype, 0.05)
+    empty = torch.zeros(1, 2, 0, 8)
+    assert pt.rotate(empty).shape == empty.shape
+    o, lse = pt.attend(torch.zeros(1, 2, 3, 8), empty, empty, return_lse=True)
+    assert (o == 0).all() and (lse == -torch.inf).all()
+
+
+def test_rotating_in_place_counts_as_a_change():
+    x = torch.randn(1, 1, 2, 4)
+    before, version = x.clone(), x._version
+    assert pt.rotate_(x, positions=3) is x and x._version > version and torch.equal(x, pt.rotate(before, q_positions=3))
+    with pytest.raises(posenc.PosencError, match="rotate_ is for caches"):
+        pt.rotate_(x.requires_grad_())
+
+
+def test_posenc_itself_takes_tensors_and_keeps_their_gradients():
+    q = leaf(1, 2, 3, 4)
+    assert posenc.rotate(q).requires_grad and posenc.attend(q, q, q).requires_grad
+    assert isinstance(posenc.encode("sinusoidal", x=q[0]), torch.Tensor)
+
+
+def test_other_devices_are_refused_with_the_mend():
+    with pytest.raises(posenc.DeviceError, match="lies on meta; .* call .cpu"):
+        pt._ops._refuse(torch.zeros(1, 1, 1, 4, device="meta"))
+    with pytest.raises(posenc.DtypeError, match="type"):
+        pt.rotate(torch.zeros(1, 1, 1, 4, dtype=torch.int16))
+
+
+def test_modules_train_and_save():
+    torch.manual_seed(0)
+    net = pt.Attention("shaw", 2, 4, causal=True)
+    q = torch.randn(2, 2, 5, 4)
+    step = torch.optim.SGD(net.parameters(), lr=0.01)
+    before = net(q, q, q).square().sum()
+    before.backward()
+    step.step()
+    assert net(q, q, q).square().sum() < before
+    again = pt.Attention("shaw", 2, 4, causal=True, seed=7)
+    again.load_state_dict(net.state_dict())
+    assert torch.equal(again(q, q, q), net(q, q, q))
+    table = pt.Input("learned", 4, L=8)
+    table(torch.zeros(2, 5, 4)).sum().backward()
+    assert table.table.grad is not None
+    assert torch.equal(pt.Bias("alibi", 4)(3, 3)[0], torch.from_numpy(posenc.bias("alibi", H=4, Lq=3, Lk=3))[0])

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# wheel.sh FOLDER: builds the source distribution, the wheel from that, and tries the wheel in a bare environment
+#
+# Needs Python 3.11 or later and PyPI, where scikit-build-core (and CMake, where there is none) come from. PYTHON: another
+# interpreter. Where pip can have auditwheel and abi3audit they check the wheel's tags as well.
+set -eu
+python=${PYTHON:-python3}
+root=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+rm -rf "$folder"/*
+"$python" -m venv "$folder/build"
+"$folder/build/bin/pip" install --quiet build
+"$folder/build/bin/python" -m build --outdir "$folder" "$root" >"$folder/build.log" 2>&1 || { tail -40 "$folder/build.log" >&2; exit 1; }
+wheel=$(ls "$folder"/posenc-*.whl)
+bytes=$(wc -c <"$wheel")
+"$python" -m venv "$folder/bare"
+"$folder/bare/bin/pip" install --quiet "$wheel"
+cd "$folder" # not where a folder posenc lies
+"$folder/bare/bin/python" - <<'EOF'
+import numpy as np, posenc
+q = np.random.randn(1, 8, 128, 64).astype("float32")
+assert posenc.attend(q, q, q, "alibi", causal=True).shape == q.shape
+assert posenc.verify(lambda q, k: posenc.rotate(q, k, "rope"), "rope").ok
+assert posenc.inspect({"model_type": "gpt2"}).model_type == "gpt2"
+print(f"posenc {posenc.__version__} on {posenc.isa()}, NumPy {np.__version__}: fine")
+EOF
+echo "$wheel: $bytes bytes"
+if "$folder/build/bin/pip" install --quiet auditwheel abi3audit 2>/dev/null; then
+    "$folder/build/bin/python" -m auditwheel show "$wheel" | sed -n '/manylinux/p' | head -3
+    "$folder/build/bin/abi3audit" --strict "$wheel"
+fi

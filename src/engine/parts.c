@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parts.c: few queries against many keys, in memory that does not grow with them
+ *
+ * An executor prepares what all tiles of a run need before the first of them: keys that are rotated and
+ * packed, vectors by distance, factors. For many queries that is little; for one it is more than the cache
+ * itself. So a run of few queries is cut into parts - some heads, some keys - each of which is a run of that
+ * executor, small enough for the memory of one thread, and the outputs of parts are joined by their lse.
+ * Threads take chunks of keys, and go through the parts of a chunk one after the other. How keys are cut
+ * depends only on sizes, so the bits do not depend on the number of threads.
+ *
+ * A hook that travels sees the keys of a query from right to left: there is one chunk then, and state goes
+ * from part to part.
+ *
+ * Distances of a part must have rows. Where positions are so far apart that they need more than a part has
+ * memory for, it is cut in two, in the end down to one query and one key.
+ */
+#include "engine/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/tensor.h"
+
+enum {
+    PART_BYTES = 448 << 10, /* of a part's executor, on one thread, if it can be */
+    SUM_BYTES  = 1 << 18,   /* of all chunks' outputs, if they can be */
+    CHUNKS     = 16,        /* at most */
+    LEAST      = 512,       /* keys of a chunk at least */
+    SIZES      = 6
+};
+
+/* How a run is cut. */
+typedef struct cut {
+    int64_t heads, keys;  /* of a part */
+    int64_t distances;    /* whose rows a part has memory for */
+    int64_t sets, chunks; /* parts side by side, chunks of keys */
+    int64_t chunk;        /* keys of a chunk */
+    size_t  bytes;        /* of a part's executor */
+} cut;
+
+/* Of one thread. */
+typedef struct part_scratch {
+    double *o, *lse; /* [heads, Lq, Dv], [heads, Lq] of a part; as many heads as there are */
+    char   *memory;  /* of its executor */
+} part_scratch;
+
+typedef struct parts {
+    const pe_attention  *a;
+    const pe_executor   *by;
+    const posenc_tensor *S; /* NULL: outputs */
+    cut                  cut;
+    double              *o, *lse; /* [chunks, H, Lq, Dv], [chunks, H, Lq] of the item at hand */
+    double              *state;   /* [H, Lq, PE_HOOK_STATE] */
+    part_scratch        *scratch; /* [threads] */
+    int64_t              b;       /* that item */
+} parts;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- how a run is cut ---- */
+
+/* Are all members by distance the same beyond some distance, so that their tables end there? */
+static int all_clipped(const pe_attention *a)
+{
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(a->terms, kind) && !pe_member(a->terms, kind).clipped)
+            return 0;
+    return 1;
+}
+
+/* The sizes of a part with so many heads and keys. `wide`: its distances may be any of the run's. */
+static pe_attention sized(const pe_attention *a, int64_t heads, int64_t keys, int wide)
+{
+    pe_attention  y     = *a;
+    const int64_t group = a->sizes.H / a->sizes.G;
+    y.sizes.B           = 1;
+    y.sizes.H           = heads;
+    y.sizes.G           = heads > group ? heads / group : 1;
+    y.sizes.Lk          = keys;
+    y.team              = (pe_team){.threads = 1, .cancel = a->team.cancel};
+    if (!wide)
+        y.max_distances = keys + POSENC_DECODE_QUERIES;
+    return y;
+}
+
+static size_t bytes_of(const pe_attention *part, const pe_executor *by)
+{
+    pe_attention any   = *part;
+    pe_arena     arena = {0};
+    any.for_any_run    = 1;
+    by->lay_out(&any, by->run, &arena);
+    return arena.used;
+}
+
+/* The largest part that is small enough: all heads if there are keys enough to share what they share, else
+   those of one key head, else one. Returns 0 if none is. */
+static int size_part(cut *x, const pe_attention *a, const pe_executor *by, int wide)
+{
+    static const int64_t keys[SIZES] = {512, 256, 128, 64, 32, 16}, least[3] = {128, 128, 16};
+    const int64_t        heads[3] = {a->sizes.H, a->sizes.H / a->sizes.G, 1};
+    for (int h = a->rotary && a->rotary->heads > 1 ? 2 : 0; h < 3; h++)
+        for (int k = 0; k < SIZES && keys[k] >= least[h]; k++) {
+            const pe_attention part = sized(a, heads[h], smaller(keys[k], a->sizes.Lk), wide);
+            x->heads                = heads[h];
+            x->keys                 = part.sizes.Lk;
+            x->distances            = part.max_distances;
+            x->bytes                = bytes_of(&part, by);
+            if (x->bytes <= PART_BYTES)
+                return 1;
+        }
+    return 0;
+}
+
+/* A chunk's outputs, in bytes. */
+static int64_t sums_of(const pe_attention *a)
+{
+    const pe_problem *p = &a->sizes;
+    return p->H * p->Lq * (p->Dv + 1) * (int64_t)sizeof(double);
+}
+
+static cut cut_run(const pe_attention *a, const pe_executor *by)
+{
+    cut x = {0};
+    if (by->reference || !all_clipped(a) || !size_part(&x, a, by, 1))
+        size_part(&x, a, by, 0);
+    const int64_t fit = SUM_BYTES / sums_of(a), wanted = smaller(fit < 1 ? 1 : fit, CHUNKS),
+                  most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
+    x.sets             = a->sizes.H / x.heads;
+    x.chunks           = a->terms->hook.state ? 1 : smaller(wanted, most);
+    const int64_t each = (a->sizes.Lk + x.chunks - 1) / x.chunks;
+    x.chunk            = (each + x.keys - 1) / x.keys * x.keys;
+    x.chunks           = (a->sizes.Lk + x.chunk - 1) / x.chunk;
+    return x;
+}
+
+/* ---- memory ---- */
+
+static parts lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)
+{
+    const pe_problem *p    = &a->sizes;
+    parts             x    = {.a = a, .by = by, .cut = cut_run(a, by)};
+    const int64_t     rows = p->H * p->Lq, sums = sums_of(a);
+    const size_t      part = x.cut.bytes > PART_BYTES ? x.cut.bytes : PART_BYTES;
+    x.o       = pe_arena_take(arena, (size_t)(sums > SUM_BYTES ? sums : SUM_BYTES)); /* whatever is cut */
+    x.lse     = x.o ? x.o + x.cut.chunks * rows * p->Dv : NULL;
+    x.state   = pe_arena_doubles(arena, a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
+    for (int i = 0; i < a->team.threads; i++) {
+        part_scratch z;
+        z.o      = pe_arena_doubles(arena, rows * p->Dv);
+        z.lse    = pe_arena_doubles(arena, rows);
+        z.memory = pe_arena_take(arena, part);
+        if (x.scratch)
+            x.scratch[i] = z;
+    }
+    return x;
+}
+
+/* On one thread: so it does not depend on their number. */
+static size_t whole_bytes(const pe_attention *a, const pe_executor *by)
+{
+    pe_attention one = *a;
+    one.team.threads = 1;
+    return bytes_of(&one, by);
+}
+
+int pe_parts_serve(const pe_attention *a, const pe_executor *by)
+{
+    return a->sizes.Lq <= POSENC_DECODE_QUERIES && whole_bytes(a, by) > PART_BYTES;
+}
+
+void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)
+{
+    pe_attention few  = *a;
+    pe_arena     part = *arena, whole = *arena;
+    few.sizes.Lq = smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
+    if (!pe_parts_serve(&few, by)) {
+        by->lay_out(&few, by->run, arena);
+        return;
+    }
+    lay_out(&few, by, &part);
+    pe_arena_take(&whole, (size_t)few.team.threads * PART_BYTES); /* of shorter runs, which are not cut */
+    arena->used = part.used > whole.used ? part.used : whole.used;
+}
+
+/* ---- views of what a run is given ---- */
+
+/* n elements from `first` on along an axis; one that is broadcast stays as it is. */
+static void narrow(posenc_tensor *t, int axis, int64_t first, int64_t n)
+{
+    if (!t->data || (t->shape[axis] == 1 && n != 1))
+        return;
+    if (t->shape[axis] > 1)
+        t->data = (char *)t->data + pe_tensor_bytes(t->dtype, first * t->stride[axis]);
+    t->shape[axis] = n;
+}
+
+/* Item b, elements s .. s+n-1. */
+static void narrow_positions(posenc_positions *p, int64_t b, int64_t s, int64_t n)
+{
+    posenc_tensor *t = &p->array;
+    if (!t->data) {
+        p->start = pe_positions_at(p, b, s);
+        p->step  = p->step == 0 ? 1 : p->step; /* as it means where nothing is set */
+        return;
+    }
+    if (t->ndim > 1)
+        narrow(t, 0, b, 1);
+    narrow(t, t->ndim > 1, s, n);
+}
+
+/* A part: heads from h on, keys from j on, queries from i on, and how many of each. */
+typedef struct piece {
+    int64_t h, i, Lq, j, Lk;
+} piece;
+
+static void narrow_masks(pe_attention *y, int64_t b, const piece *of)
+{
+    narrow(&y->key_allowed, 0, b, 1);
+    narrow(&y->key_allowed, 1, of->j, of->Lk);
+    narrow(&y->allowed, 0, b, 1);
+    narrow(&y->allowed, 1, of->h, y->sizes.H);
+    narrow(&y->allowed, 2, of->i, of->Lq);
+    narrow(&y->allowed, 3, of->j, of->Lk);
+    narrow(&y->q_segments, 0, b, 1);
+    narrow(&y->q_segments, 1, of->i, of->Lq);
+    narrow(&y->k_segments, 0, b, 1);
+    narrow(&y->k_segments, 1, of->j, of->Lk);
+}
+
+static void narrow_rows(pe_attention *y, int64_t b, const piece *of)
+{
+    posenc_tensor *keys[2] = {&y->k, &y->v}, *scales[2] = {&y->k_scale, &y->v_scale};
+    narrow(&y->q, 0, b, 1);
+    narrow(&y->q, 1, of->h, y->sizes.H);
+    narrow(&y->q, 2, of->i, of->Lq);
+    for (int s = 0; s < 2; s++) {
+        narrow(keys[s], 1, y->from.g, y->sizes.G);
+        narrow(scales[s], 0, y->from.g, y->sizes.G);
+        if (!y->pages.data) {
+            narrow(keys[s], 0, b, 1);
+            narrow(keys[s], 2, of->j, of->Lk);
+        }
+    }
+}
+
+/* Rotations that differ from head to head are those of the part's only head. */
+static void narrow_rotation(pe_attention *y, pe_rotary own[2])
+{
+    if (!y->rotary || y->rotary->heads == 1)
+        return;
+    y->rotary_keys = pe_rotation_of_head(&own[1], y->rotary_keys, y->from.g);
+    y->rotary      = pe_rotation_of_head(&own[0], y->rotary, y->from.h);
+}
+
+/* The run of a part; its outputs are those of the thread. */
+static pe_attention part_of(const parts *x, const part_scratch *z, const piece *of)
+{
+    const pe_attention *a = x->a;
+    pe_attention        y = sized(a, x->cut.heads, of->Lk, 0);
+    y.sizes.Lq            = of->Lq;
+    y.max_distances       = x->cut.distances;
+    y.from                = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
+    y.o                   = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
+                                                     (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
+    y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});
+    y.state = x->state && a->terms->hook.state ? x->state + of->h * a->sizes.Lq * PE_HOOK_STATE : NULL;
+    narrow_rows(&y, x->b, of);
+    narrow_masks(&y, x->b, of);
+    narrow_positions(&y.q_pos, x->b, of->i, of->Lq);
+    narrow_positions(&y.k_pos, x->b, of->j, of->Lk);
+    narrow_positions(&y.q_coordinates, x->b, of->i, of->Lq);
+    narrow_positions(&y.k_coordinates, x->b, of->j, of->Lk);
+    pe_positions_distances(&y.distances, &y.q_pos, &y.k_pos, 1, of->Lq, of->Lk, a->distances.reach);
+    return y;
+}
+
+/* ---- a part ---- */
+
+/* (o, lse) of one query joined with that of more keys. */
+static void join(double *o, double *lse, const double *more, double more_lse, int64_t Dv)
+{
+    if (more_lse == -INFINITY)
+        return;
+    const double most = fmax(*lse, more_lse), old = exp(*lse - most), new = exp(more_lse - most),
+                 sum = old + new;
+    for (int64_t d = 0; d < Dv; d++)
+        o[d] = (old * o[d] + new *more[d]) / sum;
+    *lse = most + log(sum);
+}
+
+/* Outputs of a part to those of its chunk, or scores to where they belong. */
+static void compute_part(const parts *x, const part_scratch *z, pe_attention *y, const piece *of,
+                         int64_t chunk)
+{
+    const pe_problem *p     = &x->a->sizes;
+    pe_arena          arena = {.memory = z->memory};
+    pe_rotary         own[2];
+    narrow_rotation(y, own);
+    if (x->S) {
+        posenc_tensor S    = *x->S;
+        const int     head = S.ndim - 3; /* a bias has no items */
+        if (head)
+            narrow(&S, 0, x->b, 1);
+        narrow(&S, head, of->h, y->sizes.H);
+        narrow(&S, head + 1, of->i, of->Lq);
+        narrow(&S, head + 2, of->j, of->Lk);
+        x->by->compute(y, x->by->run, &S, &arena);
+        return;
+    }
+    x->by->compute(y, x->by->run, NULL, &arena);
+    for (int64_t r = 0; r < y->sizes.H * of->Lq; r++) {
+        const int64_t to = (chunk * p->H + of->h + r / of->Lq) * p->Lq + of->i + r % of->Lq;
+        join(x->o + to * p->Dv, x->lse + to, z->o + r * p->Dv, z->lse[r], p->Dv);
+    }
+}
+
+/* Have the distances of the part rows? Along diagonals a tile needs none for those between. */
+static int fits(const parts *x, const pe_attention *y)
+{
+    return !pe_uses_distance(y->terms) || y->distances.count <= x->cut.distances ||
+           (!x->by->reference && y->distances.skewed);
+}
+
+static void visit_part(const parts *x, const part_scratch *z, piece of, int64_t chunk)
+{
+    pe_attention y = part_of(x, z, &of);
+    if (y.distances.whole && y.distances.count == 0 && !y.unmasked)
+        return;
+    if (fits(x, &y) || (of.Lq == 1 && of.Lk == 1)) {
+        compute_part(x, z, &y, &of, chunk);
+        return;
+    }
+    piece low = of, high = of; /* keys from right to left, as a hook that travels sees them */
+    if (of.Lq > 1) {
+        low.Lq  = of.Lq / 2;
+        high.i  = of.i + low.Lq;
+        high.Lq = of.Lq - low.Lq;
+    } else {
+        low.Lk  = of.Lk / 2;
+        high.j  = of.j + low.Lk;
+        high.Lk = of.Lk - low.Lk;
+    }
+    visit_part(x, z, high, chunk);
+    visit_part(x, z, low, chunk);
+}
+
+/* ---- a chunk, and all of them ---- */
+
+static void start_chunk(const parts *x, int64_t chunk, int64_t h)
+{
+    const pe_problem *p     = &x->a->sizes;
+    const int64_t     first = (chunk * p->H + h) * p->Lq, n = x->cut.heads * p->Lq;
+    for (int64_t r = first; r < first + n; r++)
+        x->lse[r] = -INFINITY;
+    memset(x->o + first * p->Dv, 0, (size_t)(n * p->Dv) * sizeof *x->o);
+    if (x->a->terms->hook.state)
+        memset(x->state + h * p->Lq * PE_HOOK_STATE, 0, (size_t)(n * PE_HOOK_STATE) * sizeof *x->state);
+}
+
+static void visit_chunk(void *context, int64_t index, int thread)
+{
+    const parts      *x     = context;
+    const pe_problem *p     = &x->a->sizes;
+    const int64_t     chunk = index % x->cut.chunks, h = index / x->cut.chunks * x->cut.heads,
+                  begin = chunk * x->cut.chunk, end = smaller(begin + x->cut.chunk, p->Lk),
+                  count = (end - begin + x->cut.keys - 1) / x->cut.keys;
+    start_chunk(x, chunk, h);
+    for (int64_t n = count - 1; n >= 0 && !pe_parallel_is_cancelled(&x->a->team); n--) {
+        const int64_t j = begin + n * x->cut.keys;
+        visit_part(x, x->scratch + thread, (piece){h, 0, p->Lq, j, smaller(x->cut.keys, end - j)}, chunk);
+    }
+}
+
+/* Chunks of one query of all heads, in their order, then to the caller. */
+static void store_row(const parts *x, int64_t r)
+{
+    const pe_attention *a    = x->a;
+    const pe_problem   *p    = &a->sizes;
+    const int64_t       rows = p->H * p->Lq, h = r / p->Lq, i = r % p->Lq;
+    double             *o = x->o + r * p->Dv, *lse = x->lse + r;
+    for (int64_t c = 1; c < x->cut.chunks; c++)
+        join(o, lse, x->o + (c * rows + r) * p->Dv, x->lse[c * rows + r], p->Dv);
+    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, h, i), a->o.dtype, 1, o, p->Dv);
+    if (a->lse.data)
+        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, h, i), a->lse.dtype, 1, lse, 1);
+}
+
+void pe_parts_run(const pe_attention *a, const pe_executor *by, const posenc_tensor *S, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    parts             x = lay_out(a, by, arena);
+    x.S                 = S;
+    for (x.b = 0; x.b < p->B && !pe_parallel_is_cancelled(&a->team); x.b++) {
+        pe_parallel_for(x.cut.sets * x.cut.chunks, &a->team, visit_chunk, &x);
+        for (int64_t r = 0; !S && r < p->H * p->Lq; r++)
+            store_row(&x, r);
+    }
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_extremes: numbers at the edge of what a caller can write down
+ *
+ * Sizes whose product no integer holds, positions far from any table, a window wider than all distances, NaN
+ * where nothing reads it: each is refused in one sentence, or means what it says.
+ */
+#include <posenc/positions.h>
+#include <posenc/rotary.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "attention_case.h"
+
+static void assert_refused(posenc_status got, const posenc_error *err, posenc_status status,
+                           const char *words)
+{
+    if (got != status || !strstr(err->message, words))
+        fail_msg("'%s' (%s) instead of '%s' (%s)", got ? err->message : "", posenc_status_string(got), words,
+                 posenc_status_string(status));
+}
+
+/* ---- positions that become numbers of rows ---- */
+
+/* Forward, then backward, of a case with its positions; the statuses must be this one. */
+static void assert_attention(const attention_case *c, posenc_status status, const char *words)
+{
+    posenc_plan      *plan;
+    posenc_error      err;
+    posenc_tensor     params[CASE_PARAMS], dparams[CASE_PARAMS];
+    attention_result  r   = {.o   = array_make4(c->dims.B, c->dims.H, c->dims.Lq, c->dims.Dv),
+                             .lse = array_make(3, (int64_t[]){c->dims.B, c->dims.H, c->dims.Lq}),
+                             .dq  = array_make4(c->dims.B, c->dims.H, c->dims.Lq, c->dims.D)};
+    posenc_attend_in  in  = case_in(c, 0, params);
+    posenc_attend_out out = {.size = sizeof(posenc_attend_out),
+                             .o    = array_tensor(&r.o, 0),
+                             .lse  = array_tensor(&r.lse, 0)};
+    for (int i = 0; i < c->param_count; i++) {
+        r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
+        dparams[i]   = array_tensor(&r.dparams[i], 0);
+    }
+    const posenc_attend_grad grad = {.size    = sizeof(posenc_attend_grad),
+                                     .o       = out.o,
+                                     .lse     = out.lse,
+                                     .dout    = array_tensor(&c->dout, 0),
+                                     .dq      = array_tensor(&r.dq, 0),
+                                     .dparams = dparams};
+    assert_int_equal(posenc_plan_create(&plan, c->e, &c->dims, &c->options, &err), POSENC_OK);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    assert_refused(posenc_attend(plan, &in, &out, &work, &err), &err, status, words);
+    assert_refused(posenc_attend_backward(plan, &in, &grad, &work, &err), &err, status, words);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    result_free(&r);
+}
+
+/* Also where the masks leave no pair: rows are made of positions all the same. */
+static void positions_beyond_the_table_are_refused(void **state)
+{
+    static const struct {
+        double q, k;
+        int    mask;
+    } all[]                = {{0.5, 0, POSENC_MASK_NONE},
+                              {0, 0.5, POSENC_MASK_NONE},
+                              {1e9 + 0.5, 1e9 + 0.5, POSENC_MASK_NONE},
+                              {-1e9 - 0.5, 0, POSENC_MASK_NONE},
+                              {0, 1e9, POSENC_MASK_CAUSAL},
+                              {-1e9, 0, POSENC_MASK_CAUSAL},
+                              {1e9, 0, POSENC_MASK_WINDOW}};
+    const posenc_dims dims = {
+        .B = 1, .H = 2, .G = 1, .Lq = 3, .Lk = 4, .D = 4, .Dv = 4, .d_model = 8, .L = 8};
+    static const char *const specs[] = {"tupe[rows=20]", "tupe[rows=20:relative=yes]", "swin[window=4x2]",
+                                        "swin_v2[window=4x2:mlp_width=4]", "absolute_distance[grid=4x2]"};
+    (void)state;
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
+        attention_case c = case_make(specs[s], dims, 1);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            c.options.mask   = all[i].mask;
+            c.options.window = all[i].mask & POSENC_MASK_WINDOW ? 2 : 0;
+            c.q_pos          = posenc_positions_range(all[i].q, 1);
+            c.k_pos          = posenc_positions_range(all[i].k, 1);
+            assert_attention(&c, POSENC_ERROR_RANGE, "whole");
+        }
+        case_free(&c);
+    }
+}
+
+/* ---- sizes whose product no integer holds ---- */
+
+static void shapes_beyond_all_integers_are_refused(void **state)
+{
+    uint8_t       valid[4] = {1, 1, 1, 1};
+    double        to[8]    = {0};
+    posenc_error  err;
+    posenc_tensor from = posenc_tensor_contiguous(valid, POSENC_DTYPE_U8, 3,
+                                                  (int64_t[]){1, 4, (int64_t)1 << 62}),
+                  pos  = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 3, (int64_t[]){1, 0, 2});
+    (void)state;
+    assert_refused(posenc_positions_detr(&from, 0, 1e-6, &pos, &err), &err, POSENC_ERROR_SHAPE, "valid");
+    from.shape[0] = (int64_t)1 << 62;
+    from.shape[2] = 1;
+    pos.shape[0]  = from.shape[0];
+    pos.shape[1]  = 4;
+    assert_refused(posenc_positions_detr(&from, 0, 1e-6, &pos, &err), &err, POSENC_ERROR_SHAPE, "");
+}
+
+static void segments_of_too_many_tokens_are_refused(void **state)
+{
+    const posenc_segment all[] = {
+        {.kind = POSENC_SEGMENT_LINES, .rows = 2, .columns = INT64_MAX},
+        {.kind = POSENC_SEGMENT_LINES, .rows = INT64_MAX, .columns = INT64_MAX},
+        {.kind = POSENC_SEGMENT_IMAGE, .rows = INT64_MAX, .columns = 2},
+        {.kind = POSENC_SEGMENT_VIDEO, .frames = INT64_MAX, .rows = 1, .columns = 1},
+        {.kind = POSENC_SEGMENT_TEXT, .tokens = INT64_MAX},
+        {.kind = POSENC_SEGMENT_VIDEO, .frames = 1, .rows = 1, .columns = 1, .sound = INT64_MAX, .chunk = 1}};
+    int64_t      tokens = 7;
+    posenc_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_refused(posenc_segments_tokens(&all[i], 1, &tokens, &err), &err, POSENC_ERROR_RANGE, "2^40");
+    assert_int_equal(tokens, 7);
+}
+
+/* seconds and rate belong to a video; NaN there is refused, and elsewhere not read. */
+static void a_time_that_is_no_number_is_refused(void **state)
+{
+    static const double times[][2] = {{NAN, 1}, {1, NAN}, {INFINITY, 1}, {1, INFINITY}, {-1, 1}, {1, -1}};
+    int64_t             to[2][3], tokens;
+    posenc_error        err;
+    posenc_tensor       pos = posenc_tensor_contiguous(to, POSENC_DTYPE_I64, 2, (int64_t[]){2, 3});
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        posenc_segment s = {.kind    = POSENC_SEGMENT_VIDEO,
+                            .frames  = 2,
+                            .rows    = 1,
+                            .columns = 1,
+                            .seconds = times[i][0],
+                            .rate    = times[i][1]};
+        assert_refused(posenc_segments_tokens(&s, 1, &tokens, &err), &err, POSENC_ERROR_ARGUMENT, "seconds");
+        s.kind = POSENC_SEGMENT_IMAGE;
+        s.rows = 2;
+        assert_int_equal(posenc_positions_segments(&s, 1, 0, &pos, NULL, &err), POSENC_OK);
+        assert_int_equal(to[0][0], 0);
+        assert_int_equal(to[1][0], 0);
+        assert_int_equal(to[1][1], 1);
+    }
+}
+
+static void a_padding_index_beyond_positions_is_refused(void **state)
+{
+    static const int64_t wrong[] = {INT64_MAX, INT64_MIN, ((int64_t)1 << 53) + 1};
+    int64_t              ids[3] = {5, 6, 7}, to[3] = {9, 9, 9};
+    posenc_error         err;
+    posenc_tensor        tokens = posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, 2, (int64_t[]){1, 3}),
+                  pos           = posenc_tensor_contiguous(to, POSENC_DTYPE_I64, 2, (int64_t[]){1, 3});
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(posenc_positions_fairseq(&tokens, wrong[i], &pos, &err), &err, POSENC_ERROR_ARGUMENT,
+                       "padding_idx");
+    assert_int_equal(to[0], 9);
+    assert_int_equal(posenc_positions_fairseq(&tokens, -1, &pos, &err), POSENC_OK);
+    assert_int_equal(to[2], 2);
+}
+
+/* As the farthest distances that logarithms tell apart. */
+static void the_farthest_distance_has_a_bucket(void **state)
+{
+    static const char *const maps[] = {"t5", "deberta"};
+    const int64_t            rel[2] = {INT64_MIN, -INT64_MAX};
+    int64_t                  out[2];
+    posenc_error             err;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(posenc_index_map(maps[i], NULL, rel, 2, out, &err), POSENC_OK);
+        assert_int_equal(out[0], out[1]);
+    }
+}
+
+/* Refused before anything is multiplied. */
+static void windows_of_no_size_are_refused(void **state)
+{
+    int64_t      index[1] = {7};
+    double       at[2]    = {7, 7};
+    posenc_error err;
+    (void)state;
+    assert_refused(posenc_window_index(-2, INT64_MAX, index, &err), &err, POSENC_ERROR_RANGE, "window");
+    assert_refused(posenc_window_coordinates(INT64_MAX, INT64_MAX, 0, 0, at, &err), &err, POSENC_ERROR_RANGE,
+                   "window");
+    assert_int_equal(index[0], 7);
+}
+
+/* ---- windows ---- */
+
+/* A window that covers everything is no window, however wide, on either executor. */
+static void a_window_beyond_all_distances_is_none(void **state)
+{
+    static const int64_t     windows[] = {1000, (int64_t)1 << 53, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX};
+    static const char *const specs[]   = {"nope", "alibi", "t5", "rope"};
+    const posenc_dims        dims      = {
+                    .B = 1, .H = 2, .G = 1, .Lq = 70, .Lk = 90, .D = 8, .Dv = 8, .d_model = 16, .L = 8};
+    (void)state;
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+        for (int wide = 0; wide < 2; wide++) {
+            attention_case   c    = case_make(specs[s], dims, 3);
+            attention_result none = case_run(&c, wide);
+            c.options.mask        = POSENC_MASK_WINDOW;
+            for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
+                c.options.window   = windows[w];
+                attention_result r = case_run(&c, wide);
+                for (int64_t i = 0; i < r.o.count; i++) {
+                    const double got  = wide ? r.o.wide[i] : (double)r.o.narrow[i],
+                                 want = wide ? none.o.wide[i] : (double)none.o.narrow[i];
+                    if (!(fabs(got - want) <= 1e-5))
+                        fail_msg("%s, window %lld: %g instead of %g", specs[s], (long long)windows[w], got,
+                                 want);
+                }
+                result_free(&r);
+            }
+            result_free(&none);
+            case_free(&c);
+        }
+}
+
+/* ---- a table of cosines for queries alone ---- */
+
+/* Keys have positions that the schedule's length follows; those of the queries are in their table, and
+   whatever q_pos says is not read. */
+static void a_table_for_queries_alone_leaves_their_positions_unread(void **state)
+{
+    enum { L = 3, D = 4 };
+    float             q[L * D], k[L * D], to_q[2][L * D], to_k[2][L * D], table[L * D];
+    const int64_t     shape[4] = {1, 1, L, D};
+    const posenc_dims dims     = {.B = 1, .H = 1, .Lq = 64, .Lk = 64, .D = D};
+    posenc_encoding  *e;
+    posenc_plan      *plan;
+    posenc_error      err;
+    (void)state;
+    for (int i = 0; i < L * D; i++)
+        q[i] = k[i] = (float)(i + 1);
+    assert_int_equal(posenc_encoding_create(&e, "rope[schedule=dynamic:max_length=4:factor=2]", NULL, &err),
+                     POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
+    posenc_workspace work  = workspace_for(plan, POSENC_RUN_ROTATE);
+    posenc_tensor    t     = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (int64_t[]){1, L, D});
+    posenc_rotary_in where = {.size = sizeof(posenc_rotary_in), .pos = posenc_positions_range(5, 1)};
+    assert_int_equal(posenc_rotary_table(plan, POSENC_SIDE_QUERIES, &where, &t, &work, &err), POSENC_OK);
+    for (int i = 0; i < 2; i++) {
+        const posenc_rotate_io io = {.size  = sizeof(posenc_rotate_io),
+                                     .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape),
+                                     .k     = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, shape),
+                                     .q_pos = posenc_positions_range(i ? 1e300 : 0, i ? NAN : 1),
+                                     .k_pos = posenc_positions_range(5, 1),
+                                     .to_q  = posenc_tensor_contiguous(to_q[i], POSENC_DTYPE_F32, 4, shape),
+                                     .to_k  = posenc_tensor_contiguous(to_k[i], POSENC_DTYPE_F32, 4, shape),
+                                     .direction = 1,
+                                     .q_table   = t};
+        assert_int_equal(posenc_rotate(plan, &io, &work, &err), POSENC_OK);
+    }
+    assert_memory_equal(to_q[0], to_q[1], sizeof to_q[0]);
+    assert_memory_equal(to_k[0], to_k[1], sizeof to_k[0]);
+    assert_memory_equal(to_q[0], to_k[0], sizeof to_q[0]);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
+/* ---- sizes that no memory holds ---- */
+
+/* Sums and products of sizes are made before the sizes are checked. */
+static void sizes_at_the_end_of_integers_are_refused(void **state)
+{
+    static const posenc_dims all[] = {{.H = 1, .Lq = INT64_MAX, .Lk = INT64_MAX, .D = 4},
+                                      {.H = INT64_MAX, .Lq = 1, .D = 4},
+                                      {.H = INT64_MIN, .Lq = 1, .D = INT64_MIN},
+                                      {.H = 1, .Lq = 1, .D = 4, .L = INT64_MAX}};
+    posenc_encoding         *e;
+    posenc_plan             *plan;
+    posenc_error             err;
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, &err), POSENC_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_refused(posenc_plan_create(&plan, e, &all[i], NULL, &err), &err, POSENC_ERROR_SHAPE, "dims.");
+    posenc_encoding_free(e);
+}
+
+static void sizes_that_no_memory_holds_are_refused(void **state)
+{
+    static const struct {
+        const char *spec;
+        posenc_dims dims;
+    } all[] = {
+        {"sinusoidal[dim=9007199254740992]", {.Lq = 8}},
+        {"sinusoidal[dim=1099511627776:preset=t2t]", {.Lq = 8}},
+        {"timestep[dim=9007199254740992]", {.Lq = 8, .d_model = 8}},
+        {"learned[rows=9007199254740992]", {.Lq = 8, .d_model = 8}},
+        {"t5[num_buckets=1048576]", {.B = (int64_t)1 << 31, .H = 65536, .Lq = (int64_t)1 << 20, .D = 64}},
+        {"nope", {.B = 1, .H = 65536, .Lq = (int64_t)1 << 31, .D = 1}},
+        {"rope", {.B = (int64_t)1 << 31, .H = 65536, .Lq = 1 << 16, .D = 64}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        posenc_encoding *e;
+        posenc_plan     *plan;
+        posenc_error     err;
+        const char      *sentence = "";
+        if (posenc_encoding_create(&e, all[i].spec, NULL, &err))
+            fail_msg("%s: %s", all[i].spec, err.message);
+        const posenc_status status = posenc_plan_create(&plan, e, &all[i].dims, NULL, &err);
+        sentence                   = err.message;
+        if (!status || status == POSENC_ERROR_MEMORY ||
+            (!strstr(sentence, "too large") && !strstr(sentence, "at most")))
+            fail_msg("%s: %s", all[i].spec, status ? sentence : "a plan was made");
+        posenc_encoding_free(e);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions_beyond_the_table_are_refused),
+        cmocka_unit_test(shapes_beyond_all_integers_are_refused),
+        cmocka_unit_test(segments_of_too_many_tokens_are_refused),
+        cmocka_unit_test(a_time_that_is_no_number_is_refused),
+        cmocka_unit_test(a_padding_index_beyond_positions_is_refused),
+        cmocka_unit_test(the_farthest_distance_has_a_bucket),
+        cmocka_unit_test(windows_of_no_size_are_refused),
+        cmocka_unit_test(a_window_beyond_all_distances_is_none),
+        cmocka_unit_test(a_table_for_queries_alone_leaves_their_positions_unread),
+        cmocka_unit_test(sizes_at_the_end_of_integers_are_refused),
+        cmocka_unit_test(sizes_that_no_memory_holds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_parts: few queries against many keys, in memory that does not grow with them
+ *
+ * Of every encoding: what one query asks for at 131072 keys; and what a few queries give, part by part, on
+ * both executors, against the reference with more queries at once, which is not cut.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <posenc/registry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attention_case.h"
+
+enum { MANY = POSENC_DECODE_QUERIES + 1, KEYS = 2000 };
+
+static posenc_options options_of(const posenc_encoding_info *info, posenc_executor executor, int mask)
+{
+    posenc_options o = posenc_options_default();
+    o.executor       = executor;
+    o.threads        = 2;
+    o.window         = mask & POSENC_MASK_WINDOW ? 1500 : 0;
+    o.mask           = mask | (info->causal_only ? POSENC_MASK_CAUSAL : 0);
+    return o;
+}
+
+static posenc_plan *plan_of(const posenc_encoding *e, const posenc_dims *dims, const posenc_options *options)
+{
+    posenc_plan *plan;
+    posenc_error err;
+    if (posenc_plan_create(&plan, e, dims, options, &err))
+        fail_msg("%s: %s", posenc_encoding_spec(e), err.message);
+    return plan;
+}
+
+/* The settings of an encoding for positions below `length`. */
+static const char *spec_of(const posenc_encoding_info *info, int64_t length)
+{
+    static char text[256];
+    char        own[64] = "";
+    if (!strcmp(info->name, "huang_m4"))
+        snprintf(own, sizeof own, "max_positions=%lld", (long long)length);
+    const char *settings = info->at_length ? info->at_length : own;
+    snprintf(text, sizeof text, "%s[%s]", info->name, settings);
+    if (!*settings)
+        snprintf(text, sizeof text, "%s", info->name);
+    return text;
+}
+
+static posenc_encoding *encoding_of(const posenc_encoding_info *info, int64_t length)
+{
+    posenc_encoding *e;
+    posenc_error     err;
+    if (posenc_encoding_create(&e, spec_of(info, length), NULL, &err))
+        fail_msg("%s: %s", info->name, err.message);
+    return e;
+}
+
+/* ---- asked for ---- */
+
+static void assert_within(const posenc_encoding *e, const posenc_plan *plan, int threads, posenc_run run,
+                          posenc_dtype dtype)
+{
+    posenc_sizes s     = posenc_sizes_default();
+    s.threads          = threads;
+    s.dtype            = dtype;
+    const size_t bytes = posenc_plan_workspace(plan, run, &s);
+    if (bytes > (size_t)threads << 20)
+        fail_msg("%s: %zu bytes for %d threads, run %d, type %d", posenc_encoding_spec(e), bytes, threads,
+                 (int)run, (int)dtype);
+}
+
+static void one_query_asks_at_most_1_mib_a_thread_with_any_encoding(void **state)
+{
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F64};
+    const posenc_dims         dims    = {.B = 1, .H = 32, .G = 8, .Lq = 1, .Lk = 131072, .D = 128};
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        if (info->place == POSENC_PLACE_INPUT)
+            continue;
+        posenc_encoding     *e       = encoding_of(info, dims.Lk);
+        const posenc_options options = options_of(info, POSENC_EXECUTOR_AUTO, 0);
+        posenc_plan         *plan    = plan_of(e, &dims, &options);
+        for (int threads = 1; threads <= 4; threads++)
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+                assert_within(e, plan, threads, POSENC_RUN_DECODE, types[t]);
+                assert_within(e, plan, threads, POSENC_RUN_ATTEND, types[t]);
+                assert_within(e, plan, threads, POSENC_RUN_SCORES, types[t]);
+            }
+        posenc_plan_free(plan);
+        posenc_encoding_free(e);
+    }
+}
+
+/* ---- computed ---- */
+
+/* Some queries of a case on an executor: the first `Lq` of them, o [B,H,Lq,Dv] and lse [B,H,Lq]. */
+static attention_result some_queries(const attention_case *c, int64_t Lq, int wide, int scores)
+{
+    const posenc_dims d       = c->dims; /* of the plan, which takes fewer queries too */
+    posenc_options    options = c->options;
+    posenc_error      err;
+    posenc_tensor     params[CASE_PARAMS];
+    attention_result  r  = {.o   = scores ? array_make4(d.B, d.H, Lq, d.Lk) : array_make4(d.B, d.H, Lq, d.Dv),
+                            .lse = array_make(3, (int64_t[]){d.B, d.H, Lq})};
+    posenc_attend_in  in = case_in(c, wide, params);
+    options.executor     = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
+    in.q.shape[2]        = Lq;
+    in.allowed.shape[2]  = Lq;
+    if (in.q_segments.data)
+        in.q_segments.shape[1] = Lq;
+    if (in.q_pos.array.data)
+        in.q_pos.array.shape[in.q_pos.array.ndim - 1] = Lq;
+    const posenc_attend_out out  = {.size = sizeof out,
+                                    .o    = array_tensor(&r.o, wide),
+                                    .lse  = array_tensor(&r.lse, wide)};
+    posenc_tensor           S    = out.o;
+    posenc_plan            *plan = plan_of(c->e, &d, &options);
+    posenc_workspace        work = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);
+    if (scores ? posenc_scores(plan, &in, &S, &work, &err) : posenc_attend(plan, &in, &out, &work, &err))
+        case_stop("attend", c, &err);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    return r;
+}
+
+/* Row by row, in shares of its largest number or of `least`; `from` has more queries. */
+static void assert_rows_close(const attention_case *c, const array *got, const array *from, int wide,
+                              double tolerance, double least, const char *what)
+{
+    const int64_t heads = c->dims.B * c->dims.H, Lq = got->shape[2], Lall = from->shape[2],
+                  width = got->count / (heads * Lq);
+    for (int64_t r = 0; r < heads * Lq; r++) {
+        const int64_t at   = (r / Lq * Lall + r % Lq) * width;
+        double        most = least, off = 0;
+        for (int64_t d = 0; d < width; d++) {
+            const double w = from->wide[at + d],
+                         g = wide ? got->wide[r * width + d] : (double)got->narrow[r * width + d];
+            if (isinf(w) && w == g)
+                continue;
+            most = fmax(most, fabs(w));
+            off  = fmax(off, isnan(g) ? INFINITY : fabs(g - w));
+        }
+        if (off > tolerance * most)
+            fail_msg("%s, %s%s of %lld queries: row %lld is off by %g of %g", posenc_encoding_spec(c->e),
+                     what, wide ? " in double" : "", (long long)Lq, (long long)r, off, most);
+    }
+}
+
+static void assert_parts_agree(const attention_case *c, int scores)
+{
+    static const int64_t some[] = {1, 5, POSENC_DECODE_QUERIES};
+    attention_result     whole  = some_queries(c, MANY, 1, scores);
+    for (int wide = 0; wide < 2; wide++)
+        for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+            attention_result part = some_queries(c, some[i], wide, scores);
+            assert_rows_close(c, &part.o, &whole.o, wide, wide ? 1e-12 : 2e-5, 1e-3, scores ? "S" : "o");
+            if (!scores)
+                assert_rows_close(c, &part.lse, &whole.lse, wide, wide ? 1e-12 : 1e-5, 1, "lse");
+            result_free(&part);
+        }
+    result_free(&whole);
+}
+
+typedef void change_fn(attention_case *c);
+
+static void for_every_encoding(int mask, change_fn *change, int scores)
+{
+    const posenc_dims dims = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 32, .Dv = 32};
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        if (info->place == POSENC_PLACE_INPUT)
+            continue;
+        attention_case c = case_make(spec_of(info, KEYS), dims, 7);
+        c.options        = options_of(info, POSENC_EXECUTOR_AUTO, mask);
+        c.k_pos = (posenc_positions){0}; /* from 0 on */
+        if (change)
+            change(&c);
+        assert_parts_agree(&c, scores);
+        case_free(&c);
+    }
+}
+
+static void parts_are_joined(void **state)
+{
+    (void)state;
+    for_every_encoding(0, NULL, 0);
+}
+
+static void parts_are_masked(void **state)
+{
+    (void)state;
+    for_every_encoding(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING |
+                           POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS,
+                       NULL, 0);
+}
+
+static void scores_are_those_of_all_parts(void **state)
+{
+    (void)state;
+    for_every_encoding(0, NULL, 1);
+}
+
+/* Tokens are missing, more of them the farther back, and two have changed places. */
+static int64_t gaps[MANY + KEYS];
+
+static void leave_gaps(attention_case *c)
+{
+    for (int64_t s = 0; s < KEYS; s++)
+        gaps[MANY + s] = s < KEYS / 2 ? s / 2 * 2 : s;
+    gaps[MANY]     = 2;
+    gaps[MANY + 2] = 0;
+    for (int64_t s = 0; s < MANY; s++)
+        gaps[s] = KEYS - 2 * MANY + 2 * s - s % 3;
+    c->q_pos =
+        posenc_positions_array(posenc_tensor_contiguous(gaps, POSENC_DTYPE_I64, 1, (const int64_t[]){MANY}));
+    c->k_pos = posenc_positions_array(
+        posenc_tensor_contiguous(gaps + MANY, POSENC_DTYPE_I64, 1, (const int64_t[]){KEYS}));
+}
+
+static void positions_may_have_gaps(void **state)
+{
+    (void)state;
+    for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_query_asks_at_most_1_mib_a_thread_with_any_encoding),
+        cmocka_unit_test(parts_are_joined),
+        cmocka_unit_test(parts_are_masked),
+        cmocka_unit_test(scores_are_those_of_all_parts),
+        cmocka_unit_test(positions_may_have_gaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
