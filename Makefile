@@ -10,8 +10,8 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-torch wheel test-mpi test-sanitize \
-        test-coverage fuzz bench check format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-torch wheel test-mpi \
+        test-sanitize test-coverage fuzz bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers ## all of that, lines counted, models of PyPI's programs, longer fuzzing
+test-release: test-all test-coverage test-peers test-faults ## all of that, lines counted, models of PyPI's programs, faults
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -67,6 +67,13 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
+test-faults: ## each allocation and each call of the system failing in turn, compare killed 50 times (hours)
+	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults
+	@tests/faults/allocations.py --each build/default/posenc build/default/tests/libposenc_faults.so
+	@tests/faults/names.py build/default/posenc --each
+	@tests/faults/system.py build/default/posenc build/default/tests/libposenc_faults.so
+	@tests/runs/test_kills.sh $(CURDIR) $(CURDIR)/build/default/posenc
 
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)

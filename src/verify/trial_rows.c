@@ -159,6 +159,11 @@ static void run_vectors(pe_trial *t)
     int64_t shape[3] = {batch_of(t, x), 0, like->ndim ? like->shape[like->ndim - 1] : 1}; /* [B,L,d] */
     if (shape[0] * shape[2] > 0)
         shape[1] = pe_tensor_elements(like) / (shape[0] * shape[2]);
+    const double dim =
+        real_setting(t->c, "dim", 0); /* a plan for a huge one would keep us busy for nothing */
+    if (dim > (double)pe_tensor_elements(want))
+        pe_calc_refuse(&t->p, "its settings have dim = %.9g, but out_y has only %lld numbers", dim,
+                       (long long)pe_tensor_elements(want));
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;

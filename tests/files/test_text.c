@@ -69,6 +69,54 @@ static void a_real_is_as_short_as_reads_back(void **state)
     }
 }
 
+static void only_what_shows_itself_is_shown(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {{"plain", "plain"},
+                {"\xc3\xa9 \xe5\xad\x97 \xf0\x9f\x98\x80", "\xc3\xa9 \xe5\xad\x97 \xf0\x9f\x98\x80"},
+                {"\033[31m\r\n\x7f", "?[31m???"},
+                {"\xc2\x9b", "??"}, /* a C1 control */
+                {"\xe2\x80\xae"
+                 "a",
+                 "???a"}, /* writes from right to left */
+                {"\xff\xfe", "??"},
+                {"\xc0\xaf", "??"}, /* a slash in too many bytes */
+                {"\xed\xa0\x80"
+                 "a",
+                 "???a"}, /* half of a pair */
+                {"\xf4\x90\x80\x80"
+                 "a",
+                 "????a"},          /* beyond Unicode */
+                {"a\xe5\xad", "a"}, /* cut off */
+                {"a\xe5"
+                 "b",
+                 "a?b"},
+                {"", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[64];
+        strcpy(text, rows[i].text);
+        assert_string_equal(pe_text_clean(text), rows[i].shown);
+    }
+    char text[] = "a\n\033\nb";
+    assert_string_equal(pe_text_clean_lines(text), "a\n?\nb");
+}
+
+static void a_formula_in_csv_is_a_text(void **state)
+{
+    char        text[64] = "";
+    FILE *const to       = fmemopen(text, sizeof text, "w");
+    (void)state;
+    assert_non_null(to);
+    pe_text_write_csv(to, "=1+1");
+    pe_text_write_csv(to, "@A");
+    pe_text_write_csv(to, "a=1");
+    pe_text_write_csv(to, "\xff\033");
+    fclose(to);
+    assert_string_equal(text, "\"'=1+1\"\"'@A\"\"a=1\"\"??\"");
+}
+
 static void a_csv_field_keeps_commas_and_doubles_quotes(void **state)
 {
     char        text[64] = "";
@@ -87,6 +135,8 @@ int main(void)
         cmocka_unit_test(a_word_is_among_words_only_as_a_whole),
         cmocka_unit_test(a_text_is_and_ends_as_it_says),
         cmocka_unit_test(a_real_is_as_short_as_reads_back),
+        cmocka_unit_test(only_what_shows_itself_is_shown),
+        cmocka_unit_test(a_formula_in_csv_is_a_text),
         cmocka_unit_test(a_csv_field_keeps_commas_and_doubles_quotes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,14 @@ static void name_something_unknown(posenc_case *c, posenc_arrays *set)
     replace(&c->encoding, "t55");
 }
 
+/* Of parameters whose numbers the file does not have. */
+static void ask_for_much(posenc_case *c, posenc_arrays *set)
+{
+    (void)set;
+    replace(&c->encoding, "cope");
+    replace(&c->settings, "npos=16777216");
+}
+
 static void leave_the_folder(posenc_case *c, posenc_arrays *set)
 {
     (void)set;
@@ -222,6 +230,7 @@ static void a_case_that_is_not_whole_fails_with_its_reason(void **state)
         {flatten_an_input, "in_q, in_k, in_v have 4, 4, 3 axes"},
         {set_something_unknown, "no_such_setting"},
         {name_something_unknown, "the encoding t55 is unknown; the nearest is t5"},
+        {ask_for_much, "its settings ask for more than"},
         {leave_the_folder, "leaves the folder"},
         {forget_the_file, "nowhere.npz: it cannot be opened"},
     };

@@ -61,7 +61,7 @@ void pe_text_put(FILE *to, const char *text, size_t n)
 static int is_cut(const char *text, size_t n)
 {
     const unsigned char lead = (unsigned char)*text;
-    const size_t        all  = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
+    const size_t        all  = lead > 0xF4 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
     size_t              i    = 1;
     while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80)
         i++;

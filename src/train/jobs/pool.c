@@ -116,7 +116,7 @@ static void *run_worker(void *at)
 static void wait_for_change(pool *p)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until); /* what pthread_cond_timedwait reads unless told otherwise */
+    clock_gettime(CLOCK_MONOTONIC, &until); /* which the condition waits by: the calendar may be set back */
     until.tv_nsec += PERIOD;
     until.tv_sec += until.tv_nsec / NANOSECONDS;
     until.tv_nsec %= NANOSECONDS;
@@ -207,7 +207,11 @@ posenc_status pe_pool_run(const pe_pool_calls *calls, int workers, posenc_error 
     pthread_t threads[PE_MOST_WORKERS];
     int       started = 0;
     pthread_mutex_init(&p.lock, NULL);
-    pthread_cond_init(&p.changed, NULL);
+    pthread_condattr_t by;
+    pthread_condattr_init(&by);
+    pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+    pthread_cond_init(&p.changed, &by);
+    pthread_condattr_destroy(&by);
     while (started < workers && !pthread_create(&threads[started], NULL, run_worker, &p))
         started++;
     pthread_mutex_lock(&p.lock);
