@@ -7,10 +7,11 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DEMO   := build/demo
 TEXT   := build/kjv.txt
+TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-torch wheel test-mpi test-sanitize test-coverage bench check \
-        format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-torch wheel test-mpi test-sanitize \
+        test-coverage fuzz bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -41,14 +42,16 @@ test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@$(MAKE) --no-print-directory check
 	@$(call tested,default) -LE '^long$$'
 
-test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan (half an hour)
+test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
 	@tools/deps.sh --all
 	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
 	@$(MAKE) --no-print-directory test-sanitize
+	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers ## all of that, lines counted, models of PyPI's programs
+test-release: test-all test-coverage test-peers ## all of that, lines counted, models of PyPI's programs, longer fuzzing
+	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
 	@$(call built,tests,$(quietly))
@@ -86,6 +89,9 @@ test-coverage: ## how many lines of each folder the tests of `make test` run
 	@find build/coverage -name '*.gcda' -delete
 	@$(call tested,coverage) -LE '^long$$'
 	@tools/coverage.py build/coverage
+
+fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20), or one: make fuzz NAME=api (needs clang)
+	@tools/fuzz.sh $(TIME) $(NAME)
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench

@@ -118,7 +118,7 @@ static void read_window(attend_job *j)
                        "some layers of %s have a sliding window and some have none; choose one by --layer N",
                        c->path);
     j->p.options.window =
-        f->kind == POSENC_FACT_INTEGER ? f->integer : posenc_model_window(c->model, c->layer);
+        f->kind == POSENC_FACT_INTEGER ? f->integer : posenc_model_window(c->part, c->layer);
     j->p.options.mask |= j->p.options.window ? POSENC_MASK_WINDOW : 0;
 }
 

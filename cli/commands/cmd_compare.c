@@ -438,10 +438,12 @@ static int train(const cli_args *args, pe_compare *c, pe_compare_config *config)
     const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
     if (printed)
         return printed;
-    fflush(stdout);
+    cli_flush();
     if (pe_results_write(c, &err))
         return cli_error(&err);
-    fprintf(stderr, "compare: wrote %s/report.html\n", config->directory);
+    fputs("compare: wrote ", stderr);
+    pe_text_put(stderr, config->directory, strlen(config->directory));
+    fputs("/report.html\n", stderr);
     return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
 }
 
@@ -459,7 +461,9 @@ static int compare(const cli_args *args, pe_compare_config *config)
     /* what was found of an earlier start, a line each */
     for (const char *line = pe_compare_says(c).notes; line && *line;) {
         const int n = (int)strcspn(line, "\n");
-        fprintf(stderr, "compare: %.*s\n", n, line);
+        fputs("compare: ", stderr);
+        pe_text_put(stderr, line, (size_t)n);
+        fputc('\n', stderr);
         line += n + (line[n] == '\n');
     }
     if (cli_value(args, "dry-run"))

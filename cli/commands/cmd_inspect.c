@@ -289,6 +289,11 @@ static int print_words(const posenc_model *model, int group)
         if (group < 0 || i == group)
             put_group(posenc_model_group_at(model, i), info->max_positions);
     put_warnings(model);
+    for (int i = 0; group < 0 && i < info->tower_count; i++) {
+        const posenc_model *part = posenc_model_tower(model, i);
+        printf("\nPart %s: ", posenc_model_describe(part)->tower);
+        print_words(part, -1);
+    }
     return CLI_DONE;
 }
 
@@ -296,7 +301,7 @@ static int print_words(const posenc_model *model, int group)
 
 static const cli_option options[] = {
     {0, "layer", "N", "only the group of layers to which layer N belongs"},
-    {0, "tower", "NAME", "only the part of that name, of a model that has several: encoder, decoder"},
+    {0, "tower", "NAME", "only the part of that name, of a model that has several: encoder, decoder, vision"},
     {0, "arrays", "F.npz", "write the arrays that the SPEC needs, for attend, encode and rotate",
      .words = ".npz"},
     {0, "checkpoint", "F",
@@ -319,9 +324,7 @@ static int choose(const cli_args *args, const posenc_model *model, int *group)
     for (int i = 0; tower && *group < 0 && i < info->group_count; i++)
         if (pe_text_is(posenc_model_group_at(model, i)->stack, tower))
             *group = i;
-    if (tower && *group < 0)
-        return cli_usage("inspect: --tower: the model has no part %s", tower);
-    if (given <= 0 || tower)
+    if (given <= 0 || *group >= 0)
         return given < 0 ? CLI_USAGE : CLI_DONE;
     *group = posenc_model_group_of(model, layer);
     if (*group < 0)
@@ -370,7 +373,7 @@ static int write_arrays(const cli_args *args, const posenc_model *model, int gro
 static int run(const cli_args *args)
 {
     posenc_error  err;
-    posenc_model *model;
+    posenc_model *model = NULL;
     int           group;
     if (args->count != 1)
         return cli_usage(
@@ -378,11 +381,12 @@ static int run(const cli_args *args)
             args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
         return cli_say(err.status == POSENC_ERROR_MEMORY ? CLI_FAILED : CLI_USAGE, "%s", err.message);
-    int status = choose(args, model, &group);
+    const posenc_model *part   = cli_config_part(model, cli_value(args, "tower"));
+    int                 status = part ? choose(args, part, &group) : CLI_USAGE;
     if (status == CLI_DONE && cli_value(args, "arrays"))
-        status = write_arrays(args, model, group);
+        status = write_arrays(args, part, group);
     if (status == CLI_DONE)
-        status = (cli_value(args, "json") ? print_json : print_words)(model, group);
+        status = (cli_value(args, "json") ? print_json : print_words)(part, group);
     posenc_model_free(model);
     return status;
 }

@@ -264,10 +264,10 @@ static json_t *json_settings(const posenc_setting_info *settings, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type", settings[i].type,
-                            "default", cli_json_text(settings[i].default_value), "range",
-                            cli_json_text(settings[i].range), "meaning", settings[i].meaning));
+        pe_json_add(&list,
+                    json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type", settings[i].type,
+                              "default", cli_json_text(settings[i].default_value), "range",
+                              cli_json_text(settings[i].range), "meaning", settings[i].meaning));
     return list;
 }
 
@@ -275,9 +275,9 @@ static json_t *json_params(const posenc_param_info *params, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", params[i].name, "shape",
-                                              params[i].shape, "init", params[i].init, "trainable",
-                                              params[i].trainable, "meaning", params[i].meaning));
+        pe_json_add(&list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", params[i].name, "shape",
+                                     params[i].shape, "init", params[i].init, "trainable",
+                                     params[i].trainable, "meaning", params[i].meaning));
     return list;
 }
 
@@ -287,9 +287,9 @@ static json_t *json_examples(const char *name)
     const int             count = posenc_examples(name, &e);
     json_t               *list  = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:[I,I,I], s:f, s:s}", "settings", e[i].settings, "at",
-                                              (json_int_t)e[i].a, (json_int_t)e[i].b, (json_int_t)e[i].c,
-                                              "value", e[i].value, "source", e[i].source));
+        pe_json_add(&list, json_pack("{s:s, s:[I,I,I], s:f, s:s}", "settings", e[i].settings, "at",
+                                     (json_int_t)e[i].a, (json_int_t)e[i].b, (json_int_t)e[i].c, "value",
+                                     e[i].value, "source", e[i].source));
     return list;
 }
 
@@ -319,7 +319,7 @@ static json_t *json_one(const posenc_encoding_info *info)
                    {"examples", json_examples(info->name)}};
     json_t *one = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        json_object_set_new(one, members[i].key, members[i].value);
+        pe_json_set(&one, members[i].key, members[i].value);
     return one;
 }
 
@@ -372,9 +372,9 @@ static json_t *json_models(const model_choice *c)
     json_t *list = json_array();
     for (int i = 0; i < c->count; i++) {
         const struct list_model *m = &models[c->index[i]];
-        json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:o, s:s}", "model", m->name, "length",
-                                              m->length ? json_integer(m->length) : json_null(), "spec",
-                                              m->spec, "note", cli_json_text(m->note), "source", m->source));
+        pe_json_add(&list, json_pack("{s:s, s:o, s:s, s:o, s:s}", "model", m->name, "length",
+                                     m->length ? json_integer(m->length) : json_null(), "spec", m->spec,
+                                     "note", cli_json_text(m->note), "source", m->source));
     }
     return list;
 }
@@ -414,7 +414,7 @@ static int run(const cli_args *args)
     if (!name) {
         json_t *all = json_array();
         for (int i = 0; i < posenc_encoding_count(); i++)
-            json_array_append_new(all, json_one(posenc_encoding_info_at(i)));
+            pe_json_add(&all, json_one(posenc_encoding_info_at(i)));
         return cli_print_json(all, 0);
     }
     if (json)

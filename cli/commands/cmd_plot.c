@@ -9,6 +9,7 @@
  */
 #include "cli/commands/rows.h"
 #include "cli/commands/subject.h"
+#include "files/arrays/text.h"
 #include "plot/plot.h"
 
 #include <math.h>
@@ -321,7 +322,7 @@ static int read_words(const cli_args *args, plot_request *r)
     int count = 0;
     for (char *at = strtok(r->word_text, " \t\n"); at; at = strtok(NULL, " \t\n"), count++)
         if (count < MOST_WORDS)
-            r->words[count] = at;
+            r->words[count] = pe_text_clean(at);
     if (count < 2 || count > MOST_WORDS)
         return cli_usage("plot: --words has %d words; 2 to %d are drawn", count, MOST_WORDS);
     r->length     = count;

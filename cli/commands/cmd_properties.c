@@ -257,12 +257,12 @@ static json_t *json_findings(const pe_findings *f)
     json_t *list = json_array();
     for (int i = 0; i < f->count; i++) {
         const pe_finding *row = &f->rows[i];
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_findings_property(row->measure),
-                      "measure", pe_findings_title(row->measure), "of", cli_json_text(row->detail), "value",
-                      cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
-                      cli_json_text(pe_findings_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
+        pe_json_add(&list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property",
+                                     pe_findings_property(row->measure), "measure",
+                                     pe_findings_title(row->measure), "of", cli_json_text(row->detail),
+                                     "value", cli_json_real(row->value), "spread", cli_json_real(row->spread),
+                                     "unit", cli_json_text(pe_findings_unit(row->measure)), "verdict",
+                                     cli_json_text(row->verdict)));
     }
     return list;
 }
@@ -272,7 +272,7 @@ static json_t *json_beyond(const subject *s)
     json_t *parts = json_object();
     for (int place = 0; place < POSENC_PLACE_COUNT; place++)
         if (s->parts[place])
-            json_object_set_new(parts, s->parts[place]->name, json_string(s->parts[place]->beyond));
+            pe_json_set(&parts, s->parts[place]->name, json_string(s->parts[place]->beyond));
     return parts;
 }
 
@@ -280,12 +280,12 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 {
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(
-            all, list[i].err.status
-                     ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
-                     : json_pack("{s:s, s:s, s:b, s:o, s:o}", "encoding", list[i].name, "measured_as",
-                                 list[i].spec, "random_parameters", list[i].findings.randomised, "beyond",
-                                 json_beyond(&list[i]), "findings", json_findings(&list[i].findings)));
+        pe_json_add(
+            &all, list[i].err.status
+                      ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
+                      : json_pack("{s:s, s:s, s:b, s:o, s:o}", "encoding", list[i].name, "measured_as",
+                                  list[i].spec, "random_parameters", list[i].findings.randomised, "beyond",
+                                  json_beyond(&list[i]), "findings", json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",
@@ -401,17 +401,16 @@ static int set_point(pe_table *table, int row, const void *from)
     return made;
 }
 
-static void add_sweep(json_t *list, const sweep *s)
+static void add_sweep(json_t **list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
         const sweep_point *p = &s->points[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name, "value",
-                            p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                            pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
-                            cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
-                            "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
-                            cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
+        pe_json_add(list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
+                                     "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                                     pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
+                                     cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
+                                     "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
+                                     cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }
 
@@ -432,7 +431,7 @@ static int show_sweeps(const cli_args *args, const sweep *list, int count)
     }
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        add_sweep(all, &list[i]);
+        add_sweep(&all, &list[i]);
     return cli_print_json(all, 9);
 }
 

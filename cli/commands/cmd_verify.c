@@ -83,17 +83,29 @@ static void print_again(const verify_request *r, const posenc_case *c)
 
 static void print_case(const verify_request *r, const posenc_case *c, const pe_case_result *x)
 {
-    printf("%-4s  %-18s %-44s ", x->passed ? "ok" : "FAIL", c->encoding, c->file);
-    if (x->compared)
-        printf("%9.3g  %s%s%s", x->worst, x->array, x->executor ? " " : "", x->executor ? x->executor : "");
-    if (x->problem[0])
-        printf("%s%s", x->compared ? ": " : "", x->problem);
-    if (x->unused[0])
-        printf(" (not compared: %s)", x->unused);
+    printf("%-4s  ", x->passed ? "ok" : "FAIL");
+    cli_print_text(c->encoding, 18);
+    putchar(' ');
+    cli_print_text(c->file, 44);
+    putchar(' ');
+    if (x->compared) {
+        printf("%9.3g  ", x->worst);
+        cli_print_text(x->array, 0);
+        printf("%s%s", x->executor ? " " : "", x->executor ? x->executor : "");
+    }
+    if (x->problem[0]) {
+        fputs(x->compared ? ": " : "", stdout);
+        cli_print_text(x->problem, 0);
+    }
+    if (x->unused[0]) {
+        fputs(" (not compared: ", stdout);
+        cli_print_text(x->unused, 0);
+        putchar(')');
+    }
     putchar('\n');
     if (!x->passed)
         print_again(r, c);
-    fflush(stdout);
+    cli_flush();
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
@@ -103,10 +115,11 @@ static json_t *case_object(const posenc_case *c, const pe_case_result *x)
     /* JSON has no infinity: an error without measure (NaN, an allowance of 0) is null, and `pass`
        says the rest. */
     json_t *worst = cli_json_real(x->compared && isfinite(x->worst) ? x->worst : (double)NAN);
-    return json_pack("{s:s, s:s, s:o, s:b, s:i, s:o, s:s*, s:s*, s:s*, s:o}", "file", c->file, "encoding",
-                     c->encoding, "settings", json_loads(c->raw, 0, NULL), "pass", x->passed, "compared",
-                     x->compared, "largest_error_over_allowed", worst, "array", x->array[0] ? x->array : NULL,
-                     "executor", x->executor, "problem", x->problem[0] ? x->problem : NULL, "not_compared",
+    return json_pack("{s:o, s:o, s:o, s:b, s:i, s:o, s:o*, s:s*, s:o*, s:o}", "file", cli_json_text(c->file),
+                     "encoding", cli_json_text(c->encoding), "settings", json_loads(c->raw, 0, NULL), "pass",
+                     x->passed, "compared", x->compared, "largest_error_over_allowed", worst, "array",
+                     x->array[0] ? cli_json_text(x->array) : NULL, "executor", x->executor, "problem",
+                     x->problem[0] ? cli_json_text(x->problem) : NULL, "not_compared",
                      cli_json_words(x->unused, " "));
 }
 
@@ -125,8 +138,8 @@ static int run_cases(const verify_request *r, const posenc_cases *cases)
         pe_case_run(&x, r->dir, NULL, c, &r->run);
         total++;
         passed += x.passed;
-        if (list)
-            json_array_append_new(list, case_object(c, &x));
+        if (r->json)
+            pe_json_add(&list, case_object(c, &x));
         else
             print_case(r, c, &x);
     }
@@ -138,11 +151,11 @@ static int run_cases(const verify_request *r, const posenc_cases *cases)
         return cli_usage("%s has no case%s%s%s%s; nothing was verified", r->dir, names ? " of " : "",
                          names ? names : "", file ? " in the file " : "", file ? file : "");
     }
-    if (list && cli_print_json(json_pack("{s:s, s:i, s:i, s:o}", "directory", r->dir, "passed", passed,
-                                         "total", total, "cases", list),
-                               0))
+    if (r->json && cli_print_json(json_pack("{s:o, s:i, s:i, s:o}", "directory", cli_json_text(r->dir),
+                                            "passed", passed, "total", total, "cases", list),
+                                  0))
         return CLI_FAILED;
-    if (!list)
+    if (!r->json)
         printf("%d of %d cases pass\n", passed, total);
     return passed == total ? CLI_DONE : CLI_FAILED;
 }

@@ -61,6 +61,12 @@ static int has_layer(const posenc_model_group *g, int64_t layer)
 
 /* ---------------------------------------------------------------- the choice ---------------- */
 
+/* A group of that part? One that is a model by itself was chosen before. */
+static int is_of_part(const cli_config *c, const posenc_model_group *g, const char *tower)
+{
+    return !tower || pe_text_is(c->info->tower, tower) || pe_text_is(g->stack, tower);
+}
+
 /* One line that lists what there is. */
 static int refuse_many(const cli_config *c, cli_config_use use, const char *tower)
 {
@@ -71,8 +77,8 @@ static int refuse_many(const cli_config *c, cli_config_use use, const char *towe
     if (!to)
         return cli_failed("%s: not enough memory to list its layers", c->path);
     for (int i = 0, listed = 0; i < c->info->group_count; i++) {
-        const posenc_model_group *g = posenc_model_group_at(c->model, i);
-        if (!is_usable(g, use) || (tower && !pe_text_is(g->stack, tower)) || !has_layer(g, c->layer))
+        const posenc_model_group *g = posenc_model_group_at(c->part, i);
+        if (!is_usable(g, use) || !is_of_part(c, g, tower) || !has_layer(g, c->layer))
             continue;
         stacks += g->stack != NULL;
         fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec,
@@ -90,7 +96,7 @@ static int refuse_many(const cli_config *c, cli_config_use use, const char *towe
 
 static int refuse_layer(const cli_config *c)
 {
-    const posenc_model_group *g = posenc_model_group_at(c->model, posenc_model_group_of(c->model, c->layer));
+    const posenc_model_group *g = posenc_model_group_at(c->part, posenc_model_group_of(c->part, c->layer));
     if (c->info->layers && c->layer >= c->info->layers)
         return cli_usage("%s: --layer is %lld; its layers are 0 to %lld", c->path, (long long)c->layer,
                          (long long)c->info->layers - 1);
@@ -121,8 +127,8 @@ static int choose(cli_config *c, const cli_args *args, cli_config_use use)
     if (cli_integer(args, "layer", 0, INT32_MAX, &c->layer) < 0)
         return CLI_USAGE;
     for (int i = 0; i < c->info->group_count; i++) {
-        const posenc_model_group *g = posenc_model_group_at(c->model, i);
-        if (!is_usable(g, use) || (tower && !pe_text_is(g->stack, tower)))
+        const posenc_model_group *g = posenc_model_group_at(c->part, i);
+        if (!is_usable(g, use) || !is_of_part(c, g, tower))
             continue;
         usable++;
         if (!has_layer(g, c->layer) || (c->layer >= c->info->layers && c->info->layers && c->layer >= 0))
@@ -135,9 +141,43 @@ static int choose(cli_config *c, const cli_args *args, cli_config_use use)
         return refuse_many(c, use, tower);
     if (count == 1)
         return CLI_DONE;
-    if (!usable && tower)
-        return cli_usage("%s: it has no part %s; posenc inspect shows its parts", c->path, tower);
     return usable || c->layer >= 0 ? refuse_layer(c) : refuse_none(c, use);
+}
+
+static int has_stack(const posenc_model *model, const char *stack)
+{
+    for (int i = 0; i < posenc_model_describe(model)->group_count; i++)
+        if (pe_text_is(posenc_model_group_at(model, i)->stack, stack))
+            return 1;
+    return 0;
+}
+
+const posenc_model *cli_config_part(const posenc_model *model, const char *tower)
+{
+    const posenc_model_info *info  = posenc_model_describe(model);
+    const char              *names = "";
+    char                     text[200];
+    size_t                   used = 0;
+    if (!tower || pe_text_is(info->tower, tower) || has_stack(model, tower))
+        return model;
+    for (int i = 0; i < info->tower_count; i++) {
+        const posenc_model *part = posenc_model_tower(model, i);
+        const char         *name = posenc_model_describe(part)->tower;
+        if (pe_text_is(name, tower))
+            return part;
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, ", %.30s", name);
+        names = text;
+    }
+    if (info->tower && used < sizeof text)
+        snprintf(text + used, sizeof text - used, ", %.30s", info->tower), names = text;
+    cli_usage(*names ? "--tower: the model has no part %s; it has: %s"
+                     : "--tower: the model has no part %s%s",
+              tower,
+              *names                        ? names + 2
+              : has_stack(model, "encoder") ? "; it has: encoder, decoder"
+                                            : "");
+    return NULL;
 }
 
 int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use)
@@ -152,14 +192,17 @@ int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use)
                    : CLI_DONE;
     if (posenc_model_read(&c->model, c->path, &err))
         return cli_usage("%s", err.message); /* an input that cannot be read is an unusable argument */
-    c->info = posenc_model_describe(c->model);
+    c->part = cli_config_part(c->model, cli_value(args, "tower"));
+    if (!c->part)
+        return CLI_USAGE;
+    c->info = posenc_model_describe(c->part);
     return choose(c, args, use);
 }
 
 void cli_config_warn(const cli_config *c)
 {
     for (int i = 0; c->model && i < c->info->warning_count; i++)
-        cli_warn("%s: %s", c->path, posenc_model_warning_at(c->model, i)->sentence);
+        cli_warn("%s: %s", c->path, posenc_model_warning_at(c->part, i)->sentence);
 }
 
 /* ---------------------------------------------------------------- parameters ---------------- */
@@ -196,7 +239,7 @@ void cli_config_params(const cli_config *c, pe_calc *p)
             if (pe_text_is(c->group->params[k].name, posenc_param_name(p->e, i)))
                 take_param(c, p, i, &c->group->params[k].tensor);
     if (lacks_trained(p) && pe_text_ends_with(c->path, ".safetensors"))
-        posenc_model_params(&p->made, c->model, c->index, c->layer, c->path, &p->err);
+        posenc_model_params(&p->made, c->part, c->index, c->layer, c->path, &p->err);
     for (int i = 0; i < p->count; i++) {
         const posenc_tensor *found = posenc_arrays_find(&p->made, posenc_param_name(p->e, i)),
                             copy   = found ? *found : (posenc_tensor){0}; /* the set grows below */

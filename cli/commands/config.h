@@ -33,6 +33,7 @@ enum { CLI_LAYERS_TEXT = 120 };
 typedef struct cli_config {
     const char               *path;
     posenc_model             *model;
+    const posenc_model       *part; /* of it, which --tower named; or all of it */
     const posenc_model_info  *info;
     const posenc_model_group *group; /* the one that was chosen; NULL without --config */
     int                       index; /* its number */
@@ -42,6 +43,9 @@ typedef struct cli_config {
 /* Reads --config and chooses by --layer and --tower; nothing to do without them. An exit status after
    printing what is wrong. The model is the caller's to free in either case. */
 int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use);
+/* The part of a model that --tower names: itself for one of its stacks, and without a name; NULL after
+   printing what there is. */
+const posenc_model *cli_config_part(const posenc_model *model, const char *tower);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 

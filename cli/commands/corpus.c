@@ -2,6 +2,8 @@
 /* Texts and tokens to train on. Contract: corpus.h. */
 #include "cli/commands/corpus.h"
 
+#include "files/arrays/text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <posenc/files.h>
@@ -74,10 +76,13 @@ static void name_it(corpus *c, const cli_args *args)
     const char *tokens = cli_value(args, "tokens"), *path = tokens ? tokens : cli_at(args, 0);
     const char *slash = strrchr(path, '/');
     const char *first = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path;
+    char        shown[111];
+    snprintf(shown, args->count > 1 ? 91 : sizeof shown, "%s", first);
+    pe_text_clean(shown);
     if (args->count > 1)
-        snprintf(c->name, sizeof c->name, "%.90s and %d more", first, args->count - 1);
+        snprintf(c->name, sizeof c->name, "%.90s and %d more", shown, args->count - 1);
     else
-        snprintf(c->name, sizeof c->name, "%.110s", first);
+        snprintf(c->name, sizeof c->name, "%s", shown);
 }
 
 /* ---------------------------------------------------------------- tokens -------------------- */

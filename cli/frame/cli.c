@@ -8,6 +8,8 @@
  */
 #include "cli/frame/cli.h"
 
+#include "files/arrays/text.h"
+
 #include <errno.h>
 #include <posenc/files.h>
 #include <stdarg.h>
@@ -16,19 +18,36 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { LONGEST_MESSAGE = 4096 };
+
+static int why_lost; /* errno of the first flush that failed: the next calls forget it */
+
+void cli_flush(void)
+{
+    if (fflush(stdout) && !why_lost)
+        why_lost = errno;
+}
+
 /* Red for errors, yellow for warnings; the words must do without it, colour only helps the eye. */
 int cli_say(int status, const char *format, ...)
 {
     const char *kind = status ? "error" : "warning", *colour = status ? "\033[31m" : "\033[33m";
     const int   shines = cli_colour(STDERR_FILENO);
+    char        text[LONGEST_MESSAGE];
     va_list     values;
-    fflush(stdout);
-    fprintf(stderr, "posenc: %s%s:%s ", shines ? colour : "", kind, shines ? "\033[0m" : "");
+    cli_flush();
     va_start(values, format);
-    vfprintf(stderr, format, values);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    fputc('\n', stderr);
+    fprintf(stderr, "posenc: %s%s:%s %s\n", shines ? colour : "", kind, shines ? "\033[0m" : "",
+            pe_text_clean(text));
     return status;
+}
+
+void cli_print_text(const char *text, int width)
+{
+    pe_text_put(stdout, text, strlen(text));
+    printf("%*s", width > (int)strlen(text) ? width - (int)strlen(text) : 0, "");
 }
 
 /* FILE and MEMORY come from the system; everything else the caller can mend. */
@@ -97,10 +116,29 @@ void cli_catch(int number, const char *line)
 
 static char *call;
 
+static int is_shown(const char *word)
+{
+    int shows = 1;
+    for (size_t n = strlen(word), size; n && (shows || word[-1] == '\n'); word += size, n -= size)
+        size = pe_text_next(word, n, &shows);
+    return shows || word[-1] == '\n';
+}
+
 /* Letters, digits and what no shell reads; anything else wants quotes, and as a quote cannot stand inside
-   quotes, it stands between two pairs of them: 'it'\''s'. */
+   quotes, it stands between two pairs of them: 'it'\''s'. What a terminal would obey, or what is no text, is
+   written as bash and others read it: $'\033'. */
 void cli_print_word(FILE *to, const char *word)
 {
+    if (!is_shown(word)) {
+        fputs("$'", to);
+        for (; *word; word++)
+            if ((unsigned char)*word < ' ' || (unsigned char)*word >= 0x7f)
+                fprintf(to, "\\%03o", (unsigned)(unsigned char)*word);
+            else
+                fprintf(to, *word == '\'' || *word == '\\' ? "\\%c" : "%c", *word);
+        fputc('\'', to);
+        return;
+    }
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%";
     const int         quoted  = !*word || word[strspn(word, plain)];
     if (quoted)
@@ -135,9 +173,11 @@ const char *cli_call(void)
 
 int cli_finish(int status)
 {
-    const int lost = ferror(stdout) | fclose(stdout);
     free(call);
-    call = NULL;
+    call           = NULL;
+    errno          = 0;
+    const int lost = ferror(stdout) | fclose(stdout);
+    errno          = why_lost ? why_lost : errno ? errno : EIO;
     /* A reader that left early (head) is no error of ours: stay silent, as a death by SIGPIPE would. */
     if (lost && errno == EPIPE)
         return CLI_FAILED;

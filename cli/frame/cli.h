@@ -103,6 +103,10 @@ int cli_read(const cli_args *args, void *values);
 int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
+/* A text of a stranger to standard output, followed by blanks up to so many bytes; what does not show itself
+ * is ?. */
+void cli_print_text(const char *text, int width);
+
 /* Which word of "a|b|c" it is, or of a list with another separator; -1: none. */
 int cli_options_word(const char *list, char separator, const char *word);
 
@@ -177,5 +181,7 @@ void cli_leave(int signal);
 int cli_remember_call(int argc, char **argv);
 /* Closes standard output and says so if what was written there did not arrive. */
 int cli_finish(int status);
+/* Writes out what is printed so far, and remembers why that failed. */
+void cli_flush(void);
 
 #endif

@@ -10,6 +10,8 @@
  */
 #include "cli/frame/cli.h"
 
+#include "files/arrays/text.h"
+
 #include <string.h>
 
 enum { WIDEST = 80, LONGEST_LABEL = 26 };
@@ -67,7 +69,7 @@ void cli_wrap(const char *text, size_t length, int at, int indent, int width)
             column = indent;
         } else if (!is_first)
             column += printf(" ");
-        printf("%.*s", (int)word, text);
+        pe_text_put(stdout, text, word);
         column += columns;
         is_first = 0;
         text += word;

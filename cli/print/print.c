@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GAP = 2, MOST_COLUMNS = 64 };
@@ -101,7 +102,7 @@ static int print_line(const layout *l, int row, int line, int first, int last)
             continue;
         const int rest = l->width[k] - cli_columns_of(text, n), left = l->t->columns[k].is_text ? 0 : rest;
         if (n)
-            printf("%*s%.*s", blanks + left, "", (int)n, text);
+            printf("%*s", blanks + left, ""), pe_text_put(stdout, text, n);
         blanks = n ? rest - left : blanks + l->width[k];
         blanks += GAP;
         is_empty &= !n;
@@ -160,13 +161,32 @@ int cli_print_rows(const char *who, const pe_column *columns, int column_count, 
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
+/* With the characters that act written as JSON writes those of ASCII: \u202e. */
+static void put_json(const char *text)
+{
+    int shows;
+    for (size_t n = strlen(text), size; n; text += size, n -= size) {
+        size                   = pe_text_next(text, n, &shows);
+        const unsigned char *c = (const unsigned char *)text;
+        if (shows || size == 1)
+            fwrite(text, 1, size, stdout);
+        else
+            printf("\\u%04x", size == 2 ? (c[0] & 0x1Fu) << 6 | (c[1] & 0x3Fu)
+                                        : (c[0] & 0xFu) << 12 | (c[1] & 0x3Fu) << 6 | (c[2] & 0x3Fu));
+    }
+    putchar('\n');
+}
+
 int cli_print_json(json_t *value, size_t digits)
 {
     if (!value)
         return cli_failed("not enough memory for the numbers as JSON");
-    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
-    putchar('\n');
+    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
     json_decref(value);
+    if (!text)
+        return cli_failed("not enough memory for the numbers as JSON");
+    put_json(text);
+    free(text);
     return CLI_DONE;
 }
 
@@ -177,15 +197,21 @@ json_t *cli_json_real(double x)
 
 json_t *cli_json_text(const char *text)
 {
-    return text && *text ? json_string(text) : json_null();
+    char   *copy  = text && *text ? strdup(text) : NULL;
+    json_t *value = copy ? json_string(pe_text_clean_lines(copy)) : text && *text ? NULL : json_null();
+    free(copy);
+    return value;
 }
 
 json_t *cli_json_words(const char *text, const char *separators)
 {
     json_t *list = json_array();
     while (*(text += strspn(text, separators))) {
-        json_array_append_new(list, json_stringn(text, strcspn(text, separators)));
-        text += strcspn(text, separators);
+        const size_t n    = strcspn(text, separators);
+        char        *word = strndup(text, n);
+        pe_json_add(&list, word ? json_string(pe_text_clean(word)) : NULL);
+        free(word);
+        text += n;
     }
     return list;
 }
@@ -204,8 +230,8 @@ json_t *cli_json_bench(const pe_bench_row *rows, int count)
                       cli_json_real(f->q3), "limit", cli_json_real(f->limit), "unit", c->unit, "wanted",
                       cli_json_real(wanted), "met", met < 0 ? json_null() : json_boolean(met));
         if (*row->reason)
-            json_object_set_new(value, "reason", json_string(row->reason));
-        json_array_append_new(all, value);
+            pe_json_set(&value, "reason", json_string(row->reason));
+        pe_json_add(&all, value);
     }
     return all;
 }

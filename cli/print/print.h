@@ -3,10 +3,10 @@
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
-#include <jansson.h>
-
 #include "bench/bench.h"
 #include "cli/frame/cli.h"
+#include "files/arrays/json.h"
+#include "files/arrays/text.h"
 #include "train/compare.h"
 
 /* Aligned columns, texts left, numbers right, then the notes, in lines of cli_width(); frees the table.
@@ -23,7 +23,7 @@ int cli_print_rows(const char *who, const pe_column *columns, int column_count, 
    digits; 0: as many as they need. A write that fails shows when standard output is closed. */
 int     cli_print_json(json_t *value, size_t digits);
 json_t *cli_json_real(double x);         /* null where there is no number */
-json_t *cli_json_text(const char *text); /* null where there is none or "" */
+json_t *cli_json_text(const char *text); /* null where there is none or ""; what does not show itself is ? */
 /* The words of a text as a list. */
 json_t *cli_json_words(const char *text, const char *separators);
 /* Measured rows: an object per row with goal, name, value, q1, q3, limit, unit, wanted, met; and reason where

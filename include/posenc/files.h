@@ -175,11 +175,13 @@ typedef struct posenc_model_warning {
 typedef struct posenc_model_info {
     const char *format;   /* "config", "gguf", "safetensors" */
     const char *type;     /* model_type (of a nested model the inner one), architecture; NULL if absent */
-    const char *encoding; /* the one besides nope, or "mixed", "nope", "none" (no attention), "unknown" */
+    const char *encoding; /* the one besides nope; "mixed", "nope", "none" (no attention), "unknown" */
     int64_t     layers;   /* 0: not told */
     int64_t     max_positions;   /* 0: no limit is told */
     int64_t     original_length; /* of pre-training, where groups have one and the same; else 0 */
     int         group_count, warning_count;
+    const char *tower;       /* which part of the file it is: "text", "vision"; NULL: all of it */
+    int         tower_count; /* parts beside this one: posenc_model_tower */
 } posenc_model_info;
 
 /* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types.
@@ -196,6 +198,10 @@ POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine
 POSENC_API const posenc_model_info    *posenc_model_describe(const posenc_model *model);
 POSENC_API const posenc_model_group   *posenc_model_group_at(const posenc_model *model, int index);
 POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index);
+/* A part of the file beside the language model, such as the encoder of its images: a model like any other,
+   that lives as long as this one. What it cannot be read as, a warning of its own says; its encoding is
+   "unknown" then. NULL outside. */
+POSENC_API const posenc_model *posenc_model_tower(const posenc_model *model, int index);
 /* Index of the group that holds the layer (not of those at the input), or -1: that layer has no attention. */
 POSENC_API int posenc_model_group_of(const posenc_model *model, int64_t layer);
 /* How many keys the layer's sliding window holds: a query sees those at |t| < window (options.window). 0: all

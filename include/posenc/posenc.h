@@ -11,9 +11,9 @@
  *   tokens -> embedding --(1)--> projections --(2)--> scores --(3)--> softmax --(4)--> output
  *             input               rotary              score           weight
  *
- * Two verbs. *Prepare* (posenc_encoding_create, posenc_plan_create) checks, plans and may allocate or fail.
- * *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works in the caller's workspace
- * and gives the same bits for any number of threads.
+ * Two verbs. *Prepare* (posenc_encoding_create, posenc_plan_create, posenc_plan_bind) checks, plans and may
+ * allocate or fail. *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works in the
+ * caller's workspace and gives the same bits for any number of threads.
  *
  *     posenc_encoding_create(&e, "alibi", NULL, &err);        each returns a status; `err` says what is wrong
  *     posenc_plan_create(&plan, e, &dims, &options, &err);
@@ -45,14 +45,13 @@
  *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
- *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, .q =
- q}.
+ *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, ...}.
  *     What is not set is 0. So programs and libraries of different versions go together: what a shorter
- struct
- *     lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
+ *     struct lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_name numbers
  *     them. A run reads those of the parts it computes (posenc_rows: input; posenc_rotate: rotary;
- *     posenc_attend: all but input); others may be empty.
+ *     posenc_attend: all but input); others may be empty. Who runs many times with the same parameters gives
+ *     a bound of them instead (posenc_plan_bind).
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why. Every run may
  *     return ARGUMENT, SHAPE, DTYPE (what it is given), RANGE (more than planned), WORKSPACE, UNSUPPORTED,
  *     and CANCELLED, which alone leaves outputs and gradients half written.
@@ -313,8 +312,8 @@ typedef struct posenc_plan posenc_plan;
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
    Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
-   sizes; rows of more than 2^24 numbers), UNSUPPORTED (mask or combination without a meaning), ARGUMENT (an
-   option; an instruction set that this processor does not have), MEMORY. */
+   sizes; rows of more than 2^24 numbers), UNSUPPORTED (mask or combination without a meaning),
+   ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
@@ -389,21 +388,24 @@ POSENC_API double posenc_plan_operations(const posenc_plan *plan);
 
 /* ---------------------------------------------------------------- parameters, once ---------- */
 
-/* A plan's parameters made ready: what they alone decide (numbers in double, tables by distance, what an
-   encoding makes of its parameters) is made once here and not by each run. One for each layer; it does not
-   change, any number of threads may run with it, and whoever made it frees it, before its plan or after. */
+/* A plan's parameters made ready: what they alone decide (numbers in double, tables by distance, projected
+   distances and positions, what an encoding makes of its parameters) is made here once, and not by each run:
+   what a run then costs follows from its own sizes. One for each layer; it does not change, any number of
+   threads may run with it, and whoever made it frees it, before its plan or after. */
 typedef struct posenc_bound posenc_bound;
 
-/* Makes *bound of params (posenc_param_count of them, as in posenc_attend_in), in memory of the plan's
-   allocator. The parameters are copied and may change or go afterwards, except numbers by pair (dense_bias),
-   which stay where they are. Parameters of a place (input, rotary, score, weight) whose runs do without may
-   be empty, all of them. A run that is given a bound reads it in place of params and writes the same bits;
-   its plan is the one given here, or one of the same SPEC, dims and options (else ARGUMENT). Backward runs
-   take one too. Tables hold the distances that steps of one may span (options.max_distances) and the mask
-   allows, at most; beyond them a run makes its own. They take H*(Lq+Lk) numbers of 12 bytes for a bias, D
-   floats for each of them for vectors by distance; no more than their length where an encoding clips
-   distances.
-   Errors: ARGUMENT (NULL), SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
+/* Makes *bound of params (posenc_param_count of them, as in posenc_attend_in), on the plan's threads and in
+   memory of its allocator. The parameters are copied and may change or go afterwards, except numbers by pair
+   (dense_bias), which are read where they are. Those of a place (input, rotary, score, weight) may all be
+   empty: then runs that need them refuse the bound. A run that is given a bound reads it in place of params,
+   and writes the same bits; its plan is this one, or one of the same SPEC, dims and options (else ARGUMENT).
+   Backward runs take of it the numbers, not the tables.
+   Tables hold what the mask allows of the distances below the larger of Lq and Lk, or below
+   options.max_distances where that is given; a run that goes farther, or whose positions step by more than
+   one, makes its own. Memory: 8 bytes for each number of the parameters and of what is made of them; for each
+   head and distance 12 bytes for a bias, 4 for a gate, 4*D for vectors; 4*D for each head and position
+   (tupe). Where an encoding clips distances no more than those have rows. The reference executor has no
+   tables. Errors: ARGUMENT (NULL), SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
 POSENC_API posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan,
                                           const posenc_tensor *params, posenc_error *err);
 POSENC_API void          posenc_bound_free(posenc_bound *bound); /* NULL is fine */

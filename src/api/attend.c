@@ -6,6 +6,7 @@
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include <math.h>
+#include <stdatomic.h>
 
 #include "api/objects.h"
 #include "base/overlap.h"
@@ -19,10 +20,10 @@ pe_attention pe_attend_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes =
-        (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0, plan->kernels};
-    a.D     = d->D;
-    a.terms = &plan->terms;
+    a.sizes              = (pe_problem){d->B,       d->H, d->G, d->Lq, d->Lk,         d->D, d->Dv,
+                                        d->d_model, d->L, NULL, 0,     plan->kernels, NULL};
+    a.D                  = d->D;
+    a.terms              = &plan->terms;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
@@ -463,13 +464,20 @@ enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
-                 pe_param_source given, posenc_tensor *dparams, double length, pe_arena *arena)
+                 const pe_numbers_of *of, double length, pe_arena *arena)
 {
-    pe_numbers_load(numbers, plan, PLACES, given, dparams, arena);
+    pe_numbers_load(numbers, plan, of, arena);
     pe_rotary_make(rotation, plan, numbers, length, arena);
     set_rotation(a, rotation);
-    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, dparams != NULL);
-    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, dparams != NULL);
+    a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, of->dparams != NULL);
+    a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, of->dparams != NULL);
+}
+
+static pe_numbers_use use_of(int run, int64_t Lq)
+{
+    return run == POSENC_RUN_ATTEND_BACKWARD ? PE_NUMBERS_BOTH
+           : Lq > POSENC_DECODE_QUERIES      ? PE_NUMBERS_FORWARD
+                                             : PE_NUMBERS_FEW;
 }
 
 static int uses_reference(const posenc_plan *plan, posenc_dtype q)
@@ -491,7 +499,8 @@ static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, pose
     a.sizes.Lk = of->Lk;
     a.team     = any.team;
     a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, (pe_param_source){0}, NULL, 0, &arena);
+    load(&a, &numbers, &rotation, plan, &(pe_numbers_of){.places = PLACES, .use = use_of(run, of->Lq)}, 0,
+         &arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_rotary_slopes(plan, &numbers, &any, &arena);
     pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
@@ -573,7 +582,8 @@ static posenc_status open_numbers(pe_opened *run, pe_param_source *given, const 
         const posenc_status status = open_work(&r->items->run, a, r, err);
         if (status)
             return status;
-        pe_numbers_load(&r->items->numbers, r->plan, PLACES, *given, NULL, &r->items->run.arena);
+        const pe_numbers_of of = {PLACES, *given, NULL, use_of(r->run, a->sizes.Lq)};
+        pe_numbers_load(&r->items->numbers, r->plan, &of, &r->items->run.arena);
         r->items->is_made = 1;
     }
     given->loaded = &r->items->numbers;
@@ -607,7 +617,8 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     const double length =
         pe_rotary_length(pe_rotary_length(0, &a->q_coordinates, a->sizes.Lq), &a->k_coordinates, a->sizes.Lk);
-    load(a, &numbers, &rotation, r->plan, given, r->dparams, length, &run.arena);
+    load(a, &numbers, &rotation, r->plan,
+         &(pe_numbers_of){PLACES, given, r->dparams, use_of(r->run, a->sizes.Lq)}, length, &run.arena);
     if ((status = pe_rotary_check(&rotation, r->plan, r->who, err)))
         return status;
     pe_arena free_memory = run.arena;
@@ -652,23 +663,110 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
     return status;
 }
 
-/* Each item of such a batch; checked all, then run all. */
+/* Item b of such a batch. dry: only the checks. */
+static posenc_status forward_item(const attend_run *r, const posenc_attend_out *out, int64_t b, int dry,
+                                  common *items, posenc_error *err)
+{
+    const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
+    const posenc_attend_out to   = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
+    attend_run              one  = *r;
+    one.in                       = &item;
+    one.items                    = items;
+    return forward(&one, &to, dry, err);
+}
+
+/* ---- items side by side ---- */
+
+/* Keys and values of all items that are read sooner than other threads have begun: bytes. */
+enum { LITTLE_TOGETHER = 6 << 20 };
+
+/* Items as tasks, each on one thread and in a part of the workspace. */
+typedef struct side_by_side {
+    const attend_run        *run;
+    const posenc_attend_out *out;
+    const common            *items; /* made */
+    int64_t                  most;  /* keys of an item that is such a task; longer ones have all threads */
+    int                      slots;
+    size_t                   part; /* bytes of a slot, after what items have in common */
+    atomic_int               has_stopped;
+} side_by_side;
+
+/* Items that have more keys than a thread's share of all would keep one thread busy while others wait. */
+static int64_t longest_task(const posenc_attend_in *in, int threads)
+{
+    int64_t keys = 0;
+    for (int64_t b = 0; b < in->q.shape[0]; b++)
+        keys += pe_items_length(in, b);
+    const posenc_dtype k = in->k.dtype;
+    const int64_t row    = pe_tensor_bytes(k, in->k.shape[3]) + pe_tensor_bytes(in->v.dtype, in->v.shape[3]);
+    return keys * in->k.shape[1] * row < LITTLE_TOGETHER ? 0 : keys / threads;
+}
+
+/* As many slots as the workspace has room for; fewer than two are none. */
+static void find_slots(side_by_side *s)
+{
+    const posenc_attend_in *in   = s->run->in;
+    const pe_opened        *open = &s->items->run;
+    size_t                  most = PE_ALIGN;
+    for (int64_t b = 0; b < in->q.shape[0]; b++) {
+        const pe_run_size size = {1, in->q.shape[2], pe_items_length(in, b), 1, in->q.dtype, 0};
+        const size_t      bytes =
+            size.Lk && size.Lk <= s->most ? pe_attend_bytes(s->run->plan, &size, POSENC_RUN_ATTEND) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    const size_t rest = s->run->work->bytes - open->arena.used;
+    s->part           = most;
+    s->slots          = rest / most < (size_t)open->team.threads ? (int)(rest / most) : open->team.threads;
+}
+
+static void run_item(void *argument, int64_t b, int slot)
+{
+    side_by_side *s   = argument;
+    common        own = *s->items;
+    posenc_error  err;
+    if (pe_items_length(s->run->in, b) > s->most)
+        return;
+    own.run.arena.memory += own.run.arena.used + (size_t)slot * s->part;
+    own.run.arena.used   = 0;
+    own.run.team.threads = 1;
+    if (forward_item(s->run, s->out, b, 0, &own, &err))
+        atomic_store(&s->has_stopped, 1);
+}
+
+/* Those that can be; *most is how many keys they have at most. Whoever has stopped says why when it runs
+ * again. */
+static int64_t run_side_by_side(const attend_run *r, const posenc_attend_out *out, const common *items)
+{
+    side_by_side s = {.run = r, .out = out, .items = items};
+    if (!items->is_made || items->run.team.threads < 2 ||
+        !(s.most = longest_task(r->in, items->run.team.threads)))
+        return -1;
+    find_slots(&s);
+    pe_team team = items->run.team;
+    team.threads = s.slots;
+    if (s.slots < 2)
+        return -1;
+    pe_parallel_for(r->in->q.shape[0], &team, run_item, &s);
+    return s.has_stopped ? -1 : s.most;
+}
+
+/* Each item of such a batch; checked all, then run all. The first makes what all have in common. */
 static posenc_status forward_items(const attend_run *r, const posenc_attend_out *out, posenc_error *err)
 {
     common        items = {0};
     pe_attention  a;
+    int64_t       b      = 0;
     posenc_status status = take_batch(&a, r, err);
     if (status || (status = check_out(&a, out, err)))
         return status;
-    for (int dry = 1; dry >= 0; dry--)
-        for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
-            const posenc_attend_out to  = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
-            attend_run              one = *r;
-            one.in                      = &item;
-            one.items                   = &items;
-            status                      = forward(&one, &to, dry, err);
-        }
+    for (; !status && b < a.sizes.B; b++)
+        status = forward_item(r, out, b, 1, &items, err);
+    for (b = 0; !status && !items.is_made && b < a.sizes.B; b++)
+        status = forward_item(r, out, b, 0, &items, err);
+    const int64_t done = status ? -1 : run_side_by_side(r, out, &items);
+    for (; !status && b < a.sizes.B; b++)
+        if (pe_items_length(r->in, b) > done)
+            status = forward_item(r, out, b, 0, &items, err);
     return status ? status : pe_done(err);
 }
 

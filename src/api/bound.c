@@ -129,8 +129,8 @@ static int64_t farthest(const posenc_plan *plan, int64_t far)
     return good;
 }
 
-/* Attention as far as a bound knows it; the distances that it has tables for. None if low > high. */
-static pe_attention attention_of(const posenc_bound *of, const posenc_plan *plan, int64_t *low, int64_t *high)
+/* Attention as far as a bound knows it, and the distances and positions that it has tables for. */
+static pe_attention attention_of(const posenc_bound *of, const posenc_plan *plan, pe_ready_extent *extent)
 {
     const posenc_options *o     = &plan->options;
     const pe_reach        reach = pe_positions_reach(o->mask, o->window);
@@ -140,24 +140,59 @@ static pe_attention attention_of(const posenc_bound *of, const posenc_plan *plan
     a.team                      = (pe_team){plan->threads, o->parallel_for, o->parallel_context, NULL};
     a.parts[PE_SCORE]           = pe_numbers_part(plan, POSENC_PLACE_SCORE, &of->numbers, 0);
     a.parts[PE_WEIGHT]          = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, &of->numbers, 0);
-    *low                        = 1;
-    *high                       = 0;
+    *extent                     = (pe_ready_extent){1, 0, 0};
     if (plan->dims.D == 0 || o->executor == POSENC_EXECUTOR_REFERENCE ||
         !is_complete(of, plan, POSENC_PLACE_SCORE) || !is_complete(of, plan, POSENC_PLACE_WEIGHT) ||
-        !pe_uses_distance(a.terms) || !reaches(plan, 0, 0))
+        !reaches(plan, 0, 0))
         return a;
-    *low  = farthest(plan, reach.low < -most ? -most : reach.low);
-    *high = farthest(plan, reach.high > most ? most : reach.high);
+    extent->positions = farthest(plan, most) + 1;
+    if (!pe_uses_distance(a.terms))
+        return a;
+    extent->low  = farthest(plan, reach.low < -most ? -most : reach.low);
+    extent->high = farthest(plan, reach.high > most ? most : reach.high);
     return a;
 }
+
+/* ---- the input part's, where rows follow from each other ---- */
+
+static const pe_sequence *sequence_of(const posenc_bound *of, const posenc_plan *plan)
+{
+    const pe_encoding *room = plan->parts[POSENC_PLACE_INPUT].room;
+    return room && room->input.sequence.rows && is_complete(of, plan, POSENC_PLACE_INPUT)
+               ? &room->input.sequence
+               : NULL;
+}
+
+static void lay_out_rows(posenc_bound *to, const posenc_plan *plan, pe_arena *arena)
+{
+    const pe_sequence *room = sequence_of(to, plan);
+    if (room)
+        to->rows =
+            pe_arena_doubles(arena, room->rows(&plan->parts[POSENC_PLACE_INPUT].problem) * plan->row_width);
+}
+
+static void fill_rows(const posenc_bound *to, const posenc_plan *plan, const pe_team *team, pe_arena *lent)
+{
+    const pe_sequence *room = sequence_of(to, plan);
+    const pe_part      part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &to->numbers, 0);
+    if (!room)
+        return;
+    pe_sequence_table t = pe_sequence_lay_out(room, &part, plan->row_width, plan->kernels, team, 0, lent);
+    t.rows              = to->rows;
+    if (lent->memory)
+        pe_sequence_make(&t, room->rows(part.p));
+}
+
+/* ---- all of it ---- */
 
 /* Tables, with memory for the time of making them. */
 static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, posenc_error *err)
 {
-    int64_t            low, high;
-    const pe_attention a    = attention_of(to, plan, &low, &high);
+    pe_ready_extent    extent;
+    const pe_attention a    = attention_of(to, plan, &extent);
     pe_arena           lent = {0};
     pe_ready_fill(&to->ready, &a, &lent);
+    fill_rows(to, plan, &a.team, &lent);
     if (!lent.used)
         return POSENC_OK;
     lent.memory = pe_memory_create(&plan->options.allocator, lent.used);
@@ -166,6 +201,7 @@ static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, pose
     void *memory = lent.memory;
     lent.used    = 0;
     pe_ready_fill(&to->ready, &a, &lent);
+    fill_rows(to, plan, &a.team, &lent);
     pe_memory_free(&plan->options.allocator, memory);
     return POSENC_OK;
 }
@@ -173,12 +209,16 @@ static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, pose
 /* Everything that a bound holds, tables without their numbers; counts on an arena without memory. */
 static void lay_out(posenc_bound *to, const posenc_plan *plan, const posenc_tensor *params, pe_arena *arena)
 {
-    int64_t low, high;
+    pe_ready_extent extent;
     copy_params(to, plan, params, arena);
-    pe_numbers_load(&to->numbers, plan, to->places, (pe_param_source){.params = to->tensors}, NULL, arena);
-    const pe_attention a = attention_of(to, plan, &low, &high);
-    if (low <= high)
-        to->ready = pe_ready_lay_out(&a, low, high, arena);
+    pe_numbers_load(&to->numbers, plan,
+                    &(pe_numbers_of){to->places, {.params = to->tensors}, NULL, PE_NUMBERS_FORWARD}, arena);
+    const pe_attention a = attention_of(to, plan, &extent);
+    to->ready            = pe_ready_lay_out(&a, &extent, arena);
+    lay_out_rows(to, plan, arena);
+    if (plan->rotary.depends_on_run && !plan->rotary.depends_on_length &&
+        is_complete(to, plan, POSENC_PLACE_ROTARY))
+        pe_rotary_make(&to->rotation, plan, &to->numbers, 0, arena);
 }
 
 posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, const posenc_tensor *params,

@@ -6,6 +6,7 @@
 
 #include "api/objects.h"
 #include "base/expression.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
@@ -39,7 +40,7 @@ posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
     d.Dv          = d.Dv ? d.Dv : d.D;
     d.Lk          = d.Lk ? d.Lk : d.Lq;
     d.Lq          = d.Lq ? d.Lq : d.Lk;
-    d.d_model     = d.d_model ? d.d_model : d.H * d.D;
+    d.d_model     = d.d_model ? d.d_model : pe_sizes_product(d.H, d.D);
     d.L           = d.L ? d.L : d.Lk;
     return d;
 }
@@ -58,8 +59,8 @@ posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const p
     }
     /* where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made */
     const pe_kernels *chosen = pe_kernels_choose(), *kernels = chosen ? chosen : pe_kernels_at(0);
-    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN,      kernels};
+    r->problem = (pe_problem){full->B,       full->H, full->G, full->Lq, full->Lk, full->D, full->Dv,
+                              full->d_model, full->L, r->set,  NAN,      kernels,  NULL};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

@@ -19,10 +19,13 @@ static size_t first_not_zero(const unsigned char *bytes, size_t from, size_t to)
     return from;
 }
 
-/* Not inlined: what every run calls is the short way below. */
-static __attribute__((noinline)) const void *read_other(void *copy, const void *from, pe_given of,
-                                                        const char *who, const char *name, posenc_error *err)
+const void *pe_given_read_other(void *copy, const void *from, pe_given of, const char *who, const char *name,
+                                posenc_error *err)
 {
+    if (!from) {
+        pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: %s is NULL; it must be a %s", who, name, of.type);
+        return NULL;
+    }
     const size_t size = *(const size_t *)from;
     if (size < of.least || size > of.bytes + MOST_UNKNOWN) {
         pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: %s.size is %zu; set it to sizeof(%s)", who, name, size,
@@ -42,14 +45,4 @@ static __attribute__((noinline)) const void *read_other(void *copy, const void *
         who, name, size - of.bytes, POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH,
         of.type);
     return NULL;
-}
-
-const void *pe_given_read(void *copy, const void *from, pe_given of, const char *who, const char *name,
-                          posenc_error *err)
-{
-    if (!from) {
-        pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: %s is NULL; it must be a %s", who, name, of.type);
-        return NULL;
-    }
-    return *(const size_t *)from == of.bytes ? from : read_other(copy, from, of, who, name, err);
 }

@@ -19,7 +19,15 @@ typedef struct pe_given {
    zeros for what it lacks. Nothing is read behind its size. NULL for a struct that is NULL, whose size is no
    size of it, or whose bytes that this version does not know are not all zero: ARGUMENT. `who`: "attend",
    `name`: "in". */
-const void *pe_given_read(void *copy, const void *from, pe_given of, const char *who, const char *name,
-                          posenc_error *err);
+const void *pe_given_read_other(void *copy, const void *from, pe_given of, const char *who, const char *name,
+                                posenc_error *err);
+
+/* Inlined, for a rotation of one row takes less time than ten calls. */
+static inline const void *pe_given_read(void *copy, const void *from, pe_given of, const char *who,
+                                        const char *name, posenc_error *err)
+{
+    return from && *(const size_t *)from == of.bytes ? from
+                                                     : pe_given_read_other(copy, from, of, who, name, err);
+}
 
 #endif

@@ -86,7 +86,7 @@ static posenc_status run_map(int m, const char *settings, const int64_t *rel, in
     if (!status)
         status = maps[m].check(set, err);
     for (int64_t i = 0; !status && i < n; i++)
-        out[i] = maps[m].map(set, rel[i]);
+        out[i] = maps[m].map(set, pe_index_clip(rel[i], -INT64_MAX, INT64_MAX)); /* its sign can be changed */
     return status ? status : pe_done(err);
 }
 

@@ -55,33 +55,59 @@ static int is_any(pe_param_source given)
     return !given.params && !given.bound && !given.loaded;
 }
 
-/* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
-   wanted. */
+static int64_t derived_size(const posenc_plan *plan, posenc_place place)
+{
+    const pe_encoding *room = plan->parts[place].room;
+    return room && room->attention.derived ? plan->sizes[place][room->info.param_count] : 0;
+}
+
+/* Is it at least not converted for few queries? Members that look rows up read some of them; but what a hook,
+   a preparation or something derived reads, it reads in double, unless the room says otherwise. */
+static int few_read_in_place(const posenc_plan *plan, pe_param_place at)
+{
+    const pe_owner owner = at.place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
+    if (at.place != POSENC_PLACE_SCORE && at.place != POSENC_PLACE_WEIGHT)
+        return 0;
+    if (plan->parts[at.place].room->attention.in_place >> at.local & 1)
+        return 1;
+    if (owner == PE_SCORE && (plan->terms.hook.visit || plan->terms.prepare.fill))
+        return 0;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m = pe_member(&plan->terms, kind);
+        if (m.index && !m.load && m.owner == owner && m.param == at.local && !derived_size(plan, at.place))
+            return 1;
+    }
+    return 0;
+}
+
 /* Numbers that are there already, or NULL. */
 static const pe_numbers *loaded_in(pe_param_source given)
 {
     return given.loaded ? given.loaded : given.bound ? &given.bound->numbers : NULL;
 }
 
-static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_param_source given,
+/* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
+   wanted. */
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, const pe_numbers_of *of,
                          pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
-    if (!part->room || !part->room->attention.derived)
+    const int64_t      size = derived_size(plan, place);
+    if (!size || (of->use == PE_NUMBERS_FEW && part->room->attention.derived_for_many))
         return;
-    const int     count  = part->room->info.param_count;
-    const int64_t size   = plan->sizes[place][count];
-    int           wanted = is_any(given);
+    const int count  = part->room->info.param_count;
+    int       wanted = is_any(of->given);
     for (int i = 0; i < count; i++)
         wanted |= n->dpar[place][i] != NULL;
-    n->dpar[place][count] = wanted ? pe_arena_zeros(arena, size) : NULL;
-    if (loaded_in(given)) {
-        n->par[place][count] = loaded_in(given)->par[place][count];
+    if (wanted && of->use == PE_NUMBERS_BOTH)
+        n->dpar[place][count] = pe_arena_zeros(arena, size);
+    if (loaded_in(of->given)) {
+        n->par[place][count] = loaded_in(of->given)->par[place][count];
         return;
     }
     double *made = pe_arena_doubles(arena, size);
     if (made)
-        part->room->attention.derive(&part->problem, n->par[place], made);
+        part->room->attention.derive(&n->problem[place], n->par[place], made);
     n->par[place][count] = made;
 }
 
@@ -96,31 +122,45 @@ static const double *load_numbers(const posenc_tensor *t, int64_t size, pe_arena
     return wide;
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
-                     posenc_tensor *dparams, pe_arena *arena)
+/* One parameter. */
+static void load_one(pe_numbers *n, const posenc_plan *plan, int i, const pe_numbers_of *of, pe_arena *arena)
 {
-    const pe_numbers *const ready = loaded_in(given);
-    memset(n, 0, sizeof *n);
-    for (int i = 0; i < plan->e->param_count; i++) {
-        const pe_param_place at = plan->e->params[i];
-        if (!is_of(plan, places, i))
-            continue;
-        if (pe_numbers_stay(plan, at)) {
-            n->tensor[at.place][at.local]  = ready          ? ready->tensor[at.place][at.local]
-                                             : given.params ? &given.params[i]
-                                                            : NULL;
-            n->dtensor[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
-            continue;
-        }
-        const int64_t        size  = plan->sizes[at.place][at.local];
-        const posenc_tensor *t     = given.params ? &given.params[i] : NULL;
-        n->par[at.place][at.local] = ready ? ready->par[at.place][at.local] : load_numbers(t, size, arena);
-        if (is_any(given) || (dparams && dparams[i].data))
-            n->dpar[at.place][at.local] = pe_arena_zeros(arena, size);
+    const pe_param_place at       = plan->e->params[i];
+    const int64_t        size     = plan->sizes[at.place][at.local];
+    const pe_numbers    *ready    = loaded_in(of->given);
+    const posenc_tensor *t        = ready              ? ready->tensor[at.place][at.local]
+                                    : of->given.params ? &of->given.params[i]
+                                                       : NULL;
+    posenc_tensor       *dparam   = of->dparams && of->dparams[i].data ? &of->dparams[i] : NULL;
+    n->tensor[at.place][at.local] = t;
+    if (pe_numbers_stay(plan, at)) {
+        n->dtensor[at.place][at.local] = dparam;
+        return;
     }
+    if (of->use == PE_NUMBERS_BOTH && (dparam || is_any(of->given)))
+        n->dpar[at.place][at.local] = pe_arena_zeros(arena, size);
+    if (ready)
+        n->par[at.place][at.local] = ready->par[at.place][at.local];
+    else if (of->use != PE_NUMBERS_FEW || !few_read_in_place(plan, at))
+        n->par[at.place][at.local] = load_numbers(t, size, arena);
+    else if (t && t->dtype == POSENC_DTYPE_F64)
+        n->par[at.place][at.local] = t->data;
+}
+
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena)
+{
+    memset(n, 0, sizeof *n);
+    n->bound = of->given.bound;
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+        n->problem[place]        = plan->parts[place].problem;
+        n->problem[place].tensor = n->tensor[place];
+    }
+    for (int i = 0; i < plan->e->param_count; i++)
+        if (is_of(plan, of->places, i))
+            load_one(n, plan, i, of, arena);
     for (int place = 0; place < POSENC_PLACE_COUNT; place++)
-        if (places >> place & 1)
-            load_derived(n, plan, place, given, arena);
+        if (of->places >> place & 1)
+            load_derived(n, plan, place, of, arena);
 }
 
 static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
@@ -130,7 +170,7 @@ static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_pl
         return;
     const int count = part->room->info.param_count;
     if (n->dpar[place][count])
-        part->room->attention.derive_back(&part->problem, n->par[place], n->par[place][count],
+        part->room->attention.derive_back(&n->problem[place], n->par[place], n->par[place][count],
                                           n->dpar[place][count], n->dpar[place]);
 }
 
@@ -156,7 +196,7 @@ pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_nu
     const pe_encoding *room = plan->parts[place].room;
     if (!room)
         return part;
-    part.p       = &plan->parts[place].problem;
+    part.p       = &n->problem[place];
     part.par     = n->par[place];
     part.dpar    = gradients ? n->dpar[place] : NULL;
     part.tensor  = n->tensor[place];

@@ -96,27 +96,47 @@ typedef struct pe_numbers {
     double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
     posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
+    pe_problem           problem[POSENC_PLACE_COUNT]; /* the plan's, with `tensor` */
+    const posenc_bound  *bound;                       /* where they come from, if they were made ready */
 } pe_numbers;
 
 /* The parameters of a run: the caller's tensors, or made ready. */
 typedef struct pe_param_source {
-    const posenc_tensor *params;
+    const posenc_tensor *params; /* NULL, and no bound: of any run, while counting */
     const posenc_bound  *bound;  /* NULL: none */
     const pe_numbers    *loaded; /* of all parts, by another item of the batch; NULL: none */
 } pe_param_source;
+
+/* What the numbers are for: without gradients there are no sums of them. */
+typedef enum pe_numbers_use { PE_NUMBERS_BOTH, PE_NUMBERS_FORWARD, PE_NUMBERS_FEW } pe_numbers_use;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and
    dparams (`who`: "attend"). */
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
-/* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, pe_param_source given,
-                     posenc_tensor *dparams, pe_arena *arena);
-/* Does a member read this parameter as it lies? Then it is neither converted nor summed. */
+/* Whose parameters, and their gradients; NULL while counting, or not wanted. */
+typedef struct pe_numbers_of {
+    int             places;
+    pe_param_source given;
+    posenc_tensor  *dparams;
+    pe_numbers_use  use;
+} pe_numbers_of;
+/* Converts parameters, unless they are bound, and zeroes gradient sums; counts on an arena without memory. *n
+   must stay where it is as long as its parts are used. */
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena);
+/* Does a member read this parameter as it lies, and add its gradient there? Then it is neither converted nor
+   summed. */
 typedef enum pe_stay { PE_CONVERTED = 0, PE_STAYS_BY_DISTANCE, PE_STAYS_BY_PAIR } pe_stay;
 pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
+
+/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
+   length. */
+typedef struct pe_run_rotation {
+    const pe_rotary *queries, *keys; /* NULL: no rotary part */
+    pe_rotary        made[2];
+} pe_run_rotation;
 
 /* What of a plan its bounds depend on. */
 typedef struct pe_likeness {
@@ -128,12 +148,14 @@ typedef struct pe_likeness {
 } pe_likeness;
 
 struct posenc_bound {
-    pe_likeness   plan;
-    int           places; /* whose parameters it has: bits 1 << place */
-    pe_numbers    numbers;
-    posenc_tensor tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
-    pe_ready      ready;                  /* of attention */
-    size_t        bytes;
+    pe_likeness     plan;
+    int             places; /* whose parameters it has: bits 1 << place */
+    pe_numbers      numbers;
+    posenc_tensor   tensors[PE_MAX_PARAMS]; /* of parameters that stay as they are */
+    pe_ready        ready;                  /* of attention */
+    pe_run_rotation rotation;               /* where parameters alone decide it; else queries is NULL */
+    double         *rows; /* of the input part, where they follow from each other; NULL: they do not */
+    size_t          bytes;
 };
 
 /* May runs of the plan that read parameters of these places take it? `who` opens the sentence. */
@@ -142,13 +164,6 @@ posenc_status pe_bound_check(const posenc_bound *bound, const posenc_plan *plan,
 
 /* The part at a place as the engine wants it; NULLs where there is none. */
 pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
-
-/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
-   length. */
-typedef struct pe_run_rotation {
-    const pe_rotary *queries, *keys; /* NULL: no rotary part */
-    pe_rotary        made[2];
-} pe_run_rotation;
 
 void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
                     pe_arena *arena);

@@ -13,6 +13,7 @@
 
 #include "api/objects.h"
 #include "base/memory.h"
+#include "base/sizes.h"
 
 #define LONGEST \
     ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
@@ -356,12 +357,13 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     posenc_plan *made = pe_memory_zeros_create(&chosen.allocator, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    made->own           = *e;
-    made->e             = &made->own;
-    made->dims          = pe_encoding_full_dims(dims);
-    made->options       = chosen;
-    made->threads       = pe_parallel_threads(chosen.threads);
-    made->max_distances = chosen.max_distances > 0 ? chosen.max_distances : made->dims.Lq + made->dims.Lk;
+    made->own     = *e;
+    made->e       = &made->own;
+    made->dims    = pe_encoding_full_dims(dims);
+    made->options = chosen;
+    made->threads = pe_parallel_threads(chosen.threads);
+    made->max_distances =
+        chosen.max_distances > 0 ? chosen.max_distances : pe_sizes_sum(made->dims.Lq, made->dims.Lk);
     if ((status = prepare(made, err))) {
         posenc_plan_free(made);
         return status;

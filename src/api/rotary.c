@@ -35,7 +35,9 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
     const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
     t->queries                 = rotary->room ? &plan->rotary : NULL;
     t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
-    if (!plan->rotary.depends_on_run)
+    if (n->bound && n->bound->rotation.queries)
+        *t = (pe_run_rotation){.queries = n->bound->rotation.queries, .keys = n->bound->rotation.keys};
+    if (!plan->rotary.depends_on_run || (n->bound && n->bound->rotation.queries))
         return;
     pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)
@@ -128,7 +130,8 @@ posenc_status pe_rotary_open(pe_rotary_opened *run, const pe_rotary_request *r, 
         status = pe_rotary_open_workspace(&run->work, r, work, err);
     if (status)
         return status;
-    pe_numbers_load(&run->numbers, r->plan, ROTARY, r->given, r->dparams, &run->work.arena);
+    pe_numbers_load(&run->numbers, r->plan, &(pe_numbers_of){ROTARY, r->given, r->dparams, PE_NUMBERS_BOTH},
+                    &run->work.arena);
     pe_rotary_make(&run->rotation, r->plan, &run->numbers, r->length, &run->work.arena);
     return pe_rotary_check(&run->rotation, r->plan, r->who, err);
 }

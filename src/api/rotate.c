@@ -30,7 +30,7 @@ typedef struct job {
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 block, blocks; /* positions of one, of each item */
-    pe_team                 team;
+    const pe_team          *team;
     int                     in_double, is_direct;
     float                  *tables, *rows; /* [threads, longest, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
@@ -62,9 +62,17 @@ static int64_t block_of(const posenc_plan *plan, int64_t positions)
     return block;
 }
 
+/* Only the calling thread where the work is too little for more. A pointer, for a team that has just been
+   written is slow to copy. */
+static const pe_team *team_for(const pe_team *team, int64_t bytes)
+{
+    static const pe_team alone = {.threads = 1};
+    return bytes < TOO_FEW ? &alone : team;
+}
+
 static void lay_out(job *j, pe_arena *arena)
 {
-    const int64_t threads = j->team.threads, D = j->plan->dims.D;
+    const int64_t threads = j->team->threads, D = j->plan->dims.D;
     j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
     j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
     j->wide   = pe_arena_doubles(arena, threads * D);
@@ -78,7 +86,7 @@ static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
         plan->rotary_ladder && (j->rotation == &plan->rotary || j->rotation == &plan->rotary_keys);
     if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->rotation, j->pos))
         return;
-    j->rungs  = pe_ladder_lay_out_rungs(j->team.threads, 2 * plan->rotary.M, arena);
+    j->rungs  = pe_ladder_lay_out_rungs(j->team->threads, 2 * plan->rotary.M, arena);
     j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
@@ -99,10 +107,10 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     const pe_rotated_run any   = {.team = {.threads = threads}};
     pe_arena             arena = {0};
     pe_rotary_opened     run;
-    job                  j = {.plan = plan, .team = any.team};
+    job                  j = {.plan = plan, .team = &any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
         return 0;
-    pe_numbers_load(&run.numbers, plan, 1 << POSENC_PLACE_ROTARY, (pe_param_source){0}, NULL, &arena);
+    pe_numbers_load(&run.numbers, plan, &(pe_numbers_of){.places = 1 << POSENC_PLACE_ROTARY}, &arena);
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
@@ -321,13 +329,13 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     j.is_direct = !j.in_double && pe_rotation_stores(rotation, from->dtype, to->dtype);
     j.block     = block_of(plan, from->shape[0] * from->shape[2]);
     j.blocks    = (from->shape[2] + j.block - 1) / j.block;
-    j.team      = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
+    j.team      = team_for(&work->team, bytes);
     pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
-    pe_parallel_for(from->shape[0] * j.blocks, &j.team, rotate_block, &j);
+    pe_parallel_for(from->shape[0] * j.blocks, j.team, rotate_block, &j);
 }
 
 /* ---- runs ---- */
@@ -414,12 +422,12 @@ static void make_table(const posenc_plan *plan, const pe_rotary *rotation, const
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_arena  arena     = work->arena;
     pe_ladder own;
-    table_job t = {.j = {.plan = plan, .rotation = rotation, .pos = pos, .team = work->team}, .table = table};
+    table_job t = {.j     = {.plan = plan, .rotation = rotation, .pos = pos, .team = &work->team},
+                   .table = table};
     t.stream    = pe_ladder_streams(table, bytes, rotation->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
-    t.j.team = pe_parallel_for_work(&work->team, (double)bytes, TOO_FEW);
-    pe_parallel_for(table->shape[0] * t.j.blocks, &t.j.team, fill_rows, &t);
+    pe_parallel_for(table->shape[0] * t.j.blocks, team_for(&work->team, bytes), fill_rows, &t);
 }
 
 posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_rotary_in *in,

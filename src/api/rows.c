@@ -117,7 +117,7 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward)
     pe_arena    arena = {0};
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan, &(pe_team){.threads = threads});
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT, (pe_param_source){0}, NULL, &arena);
+    pe_numbers_load(&numbers, plan, &(pe_numbers_of){.places = 1 << POSENC_PLACE_INPUT}, &arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
     if (backward)
         pe_rows_backward_lay_out(&r, &arena);
@@ -197,11 +197,16 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if ((status = open_workspace(&run, plan, work, 0, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT,
-                    (pe_param_source){.params = in->params, .bound = in->bound}, NULL, &run.arena);
-    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
-    r.x    = in->x;
-    r.y    = *y;
+    pe_numbers_load(&numbers, plan,
+                    &(pe_numbers_of){1 << POSENC_PLACE_INPUT,
+                                     {.params = in->params, .bound = in->bound},
+                                     NULL,
+                                     PE_NUMBERS_BOTH},
+                    &run.arena);
+    r.part  = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, 0);
+    r.x     = in->x;
+    r.y     = *y;
+    r.ready = in->bound ? in->bound->rows : NULL;
     pe_rows_forward_run(&r, &run.arena);
     return pe_run_done(&run.team, "rows", err);
 }
@@ -231,8 +236,12 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     if ((status = open_workspace(&run, plan, work, 1, err)))
         return status;
     r.team = run.team;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_PLACE_INPUT,
-                    (pe_param_source){.params = in->params, .bound = in->bound}, grad->dparams, &run.arena);
+    pe_numbers_load(&numbers, plan,
+                    &(pe_numbers_of){1 << POSENC_PLACE_INPUT,
+                                     {.params = in->params, .bound = in->bound},
+                                     grad->dparams,
+                                     PE_NUMBERS_BOTH},
+                    &run.arena);
     r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;

@@ -111,13 +111,18 @@ typedef struct pe_attention_members {
     pe_by_distance bias;
     pe_tile_hook   hook; /* score */
     void (*terms)(const pe_problem *p, pe_terms *s);
-    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
-       there takes their cotangents. derive_back may overwrite `dmade`; NULL: gradients go elsewhere. NULL:
-       none. */
+    /* Numbers made of the parameters once per run, or once for all runs that are given a bound, for hooks and
+       preparations: par[param_count], and dpar there takes their cotangents. derive_back may overwrite
+       `dmade`; NULL: gradients go elsewhere. NULL: none. */
     int64_t (*derived)(const pe_problem *p);
+    int derived_for_many; /* it only saves time; runs of few queries do without, and par[param_count] is NULL
+                           */
     void (*derive)(const pe_problem *p, const double *const par[], double made[]);
     void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],
                         double *const dpar[]);
+    /* Bits 1 << index of parameters that are long: for few queries they are not copied, and pe_read reads
+       them. A member with `index` alone needs no bit for its own. */
+    unsigned in_place;
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
 } pe_attention_members;

@@ -100,17 +100,36 @@ static void run_tiled_backward(const pe_attention *a, pe_arena *arena)
     pe_tiled_backward_run(&w);
 }
 
-void pe_attend_run(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena)
+/* Multiplications that are worth a second thread: a twentieth of a millisecond; of few queries, which are
+   waited for one after the other, a millisecond, as a thread that other programs keep from its processor
+   costs more. */
+enum { LITTLE = 1 << 20, LITTLE_OF_FEW = 1 << 24 };
+
+static pe_team team_of(const pe_attention *a)
 {
-    const pe_executor by = executor_of(run, reference);
+    const pe_problem *p       = &a->sizes;
+    const int64_t     vectors = 1 + pe_has(a->terms, PE_A) + pe_has(a->terms, PE_B) + pe_has(a->terms, PE_R);
+    const double      pairs   = (double)(p->B * p->H) * (double)p->Lq * (double)p->Lk;
+    return pe_parallel_for_work(&a->team, pairs * (double)(vectors * p->D + p->Dv),
+                                p->Lq <= POSENC_DECODE_QUERIES ? LITTLE_OF_FEW : LITTLE);
+}
+
+void pe_attend_run(const pe_attention *whole, int run, int reference, const posenc_tensor *S, pe_arena *arena)
+{
+    const pe_executor   by  = executor_of(run, reference);
+    pe_attention        own = *whole;
+    const pe_attention *a   = &own;
+    if (run == POSENC_RUN_ATTEND && !reference && decodes(whole)) { /* it counts for itself */
+        pe_decode_run(whole, arena);
+        return;
+    }
+    own.team = team_of(whole);
     if (run == POSENC_RUN_BIAS_BACKWARD)
         pe_reference_bias_backward_run(a, S, arena);
     else if (run == POSENC_RUN_ATTEND_BACKWARD && reference)
         pe_reference_backward_run(a, arena);
     else if (run == POSENC_RUN_ATTEND_BACKWARD)
         run_tiled_backward(a, arena);
-    else if (run == POSENC_RUN_ATTEND && !reference && decodes(a))
-        pe_decode_run(a, arena);
     else if (run == POSENC_RUN_ATTEND && !reference && pe_bf16_serves(a))
         pe_bf16_run(a, arena);
     else if (pe_parts_serve(a, &by))

@@ -27,7 +27,6 @@ enum {
     SUM_BYTES  = 1 << 18,   /* of all chunks' outputs, if they can be */
     CHUNKS     = 16,        /* at most */
     LEAST      = 512,       /* keys of a chunk at least */
-    WORK       = 1 << 20,   /* multiplications that are worth a second thread */
     SIZES      = 6
 };
 
@@ -73,8 +72,8 @@ static int all_clipped(const pe_attention *a)
     return 1;
 }
 
-/* The sizes of a part with so many heads and keys, and distances that it may have. */
-static pe_attention sized(const pe_attention *a, const pe_executor *by, int64_t heads, int64_t keys)
+/* The sizes of a part with so many heads and keys. `wide`: its distances may be any of the run's. */
+static pe_attention sized(const pe_attention *a, int64_t heads, int64_t keys, int wide)
 {
     pe_attention  y     = *a;
     const int64_t group = a->sizes.H / a->sizes.G;
@@ -83,7 +82,7 @@ static pe_attention sized(const pe_attention *a, const pe_executor *by, int64_t 
     y.sizes.G           = heads > group ? heads / group : 1;
     y.sizes.Lk          = keys;
     y.team              = (pe_team){.threads = 1, .cancel = a->team.cancel};
-    if (by->reference || !all_clipped(a))
+    if (!wide)
         y.max_distances = keys + POSENC_DECODE_QUERIES;
     return y;
 }
@@ -98,21 +97,22 @@ static size_t bytes_of(const pe_attention *part, const pe_executor *by)
 }
 
 /* The largest part that is small enough: all heads if there are keys enough to share what they share, else
-   those of one key head, else one. */
-static void size_part(cut *x, const pe_attention *a, const pe_executor *by)
+   those of one key head, else one. Returns 0 if none is. */
+static int size_part(cut *x, const pe_attention *a, const pe_executor *by, int wide)
 {
     static const int64_t keys[SIZES] = {512, 256, 128, 64, 32, 16}, least[3] = {128, 128, 16};
     const int64_t        heads[3] = {a->sizes.H, a->sizes.H / a->sizes.G, 1};
     for (int h = a->rotary && a->rotary->heads > 1 ? 2 : 0; h < 3; h++)
         for (int k = 0; k < SIZES && keys[k] >= least[h]; k++) {
-            const pe_attention part = sized(a, by, heads[h], smaller(keys[k], a->sizes.Lk));
+            const pe_attention part = sized(a, heads[h], smaller(keys[k], a->sizes.Lk), wide);
             x->heads                = heads[h];
             x->keys                 = part.sizes.Lk;
             x->distances            = part.max_distances;
             x->bytes                = bytes_of(&part, by);
             if (x->bytes <= PART_BYTES)
-                return;
+                return 1;
         }
+    return 0;
 }
 
 /* A chunk's outputs, in bytes. */
@@ -125,7 +125,8 @@ static int64_t sums_of(const pe_attention *a)
 static cut cut_run(const pe_attention *a, const pe_executor *by)
 {
     cut x = {0};
-    size_part(&x, a, by);
+    if (by->reference || !all_clipped(a) || !size_part(&x, a, by, 1))
+        size_part(&x, a, by, 0);
     const int64_t fit = SUM_BYTES / sums_of(a), wanted = smaller(fit < 1 ? 1 : fit, CHUNKS),
                   most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
     x.sets             = a->sizes.H / x.heads;
@@ -203,7 +204,8 @@ static void narrow_positions(posenc_positions *p, int64_t b, int64_t s, int64_t 
 {
     posenc_tensor *t = &p->array;
     if (!t->data) {
-        p->start += (double)s * p->step;
+        p->start = pe_positions_at(p, b, s);
+        p->step  = p->step == 0 ? 1 : p->step; /* as it means where nothing is set */
         return;
     }
     if (t->ndim > 1)
@@ -259,7 +261,7 @@ static void narrow_rotation(pe_attention *y, pe_rotary own[2])
 static pe_attention part_of(const parts *x, const part_scratch *z, const piece *of)
 {
     const pe_attention *a = x->a;
-    pe_attention        y = sized(a, x->by, x->cut.heads, of->Lk);
+    pe_attention        y = sized(a, x->cut.heads, of->Lk, 0);
     y.sizes.Lq            = of->Lq;
     y.max_distances       = x->cut.distances;
     y.from                = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
@@ -390,13 +392,11 @@ static void store_row(const parts *x, int64_t r)
 
 void pe_parts_run(const pe_attention *a, const pe_executor *by, const posenc_tensor *S, pe_arena *arena)
 {
-    const pe_problem *p    = &a->sizes;
-    parts             x    = lay_out(a, by, arena);
-    const double      work = (double)(p->H * p->Lq * p->Lk) * (double)(p->D + p->Dv);
-    const pe_team     team = pe_parallel_for_work(&a->team, work, WORK);
-    x.S                    = S;
+    const pe_problem *p = &a->sizes;
+    parts             x = lay_out(a, by, arena);
+    x.S                 = S;
     for (x.b = 0; x.b < p->B && !pe_parallel_is_cancelled(&a->team); x.b++) {
-        pe_parallel_for(x.cut.sets * x.cut.chunks, &team, visit_chunk, &x);
+        pe_parallel_for(x.cut.sets * x.cut.chunks, &a->team, visit_chunk, &x);
         for (int64_t r = 0; !S && r < p->H * p->Lq; r++)
             store_row(&x, r);
     }

@@ -323,13 +323,20 @@ typedef struct pe_wave_rows {
 typedef void pe_wave_rows_fn(const pe_wave_rows *rows);
 
 /* Rows of a cache of keys or values as the caller stores them. */
-typedef enum pe_cache_type { PE_CACHE_F32, PE_CACHE_BF16, PE_CACHE_F16 } pe_cache_type;
+typedef enum pe_cache_type {
+    PE_CACHE_F32,
+    PE_CACHE_BF16,
+    PE_CACHE_F16,
+    PE_CACHE_E4M3, /* the numbers of 8 bits of half.h */
+    PE_CACHE_Q8
+} pe_cache_type;
 
 enum { PE_CACHE_WIDEST = 512 }; /* channels of a row */
 
 typedef struct pe_cache {
-    const void   *rows; /* row c at c*stride elements */
-    int64_t       C, D; /* rows of D numbers: a multiple of 2 PE_LANES, at most PE_CACHE_WIDEST */
+    const void   *rows;  /* row c at c*stride elements */
+    float         scale; /* what numbers of 8 bits are multiplied by */
+    int64_t       C, D;  /* rows of D numbers: a multiple of 2 PE_LANES, at most PE_CACHE_WIDEST */
     int64_t       stride;
     pe_cache_type type;
     const void   *next;      /* rows that will be read afterwards, to be prefetched; NULL: not known */

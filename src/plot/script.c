@@ -7,12 +7,16 @@
  *            tooltips.
  * Panels     are one multiplot: each is written as a figure of its own after a `reset`, in the pane of
  *            layout.c.
- * Surprises  Texts may come from a user. gnuplot runs shell commands in back quotes in "..." but never in
- * '...', so every text goes into single quotes with its own quotes doubled; a line break in a title becomes
- * 'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not finite is written as
- * NaN, which breaks a line and leaves a hole in a grid.
+ * Surprises  Texts may come from a stranger. gnuplot runs shell commands in back quotes in "..." but never in
+ *            '...', so every text goes into single quotes. A quote of its own becomes 'it' ."'". 's', because
+ *            gnuplot misreads several doubled ones in a row, and a line break in a title 'one' ."\n". 'two'.
+ *            What is no text, or would end a CDATA section of the SVG, does not pass. `noenhanced` keeps '_' and
+ *            '^' what they are; the label of a tick is a format, so its '%' are doubled. A value that is not
+ *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
  */
 #include "plot/draw.h"
+
+#include "files/arrays/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,16 +27,35 @@ enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES 
 
 static void write_text(FILE *to, const char *text)
 {
+    int    shows;
+    size_t size;
     fputc('\'', to);
-    for (; text && *text; text++) {
+    for (size_t n = text ? strlen(text) : 0; n; text += size, n -= size) {
+        size = pe_text_next(text, n, &shows);
         if (*text == '\n')
             fputs("' .\"\\n\". '", to);
         else if (*text == '\'')
-            fputs("''", to);
+            fputs("' .\"'\". '", to);
+        else if (n >= 3 && !memcmp(text, "]]>", 3))
+            fputs("] ", to);
         else
-            fputc((unsigned char)*text < ' ' ? ' ' : *text, to);
+            pe_text_put(to, text, size);
     }
     fputc('\'', to);
+}
+
+/* The label of a tick is a format. */
+static void write_tick_label(FILE *to, const char *text)
+{
+    char   doubled[2 * PE_TICK_TEXT];
+    size_t n = 0;
+    for (; *text && n + 2 < sizeof doubled; text++) {
+        doubled[n++] = *text;
+        if (*text == '%')
+            doubled[n++] = '%';
+    }
+    doubled[n] = 0;
+    write_text(to, doubled);
 }
 
 static void write_number(FILE *to, double x)
@@ -275,7 +298,7 @@ static void write_second_axis(FILE *to, const pe_figure *f)
             f->y0 - f->dy / 2);
     for (int i = 0; i < f->tick_count; i++) {
         fputs(i ? ", " : "", to);
-        write_text(to, f->ticks[i].label);
+        write_tick_label(to, f->ticks[i].label);
         write_number(to, f->ticks[i].y);
     }
     fputs(")\n", to);
@@ -288,7 +311,7 @@ static void write_ticks(FILE *to, const char *axis, const pe_ticks *t)
     for (int i = 0; i < t->count; i++) {
         pe_layout_tick_text(t, i, text);
         fputs(i ? ", " : "", to);
-        write_text(to, text);
+        write_tick_label(to, text);
         write_number(to, t->first + i * t->step);
     }
     fputs(")\n", to);

@@ -7,6 +7,8 @@
  */
 #include "plot/sketch.h"
 
+#include "files/arrays/text.h"
+
 #include <math.h>
 #include <posenc/positions.h>
 #include <stdlib.h>
@@ -63,6 +65,7 @@ const char *pe_sketch_text(pe_sketch *s, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    pe_text_clean_lines(text);
     char *copy = pe_sketch_take(s, (int64_t)strlen(text) + 1, 1);
     return copy ? strcpy(copy, text) : "";
 }

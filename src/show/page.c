@@ -16,7 +16,9 @@ void pe_page_escape(FILE *to, const char *text, size_t n)
         case '>': fputs("&gt;", to); break;
         case '&': fputs("&amp;", to); break;
         case '"': fputs("&quot;", to); break;
-        default: fputc(*text, to);
+        default:
+            fputc(((unsigned char)*text < ' ' && !strchr("\t\n\r", *text)) || *text == 0x7f ? '?' : *text,
+                  to);
         }
 }
 

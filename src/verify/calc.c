@@ -87,9 +87,31 @@ posenc_tensor pe_calc_need(pe_calc *p, const char *const *names)
 
 /* ---------------------------------------------------------------- memory -------------------- */
 
+/* Bytes of an array, or INT64_MAX if they are more than half of that. */
+static int64_t bytes_of(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
+{
+    int64_t n = (int64_t)posenc_dtype_size(dtype);
+    for (int32_t a = 0; a < ndim; a++)
+        n = shape[a] > 0 && n > INT64_MAX / 2 / shape[a] ? INT64_MAX : n == INT64_MAX ? n : n * shape[a];
+    return n;
+}
+
+/* May it have so many bytes more? */
+static int may_have(pe_calc *p, int64_t bytes)
+{
+    if (p->most && !pe_calc_failed(p) && bytes > p->most - p->taken)
+        pe_calc_refuse(p,
+                       "its settings ask for more than %lld MB of memory, far more than its arrays are worth",
+                       (long long)(p->most >> 20));
+    p->taken += pe_calc_failed(p) ? 0 : bytes;
+    return !pe_calc_failed(p);
+}
+
 static posenc_tensor add(pe_calc *p, posenc_arrays *to, const char *name, posenc_dtype dtype, int32_t ndim,
                          const int64_t *shape)
 {
+    if (p->most && !may_have(p, bytes_of(dtype, ndim, shape)))
+        return (posenc_tensor){0};
     const posenc_tensor *added = pe_calc_failed(p) ? NULL : posenc_arrays_add(to, name, dtype, ndim, shape);
     if (!added)
         pe_calc_refuse_memory(p, *name ? name : "what is made of it");
@@ -168,12 +190,17 @@ double pe_calc_element(const posenc_tensor *t, int64_t i)
     }
 }
 
+int64_t pe_calc_whole(double x)
+{
+    return fabs(x) <= 0x1p53 && x == floor(x) ? (int64_t)x : INT64_MAX;
+}
+
 void pe_calc_put(posenc_tensor *t, int64_t i, double x)
 {
     switch (t->dtype) {
     case POSENC_DTYPE_F64: ((double *)t->data)[i] = x; break;
     case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
-    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
+    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = pe_calc_whole(x); break;
     case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
     default: break;
     }

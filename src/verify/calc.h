@@ -29,6 +29,7 @@ typedef struct pe_calc {
     posenc_arrays  file;
     unsigned char *used;          /* per array of the file: was it asked for */
     posenc_arrays  made;          /* everything allocated on the way */
+    int64_t        most, taken;   /* bytes that it may have, 0: any number; and has */
     posenc_arrays  results;       /* what a command writes */
     posenc_error   err;           /* its status says whether anything failed */
     char           sentence[400]; /* what, if it is ours; else err has the library's */
@@ -96,6 +97,7 @@ void          pe_calc_split(const posenc_tensor *whole, const posenc_tensor part
 posenc_tensor pe_calc_with_axes(posenc_tensor t, int32_t ndim);
 double        pe_calc_element(const posenc_tensor *t, int64_t i); /* of a contiguous tensor */
 void          pe_calc_put(posenc_tensor *t, int64_t i, double x);
+int64_t       pe_calc_whole(double x); /* INT64_MAX, which no call accepts, where x is no whole number */
 
 /* ---------------------------------------------------------------- the encoding -------------- */
 

@@ -99,6 +99,9 @@ int pe_case_is_subject(const char *name)
 
 /* ---------------------------------------------------------------- a whole case -------------- */
 
+/* A stranger's manifest must not keep the machine busy: what a case may have is worth its arrays. */
+enum { LEAST_BYTES = 48 << 20, BYTES_PER_NUMBER = 2048 };
+
 static void (*const by_place[POSENC_PLACE_COUNT])(pe_trial *t) = {
     [POSENC_PLACE_INPUT]  = pe_trial_rows,
     [POSENC_PLACE_ROTARY] = pe_trial_attention_rotation,
@@ -178,6 +181,9 @@ void pe_case_run(pe_case_result *result, const char *dir, const posenc_arrays *f
         pe_calc_refuse(p, "its file name leaves the folder; name a file in the folder of the manifest");
     else
         pe_calc_read(p, pe_calc_text(p, "%s/%s", dir, c->file));
+    p->most = LEAST_BYTES;
+    for (int i = 0; i < p->file.count && p->most < INT64_MAX / 2 / BYTES_PER_NUMBER; i++)
+        p->most += BYTES_PER_NUMBER * pe_tensor_elements(&p->file.items[i].tensor);
     run_trial(&t);
     if (!dir) /* the arrays are the caller's */
         p->file = (posenc_arrays){0};

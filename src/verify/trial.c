@@ -242,9 +242,9 @@ int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, int runs)
     p->options.tile_q   = t->options->tile_q;
     p->options.tile_k   = t->options->tile_k;
     p->options.threads  = 1; /* cases are small, and the bits do not depend on it */
-    pe_calc_plan(p, runs);
-    p->params  = pe_calc_initial(p, t->with->dtype);
-    t->exact   = pe_calc_initial(p, POSENC_DTYPE_F64);
+    p->params           = pe_calc_initial(p, t->with->dtype);
+    t->exact            = pe_calc_initial(p, POSENC_DTYPE_F64);
+    pe_calc_plan(p, runs); /* after the parameters, whose sizes are known to be reasonable by now */
     p->count   = pe_calc_failed(p) ? 0 : posenc_param_count(p->e);
     t->dparams = pe_calc_block(p, ((size_t)p->count + 1) * sizeof *t->dparams);
     for (int i = 0; i < p->count && !pe_calc_failed(p); i++) {

@@ -294,7 +294,7 @@ static int is_allowed(const pe_trial *t, const posenc_tensor *allowed, int64_t x
     const int64_t b = allowed->shape[0] > 1 ? x / (Lk * Lq * t->p.dims.H) : 0;
     if (allowed->data && pe_calc_element(allowed, ((b * allowed->shape[1] + h) * Lq + i) * Lk + j) == 0)
         return 0;
-    return !t->c->causal || j <= i + t->c->q_offset;
+    return !t->c->causal || (double)j <= (double)i + (double)t->c->q_offset;
 }
 
 /* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]:
@@ -348,6 +348,17 @@ static int window_setting(const pe_trial *t, const char *name, int64_t window[2]
     return 1;
 }
 
+/* Sides and tokens of a window are few enough to make all of its pairs. */
+static int check_window(pe_trial *t, const int64_t window[2])
+{
+    enum { MOST_TOKENS = 2048 };
+    for (int a = 0; a < 2; a++)
+        if (window[a] < 1 || window[a] > MOST_TOKENS || window[0] * window[1] > MOST_TOKENS)
+            pe_calc_refuse(&t->p, "a window of %lldx%lld tokens; cases have windows of 1 to %d tokens",
+                           (long long)window[0], (long long)window[1], MOST_TOKENS);
+    return !pe_calc_failed(&t->p);
+}
+
 /* [n,n] of a window of n tokens. */
 static posenc_tensor window_index(pe_trial *t, const int64_t window[2])
 {
@@ -396,7 +407,7 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
 static void compare_window(pe_trial *t)
 {
     int64_t window[2], pretrained[2] = {0, 0};
-    if (pe_calc_failed(&t->p) || !window_setting(t, "window", window))
+    if (pe_calc_failed(&t->p) || !window_setting(t, "window", window) || !check_window(t, window))
         return;
     window_setting(t, "pretrained_window", pretrained);
     const posenc_tensor index  = window_index(t, window),
@@ -416,7 +427,9 @@ void pe_trial_attention_windows(pe_trial *t)
         long long   rows, columns;
         if (sscanf(name, coords ? "out_coords_%lldx%lld" : "out_index_%lldx%lld", &rows, &columns) != 2)
             continue;
-        const int64_t       window[2] = {rows, columns};
+        const int64_t window[2] = {rows, columns};
+        if (!check_window(t, window))
+            return;
         const posenc_tensor got = coords ? window_coordinates(t, window, none, 3) : window_index(t, window);
         pe_trial_compare(t, coords ? PE_CASE_PREPARED : PE_CASE_INDEX, name, &got, 0);
     }

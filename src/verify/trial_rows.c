@@ -41,7 +41,8 @@ static posenc_positions token_positions(pe_trial *t, const char *name)
     const posenc_tensor *tokens = pe_trial_find(t, name);
     posenc_tensor        pos    = pe_calc_make_like(&t->p, POSENC_DTYPE_I64, tokens);
     if (!pe_calc_failed(&t->p))
-        posenc_positions_fairseq(tokens, (int64_t)real_setting(t->c, "padding_idx", 1), &pos, &t->p.err);
+        posenc_positions_fairseq(tokens, pe_calc_whole(real_setting(t->c, "padding_idx", 1)), &pos,
+                                 &t->p.err);
     pe_trial_compare(t, PE_CASE_INDEX, "out_pos", &pos, 0);
     return posenc_positions_array(pos);
 }
@@ -176,7 +177,8 @@ static void run_vectors(pe_trial *t)
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
     if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))
         return;
-    if (pe_tensor_elements(want) == pe_tensor_elements(&y)) /* a grid [h,w,d] is rows too */
+    const int same_rows = want->ndim && want->shape[want->ndim - 1] == shape[2];
+    if (pe_tensor_elements(want) == pe_tensor_elements(&y) && (same_rows || !angles)) /* a grid [h,w,d] too */
         y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
     if (setting_is(t->c, "solver", "exact"))
         pe_trial_compare(t, PE_CASE_SOLVED, "out_y", &y, 0);
@@ -196,7 +198,7 @@ static posenc_positions word_positions(pe_trial *t, const posenc_tensor *tokens)
     posenc_tensor pos = pe_calc_make(&t->p, POSENC_DTYPE_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
     int64_t      *place = pos.data;
     for (int64_t i = 0; place && i < pe_tensor_elements(tokens); i++) {
-        place[2 * i]     = (int64_t)pe_calc_element(tokens, i);
+        place[2 * i]     = pe_calc_whole(pe_calc_element(tokens, i));
         place[2 * i + 1] = i % L;
     }
     return posenc_positions_array(pos);

@@ -35,12 +35,15 @@ static void assert_attention(const attention_case *c, posenc_status status, cons
                              .lse = array_make(3, (int64_t[]){c->dims.B, c->dims.H, c->dims.Lq}),
                              .dq  = array_make4(c->dims.B, c->dims.H, c->dims.Lq, c->dims.D)};
     posenc_attend_in  in  = case_in(c, 0, params);
-    posenc_attend_out out = {.o = array_tensor(&r.o, 0), .lse = array_tensor(&r.lse, 0)};
+    posenc_attend_out out = {.size = sizeof(posenc_attend_out),
+                             .o    = array_tensor(&r.o, 0),
+                             .lse  = array_tensor(&r.lse, 0)};
     for (int i = 0; i < c->param_count; i++) {
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], 0);
     }
-    const posenc_attend_grad grad = {.o       = out.o,
+    const posenc_attend_grad grad = {.size    = sizeof(posenc_attend_grad),
+                                     .o       = out.o,
                                      .lse     = out.lse,
                                      .dout    = array_tensor(&c->dout, 0),
                                      .dq      = array_tensor(&r.dq, 0),
@@ -162,6 +165,33 @@ static void a_padding_index_beyond_positions_is_refused(void **state)
     assert_int_equal(to[2], 2);
 }
 
+/* As the farthest distances that logarithms tell apart. */
+static void the_farthest_distance_has_a_bucket(void **state)
+{
+    static const char *const maps[] = {"t5", "deberta"};
+    const int64_t            rel[2] = {INT64_MIN, -INT64_MAX};
+    int64_t                  out[2];
+    posenc_error             err;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(posenc_index_map(maps[i], NULL, rel, 2, out, &err), POSENC_OK);
+        assert_int_equal(out[0], out[1]);
+    }
+}
+
+/* Refused before anything is multiplied. */
+static void windows_of_no_size_are_refused(void **state)
+{
+    int64_t      index[1] = {7};
+    double       at[2]    = {7, 7};
+    posenc_error err;
+    (void)state;
+    assert_refused(posenc_window_index(-2, INT64_MAX, index, &err), &err, POSENC_ERROR_RANGE, "window");
+    assert_refused(posenc_window_coordinates(INT64_MAX, INT64_MAX, 0, 0, at, &err), &err, POSENC_ERROR_RANGE,
+                   "window");
+    assert_int_equal(index[0], 7);
+}
+
 /* ---- windows ---- */
 
 /* A window that covers everything is no window, however wide, on either executor. */
@@ -215,10 +245,11 @@ static void a_table_for_queries_alone_leaves_their_positions_unread(void **state
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
     posenc_workspace work  = workspace_for(plan, POSENC_RUN_ROTATE);
     posenc_tensor    t     = posenc_tensor_contiguous(table, POSENC_DTYPE_F32, 3, (int64_t[]){1, L, D});
-    posenc_rotary_in where = {.pos = posenc_positions_range(5, 1)};
+    posenc_rotary_in where = {.size = sizeof(posenc_rotary_in), .pos = posenc_positions_range(5, 1)};
     assert_int_equal(posenc_rotary_table(plan, POSENC_SIDE_QUERIES, &where, &t, &work, &err), POSENC_OK);
     for (int i = 0; i < 2; i++) {
-        const posenc_rotate_io io = {.q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape),
+        const posenc_rotate_io io = {.size  = sizeof(posenc_rotate_io),
+                                     .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape),
                                      .k     = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, shape),
                                      .q_pos = posenc_positions_range(i ? 1e300 : 0, i ? NAN : 1),
                                      .k_pos = posenc_positions_range(5, 1),
@@ -237,6 +268,23 @@ static void a_table_for_queries_alone_leaves_their_positions_unread(void **state
 }
 
 /* ---- sizes that no memory holds ---- */
+
+/* Sums and products of sizes are made before the sizes are checked. */
+static void sizes_at_the_end_of_integers_are_refused(void **state)
+{
+    static const posenc_dims all[] = {{.H = 1, .Lq = INT64_MAX, .Lk = INT64_MAX, .D = 4},
+                                      {.H = INT64_MAX, .Lq = 1, .D = 4},
+                                      {.H = INT64_MIN, .Lq = 1, .D = INT64_MIN},
+                                      {.H = 1, .Lq = 1, .D = 4, .L = INT64_MAX}};
+    posenc_encoding         *e;
+    posenc_plan             *plan;
+    posenc_error             err;
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, &err), POSENC_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_refused(posenc_plan_create(&plan, e, &all[i], NULL, &err), &err, POSENC_ERROR_SHAPE, "dims.");
+    posenc_encoding_free(e);
+}
 
 static void sizes_that_no_memory_holds_are_refused(void **state)
 {
@@ -277,8 +325,11 @@ int main(void)
         cmocka_unit_test(segments_of_too_many_tokens_are_refused),
         cmocka_unit_test(a_time_that_is_no_number_is_refused),
         cmocka_unit_test(a_padding_index_beyond_positions_is_refused),
+        cmocka_unit_test(the_farthest_distance_has_a_bucket),
+        cmocka_unit_test(windows_of_no_size_are_refused),
         cmocka_unit_test(a_window_beyond_all_distances_is_none),
         cmocka_unit_test(a_table_for_queries_alone_leaves_their_positions_unread),
+        cmocka_unit_test(sizes_at_the_end_of_integers_are_refused),
         cmocka_unit_test(sizes_that_no_memory_holds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

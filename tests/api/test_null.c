@@ -21,9 +21,10 @@
 
 enum { L = 3, H = 2, D = 8, WIDTH = H * D, N = H * L * D };
 
-static posenc_encoding   *e;
-static posenc_plan       *plan;
-static posenc_workspace   work, two; /* for two plans */
+static posenc_encoding *e;
+static posenc_plan     *plan;
+static posenc_workspace work, two; /* for two plans */
+static _Alignas(64) char both[1 << 16];
 static posenc_rows_in     rows_in;
 static posenc_rows_grad   rows_grad;
 static posenc_rotate_io   io;
@@ -71,7 +72,7 @@ static int set_up(void **state)
         posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
     work        = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
-    two         = workspace_for(plan, POSENC_RUN_ATTEND_BACKWARD);
+    two         = posenc_workspace_over(both, sizeof both);
     param       = floats(1, (const int64_t[]){H});
     y           = rows();
     S           = floats(4, (const int64_t[]){1, H, L, L});
@@ -101,7 +102,6 @@ static int tear_down(void **state)
 {
     (void)state;
     posenc_workspace_free(&work);
-    posenc_workspace_free(&two);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return 0;

@@ -249,7 +249,7 @@ static void an_option_of_other_commands_is_refused_with_their_names(void **state
 {
     (void)state;
     refused(WORDS("--checkpoint", "1"),
-            "there is no option --checkpoint here, only in compare; try posenc try --help");
+            "there is no option --checkpoint here, only in inspect, compare; try posenc try --help");
 }
 
 static void help_and_version_are_everywhere(void **state)

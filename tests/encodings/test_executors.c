@@ -211,6 +211,27 @@ static void compare_tiles(attention_case *c, int s, const char *positions)
         result_free(&near[n]);
 }
 
+/* One tile size, drawn too. */
+static void compare_drawn(attention_case *c, uint64_t seed)
+{
+    char             how[160];
+    attention_result want = case_run(c, 1), near[DISTURBED];
+    const int64_t   *tile = tiles[seed % TILES];
+    for (int n = 0; n < DISTURBED; n++) {
+        case_disturb(c, (uint64_t)n);
+        near[n] = case_run(c, 1);
+        case_restore(c);
+    }
+    c->options.tile_q = tile[0];
+    c->options.tile_k = tile[1];
+    snprintf(how, sizeof how, "draw %llu, mask %s, tile %lldx%lld", (unsigned long long)seed,
+             mask_text(c->options.mask), (long long)tile[0], (long long)tile[1]);
+    compare(c, &want, near, how);
+    result_free(&want);
+    for (int n = 0; n < DISTURBED; n++)
+        result_free(&near[n]);
+}
+
 /* Where the encoding sees positions themselves, so far up that none of this test's is negative. */
 static double lift(const posenc_encoding *e)
 {
@@ -275,6 +296,44 @@ static void tiled_agrees_with_reference_on_long_rows(void **state)
         attention_case c = case_make(rows[i].spec, rows[i].dims, 7000 + i);
         c.options.mask   = rows[i].mask;
         compare_tiles(&c, (int)i, "long rows");
+        case_free(&c);
+    }
+}
+
+static int64_t drawn(uint64_t seed, const char *name, int64_t low, int64_t high)
+{
+    return low + (int64_t)(posenc_random_uniform(seed, name, 0) * (double)(high - low + 1));
+}
+
+/* A window of another size than the network was trained with, or of that: cosines times up to 100, biases
+   that saturate, items that share them. Some hundred draws, of which no tile may lose a gradient. */
+static void tiled_agrees_with_reference_on_drawn_windows(void **state)
+{
+    enum { DRAWS = 300 };
+    static const char *const sigmas[] = {"0.02", "0.5", "1", "3"};
+    (void)state;
+    for (uint64_t seed = 0; seed < DRAWS && is_asked("swin_v2"); seed++) {
+        char          spec[160];
+        const int64_t rows = drawn(seed, "rows", 1, 8), columns = drawn(seed, "columns", 1, 8),
+                      G = drawn(seed, "G", 1, 2), L = rows * columns, D = drawn(seed, "D", 2, 24);
+        const posenc_dims dims = {.B  = drawn(seed, "B", 1, 2),
+                                  .H  = G * drawn(seed, "H", 1, 2),
+                                  .G  = G,
+                                  .Lq = drawn(seed, "Lq", 1, L),
+                                  .Lk = L,
+                                  .D  = D,
+                                  .Dv = drawn(seed, "Dv", 1, 16)};
+        snprintf(spec, sizeof spec, "swin_v2[window=%dx%d:pretrained_window=%s:mlp_width=%d:sigma=%s]",
+                 (int)rows, (int)columns, drawn(seed, "old", 0, 2) ? "4x4" : "0x0",
+                 (int)drawn(seed, "width", 1, 64), sigmas[drawn(seed, "sigma", 0, 3)]);
+        attention_case c = case_make(spec, dims, seed);
+        for (int64_t h = 0; h < dims.H; h++) /* logit_scale, the last one */
+            array_set(&c.params[c.param_count - 1], h,
+                      5 * posenc_random_uniform(seed, "logit_scale", (uint64_t)h));
+        c.options.mask   = masks[drawn(seed, "mask", 0, MASKS - 1)];
+        c.options.window = c.options.mask & POSENC_MASK_WINDOW ? 6 : 0;
+        c.q_pos          = posenc_positions_range((double)drawn(seed, "q_pos", 0, L - dims.Lq), 1);
+        compare_drawn(&c, seed);
         case_free(&c);
     }
 }
@@ -394,6 +453,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiled_agrees_with_reference_on_ranges),
         cmocka_unit_test(tiled_agrees_with_reference_on_long_rows),
+        cmocka_unit_test(tiled_agrees_with_reference_on_drawn_windows),
         cmocka_unit_test(tiled_agrees_with_reference_on_arrays),
         cmocka_unit_test(tiled_agrees_with_reference_on_steps),
         cmocka_unit_test(bits_are_the_same_for_any_number_of_threads),

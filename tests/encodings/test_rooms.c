@@ -403,6 +403,7 @@ typedef struct member {
     int64_t            h, t0, outputs, width; /* numbers at one distance; of a hook: keys */
     const double      *par[CASE_PARAMS];
     double            *dpar[CASE_PARAMS];
+    double            *made; /* those numbers, where gradients go to the parameters themselves; else NULL */
     const char        *forward, *backward;
 } member;
 
@@ -419,6 +420,8 @@ static const char *param_axes(const member *x, int local)
 
 static void make_outputs(const member *x, double to[])
 {
+    if (x->made)
+        x->room->attention.derive(x->p, x->par, x->made);
     if (x->m.fill)
         x->m.fill(x->p, x->par, x->h, x->t0, x->outputs / x->width, to);
     else
@@ -601,6 +604,7 @@ static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
             x.room->attention.derive(x.p, x.par, made.wide);
             numbers[x.param_count] = &made;
             x.par[x.param_count++] = made.wide;
+            x.made                 = x.room->attention.derive_back ? NULL : made.wide;
         }
         for (x.h = 0; x.h < small_dims.H; x.h++) {
             compare_members(x, &plan->terms, numbers);

@@ -181,6 +181,7 @@ static void for_every_encoding(int mask, change_fn *change, int scores)
             continue;
         attention_case c = case_make(spec_of(info, KEYS), dims, 7);
         c.options        = options_of(info, POSENC_EXECUTOR_AUTO, mask);
+        c.k_pos = (posenc_positions){0}; /* from 0 on */
         if (change)
             change(&c);
         assert_parts_agree(&c, scores);

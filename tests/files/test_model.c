@@ -536,6 +536,29 @@ static void the_language_model_is_found_inside(void **state)
     posenc_model_free(model);
 }
 
+static void the_parts_beside_it_are_models_too(void **state)
+{
+    posenc_model *model = read_line(
+        "{'model_type': 'siglip', 'text_config': {'hidden_size': 32}, 'vision_config': {'image_size': 64}, "
+        "'audio_config': {'rope_theta': 1e4, 'hidden_size': 64, 'num_attention_heads': 4}, "
+        "'backbone_config': {'model_type': 'swin', 'depths': [0]}, 'quantization_config': {'bits': 4}}");
+    (void)state;
+    assert_string_equal(posenc_model_describe(model)->type, "siglip_text_model");
+    assert_string_equal(posenc_model_describe(model)->tower, "text");
+    assert_int_equal(posenc_model_describe(model)->tower_count, 3);
+    const posenc_model *vision = posenc_model_tower(model, 0), *audio = posenc_model_tower(model, 1),
+                       *backbone = posenc_model_tower(model, 2);
+    assert_string_equal(posenc_model_describe(vision)->tower, "vision");
+    assert_string_equal(posenc_model_describe(vision)->type, "siglip_vision_model");
+    assert_string_equal(posenc_model_group_at(vision, 0)->spec, "learned[rows=16,dim=768,offset=0]");
+    assert_string_equal(posenc_model_describe(audio)->encoding, "unknown"); /* never taken for a llama */
+    assert_string_equal(posenc_model_describe(backbone)->encoding, "unknown");
+    assert_non_null(strstr(posenc_model_warning_at(backbone, 0)->sentence, "it cannot be read: "));
+    assert_null(posenc_model_tower(model, 3));
+    assert_null(posenc_model_tower(NULL, 0));
+    posenc_model_free(model);
+}
+
 static void bytes_are_read_as_their_file_is(void **state)
 {
     static const char line[] = "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
@@ -678,6 +701,78 @@ static void a_stage_of_swin_has_a_window_of_its_own(void **state)
     posenc_model_free(model);
 }
 
+/* ---------------------------------------------------------------- nothing misread ----------- */
+
+static void what_programs_disagree_about_is_said(void **state)
+{
+    static const struct {
+        const char *line, *spec, *words;
+    } rows[] = {
+        {"{'model_type': 'dbrx', 'attn_config': {'rope_theta': 5e5}}",
+         "rope[layout=half,dim=128,base=500000]", "rope_theta of attn_config is 500000"},
+        {"{'model_type': 'mpt', 'attn_config': {'softmax_scale': 0.5, 'alibi_bias_max': 16}}",
+         "alibi[scale=0.5]", "alibi_bias_max is 16"},
+        {"{'model_type': 'mpt', 'attn_config': {'alibi': false}}", "alibi", "alibi of attn_config is false"},
+        {"{'model_type': 'bert', 'position_embedding_type': 'relative_key'}",
+         "huang_m4[max_positions=512,key_term=no]", "position_embedding_type is relative_key"},
+        {"{'model_type': 'roberta', 'position_embedding_type': 'relative_key_query'}",
+         "huang_m4[max_positions=512,key_term=yes]", "position_embedding_type is relative_key_query"},
+        {"{'model_type': 'bert', 'position_embedding_type': 'alibi'}", "alibi",
+         "position_embedding_type is alibi"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        int           said  = 0;
+        assert_string_equal(posenc_model_group_at(model, 0)->spec, rows[i].spec);
+        for (int k = 0; k < posenc_model_describe(model)->warning_count; k++)
+            said |= !strcmp(posenc_model_warning_at(model, k)->code, "programs-disagree") &&
+                    strstr(posenc_model_warning_at(model, k)->sentence, rows[i].words);
+        if (!said)
+            fail_msg("no warning says \"%s\"", rows[i].words);
+        posenc_model_free(model);
+    }
+}
+
+static void slopes_of_another_maximum_are_arrays(void **state)
+{
+    posenc_model *model =
+        read_line("{'model_type': 'mpt', 'n_heads': 4, 'd_model': 8, 'attn_config': {'alibi_bias_max': 16}}");
+    const posenc_model_group *g = posenc_model_group_at(model, 0);
+    (void)state;
+    assert_int_equal(g->param_count, 1);
+    assert_float_equal(((const double *)g->params[0].tensor.data)[0], 1. / 16, 1e-15); /* 2^(-16/4) */
+    posenc_model_free(model);
+    model = read_line("{'model_type': 'mpt', 'n_heads': 4, 'd_model': 8}");
+    assert_int_equal(posenc_model_group_at(model, 0)->param_count, 0); /* what alibi begins with */
+    posenc_model_free(model);
+}
+
+static void tables_of_albert_and_electra_are_as_wide_as_their_words(void **state)
+{
+    static const char *const types[] = {"albert", "electra"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char line[120];
+        snprintf(line, sizeof line, "{'model_type': '%s'}", types[i]);
+        posenc_model *model = read_line(line);
+        assert_string_equal(posenc_model_group_at(model, 0)->spec, "learned[rows=512,dim=128,offset=0]");
+        posenc_model_free(model);
+    }
+}
+
+static void heads_and_fractions_of_unknown_types_are_the_file_s(void **state)
+{
+    posenc_model *model = read_line(NOVEL ", 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16}");
+    (void)state;
+    assert_string_equal(posenc_model_group_at(model, 0)->spec,
+                        "rope[layout=interleaved,dim=8,offset_dim=16,base=10000]");
+    posenc_model_free(model);
+    model = read_line(NOVEL ", 'partial_rotary_factor': 0.5}");
+    assert_string_equal(posenc_model_group_at(model, 0)->spec, "rope[layout=half,dim=8,base=10000]");
+    posenc_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -697,6 +792,11 @@ int main(void)
         cmocka_unit_test(fractions_of_heads_that_turn_their_tails),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
+        cmocka_unit_test(the_parts_beside_it_are_models_too),
+        cmocka_unit_test(what_programs_disagree_about_is_said),
+        cmocka_unit_test(slopes_of_another_maximum_are_arrays),
+        cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),
+        cmocka_unit_test(heads_and_fractions_of_unknown_types_are_the_file_s),
         cmocka_unit_test(each_layer_has_its_window),
         cmocka_unit_test(a_group_s_window_is_a_number_or_one_for_each_layer),
         cmocka_unit_test(json_is_a_text_of_the_caller_s),

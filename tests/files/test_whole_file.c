@@ -94,6 +94,32 @@ static void a_replaced_file_keeps_its_permissions(void **state)
     assert_int_equal(s.st_mode & 0777, 0640);
 }
 
+/* New content has not earned what old content was trusted with. */
+static void set_user_id_does_not_survive(void **state)
+{
+    struct stat s;
+    (void)state;
+    scratch_write("f", "old", 3);
+    assert_int_equal(chmod(scratch("f"), 06755), 0);
+    posenc_whole_file file = opened(scratch("f"));
+    assert_int_equal(posenc_whole_file_commit(&file, NULL), POSENC_OK);
+    assert_int_equal(stat(scratch("f"), &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0755);
+}
+
+static void a_program_that_ends_at_once_leaves_no_temporary_file(void **state)
+{
+    (void)state;
+    scratch_write("f", "old", 3);
+    posenc_whole_file one = opened(scratch("f")), two = opened(scratch("g"));
+    fputs("half", one.stream);
+    posenc_whole_file_abandon();
+    assert_int_equal(scratch_count(), 1);
+    holds("f", "old");
+    posenc_whole_file_discard(&one);
+    posenc_whole_file_discard(&two);
+}
+
 static void a_link_stays_and_its_target_is_replaced(void **state)
 {
     struct stat s;
@@ -222,6 +248,8 @@ int main(void)
         cmocka_unit_test_teardown(discard_leaves_everything_as_it_was, scratch_clear),
         cmocka_unit_test_teardown(two_writers_of_one_path_do_not_mix, scratch_clear),
         cmocka_unit_test_teardown(a_replaced_file_keeps_its_permissions, scratch_clear),
+        cmocka_unit_test_teardown(set_user_id_does_not_survive, scratch_clear),
+        cmocka_unit_test_teardown(a_program_that_ends_at_once_leaves_no_temporary_file, scratch_clear),
         cmocka_unit_test_teardown(a_link_stays_and_its_target_is_replaced, scratch_clear),
         cmocka_unit_test(a_place_where_no_file_can_be_is_refused),
         cmocka_unit_test_teardown(a_disk_that_is_full_at_the_last_moment_leaves_nothing, scratch_clear),

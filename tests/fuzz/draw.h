@@ -173,7 +173,7 @@ static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, i
         const int64_t unit = t->dtype == POSENC_DTYPE_Q8_0 && !is_last ? DRAW_BLOCK : 1;
         step += !is_last && draw_chance(s, 6) ? unit : 0;
         t->stride[a] = step;
-        if (!is_last && draw_chance(s, 8)) {
+        if (!is_last && t->shape[a] > 0 && draw_chance(s, 8)) {
             *first += (t->shape[a] - 1) * step;
             t->stride[a] = -step;
         }

@@ -654,7 +654,8 @@ static void open_inputs(problem *p, const attention *a, int exact, draw_view v[V
 static posenc_attend_in attend_in(const session *x, const draw_view v[VIEWS], posenc_positions q_pos,
                                   posenc_positions k_pos)
 {
-    return (posenc_attend_in){.q           = v[Q].t,
+    return (posenc_attend_in){.size        = sizeof(posenc_attend_in),
+                              .q           = v[Q].t,
                               .k           = v[K].t,
                               .v           = v[V].t,
                               .q_pos       = q_pos,
@@ -693,7 +694,8 @@ static void run_backward(problem *p, session *x, const attention *a, const posen
     r->of[4]         = draw_array(4, a->v.shape);
     for (int i = 0; i < 3; i++)
         v[DQ + i] = view_output(p, &r->of[2 + i], exact, draw_dtype(p), 1);
-    posenc_attend_grad   grad  = {.o       = v[O].t,
+    posenc_attend_grad   grad  = {.size    = sizeof(posenc_attend_grad),
+                                  .o       = v[O].t,
                                   .lse     = v[LSE].t,
                                   .dout    = v[DOUT].t,
                                   .dlse    = v[DLSE].t,
@@ -743,7 +745,7 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
         v[O]     = view_output(p, &r->of[0], exact, draw_dtype(p), 1);
         v[LSE] =
             view_output(p, &r->of[1], exact, draw_chance(&p->s, 2) ? POSENC_DTYPE_F64 : POSENC_DTYPE_F32, 0);
-        out        = (posenc_attend_out){.o = v[O].t, .lse = v[LSE].t};
+        out        = (posenc_attend_out){.size = sizeof(posenc_attend_out), .o = v[O].t, .lse = v[LSE].t};
         r->forward = posenc_attend(x->plan, &in, &out, &x->work, &err);
         if (said(r->forward, &err, p)) {
             draw_require_untouched(&v[O]);
@@ -782,7 +784,10 @@ static void run_rows(problem *p, session *x, const void *inputs, int exact, resu
     posenc_error err           = {0};
     draw_view    from          = view_of(p, &a.x, exact, draw_dtype(p), 0),
               dy               = view_of(p, &a.dy, exact, draw_dtype(p), 0);
-    posenc_rows_in       in    = {.x = from.t, .pos = open_places(p, &a.pos, exact), .params = x->tensors};
+    posenc_rows_in       in    = {.size   = sizeof(posenc_rows_in),
+                                  .x      = from.t,
+                                  .pos    = open_places(p, &a.pos, exact),
+                                  .params = x->tensors};
     posenc_tensor *const all[] = {&in.x, &in.pos.array, &dy.t};
     r->of[0]                   = draw_array(3, a.dy.shape);
     r->of[2]                   = draw_array(3, a.dy.shape);
@@ -796,7 +801,8 @@ static void run_rows(problem *p, session *x, const void *inputs, int exact, resu
         draw_require_untouched(&y);
     else
         draw_read(&y, &r->of[0]);
-    const posenc_rows_grad grad = {.dy = dy.t, .dx = dx.t, .dparams = p->count ? x->gradients : NULL};
+    const posenc_rows_grad grad = {
+        .size = sizeof(posenc_rows_grad), .dy = dy.t, .dx = dx.t, .dparams = p->count ? x->gradients : NULL};
     memset(x->work.memory, 0xff, x->work.bytes);
     r->backward = posenc_rows_backward(x->plan, &in, &grad, &x->work, &err);
     if (said(r->backward, &err, p)) {
@@ -855,7 +861,7 @@ static draw_view table_of(problem *p, session *x, int side, const draw_numbers *
 {
     const int64_t          width = posenc_rotary_width(x->plan, (posenc_side)side);
     posenc_error           err   = {0};
-    const posenc_rotary_in in    = {.pos = pos, .params = x->tensors};
+    const posenc_rotary_in in    = {.size = sizeof(posenc_rotary_in), .pos = pos, .params = x->tensors};
     draw_numbers           n = draw_array(3, (int64_t[]){a->shape[0], a->shape[2], width > 0 ? width : 1});
     draw_view              v = draw_tensor(&p->s, &n, POSENC_DTYPE_F32, 1, 1);
     if (said(posenc_rotary_table(x->plan, (posenc_side)side, &in, &v.t, &x->work, &err), &err, p)) {
@@ -868,11 +874,11 @@ static draw_view table_of(problem *p, session *x, int side, const draw_numbers *
 
 static void run_turn(problem *p, session *x, const void *inputs, int exact, results *r)
 {
-    turn_inputs             a = *(const turn_inputs *)inputs;
-    draw_view               from[2], to[2], dto[2], dx[2], table[2] = {0};
-    posenc_error            err   = {0};
-    posenc_rotate_io        io    = {.direction = a.direction, .params = x->tensors};
-    posenc_rotate_grad      grad  = {.dparams = p->count ? x->gradients : NULL};
+    turn_inputs      a = *(const turn_inputs *)inputs;
+    draw_view        from[2], to[2], dto[2], dx[2], table[2] = {0};
+    posenc_error     err = {0};
+    posenc_rotate_io io  = {.size = sizeof(posenc_rotate_io), .direction = a.direction, .params = x->tensors};
+    posenc_rotate_grad grad = {.size = sizeof(posenc_rotate_grad), .dparams = p->count ? x->gradients : NULL};
     posenc_tensor *const    in[]  = {&io.q,           &io.k,           &io.to_q,    &io.to_k,
                                      &io.q_pos.array, &io.k_pos.array, &io.q_table, &io.k_table,
                                      &grad.dto_q,     &grad.dto_k,     &grad.dq,    &grad.dk};
@@ -961,8 +967,13 @@ static void try_plan(problem *p)
 {
     posenc_plan *plan = NULL;
     posenc_error err;
-    for (int i = 0; i < posenc_param_count(p->e); i++)
+    int32_t      ndim;
+    int64_t      shape[POSENC_MAX_DIMS], tokens;
+    for (int i = 0; i < posenc_param_count(p->e); i++) {
         posenc_param_trainable(p->e, i);
+        said(posenc_param_shape(p->e, &p->dims, i, &ndim, shape, &err), &err, p);
+    }
+    said(posenc_rows_tokens(p->e, &p->dims, &tokens, &err), &err, p);
     if (said(posenc_plan_create(&plan, p->e, &p->dims, &p->options, &err), &err, p))
         return;
     require(posenc_plan_workspace(plan, (posenc_run)(POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD), NULL) % 64 ==
@@ -982,10 +993,16 @@ static int is_small(const posenc_dims *d)
     return d->H % d->G == 0;
 }
 
+/* An equation is solved in as many steps as its settings ask for. */
+static int takes_long(const problem *p)
+{
+    return strstr(p->spec, "floater") && (strstr(p->spec, "substeps=") || strstr(p->spec, "dt="));
+}
+
 static void try_all(problem *p)
 {
     try_plan(p);
-    if (!is_small(&p->dims) || !draw_params(p))
+    if (!is_small(&p->dims) || takes_long(p) || !draw_params(p))
         return;
     if (posenc_encoding_part(p->e, POSENC_PLACE_INPUT))
         try_rows(p);

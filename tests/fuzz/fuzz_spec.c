@@ -4,8 +4,7 @@
  *
  * The first line of the input is a SPEC, the second the settings beside it, the third the settings of an
  * index map. What is accepted must have a canonical form that is accepted again and stays itself, and must
- * prepare or be refused at a plan. Build with clang -fsanitize=fuzzer,address,undefined of the core's sources
- * and this file, and OpenMP's library.
+ * prepare or be refused at a plan.
  */
 #include <posenc/positions.h>
 #include <posenc/registry.h>

@@ -23,11 +23,11 @@ enum {
     WIDTHS  = sizeof widths / sizeof *widths,
     ROWS    = sizeof rows_tried / sizeof *rows_tried,
     LENGTHS = sizeof lengths / sizeof *lengths,
-    TYPES   = PE_CACHE_F16 + 1,
-    APART   = 8 /* numbers between two rows */
+    TYPES   = PE_CACHE_Q8 + 1,
+    APART   = 8 /* numbers between two rows; of blocks a block */
 };
 
-#define SCALE 0.25f /* of products of pairs: changes no bit but the exponent */
+#define SCALE 0.25f /* of products of pairs, and of numbers of 8 bits: changes no bit but the exponent */
 
 /* ---- a cache ---- */
 
@@ -36,6 +36,25 @@ typedef struct stored {
     double  *exact;
     pe_cache cache;
 } stored;
+
+/* Any bits but those of NaN: numbers below the least normal one, too. */
+static void put_e4m3(stored *x, int64_t i, float value)
+{
+    const uint8_t bits      = (uint8_t)((int)(value * 100) & 0xff);
+    ((uint8_t *)x->data)[i] = (bits & 0x7f) == 0x7f ? 0 : bits;
+    x->exact[i]             = (double)(SCALE * pe_half_e4m3_to_float(((uint8_t *)x->data)[i]));
+}
+
+static void put_q8(stored *x, int64_t i, float value)
+{
+    char *block = (char *)x->data + i / PE_HALF_Q8 * PE_HALF_Q8_BYTES;
+    if (i % PE_HALF_Q8 == 0) {
+        const uint16_t step = pe_half_float_to_f16(0.01f * (1 + value * value));
+        memcpy(block, &step, sizeof step);
+    }
+    ((int8_t *)block)[2 + i % PE_HALF_Q8] = (int8_t)((int)(value * 100) & 0xff);
+    x->exact[i]                           = (double)(SCALE * pe_half_q8_to_float(x->data, i));
+}
 
 static void put(stored *x, int64_t i, float value)
 {
@@ -48,16 +67,25 @@ static void put(stored *x, int64_t i, float value)
         x->exact[i] = (double)pe_half_f16_to_float(half[i] = pe_half_float_to_f16(value));
         break;
     case PE_CACHE_F32: x->exact[i] = (double)(((float *)x->data)[i] = value); break;
+    case PE_CACHE_E4M3: put_e4m3(x, i, value); break;
+    case PE_CACHE_Q8: put_q8(x, i, value); break;
     }
+}
+
+static int64_t bytes_of(pe_cache_type type, int64_t n)
+{
+    return type == PE_CACHE_F32    ? n * (int64_t)sizeof(float)
+           : type == PE_CACHE_E4M3 ? n
+           : type == PE_CACHE_Q8   ? n / PE_HALF_Q8 * PE_HALF_Q8_BYTES
+                                   : n * (int64_t)sizeof(uint16_t);
 }
 
 /* No byte behind the last row: what reads there is seen by a sanitizer. */
 static stored make_stored(int64_t C, int64_t D, pe_cache_type type)
 {
-    const int64_t stride = D + APART, n = (C - 1) * stride + D;
-    const size_t  size = type == PE_CACHE_F32 ? sizeof(float) : sizeof(uint16_t);
-    stored        x    = {malloc((size_t)n * size), malloc((size_t)n * sizeof(double)), {0}};
-    x.cache            = (pe_cache){.rows = x.data, .C = C, .D = D, .stride = stride, .type = type};
+    const int64_t stride = D + (type == PE_CACHE_Q8 ? PE_HALF_Q8 : APART), n = (C - 1) * stride + D;
+    stored        x = {malloc((size_t)bytes_of(type, n)), malloc((size_t)n * sizeof(double)), {0}};
+    x.cache = (pe_cache){.rows = x.data, .scale = SCALE, .C = C, .D = D, .stride = stride, .type = type};
     for (int64_t i = 0; i < n; i++)
         put(&x, i, (float)posenc_random_normal(9, "cache", (uint64_t)i));
     return x;

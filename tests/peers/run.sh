@@ -40,3 +40,8 @@ for folder in "$files"/*/; do
     printf '%s: ' "$(basename "$folder")"
     PATH=$build/bin:$PATH python3 "$here/../cli/agree.py" "$folder" "$(cat "$folder/ending.txt")"
 done
+"$build/new/bin/python" "$here/model_types.py" "$posenc" "$build/types" >"$build/types.txt" || {
+    grep '^wrong' "$build/types.txt" >&2
+    exit 1
+}
+sed '/^[a-z]* *[^ ]* ([a-z]*)/d' "$build/types.txt" # the counts; the reasons stay in the file

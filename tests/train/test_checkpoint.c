@@ -211,6 +211,31 @@ static void a_checkpoint_that_was_cut_short_or_changed_is_refused(void **state)
     free(data);
 }
 
+/* Whose marks are no numbers of this run's parts, though everything else is right. */
+static void a_checkpoint_that_goes_on_nowhere_is_refused(void **state)
+{
+    static const int64_t wrong[] = {-1, INT64_MIN, 1000000, INT64_MAX};
+    const pe_run_config  config  = tiny_run("alibi");
+    posenc_error         err;
+    (void)state;
+    write_checkpoint(&config, 3);
+    for (int mark = 0; mark < 5; mark++)
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            posenc_arrays set;
+            assert_int_equal(posenc_arrays_read(&set, path, &err), POSENC_OK);
+            int64_t      *marks = posenc_arrays_find(&set, "marks")->data;
+            const int64_t right = marks[mark];
+            marks[mark]         = wrong[i];
+            assert_int_equal(posenc_arrays_write(&set, path, &err), POSENC_OK);
+            assert_int_equal(status_of_going_on(&config, &err), POSENC_ERROR_FORMAT);
+            assert_non_null(strstr(err.message, "marks"));
+            marks[mark] = right;
+            assert_int_equal(posenc_arrays_write(&set, path, &err), POSENC_OK);
+            posenc_arrays_free(&set);
+        }
+    assert_int_equal(status_of_going_on(&config, &err), POSENC_OK);
+}
+
 /* A size limit for files refuses a write as a full disk does. */
 static void limit_files(rlim_t bytes)
 {
@@ -258,6 +283,7 @@ int main(void)
         cmocka_unit_test(checkpoints_come_at_intervals_and_change_nothing),
         cmocka_unit_test(a_checkpoint_of_another_run_is_refused),
         cmocka_unit_test(a_checkpoint_that_was_cut_short_or_changed_is_refused),
+        cmocka_unit_test(a_checkpoint_that_goes_on_nowhere_is_refused),
         cmocka_unit_test(a_full_disk_leaves_the_checkpoint_before),
     };
     return cmocka_run_group_tests(tests, begin, end);

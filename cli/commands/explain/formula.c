@@ -184,14 +184,13 @@ static void read_letters(letters *l)
 
 /* ---------------------------------------------------------------- the answer ---------------- */
 
-static void print_letter(cli_sheet *s, json_t *list, const letter *it)
+static void print_letter(cli_sheet *s, json_t **list, const letter *it)
 {
     char      meaning[MEANING];
     const int n = it->meaning ? (int)strcspn(it->meaning, "\n") : 0;
     snprintf(meaning, sizeof meaning, "%.*s", n, it->meaning ? it->meaning : "");
-    if (list)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o}", "symbol", it->name, "meaning", cli_json_text(meaning)));
+    if (s->json)
+        pe_json_add(list, json_pack("{s:s, s:o}", "symbol", it->name, "meaning", cli_json_text(meaning)));
     else
         cli_sheet_words(s, "", it->name, meaning);
 }
@@ -208,7 +207,7 @@ void cli_explain_formula(cli_explanation *x, const posenc_encoding_info *info)
     else
         pe_plain_write(stdout, info->formula, 2, cli_width());
     for (int i = 0; i < l.count; i++)
-        print_letter(s, list, &l.list[i]);
-    if (list)
+        print_letter(s, &list, &l.list[i]);
+    if (s->json)
         cli_sheet_put(s, "symbols", list);
 }

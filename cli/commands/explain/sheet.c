@@ -99,7 +99,7 @@ json_t *cli_sheet_numbers(const double *values, int64_t n)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < n; i++)
-        json_array_append_new(list, cli_json_real(values[i]));
+        pe_json_add(&list, cli_json_real(values[i]));
     return list;
 }
 
@@ -146,7 +146,7 @@ int cli_sheet_matrix(cli_sheet *s, const char *key, const char *name, const doub
     if (s->json) {
         json_t *list = json_array();
         for (int64_t i = 0; i < rows; i++)
-            json_array_append_new(list, cli_sheet_numbers(values + i * columns, columns));
+            pe_json_add(&list, cli_sheet_numbers(values + i * columns, columns));
         cli_sheet_put(s, key, list);
         return 1;
     }
@@ -175,8 +175,8 @@ static void json_table(cli_sheet *s, const char *key, const cli_sheet_column *co
     for (int64_t i = 0; i < rows; i++) {
         json_t *row = json_object();
         for (int k = 0; k < count; k++)
-            json_object_set_new(row, columns[k].key, json_cell(columns[k].kind, values[i * count + k]));
-        json_array_append_new(list, row);
+            pe_json_set(&row, columns[k].key, json_cell(columns[k].kind, values[i * count + k]));
+        pe_json_add(&list, row);
     }
     cli_sheet_put(s, key, list);
 }

@@ -338,8 +338,8 @@ static json_t *json_heads(const double *x, int64_t count, int64_t rows, int64_t 
     for (int64_t h = 0; h < count; h++) {
         json_t *of_head = json_array();
         for (int64_t i = 0; i < rows; i++)
-            json_array_append_new(of_head, cli_sheet_numbers(x + (h * rows + i) * n, n));
-        json_array_append_new(list, of_head);
+            pe_json_add(&of_head, cli_sheet_numbers(x + (h * rows + i) * n, n));
+        pe_json_add(&list, of_head);
     }
     return list;
 }
@@ -348,9 +348,9 @@ static json_t *json_words(const cli_words *w)
 {
     json_t *list = json_array();
     for (int64_t id = 0; id < w->V; id++)
-        json_array_append_new(list, json_pack("{s:s, s:I, s:o}", "word", w->said[0][first_of(w, id)], "id",
-                                              (json_int_t)id, "vector",
-                                              cli_sheet_numbers(w->table + id * w->d, w->d)));
+        pe_json_add(&list,
+                    json_pack("{s:s, s:I, s:o}", "word", w->said[0][first_of(w, id)], "id", (json_int_t)id,
+                              "vector", cli_sheet_numbers(w->table + id * w->d, w->d)));
     return list;
 }
 
@@ -358,7 +358,7 @@ static json_t *json_sentence(const cli_words *w, int sentence)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < w->L; i++)
-        json_array_append_new(list, json_string(w->said[sentence][i]));
+        pe_json_add(&list, json_string(w->said[sentence][i]));
     return list;
 }
 
@@ -382,10 +382,10 @@ static void show_json(const cli_words *w)
 {
     json_t *runs = json_array(), *order = json_array();
     for (int64_t i = 0; i < w->L; i++)
-        json_array_append_new(order, json_integer((json_int_t)w->order[i] + 1));
+        pe_json_add(&order, json_integer((json_int_t)w->order[i] + 1));
     for (int n = 0; n < CLI_WORDS_ENCODINGS * CLI_WORDS_MASKS; n++)
         if (w->runs[n / 2][n % 2].is_made)
-            json_array_append_new(runs, json_run(w, &w->runs[n / 2][n % 2]));
+            pe_json_add(&runs, json_run(w, &w->runs[n / 2][n % 2]));
     cli_sheet_put(&w->x->sheet, "encoding", json_string(spec_of(w, 1)));
     cli_sheet_put(&w->x->sheet, "parameters", cli_json_text(w->x->subject.origin));
     cli_sheet_put(&w->x->sheet, "seed", json_integer((json_int_t)w->x->seed));

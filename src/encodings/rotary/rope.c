@@ -476,20 +476,26 @@ static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t
     }
 }
 
+static int depends_on_length(const pe_value *set)
+{
+    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
+}
+
 static int depends_on_run(const pe_value *set)
 {
     for (int index = 0; index < PE_ROWS(params); index++)
         if (has(set, index))
             return 1;
-    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
+    return depends_on_length(set);
 }
 
 static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     set_pairs(p, t);
     set_frequencies(p, run, t);
-    t->depends_on_run = depends_on_run(p->set);
-    t->angles         = (pe_angles)p->set[ANGLES].integer;
+    t->depends_on_run    = depends_on_run(p->set);
+    t->depends_on_length = depends_on_length(p->set);
+    t->angles            = (pe_angles)p->set[ANGLES].integer;
     if (t->angles == PE_GGML)
         set_ggml(p, run, t);
     t->table_type         = (pe_number)p->set[TABLE_TYPE].integer;

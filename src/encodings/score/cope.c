@@ -77,6 +77,7 @@ enum { RUN = 64 };
 typedef struct gate_walk {
     const pe_problem *p;
     const double     *q, *E, *transposed;
+    const double *const *par;
     int64_t           D, npos, n;
     double  count; /* forward: of the keys to the right of the run; backward: of the run and those */
     double  gates[RUN], above[RUN];  /* above: how far a count stands from entry[] towards the next one */
@@ -89,6 +90,7 @@ static void start(gate_walk *w, const pe_problem *p, const double *const par[], 
 {
     w->p          = p;
     w->q          = tile->q + r * p->D;
+    w->par        = par;
     w->E          = par[E];
     w->transposed = par[TRANSPOSED];
     w->D          = p->D;
@@ -143,8 +145,31 @@ static void count_run(gate_walk *w, const double *s, int64_t n, int backward)
     w->used  = w->entry[0] - w->first + 2;
 }
 
+/* Where E is not transposed: one vector after the other. */
+static void find_entries_apart(gate_walk *w)
+{
+    double vector[RUN];
+    for (int64_t i = 0; i < w->used; i++) {
+        const int64_t last = w->npos - 1, m = w->first + i < last ? w->first + i : last;
+        double        sums[PE_LANES64] = {0};
+        for (int64_t d0 = 0; d0 < w->D; d0 += RUN) {
+            const int64_t n = w->D - d0 < RUN ? w->D - d0 : RUN;
+            pe_read(w->p, w->par, E, m * w->D + d0, n, vector);
+            for (int64_t d = 0; d < n; d++)
+                sums[d % PE_LANES64] += w->q[d0 + d] * vector[d];
+        }
+        w->z[i] = 0;
+        for (int lane = 0; lane < PE_LANES64; lane++)
+            w->z[i] += sums[lane];
+    }
+}
+
 static void find_entries(gate_walk *w)
 {
+    if (!w->transposed) {
+        find_entries_apart(w);
+        return;
+    }
     memset(w->z, 0, (size_t)pe_padded64(w->used) * sizeof *w->z);
     pe_multiply64(w->p, w->z, pe_padded64(w->used), w->q, w->D, 1, w->transposed + w->first,
                   transposed_stride(w->p), 1, pe_padded64(w->used), w->D);
@@ -263,7 +288,9 @@ const pe_encoding pe_cope = {
     .attention
         .hook = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
     /* gradients go to E itself */
-    .attention.derived = transposed_count,
+    .attention.derived          = transposed_count,
+    .attention.derived_for_many = 1,
+    .attention.in_place         = 1 << E,
     .attention.derive  = transpose,
     PE_TABLES(settings, params, examples),
 };

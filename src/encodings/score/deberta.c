@@ -147,16 +147,22 @@ static int64_t row_at(const pe_problem *p, int64_t t)
     return pe_index_clip(delta, -span, span - 1) + span;
 }
 
+/* Tables that are given projected have rows of their own for each head. */
+static int64_t first_of(const pe_problem *p, int64_t h)
+{
+    return p->set[PROJECTED].integer ? h * 2 * p->set[SPAN].integer : 0;
+}
+
 static void query_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        rows[i] = row_at(p, t0 + i);
+        rows[i] = first_of(p, h) + row_at(p, t0 + i);
 }
 
 static void key_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        rows[i] = row_at(p, p->set[P2C_INDEX].integer == 0 ? t0 + i : -(t0 + i));
+        rows[i] = first_of(p, h) + row_at(p, p->set[P2C_INDEX].integer == 0 ? t0 + i : -(t0 + i));
 }
 
 /* Which table the projections see: P, or what the normalisation makes of it. */
@@ -250,12 +256,8 @@ static table_weights weights_of(int table)
 static void load_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                      double to[])
 {
-    const int64_t       D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    const int64_t       D = p->D, d_model = p->d_model;
     const table_weights s = weights_of(table);
-    if (p->set[PROJECTED].integer) {
-        memcpy(to, par[table] + (h * 2 * span + x) * D, (size_t)D * sizeof *to);
-        return;
-    }
     for (int64_t d = 0; d < D; d++)
         to[d] = has(p->set, s.bias) ? par[s.bias][h * D + d] : 0;
     project(to, par[s.projection] + h * D * d_model, par[seen(p)] + x * d_model, D, d_model);
@@ -265,16 +267,10 @@ static void load_row(const pe_problem *p, const double *const par[], int table, 
 static void store_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                       const double drow[], double *const dpar[])
 {
-    const int64_t       D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
-    const table_weights s      = weights_of(table);
-    double             *dtable = dpar[table];
-    if (p->set[PROJECTED].integer) {
-        for (int64_t d = 0; dtable && d < D; d++)
-            dtable[(h * 2 * span + x) * D + d] += drow[d];
-        return;
-    }
-    double       *dseen = dpar[seen(p)], *dw = dpar[s.projection], *db = dpar[s.bias];
-    const double *row = par[seen(p)] + x * d_model, *w = par[s.projection] + h * D * d_model;
+    const int64_t       D = p->D, d_model = p->d_model;
+    const table_weights s     = weights_of(table);
+    double             *dseen = dpar[seen(p)], *dw = dpar[s.projection], *db = dpar[s.bias];
+    const double       *row = par[seen(p)] + x * d_model, *w = par[s.projection] + h * D * d_model;
     for (int64_t d = 0; db && d < D; d++)
         db[h * D + d] += drow[d];
     if (dseen)
@@ -296,9 +292,13 @@ static int64_t last_distance(const pe_problem *p)
 static void terms(const pe_problem *p, pe_terms *s)
 {
     const int64_t        last = last_distance(p);
-    const pe_by_distance ends = {
-        .load = load_row, .store = store_row, .clipped = last > 0, .low = -last, .high = last};
-    s->scale = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
+    const int            made = !p->set[PROJECTED].integer;
+    const pe_by_distance ends = {.load    = made ? load_row : NULL,
+                                 .store   = made ? store_row : NULL,
+                                 .clipped = last > 0,
+                                 .low     = -last,
+                                 .high    = last};
+    s->scale                  = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
     if (has_c2p(p->set)) {
         s->A       = ends;
         s->A.index = query_index;

@@ -30,7 +30,8 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == MLP_WIDTH + 1, "ORDER settings");
 
-enum { W1, B1, W2, B2, C, L_MULT }; /* ORDER params */
+/* PIECES are made of the others: for each head what `pieces` says. */
+enum { W1, B1, W2, B2, C, L_MULT, PIECES }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"W1", "mlp_width,1", "uniform(-1, 1)", "first layer", 1},
     {"b1", "mlp_width", "uniform(-1, 1)", "its bias", 1},
@@ -82,55 +83,81 @@ static measure measure_of(const pe_problem *p, const double *const par[], double
  * The network as what it is: a line on each piece between its knots. Hidden unit k is 0 on one side of
  * x = -b1[k] / W1[k]; so b_h(x) = base + slope * x with numbers that change from piece to piece, and a pair
  * costs a search among the knots instead of the whole layer. Unit `order[m]` has the m-th knot; piece m ends
- * there, and holds its end.
+ * there, and holds its end. They are found once per run, or once for all runs whose parameters are bound.
  */
 enum { MOST_WIDTH = 1024 };
 
 typedef struct pieces {
-    int64_t count; /* knots: units whose W1 is not 0 */
-    double  knot[MOST_WIDTH], slope[MOST_WIDTH + 1], base[MOST_WIDTH + 1];
-    int     order[MOST_WIDTH];
+    int64_t       count;                       /* knots: units whose W1 is not 0 */
+    const double *knot, *order, *slope, *base; /* [width], [width], [width+1], [width+1] */
 } pieces;
 
-static void sort_knots(const pe_problem *p, const double *const par[], pieces *to)
+/* Numbers of one head: the count, then those. */
+static int64_t pieces_size(const pe_problem *p)
 {
-    to->count = 0;
+    return 4 * p->set[MLP_WIDTH].integer + 3;
+}
+
+static int64_t pieces_count(const pe_problem *p)
+{
+    return p->H * pieces_size(p);
+}
+
+static pieces pieces_of(const pe_problem *p, const double *const par[], int64_t h)
+{
+    const int64_t width = p->set[MLP_WIDTH].integer;
+    const double *at    = par[PIECES] + h * pieces_size(p);
+    return (pieces){(int64_t)at[0], at + 1, at + 1 + width, at + 1 + 2 * width, at + 2 + 3 * width};
+}
+
+static int64_t sort_knots(const pe_problem *p, const double *const par[], double knots[], double order[])
+{
+    int64_t count = 0;
     for (int k = 0; k < (int)p->set[MLP_WIDTH].integer; k++) {
         if (par[W1][k] == 0)
             continue;
         double knot = -par[B1][k] / par[W1][k];
         if (par[W1][k] < 0) /* at its knot a unit is 0: then the next piece holds it */
             knot = nextafter(knot, -INFINITY);
-        int64_t m = to->count++;
-        for (; m > 0 && to->knot[m - 1] > knot; m--) {
-            to->knot[m]  = to->knot[m - 1];
-            to->order[m] = to->order[m - 1];
+        int64_t m = count++;
+        for (; m > 0 && knots[m - 1] > knot; m--) {
+            knots[m] = knots[m - 1];
+            order[m] = order[m - 1];
         }
-        to->knot[m]  = knot;
-        to->order[m] = k;
+        knots[m] = knot;
+        order[m] = k;
     }
+    return count;
 }
 
 /* From far left, where the units with a negative W1 are active, to the right: each knot switches a unit on or
    off. */
-static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, pieces *to)
+static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, double to[])
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
     const double *w2    = par[W2] + h * width;
-    sort_knots(p, par, to);
-    to->slope[0] = 0;
-    to->base[0]  = par[B2][h];
+    double *const order = to + 1 + width, *const slope = order + width, *const base = slope + width + 1;
+    const int64_t count = sort_knots(p, par, to + 1, order);
+    to[0]               = (double)count;
+    slope[0]            = 0;
+    base[0]             = par[B2][h];
     for (int64_t k = 0; k < width; k++)
         if (par[W1][k] < 0 || (par[W1][k] == 0 && par[B1][k] > 0)) {
-            to->slope[0] += w2[k] * par[W1][k];
-            to->base[0] += w2[k] * par[B1][k];
+            slope[0] += w2[k] * par[W1][k];
+            base[0] += w2[k] * par[B1][k];
         }
-    for (int64_t m = 0; m < to->count; m++) {
-        const int    k   = to->order[m];
+    for (int64_t m = 0; m < count; m++) {
+        const int    k   = (int)order[m];
         const double now = sign(par[W1][k]);
-        to->slope[m + 1] = to->slope[m] + now * w2[k] * par[W1][k];
-        to->base[m + 1]  = to->base[m] + now * w2[k] * par[B1][k];
+        slope[m + 1]     = slope[m] + now * w2[k] * par[W1][k];
+        base[m + 1]      = base[m] + now * w2[k] * par[B1][k];
     }
+}
+
+static void make_pieces(const pe_problem *p, const double *const par[], double made[])
+{
+    for (int64_t h = 0; h < p->H; h++)
+        find_pieces(p, par, h, made + h * pieces_size(p));
 }
 
 /* How many knots lie left of x: its piece, found from that of a neighbour, for shares change little from key
@@ -220,7 +247,7 @@ static void network_back(const pe_problem *p, const double *const par[], int64_t
         if (par[W1][k] == 0 && par[B1][k] > 0)
             unit_back(par, at, k, all, all_x, dpar);
     for (int64_t m = 0; m < in->count; m++) {
-        const int k = in->order[m];
+        const int k = (int)in->order[m];
         left += db[m];
         left_x += db_x[m];
         if (par[W1][k] > 0)
@@ -247,9 +274,8 @@ static void visit_block(const pe_problem *p, const double *const par[], const pi
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    pieces    in;
-    distances d;
-    find_pieces(p, par, tile->h, &in);
+    const pieces in = pieces_of(p, par, tile->h);
+    distances    d;
     for (int64_t r0 = 0; r0 < tile->rows; r0 += BLOCK)
         for (int64_t c0 = 0; c0 < tile->cols; c0 += BLOCK) {
             find_distances(&d, par, tile, r0, c0, 0);
@@ -293,10 +319,9 @@ static void row_back(const pe_problem *p, const double *const par[], const piece
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    double    db[MOST_WIDTH + 1], db_x[MOST_WIDTH + 1];
-    pieces    in;
-    distances d;
-    find_pieces(p, par, tile->h, &in);
+    const pieces in = pieces_of(p, par, tile->h);
+    double       db[MOST_WIDTH + 1], db_x[MOST_WIDTH + 1];
+    distances    d;
     memset(db, 0, (size_t)(in.count + 1) * sizeof *db);
     memset(db_x, 0, (size_t)(in.count + 1) * sizeof *db_x);
     for (int64_t r0 = 0; r0 < tile->rows; r0 += BLOCK)
@@ -333,6 +358,9 @@ const pe_encoding pe_fire = {
     /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
        first layer, which the heads share; for each head the second layer. For each query the denominator. */
     .operations     = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
-    .attention.hook = {.visit = visit, .visit_back = visit_back},
+    .attention.hook = {.visit = visit, .visit_back = visit_back, .learns = (1 << PIECES) - 1},
+    /* gradients go to the parameters themselves */
+    .attention.derived = pieces_count,
+    .attention.derive  = make_pieces,
     PE_TABLES(settings, params, examples),
 };

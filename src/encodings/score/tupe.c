@@ -159,10 +159,10 @@ static int64_t first_row(const pe_problem *p, int64_t head, channels c)
 
 /* Rows of up to BLOCK positions. */
 typedef struct places {
-    int64_t       n;
-    const double *x[BLOCK]; /* rows of pos */
-    pe_moments    of[BLOCK];
-    double        normal[BLOCK][BLOCK]; /* some channels of each, normalised */
+    int64_t    n;
+    int64_t    at[BLOCK]; /* where their rows of pos begin */
+    pe_moments of[BLOCK];
+    double     normal[BLOCK][BLOCK]; /* some channels of each, normalised */
 } places;
 
 static int64_t row_at(double pos)
@@ -170,13 +170,27 @@ static int64_t row_at(double pos)
     return (int64_t)pos + 1;
 }
 
+/* A row at a time, some channels at a time: sums of what `mean` is taken from, or of its square. */
+static double mean_of(const pe_problem *p, const double *const par[], int64_t at, double mean, int squared)
+{
+    double x[BLOCK], sum = 0;
+    for (int64_t m0 = 0; m0 < p->d_model; m0 += BLOCK) {
+        const int64_t width = block_width(p, m0);
+        pe_read(p, par, POS, at + m0, width, x);
+        for (int64_t i = 0; i < width; i++)
+            sum += (squared ? (x[i] - mean) * (x[i] - mean) : x[i]) / (double)p->d_model;
+    }
+    return sum;
+}
+
 static void find_places(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                         places *at)
 {
     at->n = n;
     for (int64_t s = 0; s < n; s++) {
-        at->x[s]  = par[POS] + row_at(pos[s]) * p->d_model;
-        at->of[s] = pe_moments_of(at->x[s], p->d_model, p->set[EPS].real);
+        at->at[s]         = row_at(pos[s]) * p->d_model;
+        const double mean = mean_of(p, par, at->at[s], 0, 0);
+        at->of[s] = (pe_moments){mean, 1 / sqrt(mean_of(p, par, at->at[s], mean, 1) + p->set[EPS].real)};
     }
 }
 
@@ -184,20 +198,24 @@ static void find_places(const pe_problem *p, const double *const par[], const do
 static void normalise(const pe_problem *p, const double *const par[], int64_t m0, places *at)
 {
     const int64_t width = block_width(p, m0);
-    for (int64_t s = 0; s < at->n; s++)
+    double        x[BLOCK];
+    for (int64_t s = 0; s < at->n; s++) {
+        pe_read(p, par, POS, at->at[s] + m0, width, x);
         for (int64_t i = 0; i < width; i++)
-            at->normal[s][i] = (at->x[s][m0 + i] - at->of[s].mean) * at->of[s].inverse * par[LN_W][m0 + i] +
-                               par[LN_B][m0 + i];
+            at->normal[s][i] =
+                (x[i] - at->of[s].mean) * at->of[s].inverse * par[LN_W][m0 + i] + par[LN_B][m0 + i];
+    }
 }
 
 /* Some channels of n positions, at most BLOCK, to `to`, rows `step` apart. */
 static void project(const pe_problem *p, const double *const par[], projection by, int64_t head,
                     const double pos[], int64_t n, channels c, double to[], int64_t step)
 {
-    const double *U = par[by.U] + first_row(p, head, c) * p->d_model,
-                 *b = par[by.bias] + first_row(p, head, c);
-    places at;
-    double transposed[BLOCK][BLOCK];
+    const int64_t U = first_row(p, head, c) * p->d_model;
+    const double *b = par[by.bias] + first_row(p, head, c);
+    double        row[BLOCK];
+    places        at;
+    double        transposed[BLOCK][BLOCK];
     find_places(p, par, pos, n, &at);
     for (int64_t s = 0; s < n; s++)
         for (int64_t d = 0; d < c.n; d++)
@@ -205,9 +223,11 @@ static void project(const pe_problem *p, const double *const par[], projection b
     for (int64_t m0 = 0; m0 < p->d_model; m0 += BLOCK) {
         const int64_t width = block_width(p, m0);
         normalise(p, par, m0, &at);
-        for (int64_t d = 0; d < c.n; d++)
+        for (int64_t d = 0; d < c.n; d++) {
+            pe_read(p, par, by.U, U + d * p->d_model + m0, width, row);
             for (int64_t i = 0; i < width; i++)
-                transposed[i][d] = U[d * p->d_model + m0 + i];
+                transposed[i][d] = row[i];
+        }
         pe_multiply64(p, to, step, at.normal[0], BLOCK, 1, transposed[0], BLOCK, n, c.n, width);
     }
 }
@@ -234,7 +254,7 @@ static void normalise_back(const pe_problem *p, const double *const par[], const
             for (int64_t s = 0; s < at->n; s++)
                 for (int64_t i = 0; i < width; i++) {
                     const int64_t m = m0 + i;
-                    const double  y = (at->x[s][m] - at->of[s].mean) * at->of[s].inverse,
+                    const double  y = (par[POS][at->at[s] + m] - at->of[s].mean) * at->of[s].inverse,
                                  g  = par[LN_W][m] * dnormal[s][i];
                     if (pass == 0) {
                         mean[s] += g / (double)n;
@@ -486,6 +506,7 @@ const pe_encoding pe_tupe = {
     .has                   = has,
     .attention.terms       = terms,
     .attention.reach       = reach,
+    .attention.in_place    = 1 << POS | 1 << UQ | 1 << UK,
     .attention.derived     = theta_count,
     .attention.derive      = make_thetas,
     .attention.derive_back = make_thetas_back,

@@ -4,7 +4,7 @@
  *
  * One new token reads every key and value once and computes little with each, so memory is laid out for
  * reading: nothing of the cache is packed, transposed or copied; all query heads that share a key head are
- * multiplied by its rows while they are in the first-level cache; keys are cut into at most CHUNKS chunks
+ * multiplied by its rows while they are in the first-level cache; keys are cut into chunks
  * that threads take as they come, head by head, each leaving the maximum m, the sum l and the output O of its
  * part of the softmax. These are joined in the order of the chunks. Where chunks begin depends only on the
  * sizes, so the bits do not depend on the number of threads.
@@ -83,10 +83,12 @@ static int has_extra(const decoder *x)
 
 enum {
     CHUNKS = 32,
-    LEAST  = 256,  /* keys of a chunk at least, of all heads together */
-    BLOCK  = 2048, /* of a block at most */
-    RUN    = 512,  /* of a piece that a table by distance is added to */
-    SCORES = 16384 /* of a block of several pieces: what the caches hold with rows that pass by */
+    ENOUGH = 8,       /* chunks, where their sums would need more than */
+    SUMS   = 1 << 19, /* bytes for each item */
+    LEAST  = 256,     /* keys of a chunk at least, of all heads together */
+    BLOCK  = 2048,    /* of a block at most */
+    RUN    = 512,     /* of a piece that a table by distance is added to */
+    SCORES = 16384    /* of a block of several pieces: what the caches hold with rows that pass by */
 };
 
 static void find_keys(decoder *x)
@@ -107,10 +109,28 @@ static int64_t in_pieces(int64_t keys)
     return (keys + PIECE - 1) / PIECE * PIECE;
 }
 
+/* At most, of runs of so many queries. */
+static int64_t chunks_of(const decoder *x, int64_t queries)
+{
+    const int64_t sums = x->a->sizes.H * queries * (x->T.Dvp + 3) * (int64_t)sizeof(float);
+    return pe_larger(ENOUGH, pe_smaller(CHUNKS, SUMS / sums));
+}
+
+/* Parts that a run has at most, whatever the keys are; fewer queries may have more. */
+static int64_t most_parts(const decoder *x)
+{
+    int64_t most = 0;
+    for (int64_t n = 1; n <= x->a->sizes.Lq; n++)
+        most = pe_larger(most, n * chunks_of(x, n));
+    return x->a->sizes.B * x->a->sizes.H * most;
+}
+
 /* Keys into chunks, chunks into blocks. */
 static void cut_keys(decoder *x)
 {
-    const int64_t n = x->to - x->from, want = (n + CHUNKS - 1) / CHUNKS, heads = x->a->sizes.G / x->together;
+    const int64_t most_chunks = chunks_of(x, x->a->sizes.Lq);
+    const int64_t n = x->to - x->from, want = (n + most_chunks - 1) / most_chunks,
+                  heads = x->a->sizes.G / x->together;
     const int64_t least = pe_smaller(LEAST * heads, BLOCK);
     x->chunk            = in_pieces(want < least ? least : want);
     x->chunks           = (n + x->chunk - 1) / x->chunk;
@@ -184,7 +204,7 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
         find_keys(&x);
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
-    const int64_t queries = p->B * p->H * p->Lq, parts = (a->for_any_run ? CHUNKS : x.chunks) * queries;
+    const int64_t queries = p->B * p->H * p->Lq, parts = a->for_any_run ? most_parts(&x) : x.chunks * queries;
     x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
     x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
     x.keys    = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
@@ -238,10 +258,14 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
-    *type = dtype == POSENC_DTYPE_BF16  ? PE_CACHE_BF16
-            : dtype == POSENC_DTYPE_F16 ? PE_CACHE_F16
-                                        : PE_CACHE_F32;
-    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16;
+    switch (dtype) {
+    case POSENC_DTYPE_F32: *type = PE_CACHE_F32; return 1;
+    case POSENC_DTYPE_BF16: *type = PE_CACHE_BF16; return 1;
+    case POSENC_DTYPE_F16: *type = PE_CACHE_F16; return 1;
+    case POSENC_DTYPE_F8_E4M3: *type = PE_CACHE_E4M3; return 1;
+    case POSENC_DTYPE_Q8_0: *type = PE_CACHE_Q8; return 1;
+    default: return 0;
+    }
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
@@ -249,6 +273,7 @@ static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor 
                          int64_t g)
 {
     cache->rows   = pe_keys_row(x->a, t, n->b, g, n->j0);
+    cache->scale  = (float)pe_keys_scale(x->a, t, g);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];

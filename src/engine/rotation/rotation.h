@@ -71,6 +71,7 @@ typedef struct pe_rotary {
     double  center, growth_sign; /* +1 queries, -1 keys */
     int     grows;               /* is there growth? */
     int     depends_on_run;      /* on its parameters, or its length: each run fills in its own rotation */
+    int     depends_on_length;
 
     int64_t unusable; /* filled by pe_rotation_finish: the first pair with a frequency that is no number, or
                        too fast for exact angles; -1: none */

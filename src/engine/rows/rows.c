@@ -48,6 +48,10 @@ static void make_table(rows_job *j)
 {
     const pe_rows_run *r    = j->r;
     double             high = -1;
+    if (r->ready) {
+        j->table.rows = r->ready;
+        return;
+    }
     for (int64_t b = 0; b < pe_positions_batches(&r->pos); b++)
         high = fmax(high, pe_positions_extent(&r->pos, b, r->L).high);
     pe_sequence_make(&j->table, (int64_t)(high + (r->pos.array.data ? 0 : r->first)) + 1);

@@ -28,6 +28,7 @@ typedef struct pe_rows_run {
     const pe_ladder  *waves;    /* the same rows without an x, in float, where there are many; may be NULL */
     double            blank;    /* of waves: position of a zero row, NAN: none */
     pe_sequence       sequence; /* takes the place of rows and rows_back where it has rows */
+    double           *ready;    /* all rows of that table, made before the run; NULL: none */
     int64_t           B, L;
     posenc_positions  pos;
     posenc_tensor     x, y; /* x may have no data; backward: x = dy, y = dx (may have no data) */

@@ -30,12 +30,14 @@ static double factor_of(const pe_part *part, const pe_by_distance *m)
 static void read_rows(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
                       int64_t n, double to[])
 {
-    const double *from = part->par[m->param], factor = factor_of(part, m);
-    const size_t  size = (size_t)width * sizeof *to;
-    int64_t       row[TOGETHER];
+    const double factor = factor_of(part, m);
+    const size_t size   = (size_t)width * sizeof *to;
+    int64_t      row[TOGETHER];
     m->index(part->p, h, t0, n, row);
     for (int64_t i = 0; i < n && width == 1 && !m->load; i++)
-        to[i] = from[row[i]] * factor;
+        pe_read(part->p, part->par, m->param, row[i], 1, to + i);
+    for (int64_t i = 0; i < n && width == 1 && !m->load && factor != 1; i++)
+        to[i] *= factor;
     for (int64_t i = 0; i < n && (width > 1 || m->load); i++)
         if (row[i] < 0)
             memset(to + i * width, 0, size);
@@ -44,7 +46,7 @@ static void read_rows(const pe_part *part, const pe_by_distance *m, int64_t widt
         else if (m->load)
             m->load(part->p, part->par, m->param, h, row[i], to + i * width);
         else
-            memcpy(to + i * width, from + row[i] * width, size);
+            pe_read(part->p, part->par, m->param, row[i] * width, width, to + i * width);
 }
 
 /* The adjoint: distances that share a row add. */

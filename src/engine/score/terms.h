@@ -25,10 +25,11 @@
 /* The sizes of the problem at hand (glossary in posenc.h) and the room's settings, in the order of its
    table. */
 typedef struct pe_problem {
-    int64_t           B, H, G, Lq, Lk, D, Dv, d_model, L;
-    const pe_value   *set;
-    double            scale;   /* the factor of the products, once it is settled */
-    const pe_kernels *kernels; /* for members that are made of products, of waves or of gates */
+    int64_t                     B, H, G, Lq, Lk, D, Dv, d_model, L;
+    const pe_value             *set;
+    double                      scale;   /* the factor of the products, once it is settled */
+    const pe_kernels           *kernels; /* for members that are made of products, of waves or of gates */
+    const posenc_tensor *const *tensor;  /* of a run: the caller's parameters, those that are read in place */
 } pe_problem;
 
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
@@ -39,13 +40,22 @@ typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
    the caller's tensor. */
 typedef struct pe_part {
     const pe_problem           *p;
-    const double *const        *par;
+    const double *const        *par;     /* NULL where one is read in place and not in double */
     double *const              *dpar;    /* NULL, or one pointer per parameter, each may be NULL */
     const posenc_tensor *const *tensor;  /* the caller's tensors of those that stay there, */
     posenc_tensor *const       *dtensor; /* and of their gradients, as dpar */
     int                         count;   /* parameters, and the numbers in each */
     const int64_t              *sizes;
 } pe_part;
+
+/* Numbers at, at+1, ... of parameter `index`, wherever it is read. */
+static inline void pe_read(const pe_problem *p, const double *const par[], int index, int64_t at, int64_t n,
+                           double to[])
+{
+    const float *floats = par[index] ? NULL : (const float *)p->tensor[index]->data;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = floats ? (double)floats[at + i] : par[index][at + i];
+}
 
 /* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of
    the cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv

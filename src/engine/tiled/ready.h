@@ -44,11 +44,24 @@ typedef struct pe_ready {
     double           *exact;        /* [H, rows of the bias] before they are rounded */
     double           *center;       /* [H] the largest of them, which the rows lack */
     int64_t          *peaks;        /* [H, 2] its first and its last row; -1: it is not the largest */
+
+    float  *by_position[2]; /* by pe_side [heads, positions, D - a->D]: by_position.c; NULL: none */
+    int64_t positions;      /* 0, 1, 2, ... that have rows there */
 } pe_ready;
 
-/* Memory for distances low .. high; numbers of parameters that are in a->parts. `lent` is for the time of
-   making them. Both count on arenas without memory. */
-pe_ready pe_ready_lay_out(const pe_attention *a, int64_t low, int64_t high, pe_arena *arena);
+/* What it is to hold: distances low .. high, none if low > high, and so many positions. */
+typedef struct pe_ready_extent {
+    int64_t low, high, positions;
+} pe_ready_extent;
+
+/* Memory; numbers of the parameters that are in a->parts. `lent` is for the time of making them. Both count
+   on arenas without memory. */
+pe_ready pe_ready_lay_out(const pe_attention *a, const pe_ready_extent *of, pe_arena *arena);
 void     pe_ready_fill(const pe_ready *r, const pe_attention *a, pe_arena *lent);
+
+/* ---- by_position.c: the same of numbers by position ---- */
+
+void pe_by_position_lay_out_ready(pe_ready *r, const pe_attention *a, int64_t positions, pe_arena *arena);
+void pe_by_position_make_ready(const pe_ready *r, const pe_attention *a, pe_arena *lent);
 
 #endif

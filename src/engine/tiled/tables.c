@@ -319,11 +319,11 @@ static int is_made(const pe_attention *a, pe_kind kind)
     return pe_member_is_given(&m) && !m.slope;
 }
 
-pe_ready pe_ready_lay_out(const pe_attention *a, int64_t low, int64_t high, pe_arena *arena)
+pe_ready pe_ready_lay_out(const pe_attention *a, const pe_ready_extent *of, pe_arena *arena)
 {
     enum { VECTORS = 256, NUMBERS = 1024 }; /* of usual tiles; of a few queries with a row of keys */
-    const int64_t sides = a->tile_q + a->tile_k, n = pe_larger(high - low + 1, 0);
-    pe_ready      r = {.low = low, .high = high, .margin = {sides + VECTORS, sides + NUMBERS}};
+    const int64_t sides = a->tile_q + a->tile_k, n = pe_larger(of->high - of->low + 1, 0);
+    pe_ready      r = {.low = of->low, .high = of->high, .margin = {sides + VECTORS, sides + NUMBERS}};
     r.band          = band_of(&r, r.margin[1]);
     pe_tiles T      = tiles_of(a, &r);
     for (pe_kind kind = PE_BIAS; n && kind < PE_KINDS; kind++)
@@ -339,6 +339,7 @@ pe_ready pe_ready_lay_out(const pe_attention *a, int64_t low, int64_t high, pe_a
         r.center = pe_arena_doubles(arena, a->sizes.H);
         r.peaks  = pe_arena_take(arena, (size_t)a->sizes.H * 2 * sizeof *r.peaks);
     }
+    pe_by_position_lay_out_ready(&r, a, of->positions, arena);
     return r;
 }
 
@@ -392,6 +393,7 @@ void pe_ready_fill(const pe_ready *r, const pe_attention *a, pe_arena *lent)
     int           some = 0;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         some |= is_filled(T, kind);
+    pe_by_position_make_ready(r, a, lent);
     if (!some)
         return;
     T->center  = r->center;
@@ -461,6 +463,10 @@ void pe_ready_copy(const pe_tiles *T, int64_t h, int64_t x0, int64_t n, double t
 {
     const pe_distance_table *t     = &T->ready->by[PE_BIAS];
     const double            *exact = T->ready->exact + h * t->count;
-    for (int64_t i = 0; i < n; i++)
-        to[i] = exact[pe_row_in(t, x0 + i + pe_ready_shift(T))];
+    const int64_t            from  = x0 + pe_ready_shift(T);
+    if (from >= t->low && from + n - 1 <= t->high)
+        memcpy(to, exact + from - t->first, (size_t)n * sizeof *to);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = exact[pe_row_in(t, from + i)];
 }

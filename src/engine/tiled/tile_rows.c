@@ -167,14 +167,12 @@ static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, flo
 }
 
 /* What follows from the position only, after the numbers of content. */
-static void append_by_position(const pe_tiles *T, float *rows, pe_side side, int64_t h, int64_t s0, int64_t n)
+static void append_by_position(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0,
+                               int64_t n)
 {
-    const int64_t D = T->a->D, width = T->a->sizes.D - D,
-                  L   = side == PE_KEYS ? T->a->sizes.Lk : T->a->sizes.Lq;
-    const float *from = T->by_position[side] + (h * L + s0) * width;
+    const int64_t D = T->a->D, width = T->a->sizes.D - D;
     for (int64_t s = 0; s < n; s++)
-        for (int64_t d = 0; d < width; d++)
-            rows[s * T->Dp + D + d] = from[s * width + d];
+        copy_floats(rows + s * T->Dp + D, pe_by_position_row(T, side, b, h, s0 + s), width);
 }
 
 void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
@@ -187,7 +185,7 @@ void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float 
     else
         pe_tile_rows_load_plain(to, T->Dp, &T->a->q, b, h, s0, n, T->a->D);
     if (T->by_position[side])
-        append_by_position(T, to, side, h, s0, n);
+        append_by_position(T, to, side, b, h, s0, n);
     rotate(T, to, side, b, h, s0, n, 1);
     if (to2)
         rotate(T, to2, side, b, h, s0, n, 1);

@@ -174,7 +174,7 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
             const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw + r * T->Dp, Kt + c);
+                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Dp : NULL, Kt + c);
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }

@@ -147,13 +147,14 @@ typedef struct pe_tiles {
     int64_t           exact_count;
     float *basis, *W;     /* [2, PE_CHUNK/2, ranks/2], [H, ranks, D]: basis.c; NULL: no member has a basis */
     float *basis_scratch; /* of all threads */
-    pe_frequency *frequencies; /* [ranks/2] of the basis */
-    double       *growth;      /* [D] of a rotation that grows; NULL: none */
-    float  *q_grown, *k_grown; /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
-    double *hook_cache;        /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
-    float  *hook_floats;       /* the same, rounded */
-    float  *by_position[2];    /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
-    double *by_position_rows;  /* [threads, rows of a task, D - a->D] before they are rounded */
+    pe_frequency *frequencies;   /* [ranks/2] of the basis */
+    double       *growth;        /* [D] of a rotation that grows; NULL: none */
+    float  *q_grown, *k_grown;   /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
+    double *hook_cache;          /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
+    float  *hook_floats;         /* the same, rounded */
+    float  *by_position[2];      /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
+    int     positions_are_ready; /* are they those of all positions, by number: ready.h? */
+    double *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
     pe_rotation_table rotations[2]; /* by pe_side */
     pe_scratch       *scratch;      /* [threads] */
 } pe_tiles;
@@ -461,9 +462,11 @@ static inline int64_t pe_hook_cache_first(const pe_problem *p, int64_t h, int64_
    the end folded to parameters. */
 void pe_by_position_lay_out(pe_tiles *T, pe_arena *arena);
 void pe_by_position_fill(pe_tiles *T);
-void pe_by_position_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h,
-                        int64_t s0, int64_t n);
-void pe_by_position_fold(const pe_tiles *T, const double *sums, pe_side side);
+/* Those of element s of item b and head h. */
+const float *pe_by_position_row(const pe_tiles *T, pe_side side, int64_t b, int64_t h, int64_t s);
+void         pe_by_position_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h,
+                                int64_t s0, int64_t n);
+void         pe_by_position_fold(const pe_tiles *T, const double *sums, pe_side side);
 
 /* Numbers of all rows of one side. */
 static inline int64_t pe_by_position_size(const pe_attention *a, pe_side side)

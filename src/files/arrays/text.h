@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h: words, lists of words, reals as text, and texts in CSV. */
+/* text.h: words, lists of words, reals as text, texts of strangers, and texts in CSV. */
 #ifndef PE_FILES_TEXT_H
 #define PE_FILES_TEXT_H
 
@@ -52,16 +52,22 @@ static inline const char *pe_text_single(char text[PE_TEXT_REAL], float x)
     return text;
 }
 
-/* A field of CSV, between quotes. */
-static inline void pe_text_write_csv(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
+/* ---------------------------------------------------------------- texts of strangers -------- */
+
+/* A name out of a file, or a file's own, may be anything but what it says it is: bytes that are no UTF-8,
+   sequences that a terminal obeys, marks that turn the direction of what follows. Shown, each such byte is a
+   '?', so that a text keeps its length. text.c. */
+
+/* Bytes of the character at text, of which n > 0 are there; *shows: it is one that only shows itself. */
+size_t pe_text_next(const char *text, size_t n, int *shows);
+/* The first n bytes of a text, or up to its end. */
+void pe_text_put(FILE *to, const char *text, size_t n);
+/* In place; a last character that was cut off is left out. Returns text. In _lines the ends of lines stay. */
+char *pe_text_clean(char *text);
+char *pe_text_clean_lines(char *text);
+
+/* A field of CSV, between quotes. A spreadsheet would run what begins as a formula: a quote of its own stands
+   before that. */
+void pe_text_write_csv(FILE *to, const char *text);
 
 #endif

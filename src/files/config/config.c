@@ -25,6 +25,12 @@ const json_t *pe_config_get(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
+const json_t *pe_config_nested(const pe_config *c)
+{
+    const json_t *object = pe_config_get(c->file, c->type.nested);
+    return json_is_object(object) ? object : NULL;
+}
+
 double pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback)
 {
     const json_t *value = pe_config_get(object, key);
@@ -123,5 +129,7 @@ posenc_dims pe_config_dims(pe_config *c)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!dims.G)
             dims.G = pe_config_width(c, names[i], 1, 0);
+    if (!dims.G)
+        dims.G = pe_config_whole(c, pe_config_nested(c), "kv_n_heads", 1, PE_MODEL_WIDEST, 0);
     return dims;
 }

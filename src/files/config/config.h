@@ -53,8 +53,10 @@ typedef struct pe_model_type {
     const char *preset;
     int64_t     offset;
     int         offset_inside;
-    int64_t     patch, prefix_rows;
+    int64_t     patch, image, prefix_rows;
     int         two_stacks;
+    int64_t     table_dim;
+    const char *nested;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
@@ -71,6 +73,9 @@ typedef struct pe_config {
 
 /* Member of an object, NULL if absent or null. */
 const json_t *pe_config_get(const json_t *object, const char *key);
+
+/* The object inside the file where some types keep numbers of attention (attn_config); NULL without. */
+const json_t *pe_config_nested(const pe_config *c);
 
 /* Numbers of a member; `fallback` where it is absent. A wrong one is refused under the key's name. */
 double  pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback);

@@ -40,6 +40,16 @@ static const pe_model_type *find_type(const char *name)
     return NULL;
 }
 
+/* The type of the part `key` of a model of type `name`, where it does not say: vision_config of siglip is
+   siglip_vision_model. */
+static const char *part_type(posenc_model *m, const char *name, const char *key)
+{
+    const int   n    = (int)(strlen(key) - (pe_text_ends_with(key, "_config") ? strlen("_config") : 0));
+    const char *full = pe_build_text(m, "%s_%.*s", name ? name : "", n, key),
+               *part = pe_build_text(m, "%s_model", full);
+    return find_type(part) ? part : full;
+}
+
 /* The type of the language model of a composite one; any other is its own. */
 static const char *inner_type(posenc_model *m, const char *name)
 {
@@ -52,12 +62,16 @@ static const char *inner_type(posenc_model *m, const char *name)
 
 /* ---------------------------------------------------------------- which row ----------------- */
 
-static const json_t *language_model(const json_t *file)
+/* The object of the language model, and the key it stands under; the file itself, under none. */
+static const json_t *language_model(const json_t *file, const char **key)
 {
     static const char *const names[] = {"text_config", "decoder", "generator", "text_encoder"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (json_is_object(json_object_get(file, names[i])))
+        if (json_is_object(json_object_get(file, names[i]))) {
+            *key = names[i];
             return json_object_get(file, names[i]);
+        }
+    *key = NULL;
     return file;
 }
 
@@ -65,18 +79,61 @@ static int has_rope_keys(const json_t *file)
 {
     const char *key;
     json_t     *value;
-    json_object_foreach((json_t *)(uintptr_t)file, key,
-                        value) if (!json_is_null(value) &&
-                                   pe_text_is_among("rope_theta rope_scaling rope_parameters rotary_emb_base "
-                                                    "partial_rotary_factor rotary_pct rotary_dim",
-                                                    key)) return 1;
+    json_object_foreach(
+        (json_t *)(uintptr_t)file, key,
+        value) if (!json_is_null(value) &&
+                   pe_text_is_among(
+                       "qk_rope_head_dim rope_theta rope_scaling rope_parameters rotary_emb_base "
+                       "partial_rotary_factor rotary_pct rotary_dim",
+                       key)) return 1;
     return 0;
 }
 
-static void choose_row(pe_config *c, const json_t *outer)
+/* BERT and its kin: what position_embedding_type names, by those who read it. */
+static void choose_positions(pe_config *c)
 {
-    const char          *own  = pe_config_word(c, c->file, "model_type");
-    const char          *name = inner_type(c->m, own ? own : pe_config_word(c, outer, "model_type"));
+    static const char *const by[][2] = {
+        {"alibi", "the model's own code has slopes by distance"},
+        {"relative_key", "transformers before 5.0 has vectors by distance"},
+        {"relative_key_query", "transformers before 5.0 has vectors by distance"},
+    };
+    const char *type = pe_config_word(c, c->file, "position_embedding_type");
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+        if (pe_text_is(type, by[i][0])) {
+            c->encoding = i ? "huang_m4" : "alibi";
+            pe_build_warn(
+                c->m, "programs-disagree",
+                "position_embedding_type is %s: %s; transformers 5 does not read it and adds a learned table",
+                type, by[i][1]);
+            return;
+        }
+    if (type && strcmp(type, "absolute") != 0)
+        pe_build_refuse(
+            c->m,
+            "position_embedding_type is %.30s; known are absolute, relative_key, relative_key_query "
+            "and alibi",
+            type);
+}
+
+/* A type that is not known: a llama, but for the heads and the fraction that the file itself has. */
+static void guess_heads(pe_config *c)
+{
+    c->type.partial_read = 1;
+    if (!pe_config_get(c->file, "qk_rope_head_dim"))
+        return;
+    c->type.head   = "mla";
+    c->type.layout = "interleaved";
+    pe_build_warn(
+        c->m, "unknown-model-type",
+        "its heads are read as those of DeepSeek (qk_nope_head_dim + qk_rope_head_dim, the last ones "
+        "rotate, neighbours are pairs)");
+}
+
+static void choose_row(pe_config *c, const json_t *outer, const char *type)
+{
+    const char *own           = pe_config_word(c, c->file, "model_type");
+    own                       = own || c->file != outer ? own : type;
+    const char          *name = inner_type(c->m, own ? own : type);
     const pe_model_type *row  = find_type(name);
     name = row ? name : own; /* what the whole is called says nothing about an object that is not known */
     c->m->info.type = name ? pe_build_text(c->m, "%s", name) : NULL;
@@ -84,7 +141,9 @@ static void choose_row(pe_config *c, const json_t *outer)
     c->type.name    = row ? c->m->info.type : "llama";
     if (!row) {
         c->is_unknown = 1;
-        c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
+        guess_heads(c);
+        c->encoding =
+            has_rope_keys(c->file) && !c->m->info.tower ? "rope" : "unknown"; /* no tower is a llama */
         pe_build_warn(c->m, "unknown-model-type", "%s is not in the table of model types: %s",
                       name ? name : "a file without model_type",
                       strcmp(c->encoding, "rope") ? "its encoding is not known"
@@ -95,28 +154,68 @@ static void choose_row(pe_config *c, const json_t *outer)
     c->encoding         = c->type.encoding ? c->type.encoding : "rope";
     if (value && pe_text_is(json_is_true(value) ? "true" : json_string_value(value), c->type.switch_value))
         c->encoding = c->type.switched;
+    if (!strcmp(c->encoding, "learned"))
+        choose_positions(c);
 }
 
-posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
-                              const char *format, posenc_error *err)
+/* ---------------------------------------------------------------- one model, and its parts --- */
+
+enum { MOST_NESTED = 3 };
+
+static posenc_model *read_object(const json_t *object, const char *type, const char *tower,
+                                 posenc_model *begun, int depth);
+
+/* A part that cannot be read says why, and the model around it is none the worse. */
+static void add_tower(posenc_model *m, const json_t *object, const char *key, const char *outer, int depth)
 {
-    json_error_t why;
-    pe_config    c = {.m = pe_build_begin(format, path, err)};
-    if (!c.m)
-        return POSENC_ERROR_MEMORY;
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    if (!root)
-        pe_build_refuse(c.m, "it is not valid JSON: line %d, column %d: %.80s", why.line, why.column,
-                        why.text);
-    else if (!json_is_object(root))
-        pe_build_refuse(c.m, "it is JSON but not an object; a configuration is { ... }");
-    else {
-        c.file = language_model(root);
-        choose_row(&c, root);
+    posenc_error  why   = {0};
+    posenc_model *tower = pe_build_begin(m->info.format, m->path, &why), *done = NULL;
+    const char   *own  = json_string_value(json_object_get(object, "model_type"));
+    const int     n    = (int)(strlen(key) - (pe_text_ends_with(key, "_config") ? strlen("_config") : 0));
+    const char   *name = pe_build_text(m, "%.*s", n, key), *type = own ? own : part_type(m, outer, key);
+    if (tower && pe_build_finish(&done, read_object(object, type, name, tower, depth)) &&
+        why.status != POSENC_ERROR_MEMORY && (tower = pe_build_begin(m->info.format, m->path, &why))) {
+        tower->info.type     = pe_build_text(tower, "%s", type);
+        tower->info.tower    = name;
+        tower->info.encoding = "unknown";
+        pe_build_warn(tower, "unknown-model-type", "it cannot be read: %.240s", why.message);
+        pe_build_finish(&done, tower);
     }
+    if (done)
+        m->towers[m->info.tower_count++] = done;
+    else
+        pe_build_refuse_memory(m);
+}
+
+static void add_towers(posenc_model *m, const json_t *file, const char *main_key, const char *outer,
+                       int depth)
+{
+    const char *key;
+    json_t     *value;
+    json_object_foreach((json_t *)(uintptr_t)file, key, value)
+    {
+        const int is_part = json_is_object(value) && (json_is_string(json_object_get(value, "model_type")) ||
+                                                      pe_text_is_among("vision_config audio_config", key));
+        if (is_part && !(main_key && pe_text_is(key, main_key)) && m->info.tower_count < PE_MODEL_TOWERS &&
+            !m->status)
+            add_tower(m, value, key, outer, depth);
+    }
+}
+
+/* `type` is that of the object where it does not say. */
+static posenc_model *read_object(const json_t *object, const char *type, const char *tower,
+                                 posenc_model *begun, int depth)
+{
+    const char        *key;
+    pe_config          c    = {.m = begun};
+    posenc_model_info *info = &c.m->info;
+    info->tower             = tower;
+    c.file                  = language_model(object, &key);
+    choose_row(&c, object, type);
+    if (key && !tower)
+        info->tower = pe_build_text(c.m, "%.*s", (int)strcspn(key, "_"), key);
     if (!c.m->status) {
-        posenc_model_info *info = &c.m->info;
-        info->layers            = pe_config_size(&c, PE_DEPTH);
+        info->layers = pe_config_size(&c, PE_DEPTH);
         if (pe_text_is_among("unknown none", c.encoding))
             info->encoding = c.encoding;
         else
@@ -125,6 +224,29 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */
             info->max_positions = pe_config_size(&c, PE_CONTEXT);
     }
+    if (!c.m->status && depth < MOST_NESTED)
+        add_towers(c.m, object, key, type, depth + 1);
+    return c.m;
+}
+
+posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
+                              const char *format, posenc_error *err)
+{
+    json_error_t  why;
+    posenc_model *m = pe_build_begin(format, path, err);
+    if (!m)
+        return POSENC_ERROR_MEMORY;
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        pe_build_refuse(m, "it is not valid JSON: line %d, column %d: %.80s", why.line, why.column, why.text);
+    else if (!json_is_object(root))
+        pe_build_refuse(m, "it is JSON but not an object; a configuration is { ... }");
+    else {
+        pe_config   whole = {.m = m, .file = root};
+        const char *type  = pe_config_word(&whole, root, "model_type");
+        if (!m->status)
+            read_object(root, type, NULL, m, 0);
+    }
     json_decref(root);
-    return pe_build_finish(model, c.m);
+    return pe_build_finish(model, m);
 }

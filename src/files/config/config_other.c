@@ -27,10 +27,12 @@ static double usual_scale(pe_config *c)
 
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
+    const int64_t          hidden = pe_config_size(c, PE_HIDDEN), own = c->type.table_dim;
     const pe_learned_table table = {.rows      = rows,
                                     .offset    = offset,
-                                    .dim       = pe_config_size(c, PE_HIDDEN),
+                                    .dim       = own ? pe_config_width(c, "embedding_size", 1, own) : hidden,
                                     .rows_rule = rule,
+                                    .dim_rule  = own ? "embedding_size" : NULL,
                                     .stack     = stack};
     pe_build_learned(c->m, pe_config_dims(c), &table);
 }
@@ -87,7 +89,7 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
@@ -157,7 +159,7 @@ static void swin(pe_config *c)
     const int64_t        stages = depths ? (int64_t)json_array_size(depths) : 4,
                   width         = pe_config_size(c, PE_HIDDEN);
     int64_t image[2], patch[2], ends[PE_MODEL_GROUPS], total = 0;
-    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (stages < 1 || stages > PE_MODEL_GROUPS)
         pe_build_refuse(c->m, "depths has %lld stages; 1 to %d are read", (long long)stages, PE_MODEL_GROUPS);
@@ -366,8 +368,41 @@ static void xlnet(pe_config *c)
 
 static void alibi(pe_config *c)
 {
-    const double scale = usual_scale(c);
-    pe_build_alibi(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
+    const double  scale  = usual_scale(c);
+    const json_t *nested = pe_config_nested(c);
+    const double  most   = pe_config_real(c, nested, "alibi_bias_max", 8);
+    const double  scores = pe_config_real(c, nested, "softmax_scale", scale);
+    if (!(most > 0))
+        pe_build_refuse(c->m, "alibi_bias_max is %g; it must be above 0", most);
+    if (most != 8)
+        pe_build_warn(c->m, "programs-disagree",
+                      "alibi_bias_max is %g; transformers does not read it and takes 8", most);
+    if (!pe_config_flag(c, nested, "alibi", 1))
+        pe_build_warn(c->m, "programs-disagree",
+                      "alibi of %s is false; transformers does not read it and adds ALiBi's biases",
+                      c->type.nested);
+    pe_build_alibi(c->m, pe_config_dims(c), pe_config_derived_width(c), most, c->type.scaled_bias ? scale : 1,
+                   scores);
+}
+
+/* ---------------------------------------------------------------- BERT by distance ---------- */
+
+static void huang(pe_config *c)
+{
+    const char   *type  = pe_config_word(c, c->file, "position_embedding_type");
+    const int64_t width = pe_config_derived_width(c), rows = pe_config_size(c, PE_CONTEXT);
+    if (!rows)
+        pe_build_refuse(c->m, "max_position_embeddings is missing; vectors by distance need it");
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_build_group(c->m, "huang_m4", pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, "huang_m4[max_positions=%lld,key_term=%s]", (long long)rows,
+                            pe_text_is(type, "relative_key") ? "no" : "yes");
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_integer(c->m, "max_positions", rows, "max_position_embeddings");
+    pe_build_flag(c->m, "key_term", !pe_text_is(type, "relative_key"), "position_embedding_type");
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
@@ -381,7 +416,7 @@ void pe_config_encoding(pe_config *c)
         {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
         {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
         {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},     {"swin", swin},
-        {"swin_v2", swin},
+        {"swin_v2", swin},          {"huang_m4", huang},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_text_is(readers[i].word, c->encoding))

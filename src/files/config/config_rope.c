@@ -238,7 +238,8 @@ static void find_layout(pe_config *c, pe_file_rotation *r)
 {
     const json_t *value = pe_config_get(c->file, c->type.layout_key);
     r->layout           = c->type.layout ? c->type.layout : "half";
-    r->layout_rule      = c->is_unknown ? "as llama has it: a guess"
+    r->layout_rule      = c->is_unknown ? pe_text_is(c->type.head, "mla") ? "as DeepSeek has it: a guess"
+                                                                          : "as llama has it: a guess"
                                         : pe_build_text(c->m, "by the model type %s", c->type.name);
     r->inverse          = c->type.inverse;
     if (c->type.writes_half)

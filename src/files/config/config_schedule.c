@@ -132,7 +132,8 @@ static void warn_of_base(pe_config *c, const pe_rope_source *from)
     double      old = 0;
     for (int kind = 0; kind < (takes_layers(c) ? PE_SOURCES : 1); kind++) {
         const pe_rope_source *s = &from[kind];
-        if (c->type.fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
+        if (c->type.fixed_base || s->has_base || pe_config_get(c->file, s->base_key) ||
+            pe_config_get(pe_config_nested(c), s->base_key))
             return;
         old = old != 0 ? old : s->old;
     }
@@ -190,12 +191,17 @@ void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
     const char  *key = c->type.fixed_base ? NULL : s->base_key;
     const double of_words =
         pe_config_real(c, s->words, c->type.fixed_base ? NULL : "rope_theta", (double)NAN);
-    const double of_file = pe_config_real(c, c->file, key, (double)NAN);
-    r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
-    r->base_rule         = !isnan(of_words)  ? pe_build_text(c->m, "rope_theta of %s", s->name)
-                           : !isnan(of_file) ? pe_build_text(c->m, "%s of the file", key)
-                           : c->is_unknown   ? "the usual default"
-                                             : pe_build_text(c->m, "default of the class %s", c->type.name);
+    const json_t *nested  = pe_config_get(c->file, key) ? NULL : pe_config_nested(c);
+    const double  of_file = pe_config_real(c, nested ? nested : c->file, key, (double)NAN);
+    if (nested && !isnan(of_file) && isnan(of_words) && of_file != s->base)
+        pe_build_warn(c->m, "programs-disagree",
+                      "%s of %s is %.15g; transformers 5 does not look there and takes %.15g", key,
+                      c->type.nested, of_file, s->base);
+    r->base      = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
+    r->base_rule = !isnan(of_words)  ? pe_build_text(c->m, "rope_theta of %s", s->name)
+                   : !isnan(of_file) ? pe_build_text(c->m, "%s of the file", key)
+                   : c->is_unknown   ? "the usual default"
+                                     : pe_build_text(c->m, "default of the class %s", c->type.name);
     if (isnan(of_words) && isnan(of_file) && !c->is_unknown && s->old != 0)
         r->base_rule = pe_build_text(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)

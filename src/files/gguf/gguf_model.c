@@ -406,7 +406,7 @@ static void alibi(gguf_reader *g)
     if (!(dims.H > 0 && most > 0))
         pe_build_refuse(g->m, "%.60s.attention.head_count is missing, or max_alibi_bias is not above 0",
                         g->prefix);
-    pe_build_alibi(g->m, dims, width, most, 1);
+    pe_build_alibi(g->m, dims, width, most, 1, 1 / sqrt((double)width));
 }
 
 static void learned(gguf_reader *g)

@@ -77,6 +77,8 @@ void posenc_model_free(posenc_model *model)
 {
     if (!model)
         return;
+    for (int i = 0; i < model->info.tower_count; i++)
+        posenc_model_free(model->towers[i]);
     for (piece *next, *one = model->pieces; one; one = next) {
         next = one->next;
         free(one);
@@ -203,7 +205,8 @@ static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_
     return status;
 }
 
-void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double most, double bias_scale)
+void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double most, double bias_scale,
+                    double score_scale)
 {
     const size_t size   = (size_t)dims.H * sizeof(double);
     double      *slopes = model->status ? NULL : pe_build_alloc(model, size),
@@ -228,7 +231,11 @@ void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double
     pe_build_list(model, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
     pe_build_real(model, "bias_scale", bias_scale,
                   bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
-    pe_build_real(model, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
+    const int is_usual = fabs(score_scale * sqrt((double)width) - 1) < 1e-14;
+    char      text[PE_TEXT_REAL];
+    if (!is_usual)
+        last_group(model)->spec = pe_build_text(model, "alibi[scale=%s]", pe_text_real(text, score_scale));
+    pe_build_real(model, "score_scale", score_scale, is_usual ? "1 / sqrt(head_dim)" : "the file");
 }
 
 /* ---------------------------------------------------------------- at the input -------------- */
@@ -450,6 +457,11 @@ const posenc_model_group *posenc_model_group_at(const posenc_model *model, int i
 const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
 {
     return model && index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+}
+
+const posenc_model *posenc_model_tower(const posenc_model *model, int index)
+{
+    return model && index >= 0 && index < model->info.tower_count ? model->towers[index] : NULL;
 }
 
 int posenc_model_group_of(const posenc_model *model, int64_t layer)

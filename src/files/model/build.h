@@ -14,7 +14,13 @@
 
 #include "files/arrays/file.h"
 
-enum { PE_MODEL_GROUPS = 8, PE_MODEL_FACTS = 48, PE_MODEL_PARAMS = 4, PE_MODEL_WARNINGS = 64 };
+enum {
+    PE_MODEL_TOWERS   = 8,
+    PE_MODEL_GROUPS   = 8,
+    PE_MODEL_FACTS    = 48,
+    PE_MODEL_PARAMS   = 4,
+    PE_MODEL_WARNINGS = 64
+};
 
 /* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us
    allocate. */
@@ -31,7 +37,8 @@ struct posenc_model {
     posenc_model_info      info;
     posenc_model_group     groups[PE_MODEL_GROUPS];
     posenc_model_warning   warnings[PE_MODEL_WARNINGS];
-    const int64_t         *windows; /* [info.layers], 0: none; NULL: no layer has one */
+    posenc_model          *towers[PE_MODEL_TOWERS]; /* info.tower_count of them */
+    const int64_t         *windows;                 /* [info.layers], 0: none; NULL: no layer has one */
     const char            *window_rule;
     struct pe_build_piece *pieces;
 };
@@ -133,8 +140,9 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_file_rotation *r
 void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth);
 
 /* ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the
-   paper's); each times bias_scale is what the encoding takes. */
-void pe_build_alibi(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale);
+   paper's); each times bias_scale is what the encoding takes. score_scale is the factor of q.k. */
+void pe_build_alibi(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale,
+                    double score_scale);
 
 /* A learned table at the input. */
 typedef struct pe_learned_table {

@@ -164,7 +164,16 @@ static void put_model(FILE *to, const posenc_model *model, int group)
     put_count(to, "original_length", info->original_length);
     fputs("},\n  \"warnings\": [", to);
     put_codes(to, model);
-    fputs("]\n}", to);
+    fputc(']', to);
+    if (info->tower) {
+        fputs(",\n  \"tower\": ", to);
+        put_text(to, info->tower);
+    }
+    for (int i = 0; group < 0 && i < info->tower_count; i++) {
+        fputs(i ? ", " : ",\n  \"towers\": [", to);
+        put_model(to, model->towers[i], -1);
+    }
+    fputs(group < 0 && info->tower_count ? "]\n}" : "\n}", to);
 }
 
 /* ---------------------------------------------------------------- the function -------------- */

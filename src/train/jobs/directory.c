@@ -194,10 +194,15 @@ void pe_directory_sweep(const char *path)
     char       *folder = slash ? strndup(whole, (size_t)(base - whole)) : strdup("./");
     DIR        *dir    = whole && folder ? opendir(folder) : NULL;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        const int old       = is_remainder(entry->d_name, base, OLD_ENDING);
-        char     *found     = old || is_remainder(entry->d_name, base, "")
-                                  ? pe_directory_join(folder, entry->d_name, "")
-                                  : NULL;
+        const int   old   = is_remainder(entry->d_name, base, OLD_ENDING);
+        char       *found = old || is_remainder(entry->d_name, base, "")
+                                ? pe_directory_join(folder, entry->d_name, "")
+                                : NULL;
+        struct stat about; /* what is behind a link is somebody else's */
+        if (found && (lstat(found, &about) || !S_ISDIR(about.st_mode))) {
+            free(found);
+            continue;
+        }
         const int goes_back = found && old && access(whole, F_OK) && !rename(found, whole);
         if (found && !goes_back && !check_existing(found, NULL))
             remove_flat(found);

@@ -153,6 +153,8 @@ static posenc_status finish_result(pe_run_file *k, const pe_job *job, posenc_sta
     free(k->identity);
     if (!status)
         status = check_right(job, err);
+    if (!status && !memchr(job->result->instructions, '\0', PE_ISA))
+        status = pe_fail(err, POSENC_ERROR_FORMAT, "the name of its instruction set has no end");
     if (status)
         pe_run_result_free(job->result);
     else

@@ -13,7 +13,9 @@
  *                  cannot be read is ignored with a note, and its run trained again.
  * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
  *                  there is none.
- * Removing         takes runs, lock and temporary files, and nothing else.
+ * Links            are not followed: where DIR.partial or a run in it is one, or anything but a folder and
+ * files, it is refused before it is read. Removing         takes runs, lock and temporary files, and nothing
+ * else.
  */
 #define _XOPEN_SOURCE 700 /* fcntl's locks */
 
@@ -200,6 +202,35 @@ static posenc_status refuse_foreign_run(const search *s, const char *identity, p
         s->c->store->path, s->file, difference[0] ? difference : "an encoding, task or seed not asked for");
 }
 
+/* ---------------------------------------------------------------- the lock ------------------ */
+
+static int open_lock(const pe_store *s, int flags)
+{
+    char     *path = pe_directory_join(s->path, "/lock", "");
+    const int lock = path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666) : NONE;
+    free(path);
+    return lock;
+}
+
+static posenc_status refuse_in_use(const pe_store *s, posenc_error *err)
+{
+    return pe_fail(
+        err, POSENC_ERROR_ARGUMENT,
+        "%.150s: another posenc compare is working there; wait for it or name another directory with -o",
+        s->path);
+}
+
+/* Who looks only must not take it, nor make it. */
+static posenc_status check_lock(const pe_store *s, posenc_error *err)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const int    lock  = open_lock(s, 0);
+    const int    taken = lock != NONE && !fcntl(lock, F_GETLK, &whole) && whole.l_type != F_UNLCK;
+    if (lock != NONE)
+        close(lock);
+    return taken ? refuse_in_use(s, err) : POSENC_OK;
+}
+
 /* ---------------------------------------------------------------- looking ------------------- */
 
 /* Is it that of a run with another rate than it has, or than it has so far? */
@@ -277,6 +308,32 @@ static posenc_status look_into(search *s, int purpose, const posenc_arrays *set,
     return POSENC_OK;
 }
 
+/* What we have put there ourselves is a regular file. A link would lead to somebody else's, a pipe nowhere.
+ */
+static posenc_status check_file(const pe_store *s, int dir, const char *name, posenc_error *err)
+{
+    struct stat about;
+    if (fstatat(dir, name, &about, AT_SYMLINK_NOFOLLOW) || S_ISREG(about.st_mode))
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_ARGUMENT,
+        "%.120s: %.60s is %s, which compare did not put there; remove it, or name another directory "
+        "with -o",
+        s->path, name, S_ISLNK(about.st_mode) ? "a symbolic link" : "no regular file");
+}
+
+static posenc_status check_folder(const pe_store *s, posenc_error *err)
+{
+    struct stat about;
+    if (lstat(s->path, &about) || S_ISDIR(about.st_mode))
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_ARGUMENT,
+        "%.120s: it is %s, and compare keeps its runs in a directory of its own; remove it, or name "
+        "another directory with -o",
+        s->path, S_ISLNK(about.st_mode) ? "a symbolic link" : "no directory");
+}
+
 static posenc_status for_files(search *s, int purpose, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
@@ -286,7 +343,9 @@ static posenc_status for_files(search *s, int purpose, posenc_error *err)
         char         *path =
             kind_of(entry->d_name) == RUN ? pe_directory_join(s->c->store->path, "/", entry->d_name) : NULL;
         s->file = entry->d_name;
-        if (path && posenc_arrays_read(&set, path, NULL) != POSENC_ERROR_MEMORY)
+        if (kind_of(entry->d_name) != FOREIGN)
+            status = check_file(s->c->store, dirfd(dir), entry->d_name, err);
+        if (path && !status && posenc_arrays_read(&set, path, NULL) != POSENC_ERROR_MEMORY)
             status = look_into(s, purpose, &set, path, err);
         posenc_arrays_free(&set);
         free(path);
@@ -355,6 +414,10 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
     posenc_status status = name_runs(c, err);
     if (status || pe_ranks_here())
         return status;
+    if (!(status = check_folder(c->store, err)))
+        status = check_lock(c->store, err);
+    if (status)
+        return status;
     if (c->config.resume)
         status = take_with_rates(&s, err);
     else
@@ -377,16 +440,11 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
 static posenc_status take_lock(pe_store *s, posenc_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char        *path  = pe_directory_join(s->path, "/lock", "");
-    s->lock            = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : NONE;
-    free(path);
+    s->lock            = open_lock(s, O_CREAT);
     if (s->lock == NONE)
         return refuse_file(s, "it cannot be written", err);
     if (fcntl(s->lock, F_SETLK, &whole) && (errno == EACCES || errno == EAGAIN))
-        return pe_fail(
-            err, POSENC_ERROR_ARGUMENT,
-            "%.150s: another posenc compare is working there; wait for it or name another directory with -o",
-            s->path);
+        return refuse_in_use(s, err);
     return POSENC_OK;
 }
 
@@ -397,7 +455,9 @@ posenc_status pe_store_open(pe_compare *c, posenc_error *err)
         return refuse_file(c->store, "it cannot be made", err);
     if (pe_ranks_here())
         return POSENC_OK;
-    const posenc_status status = take_lock(c->store, err);
+    posenc_status status = check_folder(c->store, err);
+    if (!status)
+        status = take_lock(c->store, err);
     if (status)
         return status;
     remove_those(c->store, TEMPORARY);

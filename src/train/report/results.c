@@ -9,6 +9,7 @@
  * row per task, encoding, seed and length. The report comes last, and the directory is renamed into place
  * when all is there.
  */
+#include "files/arrays/json.h"
 #include "train/jobs/directory.h"
 #include "base/status.h"
 #include "files/arrays/text.h"
@@ -17,7 +18,6 @@
 #include "train/report/settled.h"
 #include "train/jobs/store.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <posenc/files.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static json_t *numbers(const double *x, int64_t n)
 {
     json_t *array = json_array();
     for (int64_t i = 0; x && i < n; i++)
-        json_array_append_new(array, number_json(x[i]));
+        pe_json_add(&array, number_json(x[i]));
     return array;
 }
 
@@ -70,11 +70,11 @@ static json_t *resolution_json(const pe_compare *c)
 {
     json_t *array = json_array();
     for (int b = 0; b < pe_stats_buckets(c->config.preset.reach); b++)
-        json_array_append_new(array, json_pack("{s:s, s:o, s:i}", "name",
-                                               c->config.bidirectional ? pe_stats_length_name(b)
-                                                                       : pe_stats_bucket_name(b),
-                                               "smallest_difference", number_json(c->resolution[b]),
-                                               "seeds_to_tell_the_first", c->seeds_to_settle[b]));
+        pe_json_add(&array,
+                    json_pack("{s:s, s:o, s:i}", "name",
+                              c->config.bidirectional ? pe_stats_length_name(b) : pe_stats_bucket_name(b),
+                              "smallest_difference", number_json(c->resolution[b]), "seeds_to_tell_the_first",
+                              c->seeds_to_settle[b]));
     return array;
 }
 
@@ -85,14 +85,14 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     for (int b = 0; b < pe_stats_buckets(o->config.reach); b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        json_array_append_new(
-            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
-                             (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
-                             number_json(o->loss[b]), "loss_per_byte",
-                             number_json(c->text.vocabulary ? o->loss[b] / c->token_bytes[b] : o->loss[b]),
-                             "ratio", number_json(o->ratio[b]), "to_reference",
-                             interval_json(o->difference[b]), "rank", o->rank[b], "spread", spread_json(o, b),
-                             "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+        pe_json_add(&array,
+                    json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "name", name, "first",
+                              (json_int_t)first, "end", (json_int_t)pe_stats_bucket_edge(L, b + 1), "loss",
+                              number_json(o->loss[b]), "loss_per_byte",
+                              number_json(c->text.vocabulary ? o->loss[b] / c->token_bytes[b] : o->loss[b]),
+                              "ratio", number_json(o->ratio[b]), "to_reference",
+                              interval_json(o->difference[b]), "rank", o->rank[b], "spread",
+                              spread_json(o, b), "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }
@@ -104,14 +104,13 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     for (int64_t s = 0; s < c->config.preset.seeds; s++) {
         json_t *loss = json_array();
         for (int b = 0; b < pe_stats_buckets(o->config.reach); b++)
-            json_array_append_new(loss,
-                                  number_json(pe_stats_mean(o->window_means[b] + s * windows, windows)));
-        json_array_append_new(
-            array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
-                             o->runs[s].result.diverged, "loss", loss, "time", "train_seconds",
-                             o->runs[s].result.train_seconds, "eval_seconds", o->runs[s].result.eval_seconds,
-                             c->text.vocabulary ? "tokens_per_second" : "bytes_per_second",
-                             o->runs[s].result.tokens_per_second));
+            pe_json_add(&loss, number_json(pe_stats_mean(o->window_means[b] + s * windows, windows)));
+        pe_json_add(&array,
+                    json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
+                              o->runs[s].result.diverged, "loss", loss, "time", "train_seconds",
+                              o->runs[s].result.train_seconds, "eval_seconds", o->runs[s].result.eval_seconds,
+                              c->text.vocabulary ? "tokens_per_second" : "bytes_per_second",
+                              o->runs[s].result.tokens_per_second));
     }
     return array;
 }
@@ -137,7 +136,7 @@ static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
         return json_null();
     json_t *array = json_array();
     for (int b = 0; b < pe_stats_buckets(o->config.reach); b++)
-        json_array_append_new(array, interval_json(pe_losses_difference(c, i, sum, b)));
+        pe_json_add(&array, interval_json(pe_losses_difference(c, i, sum, b)));
     return array;
 }
 
@@ -154,9 +153,9 @@ static json_t *trained_json(const pe_outcome *o)
     snprintf(held, sizeof held, "holds_90_percent_at_%lldL", (long long)reach);
     snprintf(weight, sizeof weight, "weight_by_distance_at_%lldL", (long long)reach);
     for (int i = 0; i < PE_SHIFTS; i++)
-        json_array_append_new(shifts, json_pack("{s:I, s:o}", "first_position",
-                                                (json_int_t)pe_trained_shift_at(&o->config, i), "loss_change",
-                                                number_json(o->shift[i])));
+        pe_json_add(&shifts,
+                    json_pack("{s:I, s:o}", "first_position", (json_int_t)pe_trained_shift_at(&o->config, i),
+                              "loss_change", number_json(o->shift[i])));
     return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts, "gain_over_truncated_context",
                      interval_json(o->gain), "attention_weight", "holds_90_percent_at_L",
                      distance_json(o->near_90), held, distance_json(o->far_90), "weight_by_distance_at_L",
@@ -170,14 +169,14 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
                   posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
                   "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "loss_beyond_L",
                   o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
-    json_object_set_new(json, "learning_rate", json_real(o->config.learning_rate));
-    json_object_set_new(json, "entry", entry_json(o));
-    json_object_set_new(json, "to_sum", to_sum_json(c, o));
-    json_object_set_new(json, "buckets", buckets_json(c, o));
-    json_object_set_new(json, "runs", runs_json(c, o));
-    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : trained_json(o));
-    json_object_set_new(json, "curve", numbers(o->curve, o->config.reach * o->config.L));
-    json_object_set_new(json, "training", numbers(o->training, o->config.steps));
+    pe_json_set(&json, "learning_rate", json_real(o->config.learning_rate));
+    pe_json_set(&json, "entry", entry_json(o));
+    pe_json_set(&json, "to_sum", to_sum_json(c, o));
+    pe_json_set(&json, "buckets", buckets_json(c, o));
+    pe_json_set(&json, "runs", runs_json(c, o));
+    pe_json_set(&json, "trained", c->config.bidirectional ? json_null() : trained_json(o));
+    pe_json_set(&json, "curve", numbers(o->curve, o->config.reach * o->config.L));
+    pe_json_set(&json, "training", numbers(o->training, o->config.steps));
     return json;
 }
 
@@ -190,7 +189,7 @@ static json_t *length_json(const pe_cell *cell, int length)
 {
     json_t *seeds = json_array();
     for (int64_t s = 0; s < cell->seeds; s++)
-        json_array_append_new(seeds, number_json(pe_rates_accuracy(cell, s, length)));
+        pe_json_add(&seeds, number_json(pe_rates_accuracy(cell, s, length)));
     return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "length", pe_task_length_name(length), "n",
                      (json_int_t)pe_task_size(cell->task, length), "accuracy",
                      interval_json(cell->accuracy[length]), "exact_match", interval_json(cell->exact[length]),
@@ -207,7 +206,7 @@ static json_t *cell_json(const pe_cell *cell)
     json_t *lengths = json_array();
     for (int i = 0; i <= cell->config.longest; i++)
         if (pe_task_size(cell->task, i))
-            json_array_append_new(lengths, length_json(cell, i));
+            pe_json_add(&lengths, length_json(cell, i));
     return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:i, s:o, s:{s:f}}", "encoding", cell->label,
                      "spec", cell->spec, "diverged", cell->diverged, "parameters",
                      (json_int_t)cell->runs[0].result.parameters, "encoding_parameters",
@@ -224,7 +223,7 @@ static json_t *task_json(const pe_suite *suite, int index)
     for (int l = 0; l < suite->label_count; l++) {
         json_t *cell = cell_json(pe_suite_cell(suite, index, suite->order[l]));
         if (cell)
-            json_array_append_new(cells, cell);
+            pe_json_add(&cells, cell);
     }
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "task", task->name,
                      "title", task->title, "attention", task->full ? "full" : "causal", "L",
@@ -244,12 +243,11 @@ static json_t *extended_json(const pe_extension *x, pe_losses_reading s)
     const pe_losses_reading nothing = pe_losses_nothing_done(s.way);
     json_t                 *array   = json_array();
     for (int b = 0; b < PE_FAR_BUCKETS; b++)
-        json_array_append_new(array,
-                              json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(b), "first",
-                                        (json_int_t)pe_stats_bucket_edge(x->L, b), "end",
-                                        (json_int_t)pe_stats_bucket_edge(x->L, b + 1), "loss",
-                                        number_json(pe_losses_extended(x, s, b)), "to_nothing_done",
-                                        interval_json(pe_losses_extended_difference(x, s, nothing, b))));
+        pe_json_add(&array, json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_way_bucket_name(b), "first",
+                                      (json_int_t)pe_stats_bucket_edge(x->L, b), "end",
+                                      (json_int_t)pe_stats_bucket_edge(x->L, b + 1), "loss",
+                                      number_json(pe_losses_extended(x, s, b)), "to_nothing_done",
+                                      interval_json(pe_losses_extended_difference(x, s, nothing, b))));
     return array;
 }
 
@@ -257,10 +255,9 @@ static json_t *factors_json(const pe_extension *x, int way)
 {
     json_t *array = json_array();
     for (int f = 0; f < PE_FACTORS; f++)
-        json_array_append_new(array,
-                              json_pack("{s:I, s:o, s:o}", "factor", (json_int_t)pe_way_factor(f), "untuned",
-                                        extended_json(x, (pe_losses_reading){way, f, PE_UNTUNED}), "tuned",
-                                        extended_json(x, (pe_losses_reading){way, f, PE_TUNED})));
+        pe_json_add(&array, json_pack("{s:I, s:o, s:o}", "factor", (json_int_t)pe_way_factor(f), "untuned",
+                                      extended_json(x, (pe_losses_reading){way, f, PE_UNTUNED}), "tuned",
+                                      extended_json(x, (pe_losses_reading){way, f, PE_TUNED})));
     return array;
 }
 
@@ -272,8 +269,8 @@ static json_t *extension_json(const pe_extension *x)
                          ways);
     for (int i = 0; i < PE_WAYS; i++) {
         const pe_way *w = &pe_ways[i];
-        json_array_append_new(ways, json_pack("{s:s, s:s, s:s, s:o}", "family", w->family, "schedule",
-                                              w->name, "what", w->what, "factors", factors_json(x, i)));
+        pe_json_add(&ways, json_pack("{s:s, s:s, s:s, s:o}", "family", w->family, "schedule", w->name, "what",
+                                     w->what, "factors", factors_json(x, i)));
     }
     const pe_extension_plan *p = &x->plans[0];
     return json_pack("{s:s, s:I, s:{s:I, s:I, s:f}, s:o}", "extent", pe_preset_extent_name(p->extend),
@@ -293,15 +290,14 @@ static json_t *claims_json(const pe_compare *c)
         pe_report_sources(where, sizeof where, tutorials);
         for (int i = 0; i < count; i++) {
             const pe_evidence e = pe_claims_evidence(c, k, i);
-            json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
-                                                  "of", e.of, "value", number_json(e.value), "low",
-                                                  number_json(e.low), "high", number_json(e.high), "must_be",
-                                                  e.at_least ? "at least" : "at most", "limit", e.limit,
-                                                  "verdict", pe_claims_holds_name(e.holds)));
+            pe_json_add(&list,
+                        json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words, "of", e.of,
+                                  "value", number_json(e.value), "low", number_json(e.low), "high",
+                                  number_json(e.high), "must_be", e.at_least ? "at least" : "at most",
+                                  "limit", e.limit, "verdict", pe_claims_holds_name(e.holds)));
         }
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s, s:o}", "sources", where, "said", said, "verdict",
-                                        pe_claims_holds_name(pe_claims_judge(c, k)), "evidence", list));
+        pe_json_add(&array, json_pack("{s:s, s:s, s:s, s:o}", "sources", where, "said", said, "verdict",
+                                      pe_claims_holds_name(pe_claims_judge(c, k)), "evidence", list));
     }
     return array;
 }
@@ -312,7 +308,7 @@ static json_t *names_json(const char *names)
     json_t *array = json_array();
     while (strcmp(names, "-") != 0 && *names) {
         const size_t n = strcspn(names, ",");
-        json_array_append_new(array, json_stringn(names, n));
+        pe_json_add(&array, json_stringn(names, n));
         names += n + strspn(names + n, ", ");
     }
     return array;
@@ -325,10 +321,9 @@ static json_t *recommendations_json(const pe_compare *c)
     if (pe_answer_table(c, &t, NULL))
         return array;
     for (int row = 0; row < t.row_count; row++)
-        json_array_append_new(array,
-                              json_pack("{s:s, s:o, s:s, s:s}", "for", pe_table_cell(&t, row, 0), "choose",
-                                        names_json(pe_table_cell(&t, row, 1)), "confidence",
-                                        pe_table_cell(&t, row, 2), "because", pe_table_cell(&t, row, 3)));
+        pe_json_add(&array, json_pack("{s:s, s:o, s:s, s:s}", "for", pe_table_cell(&t, row, 0), "choose",
+                                      names_json(pe_table_cell(&t, row, 1)), "confidence",
+                                      pe_table_cell(&t, row, 2), "because", pe_table_cell(&t, row, 3)));
     pe_table_free(&t);
     return array;
 }
@@ -341,12 +336,11 @@ static json_t *checks_json(const pe_compare *c)
     json_t         *array = json_array();
     const int       count = pe_claims_check(all, c);
     for (const pe_check_result *r = all; r < all + count; r++)
-        json_array_append_new(array,
-                              json_pack("{s:i, s:s, s:b, s:b, s:s, s:s, s:o, s:f}", "id", r->number,
-                                        "verdict", pe_claims_verdict_name(r->verdict), "applicable",
-                                        r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
-                                        "expected", r->claim, "found", r->found, "measured",
-                                        interval_json(r->measured), "limit", r->limit));
+        pe_json_add(&array, json_pack("{s:i, s:s, s:b, s:b, s:s, s:s, s:o, s:f}", "id", r->number, "verdict",
+                                      pe_claims_verdict_name(r->verdict), "applicable",
+                                      r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
+                                      "expected", r->claim, "found", r->found, "measured",
+                                      interval_json(r->measured), "limit", r->limit));
     return array;
 }
 
@@ -357,10 +351,10 @@ static json_t *files_json(const pe_gallery *g)
                                                    "tasks.csv",     PE_RUNS_NAME,  "report.html"};
     json_t                  *files              = json_array();
     for (int i = 0; i < FIXED_FILES; i++)
-        json_array_append_new(files, json_string(fixed[i]));
+        pe_json_add(&files, json_string(fixed[i]));
     for (int i = 0; g && i < g->count; i++) {
-        json_array_append_new(files, json_sprintf("%s.svg", g->items[i].name));
-        json_array_append_new(files, json_sprintf("%s.png", g->items[i].name));
+        pe_json_add(&files, json_sprintf("%s.svg", g->items[i].name));
+        pe_json_add(&files, json_sprintf("%s.png", g->items[i].name));
     }
     return files;
 }
@@ -372,7 +366,7 @@ static json_t *text_json(const pe_compare *c)
                              (json_int_t)c->text.size, tokens ? "train_tokens" : "train_bytes",
                              (json_int_t)c->text.train_size, "windows", (json_int_t)c->windows);
     if (tokens)
-        json_object_set_new(json, "vocabulary", json_integer(c->text.vocabulary));
+        pe_json_set(&json, "vocabulary", json_integer(c->text.vocabulary));
     return json;
 }
 
@@ -380,8 +374,8 @@ static json_t *absent_json(const pe_compare *c)
 {
     json_t *absent = json_array();
     for (int i = 0; i < c->absent_count; i++)
-        json_array_append_new(absent, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
-                                                c->absent[i].reason));
+        pe_json_add(&absent,
+                    json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason", c->absent[i].reason));
     return absent;
 }
 
@@ -389,31 +383,31 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
     json_t *encodings = json_array(), *tasks = json_array();
     for (int i = 0; i < c->order_count; i++)
-        json_array_append_new(encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
+        pe_json_add(&encodings, outcome_json(c, &c->outcomes[c->order[PE_AT_L][i]]));
     for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
-        json_array_append_new(tasks, task_json(c->suite, t));
+        pe_json_add(&tasks, task_json(c->suite, t));
     json_t *json = json_pack("{s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version());
-    json_object_set_new(json, "recommendations", recommendations_json(c));
-    json_object_set_new(json, "text", text_json(c));
-    json_object_set_new(json, "settings", settings_json(c));
-    json_object_set_new(json, "missing_runs", json_integer(c->missing));
-    json_object_set_new(json, "reference",
-                        c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
-    json_object_set_new(json, "byte_entropy", number_json(c->entropy));
-    json_object_set_new(json, "resolution", resolution_json(c));
-    json_object_set_new(json, "rates", pe_settled_rates_json(c));
-    json_object_set_new(json, "stability", pe_settled_orders_json(c));
-    json_object_set_new(json, "encodings", encodings);
-    json_object_set_new(json, "does_not_apply", absent_json(c));
-    json_object_set_new(json, "tasks", tasks);
-    json_object_set_new(json, "extension", extension_json(c->extension));
-    json_object_set_new(json, "claims", claims_json(c));
-    json_object_set_new(json, "checks", checks_json(c));
-    json_object_set_new(json, "time",
-                        json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
-                                  "processor", c->machine, "instructions", posenc_isa(), "threads",
-                                  (json_int_t)c->workers, "seconds", c->wall_seconds));
-    json_object_set_new(json, "files", files_json(g));
+    pe_json_set(&json, "recommendations", recommendations_json(c));
+    pe_json_set(&json, "text", text_json(c));
+    pe_json_set(&json, "settings", settings_json(c));
+    pe_json_set(&json, "missing_runs", json_integer(c->missing));
+    pe_json_set(&json, "reference",
+                c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    pe_json_set(&json, "byte_entropy", number_json(c->entropy));
+    pe_json_set(&json, "resolution", resolution_json(c));
+    pe_json_set(&json, "rates", pe_settled_rates_json(c));
+    pe_json_set(&json, "stability", pe_settled_orders_json(c));
+    pe_json_set(&json, "encodings", encodings);
+    pe_json_set(&json, "does_not_apply", absent_json(c));
+    pe_json_set(&json, "tasks", tasks);
+    pe_json_set(&json, "extension", extension_json(c->extension));
+    pe_json_set(&json, "claims", claims_json(c));
+    pe_json_set(&json, "checks", checks_json(c));
+    pe_json_set(&json, "time",
+                json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
+                          "processor", c->machine, "instructions", posenc_isa(), "threads",
+                          (json_int_t)c->workers, "seconds", c->wall_seconds));
+    pe_json_set(&json, "files", files_json(g));
     return json;
 }
 
@@ -442,15 +436,15 @@ static json_t *plan_json(const pe_compare *c)
     json_t         *encodings = json_array(), *tasks = json_array();
     const pe_suite *suite = c->suite;
     for (int i = 0; i < c->count; i++)
-        json_array_append_new(encodings, json_pack("{s:s, s:s}", "encoding", c->outcomes[i].label, "spec",
-                                                   posenc_encoding_spec(c->outcomes[i].e)));
+        pe_json_add(&encodings, json_pack("{s:s, s:s}", "encoding", c->outcomes[i].label, "spec",
+                                          posenc_encoding_spec(c->outcomes[i].e)));
     for (int t = 0; suite->label_count && t < suite->task_count; t++) {
         int64_t        runs = 0;
         const pe_cell *row  = pe_suite_cell(suite, t, 0);
         for (int l = 0; l < suite->label_count; l++)
             runs += row[l].runs ? row[l].seeds : 0;
-        json_array_append_new(tasks, json_pack("{s:s, s:I, s:I}", "task", suite->tasks[t]->name, "steps",
-                                               (json_int_t)row->config.steps, "runs", (json_int_t)runs));
+        pe_json_add(&tasks, json_pack("{s:s, s:I, s:I}", "task", suite->tasks[t]->name, "steps",
+                                      (json_int_t)row->config.steps, "runs", (json_int_t)runs));
     }
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "format", "posenc-plan", "version",
                      posenc_version(), "text", text_json(c), "settings", settings_json(c), "encodings",
@@ -461,10 +455,10 @@ posenc_status pe_results_plan_json(const pe_compare *c, const pe_compare_cost *c
                                    posenc_error *err)
 {
     json_t *plan = plan_json(c);
-    json_object_set_new(plan, "time",
-                        json_pack("{s:f, s:f, s:I, s:I}", "seconds", cost->seconds, "processor_seconds",
-                                  cost->processor_seconds, "workers", (json_int_t)cost->workers, "runs",
-                                  (json_int_t)cost->runs));
+    pe_json_set(&plan, "time",
+                json_pack("{s:f, s:f, s:I, s:I}", "seconds", cost->seconds, "processor_seconds",
+                          cost->processor_seconds, "workers", (json_int_t)cost->workers, "runs",
+                          (json_int_t)cost->runs));
     return dump(plan, json, err);
 }
 

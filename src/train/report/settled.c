@@ -2,6 +2,7 @@
 /*
  * settled.c: what was chosen and what is settled: learning rates, and the order of the encodings
  */
+#include "files/arrays/json.h"
 #include "train/report/settled.h"
 
 #include "train/judge/judge.h"
@@ -23,7 +24,7 @@ static json_t *numbers_json(const double *x, int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(array, number_json(x[i]));
+        pe_json_add(&array, number_json(x[i]));
     return array;
 }
 
@@ -44,8 +45,8 @@ static json_t *curves_json(void)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
-        json_array_append_new(array, json_pack("{s:s, s:o}", "encoding", curves[i].encoding, "losses",
-                                               numbers_json(curves[i].losses, CURVE_RATES)));
+        pe_json_add(&array, json_pack("{s:s, s:o}", "encoding", curves[i].encoding, "losses",
+                                      numbers_json(curves[i].losses, CURVE_RATES)));
     return json_pack("{s:s, s:o, s:o}", "what",
                      "the preset quick on the text of make demo, nats per byte at L; docs/experiments.md, "
                      "section 18",
@@ -58,8 +59,8 @@ static json_t *trials_json(const pe_compare *c, int i)
     const pe_trials         *t       = c->trials;
     json_t                  *array   = json_array();
     for (int r = 0; r < t->rate_count && t->outcomes; r++)
-        json_array_append_new(array, json_pack("{s:f, s:o}", "learning_rate", t->rates[r], "loss",
-                                               number_json(pe_trial_loss(t, i, r))));
+        pe_json_add(&array, json_pack("{s:f, s:o}", "learning_rate", t->rates[r], "loss",
+                                      number_json(pe_trial_loss(t, i, r))));
     return json_pack("{s:s, s:o, s:s?, s:o}", "encoding", c->outcomes[i].label, "learning_rate",
                      t->chosen[i] < 0 ? json_null() : json_real(t->rates[t->chosen[i]]), "edge",
                      edges[1 + pe_trial_edge(t, i)], "trials", array);
@@ -70,18 +71,18 @@ json_t *pe_settled_rates_json(const pe_compare *c)
     const pe_trials *t     = c->trials;
     json_t          *array = json_array();
     for (int i = 0; i < c->count; i++)
-        json_array_append_new(array, trials_json(c, i));
+        pe_json_add(&array, trials_json(c, i));
     json_t *json = json_pack("{s:o, s:o, s:s}", "tried", numbers_json(t->rates, t->rate_count), "encodings",
                              array, "note", c->rates_note);
     if (t->outcomes)
-        json_object_set_new(json, "chosen_on",
-                            json_pack("{s:s, s:I, s:I, s:f, s:I}", "what",
-                                      "the last bytes of the training part, on which nothing was trained",
-                                      "bytes", (json_int_t)c->text.spared, "windows",
-                                      (json_int_t)t->plan.windows, "share_of_steps", t->share, "steps",
-                                      (json_int_t)pe_trial_steps(c->config.preset.steps, t->share)));
+        pe_json_set(&json, "chosen_on",
+                    json_pack("{s:s, s:I, s:I, s:f, s:I}", "what",
+                              "the last bytes of the training part, on which nothing was trained", "bytes",
+                              (json_int_t)c->text.spared, "windows", (json_int_t)t->plan.windows,
+                              "share_of_steps", t->share, "steps",
+                              (json_int_t)pe_trial_steps(c->config.preset.steps, t->share)));
     else
-        json_object_set_new(json, "documented_curve", curves_json());
+        pe_json_set(&json, "documented_curve", curves_json());
     return json;
 }
 
@@ -98,9 +99,9 @@ static json_t *level_json(const pe_compare *c, int level)
             continue;
         config = &o->config;
         if (o->is_complete)
-            json_array_append_new(array, json_pack("{s:s, s:o, s:o}", "encoding", c->outcomes[i].label,
-                                                   "loss_at_L", number_json(o->loss[PE_AT_L]), "loss_at_end",
-                                                   number_json(o->loss[furthest])));
+            pe_json_add(&array, json_pack("{s:s, s:o, s:o}", "encoding", c->outcomes[i].label, "loss_at_L",
+                                          number_json(o->loss[PE_AT_L]), "loss_at_end",
+                                          number_json(o->loss[furthest])));
     }
     return json_pack("{s:s, s:I, s:I, s:o}", "level", pe_level_name(level), "steps",
                      (json_int_t)(config ? config->steps : 0), "d_model",
@@ -111,11 +112,12 @@ static json_t *groups_json(const pe_compare *c, const pe_order *o)
 {
     json_t *groups = json_array();
     for (int g = 0; g < o->groups; g++)
-        json_array_append_new(groups, json_array());
+        pe_json_add(&groups, json_array());
     for (int i = 0; i < o->ranked; i++) {
         const int item = o->sorted[i];
-        json_array_append_new(json_array_get(groups, (size_t)o->group[item]),
-                              json_string(c->outcomes[item].label));
+        if (json_array_append_new(json_array_get(groups, (size_t)o->group[item]),
+                                  json_string(c->outcomes[item].label)))
+            pe_json_lose(&groups);
     }
     return groups;
 }
@@ -124,10 +126,10 @@ static json_t *pairs_json(const pe_compare *c, const pe_order *o)
 {
     json_t *array = json_array();
     for (const pe_order_pair *p = o->pairs; p < o->pairs + o->pair_count; p++)
-        json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s?, s:o}", "better", c->outcomes[p->better].label, "worse",
-                             c->outcomes[p->worse].label, "state", pe_order_state_name(p->state), "reason",
-                             p->reason, "differences", numbers_json(p->difference, o->levels)));
+        pe_json_add(&array,
+                    json_pack("{s:s, s:s, s:s, s:s?, s:o}", "better", c->outcomes[p->better].label, "worse",
+                              c->outcomes[p->worse].label, "state", pe_order_state_name(p->state), "reason",
+                              p->reason, "differences", numbers_json(p->difference, o->levels)));
     return array;
 }
 
@@ -160,9 +162,9 @@ json_t *pe_settled_orders_json(const pe_compare *c)
 {
     json_t *levels = json_array(), *orders = json_array();
     for (int k = 0; c->orders[0] && k < c->orders[0]->levels; k++)
-        json_array_append_new(levels, level_json(c, pe_stability_level(c->levels, k)));
+        pe_json_add(&levels, level_json(c, pe_stability_level(c->levels, k)));
     for (int which = 0; which < PE_ORDERS && c->orders[which]; which++)
-        json_array_append_new(orders, order_json(c, which));
+        pe_json_add(&orders, order_json(c, which));
     return json_pack("{s:s, s:o, s:o}", "extent", pe_preset_extent_name(c->levels->extent), "levels", levels,
                      "orders", orders);
 }

@@ -10,13 +10,13 @@
  * Of the identity   17 digits give a double back exactly. The definition of a task is not part of it: that
  *                   changes with the version of the program, which is.
  */
+#include "files/arrays/json.h"
 #include "train/run/run.h"
 
 #include "base/status.h"
 #include "base/tensor.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,31 +143,30 @@ uint64_t pe_run_text_fingerprint(const pe_text *text)
     return pe_run_fingerprint(text->ids, (size_t)text->size * sizeof *text->ids);
 }
 
-static void add_text(json_t *json, const pe_run_config *c)
+static void add_text(json_t **json, const pe_run_config *c)
 {
     const pe_text *t     = c->text;
     const uint64_t print = c->fingerprint ? c->fingerprint : pe_run_text_fingerprint(t);
-    json_object_set_new(json, "trains", json_string(c->bidirectional ? "masked bytes" : "next byte"));
-    json_object_set_new(json, "L", json_integer(c->L));
-    json_object_set_new(json, "reach", json_integer(c->reach));
-    json_object_set_new(json, "windows", json_integer(c->windows));
-    json_object_set_new(json, "text",
-                        json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)t->size, "train_bytes",
-                                  (json_int_t)t->train_size, "fingerprint",
-                                  json_sprintf("%016" PRIx64, print)));
+    pe_json_set(json, "trains", json_string(c->bidirectional ? "masked bytes" : "next byte"));
+    pe_json_set(json, "L", json_integer(c->L));
+    pe_json_set(json, "reach", json_integer(c->reach));
+    pe_json_set(json, "windows", json_integer(c->windows));
+    pe_json_set(json, "text",
+                json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)t->size, "train_bytes",
+                          (json_int_t)t->train_size, "fingerprint", json_sprintf("%016" PRIx64, print)));
     if (t->spared)
-        json_object_set_new(json, "spared_bytes", json_integer(t->spared));
+        pe_json_set(json, "spared_bytes", json_integer(t->spared));
     if (t->vocabulary)
-        json_object_set_new(json, "vocabulary", json_integer(t->vocabulary));
+        pe_json_set(json, "vocabulary", json_integer(t->vocabulary));
     if (c->followup)
-        json_object_set_new(json, "followup", json_string(c->followup->name));
+        pe_json_set(json, "followup", json_string(c->followup->name));
 }
 
-static void add_task(json_t *json, const pe_run_config *c)
+static void add_task(json_t **json, const pe_run_config *c)
 {
-    json_object_set_new(json, "task", json_string(c->task->name));
-    json_object_set_new(json, "sequences", json_integer(c->sequences));
-    json_object_set_new(json, "longest", json_string(pe_task_length_name(c->longest)));
+    pe_json_set(json, "task", json_string(c->task->name));
+    pe_json_set(json, "sequences", json_integer(c->sequences));
+    pe_json_set(json, "longest", json_string(pe_task_length_name(c->longest)));
 }
 
 char *pe_run_identity(const pe_run_config *c)
@@ -180,7 +179,7 @@ char *pe_run_identity(const pe_run_config *c)
                   (json_int_t)c->layers, "heads", (json_int_t)c->heads, "batch", (json_int_t)c->batch,
                   "steps", (json_int_t)c->steps, "warmup", (json_int_t)c->warmup, "learning_rate",
                   c->learning_rate, "weight_decay", c->weight_decay, "clip", c->clip);
-    (c->task ? add_task : add_text)(json, c);
+    (c->task ? add_task : add_text)(&json, c);
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);
     return text;
