@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 8 }; /* of runs: the bits of posenc_run */
+enum { KINDS = 9 }; /* of runs: the bits of posenc_run */
 
 typedef struct plan {
     PyObject_HEAD posenc_plan *plan;
@@ -313,6 +313,26 @@ static posenc_status call_bias(const posenc_plan *p, void *call, const posenc_wo
     return posenc_bias(p, &c->in, &c->to, work, err);
 }
 
+typedef struct bias_backward_call {
+    posenc_attend_in in;
+    posenc_tensor    dbias;
+    posenc_tensor   *dparams;
+} bias_backward_call;
+
+static_assert(offsetof(bias_backward_call, in) == 0, "ATTEND_IN counts from the start");
+
+static const slot bias_backward_slots[] = {ATTEND_IN,
+                                           {"grad", READ, offsetof(bias_backward_call, dbias)},
+                                           {"grads of params", DPARAMS,
+                                            offsetof(bias_backward_call, dparams)}};
+
+static posenc_status call_bias_backward(const posenc_plan *p, void *call, const posenc_workspace *work,
+                                        posenc_error *err)
+{
+    bias_backward_call *c = call;
+    return posenc_bias_backward(p, &c->in, &c->dbias, c->dparams, work, err);
+}
+
 typedef struct table_call {
     posenc_rotary_in in;
     int              side;
@@ -379,8 +399,10 @@ static const method rotate_backward_method =
 static const method attend_method = METHOD(attend, POSENC_RUN_ATTEND | POSENC_RUN_DECODE, attend_slots);
 static const method attend_backward_method =
     METHOD(attend_backward, POSENC_RUN_ATTEND_BACKWARD, attend_backward_slots);
-static const method scores_method   = METHOD(scores, POSENC_RUN_SCORES, scores_slots);
-static const method bias_method     = METHOD(bias, POSENC_RUN_SCORES, scores_slots);
+static const method scores_method = METHOD(scores, POSENC_RUN_SCORES, scores_slots);
+static const method bias_method   = METHOD(bias, POSENC_RUN_SCORES, scores_slots);
+static const method bias_backward_method =
+    METHOD(bias_backward, POSENC_RUN_BIAS_BACKWARD, bias_backward_slots);
 static const method table_method    = METHOD(table, POSENC_RUN_ROTATE, table_slots);
 static const method angles_method   = METHOD(angles, POSENC_RUN_ROTATE, angles_slots);
 static const method rerotate_method = METHOD(rerotate, POSENC_RUN_ROTATE, rerotate_slots);
@@ -400,6 +422,7 @@ RUN(attend, attend_call, .in = {sizeof c.in}, .out = {sizeof c.out})
 RUN(attend_backward, attend_backward_call, .in = {sizeof c.in}, .grad = {sizeof c.grad})
 RUN(scores, scores_call, .in = {sizeof c.in})
 RUN(bias, scores_call, .in = {sizeof c.in})
+RUN(bias_backward, bias_backward_call, .in = {sizeof c.in})
 RUN(table, table_call, .in = {sizeof c.in})
 RUN(angles, table_call, .in = {sizeof c.in})
 RUN(rerotate, rerotate_call, .io = {sizeof c.io})
@@ -541,6 +564,7 @@ static PyMethodDef methods[] = {
                           "k_segments, params, o, lse, do, dlse, dq, dk, dv, dparams)"),
     FAST(scores, "scores(q, ..., params, out), as attend"),
     FAST(bias, "bias(q, ..., params, out), as attend"),
+    FAST(bias_backward, "bias_backward(q, ..., params, grad, dparams), as attend"),
     FAST(table, "table(positions, params, side, out)"),
     FAST(angles, "angles(positions, params, angles, temperature)"),
     FAST(rerotate, "rerotate(dst, k, src_positions, dst_positions, params, params of dst, out)"),

@@ -17,12 +17,12 @@ from ._core import isa, version
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
 from ._model import Group, Model, inspect
 from ._plans import get_threads, set_threads
-from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_backward, bias, cos_sin, encode, encode_backward,
+from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_backward, bias, bias_backward, cos_sin, encode, encode_backward,
                     frequencies, index_map, rerotate, rope, rotate, rotate_backward, scores, window_index)
 
 __version__ = version()
 __all__ = ["Angles", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
            "Model", "OutOfMemoryError", "Pair", "ParamInfo", "PosencError", "Report", "Setting", "UnsupportedError", "angles", "attend",
-           "attend_backward", "bias", "check", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
+           "attend_backward", "bias", "bias_backward", "check", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
            "index_map", "inspect", "isa", "patched", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
            "set_threads", "verify", "version", "window_index"]

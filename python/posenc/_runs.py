@@ -331,12 +331,29 @@ def bias(encoding: Encoding | str, *, H: int, Lq: int, Lk: int, D: int = 64, par
     >>> bias("alibi", H=8, Lq=1, Lk=3)[0].tolist()
     [[-1.0, -0.5, 0.0]]
     """
-    like = np.broadcast_to(np.zeros(1, _arrays.dtype(dtype)), (1, H, 1, D))
-    q, k = (np.broadcast_to(np.zeros(D, like.dtype), (1, H, L, D)) for L in (Lq, Lk))
-    a = _Attention(q, k, None, encoding, params=params, **options)
-    out = np.empty((H, Lq, Lk), like.dtype)
-    a.plan.bias(*a.args, _arrays.raw(out))
+    a = _bias_run(encoding, H, Lq, Lk, D, _arrays.dtype(dtype), params, options)
+    out = np.empty((H, Lq, Lk), _arrays.dtype(dtype))
+    if out.size:
+        a.plan.bias(*a.args, _arrays.raw(out))
     return out
+
+
+def bias_backward(grad: Any, encoding: Encoding | str, *, D: int = 64, params: Mapping[str, Any] | None = None,
+                  **options: Any) -> dict[str, np.ndarray]:
+    """Gradients of the parameters of bias, by name, from the gradient [H,Lq,Lk] of what it gave."""
+    g = _arrays.floats(grad, "grad")
+    if g.ndim != 3:
+        raise _core.PosencError(f"grad has the shape {list(g.shape)}; it must be [H,Lq,Lk]")
+    a = _bias_run(encoding, *g.shape, D, g.dtype, params, options)
+    d = tuple(None if p is None else np.zeros(p.shape, p.dtype) for p in a.params)
+    if g.size:
+        a.plan.bias_backward(*a.args, _arrays.raw(g), d)
+    return {row[0]: x for row, x in zip(a.e._rows(a.sizes), d) if x is not None}
+
+
+def _bias_run(encoding: Any, H: int, Lq: int, Lk: int, D: int, dtype: Any, params: Any, options: Any) -> _Attention:
+    q, k = (np.broadcast_to(np.zeros(D, dtype), (1, H, L, D)) for L in (Lq, Lk))
+    return _Attention(q, k, None, encoding, params=params, **options)
 
 
 def _gridded(e: Encoding, grid: Any) -> Encoding:

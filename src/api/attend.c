@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attend.c: posenc_attend, its backward, posenc_scores and posenc_bias
+ * attend.c: posenc_attend and posenc_bias, their backward, and posenc_scores
  *
  * All checks come before the first write; a check only refuses, in one sentence. Then the run, a
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
@@ -52,13 +52,20 @@ static posenc_status open_run(pe_attention *a, const posenc_plan *plan, const ch
     return POSENC_OK;
 }
 
+static posenc_status check_floats(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                                  posenc_error *err)
+{
+    const posenc_status status = pe_tensor_check(t, who, ndim, shape, err);
+    if (!status && !pe_tensor_is_float(t->dtype))
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
+                       pe_tensor_dtype_name(t->dtype));
+    return status;
+}
+
 static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
                                 posenc_error *err)
 {
-    posenc_status status = pe_tensor_check(t, who, 4, shape, err);
-    if (!status && !pe_tensor_is_float(t->dtype))
-        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
-                         pe_tensor_dtype_name(t->dtype));
+    posenc_status status = check_floats(t, who, 4, shape, err);
     if (!status && t->stride[3] != 1)
         status = pe_fail(err, POSENC_ERROR_SHAPE,
                          "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
@@ -423,11 +430,13 @@ static posenc_status check_out(const pe_attention *a, const posenc_attend_out *o
     return status ? status : check_apart(outputs, 2, inputs, 3, err);
 }
 
-/* For a bias, whose own shape says how many queries and keys there are. */
-static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bias, posenc_error *err)
+/* For a bias or its cotangent, whose own shape says how many queries and keys there are. */
+static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bias, int is_output,
+                                posenc_error *err)
 {
     const int64_t shape[3] = {plan->dims.H, -1, -1};
-    posenc_status status   = pe_tensor_check_output(bias, "bias", 3, shape, err);
+    posenc_status status   = is_output ? pe_tensor_check_output(bias, "bias", 3, shape, err)
+                                       : check_floats(bias, "bias: dbias", 3, shape, err);
     if (!status)
         status = check_limit("the number of queries", bias->shape[1], plan->dims.Lq, err);
     return status ? status : check_limit("the number of keys", bias->shape[2], plan->dims.Lk, err);
@@ -536,8 +545,8 @@ typedef struct attend_run {
     const posenc_plan      *plan;
     const posenc_attend_in *in;
     posenc_tensor          *dparams; /* backward only */
-    int                     run;     /* POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES, or PE_ATTEND_BIAS */
-    const posenc_tensor    *S;       /* scores, or a bias */
+    int run; /* POSENC_RUN_ATTEND, _ATTEND_BACKWARD, _BIAS_BACKWARD or _SCORES, or PE_ATTEND_BIAS */
+    const posenc_tensor    *S; /* scores, a bias, or its cotangent */
     const char             *who;
     const posenc_workspace *work;
     common                 *items; /* of a batch whose items are apart; NULL: it is whole */
@@ -614,11 +623,14 @@ static posenc_status finish(pe_attention *a, const attend_run *r, posenc_error *
         return status;
     pe_arena free_memory = run.arena;
     a->team              = run.team;
-    a->ready             = r->in->bound && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
+    a->ready =
+        r->in->bound && !r->dparams && r->run != POSENC_RUN_ATTEND_BACKWARD ? &r->in->bound->ready : NULL;
     pe_attend_run(a, r->run, uses_reference(r->plan, a->q.dtype), r->S, &run.arena);
     status = pe_run_done(&run.team, r->who, err);
     if (!status && r->run == POSENC_RUN_ATTEND_BACKWARD)
         add_gradients(r, a, &numbers, length, &free_memory);
+    else if (!status && r->run == POSENC_RUN_BIAS_BACKWARD)
+        pe_numbers_add(&numbers, r->plan, r->dparams);
     return status;
 }
 
@@ -872,27 +884,49 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }
 
-posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
-                          const posenc_workspace *work, posenc_error *err)
+/* bias, or its gradient where run.dparams is given; run.in becomes the library's own reading of it. */
+static posenc_status bias_run(attend_run run, posenc_error *err)
 {
     posenc_attend_in copy;
     pe_attention     a;
-    if (!plan || !in || !bias)
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in and bias must not be NULL");
-    if (!(in = read_in(&copy, in, "bias", err)))
+    if (!(run.in = read_in(&copy, run.in, "bias", err)))
         return POSENC_ERROR_ARGUMENT;
-    const attend_run run = {
-        .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
-    posenc_status status = open_run(&a, plan, "bias", err);
+    posenc_status status = open_run(&a, run.plan, "bias", err);
     if (status)
         return status;
     a.mask     = POSENC_MASK_NONE;
     a.unmasked = 1;
     a.sizes.B  = 1;
-    a.sizes.Lq = bias->shape[1];
-    a.sizes.Lk = bias->shape[2];
-    status     = check_bias(plan, bias, err);
-    if (status || (status = find_distances(plan, in, &a, a.sizes.Lk, err)))
+    a.sizes.Lq = run.S->shape[1];
+    a.sizes.Lk = run.S->shape[2];
+    status     = check_bias(run.plan, run.S, !run.dparams, err);
+    if (status || (status = find_distances(run.plan, run.in, &a, a.sizes.Lk, err)))
         return status;
     return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
+}
+
+posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
+                          const posenc_workspace *work, posenc_error *err)
+{
+    if (!plan || !in || !bias)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in and bias must not be NULL");
+    const attend_run run = {
+        .plan = plan, .in = in, .run = PE_ATTEND_BIAS, .S = bias, .who = "bias", .work = work};
+    return bias_run(run, err);
+}
+
+posenc_status posenc_bias_backward(const posenc_plan *plan, const posenc_attend_in *in,
+                                   const posenc_tensor *dbias, posenc_tensor *dparams,
+                                   const posenc_workspace *work, posenc_error *err)
+{
+    if (!plan || !in || !dbias || !dparams)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "bias: plan, in, dbias and dparams must not be NULL");
+    const attend_run run = {.plan    = plan,
+                            .in      = in,
+                            .dparams = dparams,
+                            .run     = POSENC_RUN_BIAS_BACKWARD,
+                            .S       = dbias,
+                            .who     = "bias",
+                            .work    = work};
+    return bias_run(run, err);
 }

@@ -13,7 +13,8 @@
 #include "base/status.h"
 
 enum {
-    ALL_RUNS  = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES,
+    ALL_RUNS = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES |
+               POSENC_RUN_BIAS_BACKWARD,
     ROW_RUNS  = POSENC_RUN_ROWS | POSENC_RUN_ROWS_BACKWARD,
     TURN_RUNS = POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD,
     HEADER    = PE_ALIGN /* before the memory of posenc_workspace_create: its allocator */
@@ -102,7 +103,7 @@ static size_t count_bytes(const posenc_plan *plan, const pe_run_size *of, posenc
 static size_t bytes_of(const posenc_plan *plan, const pe_run_size *of, int runs)
 {
     size_t most = PE_ALIGN;
-    for (int run = POSENC_RUN_ROWS; run <= POSENC_RUN_SCORES; run <<= 1)
+    for (int run = POSENC_RUN_ROWS; run <= POSENC_RUN_BIAS_BACKWARD; run <<= 1)
         if (runs & run)
             most = larger(most, count_bytes(plan, of, (posenc_run)run));
     return most;

@@ -83,7 +83,7 @@ void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *
     const pe_executor by  = executor_of(run, reference);
     pe_attention      any = *a;
     any.for_any_run       = 1;
-    if (run == POSENC_RUN_ATTEND_BACKWARD && reference)
+    if (run == POSENC_RUN_BIAS_BACKWARD || (run == POSENC_RUN_ATTEND_BACKWARD && reference))
         pe_reference_lay_out(&any, arena, 1);
     else if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_tiled_backward_lay_out(&any, arena);
@@ -124,7 +124,9 @@ void pe_attend_run(const pe_attention *whole, int run, int reference, const pose
         return;
     }
     own.team = team_of(whole);
-    if (run == POSENC_RUN_ATTEND_BACKWARD && reference)
+    if (run == POSENC_RUN_BIAS_BACKWARD)
+        pe_reference_bias_backward_run(a, S, arena);
+    else if (run == POSENC_RUN_ATTEND_BACKWARD && reference)
         pe_reference_backward_run(a, arena);
     else if (run == POSENC_RUN_ATTEND_BACKWARD)
         run_tiled_backward(a, arena);

@@ -19,7 +19,7 @@ enum { PE_ATTEND_BIAS = 0 }; /* a run besides POSENC_RUN_ATTEND, _ATTEND_BACKWAR
 void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *arena);
 
 /* S: the scores before masks, or [H,Lq,Lk] what the terms add whatever the content (positions of batch item
-   0; always the reference). */
+   0; always the reference), or the cotangent of that. */
 void pe_attend_run(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena);
 
 #endif

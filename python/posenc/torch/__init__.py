@@ -15,7 +15,7 @@ from .. import _core
 from .._encoding import Encoding, encoding as _encoding
 from . import _ops
 
-__all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "encode", "rotate"]
+__all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "bias", "encode", "rotate"]
 Tensor = _torch.Tensor
 
 
@@ -186,6 +186,15 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     said = (spec, start, B, n, dim, width, last, dtype or _torch.get_default_dtype())
     y = _ops.call(_ops.rows, (None if x is None else x.reshape(B, n, x.shape[-1]), at), p, said)[0]
     return y if batched else y[0]
+
+
+def bias(encoding: Encoding | str, *, H: int, Lq: int, Lk: int, D: int = 64, params: Mapping[str, Any] | None = None,
+         q_positions: Any = None, k_positions: Any = None, causal: bool = False, L: int | None = None) -> Tensor:
+    """posenc.bias with gradients of parameters: [H,Lq,Lk] on the CPU, float32 (float64 where a parameter is)."""
+    k_at, k_start = _positions(k_positions)
+    q_at, q_start = _positions(q_positions, int(k_start) + Lk - Lq)
+    said = (_spec(encoding), H, Lq, Lk, D, q_start, k_start, causal, L or 0)
+    return _ops.call(_ops.bias, (q_at, k_at), _params(encoding, params, ("rotary", "score", "weight")), said)[0]
 
 
 @_constant

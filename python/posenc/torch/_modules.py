@@ -124,19 +124,30 @@ class Rotary(nn.Module):
 class Bias(_Encoded):
     """The bias [H,Lq,Lk] that a score encoding adds, for scaled_dot_product_attention(attn_mask=...) on any device.
 
-    Fixed encodings only for now: a bias that learns is trained by Attention, whose gradient is built.
+    It is computed on the CPU and brought to the device; its parameters may lie on either, and are trained through it.
     """
 
     def __init__(self, encoding: Any, H: int, *, D: int = 64, L: int | None = None, seed: int = 0):
         super().__init__(encoding, seed, {"H": H, "D": D, "L": L})
-        if any(p.requires_grad for p in self.parameters()):
-            raise _core.UnsupportedError(f"{self.encoding.spec} learns its bias, whose gradient by itself is not built; "
-                                         "use posenc.torch.Attention")
-        self.H, self.D = H, D
+        self.H, self.D, self.L = H, D, L
 
-    def forward(self, Lq: int, Lk: int, *, device: Any = None, dtype: Any = None, q_positions: Any = None) -> Tensor:
+    def forward(self, Lq: int, Lk: int, *, device: Any = None, dtype: Any = None, q_positions: Any = None,
+                k_positions: Any = None) -> Tensor:
+        from . import bias
         given = self.params()
-        values = None if given is None else {n: t.cpu().double().numpy() for n, t in given.items()}
-        bias = _runs.bias(self.encoding, H=self.H, Lq=Lq, Lk=Lk, D=self.D, params=values, q_positions=q_positions,
-                          causal=self.encoding.causal_only)
-        return torch.from_numpy(bias).to(device=device, dtype=dtype)
+        values = None if given is None else {n: t.cpu() for n, t in given.items()}
+        where = device or (next(iter(given.values())).device if given else "cpu")
+        made = bias(self.encoding, H=self.H, Lq=Lq, Lk=Lk, D=self.D, params=values, q_positions=q_positions,
+                    k_positions=k_positions, causal=self.encoding.causal_only, L=self.L)
+        return made.to(device=where, dtype=dtype or made.dtype)
+
+    def score_mod(self, Lq: int, Lk: int, *, device: Any = None, dtype: Any = None) -> Any:
+        """A function for flex_attention(q, k, v, score_mod=...): one row of numbers per distance, not a matrix."""
+        if not all(info.by_distance for info in self.encoding.parts.values()):
+            raise _core.UnsupportedError(f"{self.encoding.spec} does not follow the distance alone; use forward's matrix")
+        # By distance from 1 - Lq upwards, the last query being as late as the last key: a query at each, one key at 0.
+        row = self(Lq + Lk - 1, 1, device=device, dtype=dtype, q_positions=1 - Lq, k_positions=0)[:, :, 0]
+
+        def add(score: Tensor, b: Any, h: Any, i: Any, j: Any) -> Tensor:
+            return score + row[h, i - j + Lk - 1]
+        return add

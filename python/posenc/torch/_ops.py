@@ -54,7 +54,7 @@ class Kernel(NamedTuple):
 def _flat(out: Any, kernel: Kernel) -> tuple:
     if not kernel.lists:
         return out if isinstance(out, tuple) else (out,)
-    return (*out[:-1], *out[-1])
+    return (*out[:-1], *out[-1]) if kernel.outputs else tuple(out)
 
 
 def _refuse(*args: Any) -> Any:
@@ -74,7 +74,8 @@ def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, ba
     _library.define(f"{name}({args}, Tensor[] params, {said}) -> {'(' + results + ')' if outputs + lists > 1 else results}")
     n = len(names)
     split = lambda a: (a[:n], tuple(a[n]), a[n + 1:])
-    shape = lambda out: (*out[:outputs], list(out[outputs:])) if lists else out if outputs > 1 else out[0]
+    shape = lambda out: out if not lists and outputs > 1 else out[0] if not lists else \
+        (*out[:outputs], list(out[outputs:])) if outputs else list(out)
     whole = lambda out, a: tuple(next(x for x in a if isinstance(x, Tensor)).new_empty(0) if x is None else x for x in out)
     _library.impl(name, lambda *a: shape(whole(run(*split(a)), a)), "CPU")
     _library.impl(name, _refuse, "CUDA")
@@ -180,6 +181,8 @@ def _vmap_op(k: Kernel, info: Any, dims: tuple, args: tuple) -> Any:
     dp = tuple(dp) if isinstance(dp, (list, tuple)) else (dp,) * len(p)
     outs = _loop(info.batch_size, (*dims[:k.tensors], *dp), (*t, *p),
                  lambda each: _flat(k.op(*each[:k.tensors], list(each[k.tensors:]), *s), k))
+    if k.lists and not k.outputs:
+        return list(outs), [0] * len(outs)
     if k.lists:
         return (*outs[:k.outputs], list(outs[k.outputs:])), (*[0] * k.outputs, [0] * (len(outs) - k.outputs))
     return (outs, (0,) * len(outs)) if len(outs) > 1 else (outs[0], 0)
@@ -448,6 +451,50 @@ def _attend_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
 attend_backward = kernel("attend_backward", "dout dlse? o lse q k v " + _MASKS, _SAID, _attend_backward_run,
                          _attend_backward_fake, None, 3, lists=True)
 
+
+def _bias_args(t: tuple, p: tuple, s: tuple) -> tuple:
+    spec, H, Lq, Lk, D, q_start, k_start, causal, L = s
+    e, line = encoding_of(spec), torch.zeros(D, dtype=torch.float64)
+    q, k = line.expand(1, H, Lq, D), line.expand(1, H, Lk, D)
+    if L and e.is_sized:
+        Lq, Lk = max(Lq, L), max(Lk, L)
+    plan = _plans.get(e, (H, H, D, D, H * D, 0), 1, Lq, Lk, _plans.CAUSAL if causal else 0)
+    return plan, (core(q), core(k), None, _at(t[0], q_start), _at(t[1], k_start), *[None] * 4,
+                  _params(p, spec, q, k, None, ("rotary", "score", "weight")))
+
+
+def _bias_fake(t: tuple, p: tuple, s: tuple) -> tuple:
+    return (torch.empty(s[1:4], dtype=torch.float64 if any(x.dtype == torch.float64 for x in p if x.numel()) else torch.float32),)
+
+
+def _bias_run(t: tuple, p: tuple, s: tuple) -> tuple:
+    out = _bias_fake(t, p, s)[0]
+    if out.numel():
+        plan, args = _bias_args(t, p, s)
+        plan.bias(*args, core(out))
+    return (out,)
+
+
+def _bias_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads: tuple, wanted: Any) -> tuple:
+    if grads[0] is None:
+        return (None, None), (None,) * len(p)
+    return (None, None), tuple(do(bias_backward, (grads[0], *t), p, s))
+
+
+_BIAS = "str encoding, SymInt H, SymInt Lq, SymInt Lk, SymInt D, float q_start, float k_start, bool causal, SymInt L"
+bias = kernel("bias", "q_positions? k_positions?", _BIAS, _bias_run, _bias_fake, _bias_back, 1)
+
+
+def _bias_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
+    dp = _zeros(p)
+    if t[0].numel():
+        plan, args = _bias_args(t[1:], p, s)
+        plan.bias_backward(*args, core(t[0]), _cores(dp))
+    return dp
+
+
+bias_backward = kernel("bias_backward", "grad q_positions? k_positions?", _BIAS, _bias_backward_run,
+                       lambda t, p, s: _zeros(p), None, 0, lists=True)
 
 # rotate_ writes where it reads, and says so.
 _library.define("rotate_(Tensor(a!) x, Tensor? positions, Tensor[] params, str encoding, float start, bool inverse, bool is_key) -> ()")

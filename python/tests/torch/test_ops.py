@@ -9,7 +9,7 @@ import posenc.torch as pt  # noqa: E402
 from torch.func import grad, jacrev, vmap  # noqa: E402
 
 SMALL = {"swin": {"window": (2, 3)}, "swin_v2": {"window": (2, 3)}, "absolute_distance": {"grid": (6, 1)}, "cope": {"npos": 8},
-         "tupe": {"cls": False}}
+         "tupe": {"cls": False}}  # the class token's own row has no gradient: posenc_bias_backward
 
 
 def draw(*shape, seed=0):
@@ -200,3 +200,36 @@ def test_modules_train_and_save():
     table(torch.zeros(2, 5, 4)).sum().backward()
     assert table.table.grad is not None
     assert torch.equal(pt.Bias("alibi", 4)(3, 3)[0], torch.from_numpy(posenc.bias("alibi", H=4, Lq=3, Lk=3))[0])
+
+
+@pytest.mark.parametrize("name", names("score"))
+def test_gradients_of_a_bias_by_itself(name):
+    e = posenc.Encoding(name, **SMALL.get(name, {}))
+    start = e.init(H=2, D=8, Lq=6, Lk=6, dtype="float64", seed=3)
+    rng = np.random.default_rng(0)
+    params = {n: torch.tensor(a + (0.05 + 0.1 * rng.random(a.shape))).requires_grad_() for n, a in start.items()}
+    run = lambda *values: pt.bias(e, H=2, Lq=6, Lk=6, D=8, params=dict(zip(params, values)), causal=e.causal_only)
+    if params:
+        assert torch.autograd.gradcheck(run, tuple(params.values()), atol=1e-6)
+    want = posenc.bias(e, H=2, Lq=6, Lk=6, D=8, params={n: p.detach().numpy() for n, p in params.items()}, dtype="float64",
+                       causal=e.causal_only)
+    assert np.abs(run(*params.values()).detach().numpy() - want).max() < 1e-6
+
+
+def test_a_bias_trains_under_sdpa_as_in_attention():
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 4, 7, 8, dtype=torch.float64) for _ in range(3))
+    mine, theirs = pt.Attention("t5[scale=0.25]", 4, 8).double(), pt.Bias("t5[scale=0.25]", 4, D=8).double()
+    a = mine(q, k, v)
+    b = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=theirs(7, 7)[None], scale=0.25)
+    a.square().sum().backward(), b.square().sum().backward()
+    assert torch.allclose(a, b, atol=1e-12) and torch.allclose(mine.table.grad, theirs.table.grad, atol=1e-10)
+
+
+@pytest.mark.parametrize("spec", ["alibi", "t5", "kerple_log"])
+def test_score_mod_adds_what_the_matrix_has(spec):
+    module = pt.Bias(spec, 4, D=8)
+    for Lq, Lk in ((5, 5), (2, 6)):
+        add, want = module.score_mod(Lq, Lk), module(Lq, Lk)
+        h, i, j = torch.meshgrid(torch.arange(4), torch.arange(Lq), torch.arange(Lk), indexing="ij")
+        assert torch.allclose(add(torch.zeros(4, Lq, Lk), 0, h, i, j), want, atol=1e-6)

@@ -392,24 +392,39 @@ void pe_reference_forward_run(const pe_attention *a, const posenc_tensor *S, pe_
         }
 }
 
-void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)
+/* Queries and keys of 0. */
+static head begin_bias(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
-    head              x = lay_out(a, arena, 0);
-    double           *s = row_of(&x, 0, ROW_SCORES);
+    head              x = lay_out(a, arena, backward);
     memset(x.Q, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
     memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
     memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
     load_positions(&x, 0);
-    for (x.h = 0; x.h < p->H && !pe_parallel_is_cancelled(&a->team); x.h++) {
-        if (a->terms->prepare.fill) {
-            prepare(&x, PE_QUERIES, x.h);
-            prepare(&x, PE_KEYS, x.h / (p->H / p->G));
-        }
-        fill_tables(&x, x.h);
+    return x;
+}
+
+static void begin_bias_head(head *x, int64_t h)
+{
+    const pe_attention *a = x->a;
+    x->h                  = h;
+    if (a->terms->prepare.fill) {
+        prepare(x, PE_QUERIES, h);
+        prepare(x, PE_KEYS, h / (a->sizes.H / a->sizes.G));
+    }
+    fill_tables(x, h);
+}
+
+void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = begin_bias(a, arena, 0);
+    double           *s = row_of(&x, 0, ROW_SCORES);
+    for (int64_t h = 0; h < p->H && !pe_parallel_is_cancelled(&a->team); h++) {
+        begin_bias_head(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             score_row(&x, i, s, 0);
-            pe_tensor_store_double(pe_tensor_row(bias, x.h, i, 0), bias->dtype, bias->stride[2], s, p->Lk);
+            pe_tensor_store_double(pe_tensor_row(bias, h, i, 0), bias->dtype, bias->stride[2], s, p->Lk);
         }
     }
 }
@@ -543,12 +558,24 @@ static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
     a->terms->hook.visit_back(part->p, part->par, &tile, dS, part->dpar ? part->dpar : none);
 }
 
+/* The gradient of all scores of row i. */
+static void scores_back(head *x, int64_t i, const double *dS)
+{
+    const pe_attention *a         = x->a;
+    double             *dproducts = row_of(x, 0, ROW_DPRODUCTS);
+    hook_back(x, i, dS, dproducts);
+    if (pe_pairs_wanted(a))
+        pe_pairs_add(a, x->h, i, 0, a->sizes.Lk, dS);
+    for (int64_t j = 0; j < a->sizes.Lk; j++)
+        if (dS[j] != 0 || dproducts[j] != 0)
+            score_back(x, i, j, dS[j], dS[j] + dproducts[j]);
+}
+
 static void backward_row(head *x, int64_t i)
 {
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
-    double             *s = row_of(x, 0, ROW_SCORES), *o = row_of(x, 0, ROW_OUTPUT),
-           *dproducts = row_of(x, 0, ROW_DPRODUCTS), lse, dlse = 0;
+    double             *s = row_of(x, 0, ROW_SCORES), *o = row_of(x, 0, ROW_OUTPUT), lse, dlse = 0;
     pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
     if (lse == -INFINITY)
         return;
@@ -562,12 +589,7 @@ static void backward_row(head *x, int64_t i)
         const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
         s[j]           = P == 0 ? 0 : P * (weight_back(x, i, j, P) - delta);
     }
-    hook_back(x, i, s, dproducts);
-    if (pe_pairs_wanted(a))
-        pe_pairs_add(a, x->h, i, 0, p->Lk, s);
-    for (int64_t j = 0; j < p->Lk; j++)
-        if (s[j] != 0 || dproducts[j] != 0)
-            score_back(x, i, j, s[j], s[j] + dproducts[j]);
+    scores_back(x, i, s);
 }
 
 static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L,
@@ -577,14 +599,14 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
         pe_tensor_store_double(pe_tensor_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
-/* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters. */
+/* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters; x->raw has the rows.
+ */
 static void prepare_back(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a                    = x->a;
     const pe_part      *part                 = &a->parts[PE_SCORE];
     const int           keys                 = side == PE_KEYS;
     double *const       none[PE_HOOK_PARAMS] = {0};
-    load_raw(x, x->raw, side, h);
     a->terms->prepare.fold(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
                            keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->dK : x->dQ, x->draw,
                            part->dpar ? part->dpar : none);
@@ -599,8 +621,10 @@ static void store_side(const head *x, pe_side side, int64_t h)
     double             *rows = keys ? x->dK : x->dQ;
     if (a->rotary)
         rotate_rows(x, side, h, rows, -1);
-    if (a->terms->prepare.fill)
+    if (a->terms->prepare.fill) {
+        load_raw(x, x->raw, side, h);
         prepare_back(x, side, h);
+    }
     store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);
 }
 
@@ -655,5 +679,35 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
             store_side(&x, PE_KEYS, g);
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
+    fold_tables(&x, 1);
+}
+
+static void bias_backward_head(head *x, int64_t h, const posenc_tensor *dbias)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    double             *s = row_of(x, 0, ROW_SCORES);
+    begin_bias_head(x, h);
+    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    memset(x->dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    clear_tables(x, 0);
+    for (int64_t i = 0; i < p->Lq; i++) {
+        score_row(x, i, s, 0); /* for the products that a hook sees */
+        pe_tensor_load_double(s, pe_tensor_row(dbias, h, i, 0), dbias->dtype, dbias->stride[2], p->Lk);
+        scores_back(x, i, s);
+    }
+    if (a->terms->prepare.fill) {
+        prepare_back(x, PE_QUERIES, h);
+        prepare_back(x, PE_KEYS, h / (p->H / p->G));
+    }
+    fold_tables(x, 0);
+}
+
+void pe_reference_bias_backward_run(const pe_attention *a, const posenc_tensor *dbias, pe_arena *arena)
+{
+    head x = begin_bias(a, arena, 1);
+    clear_tables(&x, 1);
+    for (int64_t h = 0; h < a->sizes.H && !pe_parallel_is_cancelled(&a->team); h++)
+        bias_backward_head(&x, h, dbias);
     fold_tables(&x, 1);
 }

@@ -11,5 +11,7 @@ void pe_reference_forward_run(const pe_attention *a, const posenc_tensor *S, pe_
 void pe_reference_backward_run(const pe_attention *a, pe_arena *arena);
 /* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0. */
 void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
+/* Its gradient, of parameters alone. */
+void pe_reference_bias_backward_run(const pe_attention *a, const posenc_tensor *dbias, pe_arena *arena);
 
 #endif
