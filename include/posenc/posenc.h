@@ -409,8 +409,6 @@ typedef struct posenc_bound posenc_bound;
 POSENC_API posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan,
                                           const posenc_tensor *params, posenc_error *err);
 POSENC_API void          posenc_bound_free(posenc_bound *bound); /* NULL is fine */
-/* Bytes that it takes; 0 of NULL. */
-POSENC_API size_t posenc_bound_bytes(const posenc_bound *bound);
 
 /* ---------------------------------------------------------------- runs: place input --------- */
 

@@ -207,7 +207,6 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
         return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", arena.used);
     pe_likeness_note(&made->plan, plan);
     made->places = counted.places;
-    made->bytes  = arena.used;
     arena        = (pe_arena){(char *)made, 0};
     pe_arena_take(&arena, sizeof *made);
     lay_out(made, plan, params, &arena);
@@ -225,9 +224,4 @@ void posenc_bound_free(posenc_bound *bound)
         return;
     const posenc_allocator to = bound->plan.options.allocator;
     pe_memory_free(&to, bound);
-}
-
-size_t posenc_bound_bytes(const posenc_bound *bound)
-{
-    return bound ? bound->bytes : 0;
 }

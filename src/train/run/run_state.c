@@ -14,27 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- progress ------------------ */
-
-double pe_run_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int pe_run_advance(pe_run_progress *progress)
-{
-    atomic_fetch_add(&progress->step, 1);
-    return atomic_load(&progress->cancel) != 0;
-}
-
-posenc_status pe_run_cancelled(int *cancelled, posenc_error *err)
-{
-    *cancelled = 1;
-    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "run: cancelled before its end");
-}
-
 /* ---------------------------------------------------------------- memory -------------------- */
 
 pe_model_config pe_run_model_config(const pe_run_config *c)
