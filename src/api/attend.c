@@ -731,9 +731,10 @@ static int64_t run_side_by_side(const attend_run *r, const posenc_attend_out *ou
         return -1;
     find_slots(&s);
     pe_team team = items->run.team;
-    team.threads = s.slots;
-    if (s.slots < 2)
+    if (s.slots < 2 ||
+        (team.parallel_for && s.slots < team.threads)) /* the caller's have slots of their own */
         return -1;
+    team.threads = s.slots;
     pe_parallel_for(r->in->q.shape[0], &team, run_item, &s);
     return s.has_stopped ? -1 : s.most;
 }
