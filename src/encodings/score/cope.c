@@ -75,10 +75,10 @@ static void transpose(const pe_problem *p, const double *const par[], double mad
 enum { RUN = 64 };
 
 typedef struct gate_walk {
-    const pe_problem *p;
-    const double     *q, *E, *transposed;
+    const pe_problem    *p;
+    const double        *q, *E, *transposed;
     const double *const *par;
-    int64_t           D, npos, n;
+    int64_t              D, npos, n;
     double  count; /* forward: of the keys to the right of the run; backward: of the run and those */
     double  gates[RUN], above[RUN];  /* above: how far a count stands from entry[] towards the next one */
     int64_t entry[RUN], first, used; /* entries first .. first+used-1 of z are there */
@@ -291,6 +291,6 @@ const pe_encoding pe_cope = {
     .attention.derived          = transposed_count,
     .attention.derived_for_many = 1,
     .attention.in_place         = 1 << E,
-    .attention.derive  = transpose,
+    .attention.derive           = transpose,
     PE_TABLES(settings, params, examples),
 };
