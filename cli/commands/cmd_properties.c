@@ -406,11 +406,11 @@ static void add_sweep(json_t **list, const sweep *s)
     for (int i = 0; i < s->count; i++) {
         const sweep_point *p = &s->points[i];
         pe_json_add(list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
-                                     "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                                     pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
-                                     cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
-                                     "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
-                                     cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
+                                    "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                                    pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
+                                    cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
+                                    "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
+                                    cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }
 

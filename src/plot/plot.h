@@ -83,8 +83,8 @@ typedef struct pe_figure {
 
 /* POSENC_OK if gnuplot can be run, else FILE with the package to install: to be called before long work. */
 posenc_status pe_gnuplot_ready(posenc_error *err);
-/* How many seconds gnuplot may be silent before it is ended (300), and how many after this process has caught a
-   signal (10): for tests. */
+/* How many seconds gnuplot may be silent before it is ended (300), and how many after this process has caught
+   a signal (10): for tests. */
 void pe_gnuplot_patience(int seconds, int after_signal);
 /* POSENC_OK if path ends in .png, .svg, .pdf or .csv, else ARGUMENT. */
 posenc_status pe_gnuplot_path_check(const char *path, posenc_error *err);

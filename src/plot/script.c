@@ -10,7 +10,8 @@
  * Surprises  Texts may come from a stranger. gnuplot runs shell commands in back quotes in "..." but never in
  *            '...', so every text goes into single quotes. A quote of its own becomes 'it' ."'". 's', because
  *            gnuplot misreads several doubled ones in a row, and a line break in a title 'one' ."\n". 'two'.
- *            What is no text, or would end a CDATA section of the SVG, does not pass. `noenhanced` keeps '_' and
+ *            What is no text, or would end a CDATA section of the SVG, does not pass. `noenhanced` keeps '_'
+ * and
  *            '^' what they are; the label of a tick is a format, so its '%' are doubled. A value that is not
  *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
  */
