@@ -6,6 +6,7 @@
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include <math.h>
+#include <posenc/scores.h>
 #include <stdatomic.h>
 
 #include "api/objects.h"
