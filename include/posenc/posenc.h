@@ -4,9 +4,8 @@
  *
  * What most programs need. Four headers for more include this one: posenc/rotary.h (the parts of a rotation:
  * tables, frequencies, angles, cached keys), posenc/scores.h (the gradient of a bias by itself),
- * posenc/positions.h (positions by the rules of published models) and posenc/registry.h (which encodings
- there
- * are). A second library, posenc/files.h, reads files of models.
+ * posenc/positions.h (positions by the rules of published models) and posenc/registry.h (which there are).
+ * A second library, posenc/files.h, reads files of models.
  *
  * An encoding acts at one of four places of a layer:
  *
