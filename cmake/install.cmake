@@ -11,7 +11,7 @@ set(doc_dir ${CMAKE_INSTALL_DOCDIR})
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 
-set(headers include/posenc/posenc.h include/posenc/rotary.h include/posenc/positions.h include/posenc/registry.h)
+set(headers include/posenc/posenc.h include/posenc/rotary.h include/posenc/positions.h include/posenc/registry.h include/posenc/scores.h)
 set(pc_files posenc)
 set(targets posenc_shared posenc_static)
 if(POSENC_BUILD_FILES)

@@ -2,9 +2,10 @@
 /*
  * posenc.h: positional encodings of Transformers, exact and differentiable
  *
- * What most programs need. Three headers for more include this one: posenc/rotary.h (the parts of a rotation:
- * tables, frequencies, angles, cached keys), posenc/positions.h (positions by the rules of published models)
- * and posenc/registry.h (which encodings there are). A second library, posenc/files.h, reads files of models.
+ * What most programs need. Four headers for more include this one: posenc/rotary.h (the parts of a rotation:
+ * tables, frequencies, angles, cached keys), posenc/scores.h (the gradient of a bias by itself),
+ * posenc/positions.h (positions by the rules of published models) and posenc/registry.h (which there are).
+ * A second library, posenc/files.h, reads files of models.
  *
  * An encoding acts at one of four places of a layer:
  *
@@ -329,7 +330,7 @@ typedef enum posenc_run {
     POSENC_RUN_DECODE          = 1 << 13, /* posenc_attend of at most POSENC_DECODE_QUERIES queries */
     POSENC_RUN_ATTEND_BACKWARD = 1 << 14, /* posenc_attend_backward */
     POSENC_RUN_SCORES          = 1 << 15, /* posenc_scores, posenc_bias */
-    POSENC_RUN_BIAS_BACKWARD   = 1 << 16, /* posenc_bias_backward */
+    POSENC_RUN_BIAS_BACKWARD   = 1 << 16, /* posenc_bias_backward (posenc/scores.h) */
     POSENC_RUN_FORWARD         = POSENC_RUN_ROWS | POSENC_RUN_ROTATE | POSENC_RUN_ATTEND,
     POSENC_RUN_BACKWARD = POSENC_RUN_ROWS_BACKWARD | POSENC_RUN_ROTATE_BACKWARD | POSENC_RUN_ATTEND_BACKWARD
 } posenc_run;
@@ -558,14 +559,6 @@ POSENC_API posenc_status posenc_scores(const posenc_plan *plan, const posenc_att
    of batch item 0. */
 POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
                                      const posenc_workspace *work, posenc_error *err);
-
-/* The gradient of posenc_bias with the same `in`: dbias [H,Lq,Lk] is the cotangent of the bias, dparams (F32
-   or F64, as in posenc_attend_grad) add. For whoever attends elsewhere, on a GPU say, with the bias as a
-   mask. Always in double. What the class token of tupe adds to its own row, which a softmax does not see,
-   takes none. ARGUMENT: dparams is NULL. */
-POSENC_API posenc_status posenc_bias_backward(const posenc_plan *plan, const posenc_attend_in *in,
-                                              const posenc_tensor *dbias, posenc_tensor *dparams,
-                                              const posenc_workspace *work, posenc_error *err);
 
 /* ---------------------------------------------------------------- version, processor -------- */
 

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <posenc/rotary.h>
+#include <posenc/scores.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
  * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include <math.h>
+#include <posenc/scores.h>
 #include <stdatomic.h>
 
 #include "api/objects.h"
@@ -475,9 +476,9 @@ static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation
 
 static pe_numbers_use use_of(int run, int64_t Lq)
 {
-    return run == POSENC_RUN_ATTEND_BACKWARD ? PE_NUMBERS_BOTH
-           : Lq > POSENC_DECODE_QUERIES      ? PE_NUMBERS_FORWARD
-                                             : PE_NUMBERS_FEW;
+    return run == POSENC_RUN_ATTEND_BACKWARD || run == POSENC_RUN_BIAS_BACKWARD ? PE_NUMBERS_BOTH
+           : Lq > POSENC_DECODE_QUERIES                                         ? PE_NUMBERS_FORWARD
+                                                                                : PE_NUMBERS_FEW;
 }
 
 static int uses_reference(const posenc_plan *plan, posenc_dtype q)

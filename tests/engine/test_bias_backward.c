@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <posenc/registry.h>
+#include <posenc/scores.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

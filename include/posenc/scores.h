@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scores.h: what scores learn, for whoever attends elsewhere
+ *
+ * posenc_bias (posenc.h) gives what an encoding adds to the scores; a program that uses it as the mask of an
+ * attention of its own, on a GPU say, trains the encoding by the call below. The rules and the errors of runs
+ * that posenc.h states hold here too.
+ */
+#ifndef POSENC_SCORES_H
+#define POSENC_SCORES_H
+
+#include <posenc/posenc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The gradient of posenc_bias with the same `in`: dbias [H,Lq,Lk] is the cotangent of the bias, dparams (F32
+   or F64, as in posenc_attend_grad) add. For whoever attends elsewhere, on a GPU say, with the bias as a
+   mask. Always in double. What the class token of tupe adds to its own row, which a softmax does not see,
+   takes none. ARGUMENT: dparams is NULL. */
+POSENC_API posenc_status posenc_bias_backward(const posenc_plan *plan, const posenc_attend_in *in,
+                                              const posenc_tensor *dbias, posenc_tensor *dparams,
+                                              const posenc_workspace *work, posenc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
