@@ -215,6 +215,23 @@ static posenc_status measure_first(pe_run_state *w, posenc_error *err)
     return w->marks[PE_RUN_STEP] ? POSENC_OK : measure_cosine(&w->measures[PE_RUN_COSINE], w, err);
 }
 
+/* Marks say where to go on: a file may hold any. */
+static posenc_status check_marks(pe_run_state *w, posenc_error *err)
+{
+    const pe_run_config *c                  = w->config;
+    const int64_t        most[PE_RUN_MARKS] = {[PE_RUN_STEP]     = c->steps,
+                                               [PE_RUN_UNIT]     = pe_run_evaluate_calls(c),
+                                               [PE_RUN_DIVERGED] = 1,
+                                               [PE_RUN_FOLLOWUP] = c->followup ? c->followup->units : 0,
+                                               [PE_RUN_SCORED]   = pe_run_score_calls(c)};
+    for (int i = 0; i < PE_RUN_MARKS; i++)
+        if (w->marks[i] < 0 || w->marks[i] > most[i])
+            return pe_fail(err, POSENC_ERROR_FORMAT,
+                           "%.150s: \"marks\" says that %lld of %lld parts are done; remove it",
+                           c->checkpoint, (long long)w->marks[i], (long long)most[i]);
+    return POSENC_OK;
+}
+
 static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 {
     return measure_cosine(&w->result->cosine_after, w, err);
@@ -224,8 +241,8 @@ static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 
 typedef posenc_status stage(pe_run_state *w, posenc_error *err);
 
-static stage *const on_text[] = {pe_run_resume, measure_first,   train_steps, measure_last, pe_run_evaluate,
-                                 pe_run_score,  measure_trained, do_followup, NULL};
+static stage *const on_text[] = {pe_run_resume,   check_marks,  measure_first,   train_steps, measure_last,
+                                 pe_run_evaluate, pe_run_score, measure_trained, do_followup, NULL};
 static stage *const on_task[] = {train_steps, pe_run_task_evaluate, NULL};
 
 static void copy_measures(pe_run_result *result, const pe_run_state *w)

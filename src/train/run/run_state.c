@@ -126,24 +126,6 @@ static pe_run_file list_state(pe_run_state *w)
     return k;
 }
 
-/* Marks say where to go on: a file may hold any. */
-static posenc_status check_marks(const pe_run_state *w, posenc_error *err)
-{
-    const pe_run_config *c                  = w->config;
-    const int64_t        most[PE_RUN_MARKS] = {[PE_RUN_STEP] = c->steps,
-                                               [PE_RUN_UNIT] =
-                                            c->task ? pe_run_task_calls(c) : pe_run_evaluate_calls(c),
-                                               [PE_RUN_DIVERGED] = 1,
-                                               [PE_RUN_FOLLOWUP] = c->followup ? c->followup->units : 0,
-                                               [PE_RUN_SCORED]   = c->task ? 0 : pe_run_score_calls(c)};
-    for (int i = 0; i < PE_RUN_MARKS; i++)
-        if (w->marks[i] < 0 || w->marks[i] > most[i])
-            return pe_fail(err, POSENC_ERROR_FORMAT,
-                           "%.150s: \"marks\" says that %lld of %lld parts are done; remove it",
-                           c->checkpoint, (long long)w->marks[i], (long long)most[i]);
-    return POSENC_OK;
-}
-
 posenc_status pe_run_resume(pe_run_state *w, posenc_error *err)
 {
     const pe_run_config *c   = w->config;
@@ -156,8 +138,6 @@ posenc_status pe_run_resume(pe_run_state *w, posenc_error *err)
     if (!status)
         status = pe_run_file_take(&list, &set, "", c->checkpoint, err);
     posenc_arrays_free(&set);
-    if (!status)
-        status = check_marks(w, err);
     if (status)
         return status;
     w->result->diverged = w->marks[PE_RUN_DIVERGED] != 0;
