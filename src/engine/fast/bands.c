@@ -45,10 +45,20 @@ void pe_bands_lay_out(pe_tiles *T, pe_arena *arena)
     pe_arena_doubles(arena, a->team.threads * (rows + 4 * PE_LANES));
 }
 
+/* Rows of t0, t0 + 1, ... Those beyond a clip are alike: it is read once. */
 static void fill(const pe_attention *a, pe_kind kind, int64_t h, int64_t t0, int64_t n, double rows[])
 {
-    const pe_by_distance m = pe_member(a->terms, kind);
-    pe_members_fill(&a->parts[m.owner], &m, 1, h, t0, n, rows);
+    const pe_by_distance m   = pe_member(a->terms, kind);
+    const int64_t        low = m.clipped ? pe_smaller(m.low - t0, n - 1) : 0, below = pe_larger(low, 0),
+                  high  = m.clipped ? pe_smaller(t0 + n - 1 - m.high, n - 1 - below) : 0,
+                  above = pe_larger(high, 0), read = n - below - above;
+    if (n <= 0)
+        return;
+    pe_members_fill(&a->parts[m.owner], &m, 1, h, t0 + below, read, rows + below);
+    for (int64_t r = 0; r < below; r++)
+        rows[r] = rows[below];
+    for (int64_t r = n - above; r < n; r++)
+        rows[r] = rows[n - above - 1];
 }
 
 /* The nearest distance has the largest bias, or nearly so: what matters is small once it is subtracted. */

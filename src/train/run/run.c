@@ -216,7 +216,7 @@ static posenc_status measure_first(pe_run_state *w, posenc_error *err)
 }
 
 /* Marks say where to go on: a file may hold any. */
-static posenc_status check_marks(pe_run_state *w, posenc_error *err)
+static posenc_status take_marks(pe_run_state *w, posenc_error *err)
 {
     const pe_run_config *c                  = w->config;
     const int64_t        most[PE_RUN_MARKS] = {[PE_RUN_STEP]     = c->steps,
@@ -229,6 +229,7 @@ static posenc_status check_marks(pe_run_state *w, posenc_error *err)
             return pe_fail(err, POSENC_ERROR_FORMAT,
                            "%.150s: \"marks\" says that %lld of %lld parts are done; remove it",
                            c->checkpoint, (long long)w->marks[i], (long long)most[i]);
+    w->result->diverged = w->marks[PE_RUN_DIVERGED] != 0;
     return POSENC_OK;
 }
 
@@ -241,7 +242,7 @@ static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 
 typedef posenc_status stage(pe_run_state *w, posenc_error *err);
 
-static stage *const on_text[] = {pe_run_resume,   check_marks,  measure_first,   train_steps, measure_last,
+static stage *const on_text[] = {pe_run_resume,   take_marks,   measure_first,   train_steps, measure_last,
                                  pe_run_evaluate, pe_run_score, measure_trained, do_followup, NULL};
 static stage *const on_task[] = {train_steps, pe_run_task_evaluate, NULL};
 

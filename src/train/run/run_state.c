@@ -140,7 +140,6 @@ posenc_status pe_run_resume(pe_run_state *w, posenc_error *err)
     posenc_arrays_free(&set);
     if (status)
         return status;
-    w->result->diverged = w->marks[PE_RUN_DIVERGED] != 0;
     atomic_store(&w->progress->step, w->marks[PE_RUN_STEP] + w->marks[PE_RUN_UNIT] + w->marks[PE_RUN_SCORED] +
                                          pe_run_followup_work(c, w->marks[PE_RUN_FOLLOWUP]));
     return status;
