@@ -126,8 +126,8 @@ void pe_tensor_store_double(void *row, posenc_dtype dtype, int64_t stride, const
     }
 }
 
-/* In double, where nothing overflows; sizes of a shape that has been compared. */
-int pe_tensor_fits(const posenc_tensor *t)
+/* Sizes of a shape that has been compared. */
+static int fits_in_double(const posenc_tensor *t)
 {
     double count = 1, span = 0;
     for (int a = 0; a < t->ndim; a++) {
@@ -135,6 +135,18 @@ int pe_tensor_fits(const posenc_tensor *t)
         span += fabs((double)t->stride[a]) * fmax(0, (double)t->shape[a] - 1);
     }
     return count <= 0x1p56 && span <= 0x1p56;
+}
+
+/* Every run asks this of every tensor: where no product of four sizes or of a size and a stride can be large
+   it is known without any. */
+int pe_tensor_fits(const posenc_tensor *t)
+{
+    uint64_t sizes = 0, strides = 0;
+    for (int a = 0; a < t->ndim; a++) {
+        sizes |= (uint64_t)t->shape[a];
+        strides |= (uint64_t)t->stride[a];
+    }
+    return (t->ndim <= 4 && sizes < 1 << 14 && strides < (uint64_t)1 << 40) || fits_in_double(t);
 }
 
 int64_t pe_tensor_elements(const posenc_tensor *t)
