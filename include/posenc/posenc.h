@@ -156,7 +156,7 @@ static inline posenc_tensor posenc_tensor_contiguous(void *data, posenc_dtype dt
         t.shape[a]  = a < ndim ? shape[a] : 1;
         t.stride[a] = step;
         if (a < ndim)
-            step *= shape[a];
+            step = (int64_t)((uint64_t)step * (uint64_t)shape[a]); /* no memory holds what overflows */
     }
     return t;
 }

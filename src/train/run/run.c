@@ -24,6 +24,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,6 +231,8 @@ static posenc_status take_marks(pe_run_state *w, posenc_error *err)
                            "%.150s: \"marks\" says that %lld of %lld parts are done; remove it",
                            c->checkpoint, (long long)w->marks[i], (long long)most[i]);
     w->result->diverged = w->marks[PE_RUN_DIVERGED] != 0;
+    atomic_store(&w->progress->step, w->marks[PE_RUN_STEP] + w->marks[PE_RUN_UNIT] + w->marks[PE_RUN_SCORED] +
+                                         pe_run_followup_work(c, w->marks[PE_RUN_FOLLOWUP]));
     return POSENC_OK;
 }
 

@@ -138,10 +138,6 @@ posenc_status pe_run_resume(pe_run_state *w, posenc_error *err)
     if (!status)
         status = pe_run_file_take(&list, &set, "", c->checkpoint, err);
     posenc_arrays_free(&set);
-    if (status)
-        return status;
-    atomic_store(&w->progress->step, w->marks[PE_RUN_STEP] + w->marks[PE_RUN_UNIT] + w->marks[PE_RUN_SCORED] +
-                                         pe_run_followup_work(c, w->marks[PE_RUN_FOLLOWUP]));
     return status;
 }
 
