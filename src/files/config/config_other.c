@@ -282,12 +282,13 @@ static const char *terms_of(pe_config *c, int *count)
     for (char *at = words; *at; at++)
         if (*at == '|')
             *at = ' ', *count += 1;
-    for (const char *at = *words ? words : NULL; at; at = strchr(at, ' '), at += at != NULL) {
+    for (const char *at = *words ? words : NULL; at;) {
         const int n = (int)strcspn(at, " ");
         if (!n)
             pe_build_refuse(c->m, "pos_att_type has an empty word; leave it out");
         else if (!pe_text_is_among("c2p p2c p2p", pe_build_text(c->m, "%.*s", n, at)))
             pe_build_refuse(c->m, "pos_att_type has %.*s; known are c2p, p2c, p2p", n < 20 ? n : 20, at);
+        at = at[n] ? at + n + 1 : NULL;
     }
     return words;
 }
