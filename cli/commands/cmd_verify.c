@@ -48,14 +48,16 @@ static int check_names(verify_request *r, const posenc_cases *cases, pe_calc *p)
     for (int v = 0; v < lists; v++)
         r->names =
             pe_calc_text(p, "%s%s%s", v ? r->names : "", v ? "," : "", cli_value_at(r->args, "encodings", v));
-    for (const char *at = r->names; at; at = strchr(at, ','), at += at != NULL) {
-        const char *word  = pe_calc_text(p, "%.*s", (int)strcspn(at, ","), at);
+    for (const char *at = r->names; at;) {
+        const int   n     = (int)strcspn(at, ",");
+        const char *word  = pe_calc_text(p, "%.*s", n, at);
         int         known = posenc_encoding_find(word) || pe_case_is_subject(word);
         for (int i = 0; !known && i < cases->count; i++)
             known = !strcmp(word, cases->items[i].encoding);
         if (!known)
             return cli_usage("-e: there is no encoding %s; the nearest is %s", word,
                              posenc_encoding_nearest(word));
+        at = at[n] ? at + n + 1 : NULL;
     }
     return CLI_DONE;
 }

@@ -235,13 +235,14 @@ static void describe(char to[160], const cli_option *row)
         snprintf(to, size, "ROWSxCOLUMNS, each from %lld to %lld, such as 16x32", low, high);
         break;
     case CLI_WORD:
-        for (const char *at = row->words; at; at = strchr(at, '|'), at += at != NULL) {
+        for (const char *at = row->words; at;) {
             const int n = (int)strcspn(at, "|");
             used += (size_t)snprintf(to + used, size - used, "%s%.*s",
                                      at == row->words ? ""
                                      : at[n]          ? ", "
                                                       : " or ",
                                      n, at);
+            at = at[n] ? at + n + 1 : NULL;
         }
         break;
     case CLI_ASKED:
@@ -289,9 +290,12 @@ static int read_list(const cli_option *row, const char *text, cli_numbers *list)
 int cli_options_word(const char *list, char separator, const char *word)
 {
     const size_t n = strlen(word);
-    for (int number = 0; list; number++, list = strchr(list, separator), list += list != NULL)
+    for (int number = 0; list; number++) {
         if (!strncmp(list, word, n) && (list[n] == separator || !list[n]) && !memchr(word, separator, n))
             return number;
+        list = strchr(list, separator);
+        list = list ? list + 1 : NULL;
+    }
     return -1;
 }
 

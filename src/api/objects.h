@@ -155,7 +155,6 @@ struct posenc_bound {
     pe_ready        ready;                  /* of attention */
     pe_run_rotation rotation;               /* where parameters alone decide it; else queries is NULL */
     double         *rows; /* of the input part, where they follow from each other; NULL: they do not */
-    size_t          bytes;
 };
 
 void pe_likeness_note(pe_likeness *to, const posenc_plan *plan);

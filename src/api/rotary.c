@@ -33,11 +33,14 @@ void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_number
 {
     const pe_resolved  *rotary = rotary_of(plan);
     const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
-    t->queries                 = rotary->room ? &plan->rotary : NULL;
-    t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
-    if (n->bound && n->bound->rotation.queries)
-        *t = (pe_run_rotation){.queries = n->bound->rotation.queries, .keys = n->bound->rotation.keys};
-    if (!plan->rotary.depends_on_run || (n->bound && n->bound->rotation.queries))
+    if (n->bound && n->bound->rotation.queries) {
+        t->queries = n->bound->rotation.queries;
+        t->keys    = n->bound->rotation.keys;
+        return;
+    }
+    t->queries = rotary->room ? &plan->rotary : NULL;
+    t->keys    = rotary->room ? &plan->rotary_keys : NULL;
+    if (!plan->rotary.depends_on_run)
         return;
     pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)

@@ -20,7 +20,7 @@ int pe_bench_is_wanted(const char *goals, const char *goal)
     const char *word = goals;
     while (word && !is_word(word, goal)) {
         word = strchr(word, ',');
-        word += word != NULL;
+        word = word ? word + 1 : NULL;
     }
     return !goals || word;
 }

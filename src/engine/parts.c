@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 enum {
@@ -55,11 +56,6 @@ typedef struct parts {
     part_scratch        *scratch; /* [threads] */
     int64_t              b;       /* that item */
 } parts;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- how a run is cut ---- */
 
@@ -104,7 +100,7 @@ static int size_part(cut *x, const pe_attention *a, const pe_executor *by, int w
     const int64_t        heads[3] = {a->sizes.H, a->sizes.H / a->sizes.G, 1};
     for (int h = a->rotary && a->rotary->heads > 1 ? 2 : 0; h < 3; h++)
         for (int k = 0; k < SIZES && keys[k] >= least[h]; k++) {
-            const pe_attention part = sized(a, heads[h], smaller(keys[k], a->sizes.Lk), wide);
+            const pe_attention part = sized(a, heads[h], pe_smaller(keys[k], a->sizes.Lk), wide);
             x->heads                = heads[h];
             x->keys                 = part.sizes.Lk;
             x->distances            = part.max_distances;
@@ -127,10 +123,10 @@ static cut cut_run(const pe_attention *a, const pe_executor *by)
     cut x = {0};
     if (by->reference || !all_clipped(a) || !size_part(&x, a, by, 1))
         size_part(&x, a, by, 0);
-    const int64_t fit = SUM_BYTES / sums_of(a), wanted = smaller(fit < 1 ? 1 : fit, CHUNKS),
+    const int64_t fit = SUM_BYTES / sums_of(a), wanted = pe_smaller(fit < 1 ? 1 : fit, CHUNKS),
                   most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
     x.sets             = a->sizes.H / x.heads;
-    x.chunks           = a->terms->hook.state ? 1 : smaller(wanted, most);
+    x.chunks           = a->terms->hook.state ? 1 : pe_smaller(wanted, most);
     const int64_t each = (a->sizes.Lk + x.chunks - 1) / x.chunks;
     x.chunk            = (each + x.keys - 1) / x.keys * x.keys;
     x.chunks           = (a->sizes.Lk + x.chunk - 1) / x.chunk;
@@ -184,7 +180,7 @@ void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *ar
 {
     pe_attention few  = *a;
     pe_arena     part = *arena, whole = *arena;
-    few.sizes.Lq = smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
+    few.sizes.Lq = pe_smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
     if (!pe_parts_serve(&few, by)) {
         by->lay_out(&few, by->run, arena);
         return;
@@ -374,12 +370,12 @@ static void visit_chunk(void *context, int64_t index, int thread)
     const parts      *x     = context;
     const pe_problem *p     = &x->a->sizes;
     const int64_t     chunk = index % x->cut.chunks, h = index / x->cut.chunks * x->cut.heads,
-                  begin = chunk * x->cut.chunk, end = smaller(begin + x->cut.chunk, p->Lk),
+                  begin = chunk * x->cut.chunk, end = pe_smaller(begin + x->cut.chunk, p->Lk),
                   count = (end - begin + x->cut.keys - 1) / x->cut.keys;
     start_chunk(x, chunk, h);
     for (int64_t n = count - 1; n >= 0 && !pe_parallel_is_cancelled(&x->a->team); n--) {
         const int64_t j = begin + n * x->cut.keys;
-        visit_part(x, x->scratch + thread, (piece){h, 0, p->Lq, j, smaller(x->cut.keys, end - j)}, chunk);
+        visit_part(x, x->scratch + thread, (piece){h, 0, p->Lq, j, pe_smaller(x->cut.keys, end - j)}, chunk);
     }
 }
 

@@ -141,32 +141,11 @@ static inline void fuzz_gguf(const unsigned char *bytes, size_t n)
     fuzz_model(bytes, n, "fuzzed.gguf");
 }
 
-typedef struct fuzz_bytes {
-    const unsigned char *at;
-    size_t               left;
-} fuzz_bytes;
-
-static inline int64_t fuzz_read(void *from, void *to, uint64_t n)
-{
-    fuzz_bytes  *bytes = from;
-    const size_t some  = n < bytes->left ? (size_t)n : bytes->left;
-    memcpy(to, bytes->at, some);
-    bytes->at += some;
-    bytes->left -= some;
-    return (int64_t)some;
-}
-
-static inline const char *fuzz_reason(void *from)
-{
-    (void)from;
-    return "never";
-}
-
 /* The header of a .safetensors of any types. */
 static inline void fuzz_header(const unsigned char *bytes, size_t n)
 {
-    fuzz_bytes          left   = {bytes, n};
-    const pe_stream     stream = {&left, fuzz_read, fuzz_reason, (int64_t)n, {"fuzzed.safetensors", NULL}};
+    pe_memory           left   = {(const char *)bytes, n};
+    const pe_stream     stream = pe_memory_stream(&left, "fuzzed.safetensors");
     posenc_error        err    = {0};
     const posenc_status status = pe_safetensors_check(&stream, &err);
     if (status)

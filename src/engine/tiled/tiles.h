@@ -14,22 +14,13 @@
 #ifndef PE_ENGINE_TILES_H
 #define PE_ENGINE_TILES_H
 
+#include "base/sizes.h"
 #include "engine/score/attention.h"
 #include "engine/tiled/ready.h"
 
 static inline int64_t pe_padded(int64_t n)
 {
     return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
-}
-
-static inline int64_t pe_larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t pe_smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Where in a table a run of rows, at most one band long, begins. */

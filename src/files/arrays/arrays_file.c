@@ -16,28 +16,6 @@
 
 /* ---------------------------------------------------------------- reading ------------------- */
 
-/* Bytes in memory as a stream. */
-typedef struct pe_memory {
-    const char *at;
-    size_t      left;
-} pe_memory;
-
-static int64_t read_memory(void *from, void *to, uint64_t n)
-{
-    pe_memory   *m   = from;
-    const size_t got = n < m->left ? (size_t)n : m->left;
-    memcpy(to, m->at, got);
-    m->at += got;
-    m->left -= got;
-    return (int64_t)got;
-}
-
-static const char *no_reason(void *from)
-{
-    (void)from;
-    return pe_file_reason(0);
-}
-
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
     posenc_array        array;
@@ -96,7 +74,7 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
     unsigned char   magic[MAGIC] = {0};
     const size_t    got          = n < sizeof magic ? n : sizeof magic;
     pe_memory       memory       = {bytes, n};
-    const pe_stream stream       = {&memory, read_memory, no_reason, (int64_t)n, {path, NULL}};
+    const pe_stream stream       = pe_memory_stream(&memory, path);
     posenc_arrays   read         = {0};
     memcpy(magic, bytes, got);
     if (is_csv(magic, got, path))

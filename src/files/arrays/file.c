@@ -145,6 +145,27 @@ pe_stream pe_file_stream(FILE *from, int64_t size, const char *path)
     return (pe_stream){from, read_front, last_reason, size, {path, NULL}};
 }
 
+static int64_t read_memory(void *from, void *to, uint64_t n)
+{
+    pe_memory   *m   = from;
+    const size_t got = n < m->left ? (size_t)n : m->left;
+    memcpy(to, m->at, got);
+    m->at += got;
+    m->left -= got;
+    return (int64_t)got;
+}
+
+static const char *no_reason(void *from)
+{
+    (void)from;
+    return pe_file_reason(0);
+}
+
+pe_stream pe_memory_stream(pe_memory *from, const char *path)
+{
+    return (pe_stream){from, read_memory, no_reason, (int64_t)from->left, {path, NULL}};
+}
+
 posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *s, posenc_error *err)
 {
     for (int64_t done = 0; done < n;) {

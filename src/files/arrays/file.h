@@ -76,6 +76,13 @@ typedef struct pe_stream {
 /* The stream of a file from where it stands, which promises `size` bytes. */
 pe_stream pe_file_stream(FILE *from, int64_t size, const char *path);
 
+/* What is left of bytes in memory, which live as long as their stream; it promises all of them. */
+typedef struct pe_memory {
+    const char *at;
+    size_t      left;
+} pe_memory;
+pe_stream pe_memory_stream(pe_memory *from, const char *path);
+
 /* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
 posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *stream, posenc_error *err);
 
