@@ -185,17 +185,20 @@ static int is_same_group(const pe_advice *a, const pe_advice *b)
    which the longest is explained. k [buckets]. Returns how many rows. */
 static int decide_losses(need *needs, candidates *k, const pe_compare *c)
 {
-    int rows = 0;
+    int rows = 0, from = 1; /* from: the times of the last row's shortest inputs */
     for (int b = PE_AT_L; b <= pe_stats_furthest(c->config.preset.reach); b++) {
         take_losses(&k[b], c, b);
         const pe_contest contest = loss_contest(&k[b]);
         need             n       = {.advice = pe_advice_decide(&contest), .name_of = label_of, .self = &k[b]};
-        const int        times   = 1 << (b - PE_AT_L);
+        const int        times   = 1 << (b - PE_AT_L),
+                  goes_on        = b > PE_AT_2L && is_same_group(&n.advice, &needs[rows - 1].advice);
+        rows -= goes_on;
+        from = goes_on ? from : times;
         if (b == PE_AT_L)
             snprintf(n.what, sizeof n.what, "inputs as long as trained (%lld bytes)",
                      (long long)c->config.preset.L);
-        else if (b > PE_AT_2L && is_same_group(&n.advice, &needs[rows - 1].advice))
-            snprintf(n.what, sizeof n.what, "%.80s, %d", needs[--rows].what, times);
+        else if (goes_on)
+            snprintf(n.what, sizeof n.what, "inputs %d to %d times as long", from, times);
         else
             snprintf(n.what, sizeof n.what, "inputs %d times as long", times);
         explain_losses(&n, &k[b]);

@@ -157,7 +157,7 @@ static void add_lengths(pe_gallery *g, const pe_compare *c)
     double    *x       = next_numbers(g, buckets);
     pe_curve  *curves;
     pe_figure *f = add_figure(g, &curves, "length", c);
-    f->title     = "Loss by length (band: paired 95 % interval)";
+    f->title     = "Loss by length, paired 95 % bands";
     f->x_label   = label_of(g, c, "end of the range of positions (bytes, log scale)");
     set_mark(g, f);
     for (int b = 0; b < buckets; b++)
@@ -192,7 +192,7 @@ static void add_training(pe_gallery *g, const pe_compare *c)
     double       *x = next_numbers(g, n);
     pe_curve     *curves;
     pe_figure    *f = add_figure(g, &curves, "training", c);
-    f->title        = "Training: loss of the batches, smoothed";
+    f->title        = "Training loss, smoothed";
     f->x_label      = "step";
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(step_at(i, n, steps) + 1);
@@ -235,7 +235,7 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int64_t *pos
         return;
     pe_curve  *curves;
     pe_figure *f   = add_figure(g, &curves, "attention", c);
-    f->title       = "Attention: share of the weight within a distance";
+    f->title       = "Attention weight within a distance";
     f->x_label     = label_of(g, c, "distance + 1 (bytes, log scale)");
     f->y_label     = "share of the weight";
     f->curve_count = 0;
