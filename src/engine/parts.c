@@ -133,11 +133,11 @@ static void count_part(cut *x, const pe_attention *part, const pe_executor *by)
 }
 
 /* The first of three that parts may have: all heads, those of one key head, one. */
-static int most_heads(const pe_attention *a, const pe_executor *by)
+static int most_heads(const pe_attention *a)
 {
     if (a->rotary && a->rotary->heads > 1)
         return 2;
-    if (!is_projected(a, by))
+    if (!pe_project_is_for(a))
         return 0;
     return a->sizes.H / a->sizes.G * a->sizes.Lq <= PROJECTED_ROWS ? 1 : 2;
 }
@@ -148,7 +148,7 @@ static int size_part(cut *x, const pe_attention *a, const pe_executor *by, int w
 {
     static const int64_t keys[SIZES] = {512, 256, 128, 64, 32, 16}, least[3] = {128, 128, 16};
     const int64_t        heads[3] = {a->sizes.H, a->sizes.H / a->sizes.G, 1};
-    for (int h = most_heads(a, by); h < 3; h++)
+    for (int h = most_heads(a); h < 3; h++)
         for (int k = 0; k < SIZES && keys[k] >= least[h]; k++) {
             pe_attention part = sized(a, heads[h], pe_smaller(keys[k], a->sizes.Lk), wide);
             part.is_projected = is_projected(a, by);
@@ -191,7 +191,7 @@ static parts lay_out(const pe_attention *a, const pe_executor *by, pe_arena *are
     const pe_problem *p    = &a->sizes;
     parts             x    = {.a = a, .by = by, .cut = cut_run(a, by)};
     const int64_t     rows = p->H * p->Lq, sums = sums_of(a),
-                  own  = is_projected(a, by) ? pe_smaller(rows, PROJECTED_ROWS) : rows;
+                  own  = pe_project_is_for(a) ? pe_smaller(rows, PROJECTED_ROWS) : rows;
     const size_t least = most_of(a, by), part = x.cut.bytes > least ? x.cut.bytes : least;
     x.o       = pe_arena_take(arena, (size_t)(sums > SUM_BYTES ? sums : SUM_BYTES)); /* whatever is cut */
     x.lse     = x.o ? x.o + x.cut.chunks * rows * p->Dv : NULL;

@@ -155,9 +155,10 @@ static void more_threads_than_the_workspace_was_made_for_are_refused(void **stat
 
 /* ---- how much ---- */
 
-static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int threads)
+static size_t bytes_of_width(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int64_t width,
+                             int threads)
 {
-    const posenc_dims    large = {.B = 1, .H = 32, .G = 8, .Lq = Lq, .Lk = Lk, .D = 128};
+    const posenc_dims    large = {.B = 1, .H = 32, .G = 8, .Lq = Lq, .Lk = Lk, .D = width};
     const posenc_options o     = on_threads(threads);
     posenc_sizes         s     = posenc_sizes_default();
     posenc_plan         *plan  = plan_of(spec, &large, &o);
@@ -166,17 +167,31 @@ static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk,
     return bytes;
 }
 
+static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int threads)
+{
+    return bytes_of_width(spec, run, Lq, Lk, 128, threads);
+}
+
+/* Rotations of the plan, of the run, learned; by rows that climb, grow, or are products. */
 static void a_rotation_takes_at_most_256_kib_a_thread_at_any_length(void **state)
 {
-    static const char *const specs[] = {"rope", "rope[schedule=dynamic:max_length=4096:factor=4]"};
+    static const char *const specs[] = {"rope",
+                                        "xpos",
+                                        "rope[schedule=dynamic:max_length=4096:factor=4]",
+                                        "rope[schedule=longrope:factor=4:original_length=4096]",
+                                        "rope[schedule=explicit]",
+                                        "rope[schedule=yarn:factor=4:original_length=4096:layout=half]",
+                                        "rope[axis_rule=matrix:axes=2]"};
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int64_t n = 1; n <= 1 << 20; n *= 32)
-            for (int threads = 1; threads <= 8; threads++) {
-                const size_t bytes = bytes_of(specs[i], POSENC_RUN_ROTATE, n, n, threads);
-                if (bytes > (size_t)threads << 18)
-                    fail_msg("%s, %d threads: %zu bytes", specs[i], threads, bytes);
-            }
+            for (int64_t width = 64; width <= 512; width *= 2)
+                for (int threads = 1; threads <= 8; threads++) {
+                    const posenc_run runs  = POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD;
+                    const size_t     bytes = bytes_of_width(specs[i], runs, n, n, width, threads);
+                    if (bytes > (size_t)threads << 18)
+                        fail_msg("%s, D %d, %d threads: %zu bytes", specs[i], (int)width, threads, bytes);
+                }
 }
 
 static void one_query_takes_at_most_1_mib_a_thread_against_any_cache(void **state)

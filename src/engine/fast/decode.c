@@ -213,16 +213,17 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = a->for_any_run ? most_parts(&x) : x.chunks * queries;
-    x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
-    x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
-    x.keys    = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.values  = are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.m       = pe_arena_floats(arena, parts);
-    x.l       = pe_arena_floats(arena, parts);
-    x.rounded = x.values || a->for_any_run ? pe_arena_floats(arena, parts) : x.l;
-    x.O       = pe_arena_floats(arena, parts * x.T.Dvp);
-    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->rotary_keys->M : 0, arena);
-    x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
+    const int64_t wide = has_ladder(&x) ? 2 * a->rotary_keys->M : 0;
+    x.Q                = pe_arena_floats(arena, queries * x.T.Dp);
+    x.Q16              = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.keys             = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.values           = are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.m                = pe_arena_floats(arena, parts);
+    x.l                = pe_arena_floats(arena, parts);
+    x.rounded          = x.values || a->for_any_run ? pe_arena_floats(arena, parts) : x.l;
+    x.O                = pe_arena_floats(arena, parts * x.T.Dvp);
+    x.ladder           = pe_ladder_lay_out(wide, pe_ladder_middle_of(wide), arena);
+    x.scratch          = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         const decode_scratch z = lay_out_scratch(&x, arena);
         if (x.scratch)
