@@ -30,7 +30,7 @@ enum { WAVES = 64, KEYS = 64 };
 
 enum { LEAST, MOST, ENDS }; /* columns of ends */
 
-typedef struct projection {
+typedef struct few_products {
     const pe_attention *a;
     pe_attention        one; /* the same queries and one key */
     pe_tiles            T;   /* of that */
@@ -45,12 +45,12 @@ typedef struct projection {
     float              *across;    /* [D, WAVES] rows of the parameter */
     char               *wanted;    /* [blocks of KEYS keys] is any of its products? */
     pe_frequency       *frequency; /* [WAVES] */
-} projection;
+} few_products;
 
-static void lay_out(projection *x, const pe_attention *a, pe_arena *arena)
+static void lay_out(few_products *x, const pe_attention *a, pe_arena *arena)
 {
     const int64_t rows   = a->sizes.H * a->sizes.Lq;
-    *x                   = (projection){.a = a, .one = *a, .rows = rows, .M = a->terms->A.ranks / 2};
+    *x                   = (few_products){.a = a, .one = *a, .rows = rows, .M = a->terms->A.ranks / 2};
     x->one.sizes.Lk      = 1;
     x->one.max_distances = 1;
     x->T                 = pe_tiles_lay_out(&x->one, arena, 0);
@@ -65,14 +65,14 @@ static void lay_out(projection *x, const pe_attention *a, pe_arena *arena)
     x->frequency         = pe_arena_take(arena, WAVES * sizeof *x->frequency);
 }
 
-static int is_limited(const projection *x)
+static int is_limited(const few_products *x)
 {
     return x->a->terms->A.least != INT64_MIN || x->a->terms->A.most != INT64_MAX;
 }
 
 /* ---- queries ---- */
 
-static void load_queries(projection *x)
+static void load_queries(few_products *x)
 {
     pe_tiles   *T = &x->T;
     pe_scratch *z = T->scratch;
@@ -87,7 +87,7 @@ static void load_queries(projection *x)
 }
 
 /* Rows r .. r+n-1 of the parameter, of head h, transposed. */
-static void load_parameter(const projection *x, int64_t h, int64_t r, int64_t n)
+static void load_parameter(const few_products *x, int64_t h, int64_t r, int64_t n)
 {
     const pe_by_distance *m    = &x->a->terms->A;
     const pe_part        *part = &x->a->parts[m->owner];
@@ -104,7 +104,7 @@ static void load_parameter(const projection *x, int64_t h, int64_t r, int64_t n)
 }
 
 /* u of frequencies m .. m+n-1. */
-static void project(const projection *x, int64_t m, int64_t n)
+static void project(const few_products *x, int64_t m, int64_t n)
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t h = 0; h < x->a->sizes.H; h++)
@@ -118,7 +118,7 @@ static void project(const projection *x, int64_t m, int64_t n)
 /* ---- angles ---- */
 
 /* Sines and cosines at a distance, `step` floats from one to the next. */
-static void make_waves(const projection *x, double t, int64_t n, float *sine, float *cosine, int64_t step)
+static void make_waves(const few_products *x, double t, int64_t n, float *sine, float *cosine, int64_t step)
 {
     double at[WAVES], cosines[WAVES], sines[WAVES];
     for (int64_t k = 0; k < n; k++)
@@ -133,7 +133,7 @@ static void make_waves(const projection *x, double t, int64_t n, float *sine, fl
 /* u turned by a distance: of query i, or of every query. */
 enum { EVERY = -1 };
 
-static void turn(const projection *x, float *to, const float *u, double t, int64_t i, int64_t n)
+static void turn(const few_products *x, float *to, const float *u, double t, int64_t i, int64_t n)
 {
     float         sine[WAVES], cosine[WAVES];
     const int64_t half = x->rows * WAVES, first = i == EVERY ? 0 : i, step = i == EVERY ? 1 : x->a->sizes.Lq;
@@ -146,12 +146,12 @@ static void turn(const projection *x, float *to, const float *u, double t, int64
         }
 }
 
-static double query_at(const projection *x, int64_t i)
+static double query_at(const few_products *x, int64_t i)
 {
     return pe_positions_at(&x->a->q_pos, 0, i);
 }
 
-static double key_at(const projection *x, int64_t j)
+static double key_at(const few_products *x, int64_t j)
 {
     return pe_positions_at(&x->a->k_pos, 0, j);
 }
@@ -165,7 +165,7 @@ static double step_of(const pe_attention *a)
 
 /* ---- products ---- */
 
-static void add_products(const projection *x, float *to, int64_t stride, const float *u, const float *waves,
+static void add_products(const few_products *x, float *to, int64_t stride, const float *u, const float *waves,
                          int64_t width, int64_t columns, int64_t n)
 {
     for (int64_t half = 0; half < 2; half++)
@@ -174,7 +174,7 @@ static void add_products(const projection *x, float *to, int64_t stride, const f
 }
 
 /* At both ends of the distances. */
-static void add_ends(const projection *x, int64_t n)
+static void add_ends(const few_products *x, int64_t n)
 {
     const int64_t at[ENDS] = {x->a->terms->A.least, x->a->terms->A.most};
     memset(x->at_ends, 0, 2 * WAVES * PE_LANES * sizeof *x->at_ends);
@@ -185,7 +185,7 @@ static void add_ends(const projection *x, int64_t n)
     add_products(x, x->ends, PE_LANES, x->u, x->at_ends, PE_LANES, ENDS, n);
 }
 
-static void store_ends(const projection *x, float *to, int64_t stride)
+static void store_ends(const few_products *x, float *to, int64_t stride)
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t i = 0; i < Lq; i++)
@@ -200,7 +200,7 @@ static void store_ends(const projection *x, float *to, int64_t stride)
 }
 
 /* Which keys stand at a distance that masks and limits leave to any query. */
-static void find_wanted(const projection *x)
+static void find_wanted(const few_products *x)
 {
     const pe_attention *a   = x->a;
     const double        low = (double)pe_larger(a->distances.reach.low, a->terms->A.least),
@@ -214,7 +214,7 @@ static void find_wanted(const projection *x)
 }
 
 /* Products of keys j .. j+count-1. */
-static void add_keys(const projection *x, float *to, int64_t stride, int64_t j, int64_t count, int64_t n)
+static void add_keys(const few_products *x, float *to, int64_t stride, int64_t j, int64_t count, int64_t n)
 {
     const float *u = x->u;
     if (x->step != 0) {
@@ -233,7 +233,7 @@ void pe_project_run(const pe_attention *a, const pe_projected *to, float *rows, 
 {
     const pe_by_distance *m  = &a->terms->A;
     const int64_t         Lk = a->sizes.Lk;
-    projection            x;
+    few_products          x;
     lay_out(&x, a, arena);
     x.step = step_of(a);
     load_queries(&x);
@@ -262,7 +262,7 @@ void pe_project_run(const pe_attention *a, const pe_projected *to, float *rows, 
 size_t pe_project_bytes(const pe_attention *a)
 {
     pe_arena     arena = {0};
-    projection   x;
+    few_products x;
     pe_attention any = *a;
     any.for_any_run  = 1;
     lay_out(&x, &any, &arena);
