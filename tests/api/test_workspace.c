@@ -192,6 +192,17 @@ static void one_query_takes_at_most_1_mib_a_thread_against_any_cache(void **stat
             }
 }
 
+/* 32 parts of each cache, which only longer ones are cut into, took 8 MiB. */
+static void short_caches_of_64_sequences_take_less_than_1_mib(void **state)
+{
+    const posenc_dims    many = {.B = 64, .H = 8, .Lq = 1, .Lk = 800, .D = 128};
+    const posenc_options one  = on_threads(1);
+    posenc_plan         *plan = plan_of("nope", &many, &one);
+    (void)state;
+    assert_true(posenc_plan_workspace(plan, POSENC_RUN_DECODE, NULL) < 1 << 20);
+    posenc_plan_free(plan);
+}
+
 /* ---- of the caller ---- */
 
 /* Tasks from the last to the first on two threads that are made for them. */
@@ -365,6 +376,7 @@ int main(void)
         cmocka_unit_test(more_threads_than_the_workspace_was_made_for_are_refused),
         cmocka_unit_test(a_rotation_takes_at_most_256_kib_a_thread_at_any_length),
         cmocka_unit_test(one_query_takes_at_most_1_mib_a_thread_against_any_cache),
+        cmocka_unit_test(short_caches_of_64_sequences_take_less_than_1_mib),
         cmocka_unit_test(threads_of_the_caller_give_the_same_bits),
         cmocka_unit_test(threads_of_the_caller_must_be_counted),
         cmocka_unit_test(a_flag_ends_a_run),
