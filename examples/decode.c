@@ -5,9 +5,8 @@
  *     cc decode.c $(pkg-config --cflags --libs posenc) -lm -pthread -o decode && ./decode
  *
  * A sequence takes the next free page when its last one is full; its row of `table` says which are its own.
- * Tasks of the library run on two threads of this program; work that is too little for two stays on the one
- * that calls. All keys are alike here and a value is the position of its token, so that an output says how
- * far back ALiBi's head looks: sum t e^(-slope t) / sum e^(-slope t) = 1 / (e^slope - 1) tokens.
+ * Tasks of the library run on two threads of this program; what is too little for two stays on the one that
+ * calls. Keys are alike here and values are positions, so ALiBi looks 1 / (e^slope - 1) tokens back.
  */
 #include <math.h>
 #include <posenc/posenc.h>
@@ -76,12 +75,10 @@ int main(void)
         posenc_plan_bind(&bound, plan, &params, &err) ||
         posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, NULL, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
-
     posenc_attend_in  in  = {.size = sizeof in, .bound = bound};
     posenc_attend_out out = {.size = sizeof out};
     in.q = out.o = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, queries), out.o.data = o;
-    in.k           = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, cache);
-    in.v           = posenc_tensor_contiguous(v, POSENC_DTYPE_F32, 4, cache);
+    in.k = in.v = posenc_tensor_contiguous(k, POSENC_DTYPE_F32, 4, cache), in.v.data = v;
     in.q_pos.array = posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, (int64_t[]){B, 1});
     in.k_lengths   = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, rows);
     in.k_pages     = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows);
@@ -98,9 +95,6 @@ int main(void)
     printf("%d sequences of %d to %d keys in %d of %d pages\n", B, length[0], length[B - 1], taken, POOL);
     const int right = off < 1e-3 && calls;
     printf("Head 0 looks %.4f tokens back, on threads of its own: %s\n", want, right ? "yes" : "no");
-    posenc_workspace_free(&work);
-    posenc_bound_free(bound);
-    posenc_plan_free(plan);
-    posenc_encoding_free(e);
+    posenc_workspace_free(&work), posenc_bound_free(bound), posenc_plan_free(plan), posenc_encoding_free(e);
     return right ? 0 : 1;
 }
