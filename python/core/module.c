@@ -102,7 +102,8 @@ static PyMethodDef functions[] = {
     {"positions_detr", core_positions_detr, METH_VARARGS, "positions_detr(valid, normalize, eps, out)"},
     {"positions_segments", core_positions_segments, METH_VARARGS, "positions_segments(segments, rules, out)"},
     {"compare", core_compare, METH_VARARGS,
-     "compare(text, tokens, token_bytes, name, directory, preset, asked, workers, resume, seconds, dry, tell)"},
+     "compare(text, tokens, token_bytes, name, directory, preset, asked, workers, resume, seconds, dry, "
+     "tell)"},
     {NULL, NULL, 0, NULL},
 };
 
