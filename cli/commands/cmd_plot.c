@@ -12,6 +12,7 @@
 #include "files/arrays/text.h"
 #include "plot/plot.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,8 +22,6 @@
 
 enum {
     HEADS        = 8,
-    LONGEST      = 4096,
-    ENDLESS      = 1 << 30, /* of a context, of which no position is drawn */
     WIDEST       = 4096,
     MOST_HEADS   = 64,
     GRID_ROWS    = 16,
@@ -39,30 +38,28 @@ enum {
     LONGEST_TEXT = 512
 };
 
-/* Kinds of pictures: the sizes that each has where nothing is said, and which options it takes; --set and
-   --output are for all. */
+/* Which options each kind of picture takes; --set and --output are for all. ORDER pe_picture_sizes */
 static const struct plot_kind {
     const char *name;
-    int64_t     length, longest, dim;
     const char *takes;
 } kinds[] = {
-    {"heatmap", 128, LONGEST, 64,
-     "table length dim seed grid prefix-rows binary-counter channels transpose digits"},
-    {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
-    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows measure digits"},
-    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points measure digits"},
-    {"decay", 1024, LONGEST, 128, "config layer length dim seed bases theta content draws"},
-    {"mass", 1024, LONGEST, 64, "config layer length dim heads seed content draws"},
-    {"pair", 8, LONGEST, 64, "config layer length dim pairs"},
-    {"wavelengths", 4096, ENDLESS, 128, "config layer length dim"},
-    {"words", 0, MOST_WORDS, 8, "config layer dim seed words digits"},
-    {"bias", 128, LONGEST, 64, "length dim heads seed grid"},
-    {"buckets", 256, LONGEST, 64, "length words digits"},
-    {"factors", 64, LONGEST, 64, "length dim heads seed"},
-    {"hierarchy", 4, LONGEST, 8, "dim seed"},
-    {"onehot", 4, LONGEST, 4, "table length dim seed digits"},
+    {"heatmap", "table length dim seed grid prefix-rows binary-counter channels transpose digits"},
+    {"curves", "table length dim seed grid prefix-rows channels"},
+    {"similarity", "table config layer length dim seed grid prefix-rows measure digits"},
+    {"similarity2d", "table dim seed grid prefix-rows points measure digits"},
+    {"decay", "config layer length dim seed bases theta content draws"},
+    {"mass", "config layer length dim heads seed content draws"},
+    {"pair", "config layer length dim pairs"},
+    {"wavelengths", "config layer length dim"},
+    {"words", "config layer dim seed words digits"},
+    {"bias", "length dim heads seed grid"},
+    {"buckets", "length words digits"},
+    {"factors", "length dim heads seed"},
+    {"hierarchy", "dim seed"},
+    {"onehot", "table length dim seed digits"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
+static_assert((int)KINDS == (int)PE_PICTURE_KINDS, "a row for each kind of picture");
 
 /* What was asked for. */
 typedef struct plot_request {
@@ -263,12 +260,13 @@ static int read_digits(const cli_args *args, plot_request *r)
 
 static int read_numbers(const cli_args *args, plot_request *r)
 {
-    r->length = r->kind->length;
-    r->prefix = -1;
-    r->dim    = r->kind->dim;
-    r->heads  = HEADS;
-    r->seed   = 1;
-    if (cli_integer(args, "length", 2, r->kind->longest, &r->length) < 0 || cli_read(args, r))
+    const pe_picture_size *size = pe_picture_size_of(r->kind->name);
+    r->length                   = size->length;
+    r->prefix                   = -1;
+    r->dim                      = size->dim;
+    r->heads                    = HEADS;
+    r->seed                     = 1;
+    if (cli_integer(args, "length", 2, size->longest, &r->length) < 0 || cli_read(args, r))
         return CLI_USAGE;
     r->data.bases      = r->bases.real;
     r->data.base_count = r->bases.count;
@@ -498,7 +496,7 @@ static int fit_model(const cli_args *args, plot_request *r)
     r->dim              = c->group->dims.D;
     if (cli_value(args, "length") || strcmp(r->kind->name, "wavelengths") != 0)
         return CLI_DONE;
-    if (c->info->max_positions < 2 || c->info->max_positions > ENDLESS)
+    if (c->info->max_positions < 2 || c->info->max_positions > PE_ENDLESS)
         return cli_usage("plot: %s does not say how long its context is; give --length N", c->path);
     r->length = c->info->max_positions;
     return CLI_DONE;

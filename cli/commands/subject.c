@@ -2,6 +2,8 @@
 /* What a picture shows: contract in subject.h. */
 #include "cli/commands/subject.h"
 
+#include "plot/plot.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -29,32 +31,18 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     return cli_calc_status(&s->p);
 }
 
-static int is_constant(const posenc_tensor *t)
-{
-    const double *x = t->data;
-    for (int64_t i = 1; i < pe_tensor_elements(t); i++)
-        if (x[i] != x[0])
-            return 0;
-    return pe_tensor_elements(t) > 1;
-}
-
 int cli_subject_vary(cli_subject *s, int64_t seed)
 {
-    pe_calc    *p     = &s->p;
-    const char *names = "";
-    int         count = 0;
-    for (int i = 0; i < p->count; i++) {
-        if (!p->is_initial[i] || !posenc_param_trainable(p->e, i) || !is_constant(&p->params[i]))
-            continue;
-        const char *name = posenc_param_name(p->e, i);
-        double     *x    = p->params[i].data;
-        for (int64_t k = 0; k < pe_tensor_elements(&p->params[i]); k++)
-            x[k] += posenc_random_normal((uint64_t)seed, name, (uint64_t)k);
-        names = pe_calc_text(p, "%s%s%s", names, count++ ? ", " : "", name);
-    }
+    pe_calc *p = &s->p;
+    char     names[CLI_SUBJECT_TEXT];
+    int     *varied = pe_calc_block(p, (size_t)p->count * sizeof *varied);
+    for (int i = 0; varied && i < p->count; i++)
+        varied[i] = p->is_initial[i] && posenc_param_trainable(p->e, i);
+    const int count = varied ? pe_picture_vary(p->e, p->params, varied, seed, names, sizeof names) : 0;
     if (count)
         snprintf(s->origin, sizeof s->origin,
-                 "untrained, and N(0,1) added to %s, flat as initialised; seed %lld", names, (long long)seed);
+                 "untrained, and N(0,1) added to %.40s, flat as initialised; seed %lld", names,
+                 (long long)seed);
     return count;
 }
 

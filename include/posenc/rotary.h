@@ -85,6 +85,7 @@ typedef struct posenc_rerotate_io {
     posenc_tensor        k, to_k;
     posenc_positions     from_pos, to_pos;
     const posenc_tensor *from_params, *to_params;
+    const posenc_bound  *from_bound, *to_bound; /* each NULL, or in place of the params of its plan */
 } posenc_rerotate_io;
 
 POSENC_API posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,

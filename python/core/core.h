@@ -79,5 +79,8 @@ PyObject *core_positions_fairseq(PyObject *module, PyObject *args);
 PyObject *core_positions_from_mask(PyObject *module, PyObject *args);
 PyObject *core_positions_detr(PyObject *module, PyObject *args);
 PyObject *core_positions_segments(PyObject *module, PyObject *args);
+PyObject *core_compare(PyObject *module, PyObject *args);
+PyObject *core_offer(PyObject *module, PyObject *args);
+PyObject *core_picture(PyObject *module, PyObject *args);
 
 #endif

@@ -101,6 +101,11 @@ static PyMethodDef functions[] = {
     {"positions_from_mask", core_positions_from_mask, METH_VARARGS, "positions_from_mask(mask, out)"},
     {"positions_detr", core_positions_detr, METH_VARARGS, "positions_detr(valid, normalize, eps, out)"},
     {"positions_segments", core_positions_segments, METH_VARARGS, "positions_segments(segments, rules, out)"},
+    {"offer", core_offer, METH_VARARGS, "offer(encoding, kind): place, axes, is a map, length, dim"},
+    {"picture", core_picture, METH_VARARGS, "picture(kind, parts, shared, format, columns)"},
+    {"compare", core_compare, METH_VARARGS,
+     "compare(text, tokens, token_bytes, name, directory, preset, asked, workers, resume, seconds, dry, "
+     "tell)"},
     {NULL, NULL, 0, NULL},
 };
 

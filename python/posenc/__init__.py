@@ -14,15 +14,17 @@ from . import positions
 from ._check import Finding, Report, check, patched, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
 from ._core import isa, version
+from ._compare import Comparison, Progress, compare
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
 from ._model import Group, Model, inspect
+from ._plot import Picture, plot
 from ._plans import get_threads, set_threads
 from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_backward, bias, bias_backward, cos_sin, encode, encode_backward,
                     frequencies, index_map, rerotate, rope, rotate, rotate_backward, scores, window_index)
 
 __version__ = version()
-__all__ = ["Angles", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
-           "Model", "OutOfMemoryError", "Pair", "ParamInfo", "PosencError", "Report", "Setting", "UnsupportedError", "angles", "attend",
-           "attend_backward", "bias", "bias_backward", "check", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
-           "index_map", "inspect", "isa", "patched", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
+__all__ = ["Angles", "Comparison", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
+           "Model", "OutOfMemoryError", "Pair", "ParamInfo", "Picture", "PosencError", "Progress", "Report", "Setting", "UnsupportedError", "angles", "attend",
+           "attend_backward", "bias", "bias_backward", "check", "compare", "cos_sin", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
+           "index_map", "inspect", "isa", "patched", "plot", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
            "set_threads", "verify", "version", "window_index"]

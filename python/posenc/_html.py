@@ -38,3 +38,12 @@ def report_table(r: Any) -> str:
     if r.checked:
         out.append(table(("checked", "largest error", "allowed"), ((n, f"{e:.2g}", f"{a:.2g}") for n, e, a in r.checked)))
     return "".join(out + [f"<p>{escape(n)}</p>" for n in r.notes])
+
+
+def comparison(c: Any) -> str:
+    titles = {"losses": "Loss", "tasks": "Tasks: share of right answers", "extension": "Read further than trained", "costs": "Cost",
+              "checks": "Checks", "answer": "Which to choose"}
+    out = [f"<b>Interrupted: {c.missing} of {c.runs} runs are missing</b>"] if c.interrupted else []
+    for name, t in c.tables.items():
+        out += [f"<p><b>{titles[name]}</b></p>", table(t.columns, t.rows), f"<p><small>{escape(t.notes)}</small></p>"]
+    return "".join(out + [f"<p>{escape(r)}</p>" for r in c.remarks])

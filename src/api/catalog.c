@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "base/text/decimal.h"
 
 const posenc_setting_info pe_catalog_common_settings[] = {
     {"scale", "real", "", "",
@@ -90,11 +91,7 @@ int posenc_examples(const char *name, const posenc_example **examples)
 /* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
 static void print_number(char *text, size_t n, double x)
 {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, n, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            return;
-    }
+    pe_decimal_shortest(text, n, x, 1, 17, 0);
 }
 
 posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int mask, char *buf, size_t n,

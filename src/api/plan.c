@@ -289,7 +289,7 @@ static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
     const pe_columns columns = {M, width, form.cosine, form.sine, form.step};
     for (int64_t m = 0; m < M; m++)
         k[m] = pe_angle_frequency(w[m]);
-    pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, k, 1, 1, plan->kernels, by) : NULL;
+    pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, PE_MIDDLE, k, 1, 1, plan->kernels, by) : NULL;
     *blank            = form.blank;
     pe_memory_free(by, w);
     pe_memory_free(by, k);

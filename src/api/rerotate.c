@@ -94,13 +94,13 @@ posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan 
     const int64_t           L   = io->k.shape[2];
     const pe_rotary_request was = {.plan   = from,
                                    .who    = "rerotate",
-                                   .given  = {.params = io->from_params},
+                                   .given  = {.params = io->from_params, .bound = io->from_bound},
                                    .length = pe_rotary_length(0, &w.from_pos, L)};
     if ((status = pe_rotary_open(&old, &was, work, err)))
         return status;
     const pe_rotary_request wants = {.plan   = to,
                                      .who    = "rerotate",
-                                     .given  = {.params = io->to_params},
+                                     .given  = {.params = io->to_params, .bound = io->to_bound},
                                      .length = pe_rotary_length(0, &w.to_pos, L),
                                      .taken  = pe_rotary_bytes(from, old.work.team.threads, 0)};
     if ((status = pe_rotary_open(&now, &wants, work, err)))

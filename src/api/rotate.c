@@ -16,7 +16,8 @@
    long ones are interrupted less. */
 enum {
     BLOCK   = 256,     /* positions whose table row serves all heads that are alike */
-    TABLE   = 1 << 15, /* floats of their rows at most, which fit into the second cache */
+    TABLE   = 1 << 15, /* floats of their rows at most, which fit into the second cache; half as many, */
+    WIDE    = 256,     /* channels, where heads have more: a run's own ladder is in its workspace too */
     LEAST   = 32,
     MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: rotated before a second thread has started */
@@ -41,8 +42,9 @@ typedef struct job {
 /* Positions of the longest block. */
 static int64_t longest(const posenc_plan *plan)
 {
-    int64_t block = BLOCK;
-    while (block > 1 && block * plan->dims.D > TABLE)
+    const int64_t D = plan->dims.D, most = D > WIDE ? TABLE / 2 : TABLE;
+    int64_t       block = BLOCK;
+    while (block > 1 && block * D > most)
         block /= 2;
     return block;
 }
@@ -78,19 +80,32 @@ static void lay_out(job *j, pe_arena *arena)
     j->wide   = pe_arena_doubles(arena, threads * D);
 }
 
+/* May runs need a ladder of their own? That of a rotation that no run changes was made with the plan. */
+static int makes_ladder(const posenc_plan *plan)
+{
+    return plan->rotary.depends_on_run && !plan->rotary.is_matrix;
+}
+
+static pe_ladder lay_out_ladder(const posenc_plan *plan, pe_arena *arena)
+{
+    const int64_t width = 2 * plan->rotary.M;
+    return pe_ladder_lay_out(width, pe_ladder_middle_of(width), arena);
+}
+
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
     const posenc_plan *plan = j->plan;
     const int          has_it =
         plan->rotary_ladder && (j->rotation == &plan->rotary || j->rotation == &plan->rotary_keys);
-    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->rotation, j->pos))
+    if (!(has_it || makes_ladder(plan)) || n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) ||
+        !pe_rotation_climbs(j->rotation, j->pos))
         return;
     j->rungs  = pe_ladder_lay_out_rungs(j->team->threads, 2 * plan->rotary.M, arena);
     j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
-    *own = pe_ladder_lay_out(2 * plan->rotary.M, arena);
+    *own = lay_out_ladder(plan, arena);
     pe_rotation_ladder(own, j->rotation, plan->kernels);
     j->ladder = own;
 }
@@ -114,8 +129,8 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     pe_rotary_make(&run.rotation, plan, &run.numbers, 0, &arena);
     lay_out(&j, &arena);
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
-    if (!plan->rotary_ladder)
-        pe_ladder_lay_out(2 * plan->rotary.M, &arena);
+    if (makes_ladder(plan))
+        lay_out_ladder(plan, &arena);
     if (backward)
         pe_rotary_slopes(plan, &run.numbers, &any, &arena);
     else

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/decimal.h"
+
 enum { MAX_DEPTH = 32 }; /* of parentheses: the text may come from a stranger */
 
 typedef struct expression_reader {
@@ -105,7 +107,7 @@ static double factor(expression_reader *r)
             fail(r);
     } else if (isdigit((unsigned char)*r->at) || *r->at == '.') {
         char *end;
-        value = strtod(r->at, &end);
+        value = pe_decimal_read(r->at, &end);
         r->at = end;
     } else if (isalpha((unsigned char)*r->at))
         value = name_or_call(r);

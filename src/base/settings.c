@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/decimal.h"
 #include "base/expression.h"
 #include "base/status.h"
 
@@ -96,11 +97,11 @@ static int is_in_range(const char *range, double x)
     if (!dots)
         return 1;
     if (dots != range) {
-        const double low = strtod(range, &end);
+        const double low = pe_decimal_read(range, &end);
         if (*end == '<' ? !(x > low) : !(x >= low))
             return 0;
     }
-    return !dots[2] || x <= strtod(dots + 2, NULL);
+    return !dots[2] || x <= pe_decimal_read(dots + 2, NULL);
 }
 
 /* Names the value of an expression as well. */
@@ -109,7 +110,7 @@ static posenc_status refuse_number(const posenc_setting_info *row, const char *t
 {
     const char *kind = strcmp(row->type, "real") != 0 ? "an integer" : "a real number";
     char       *end;
-    strtod(text, &end);
+    pe_decimal_read(text, &end);
     if (!*end || !isfinite(x))
         return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is out of range; it must be %s %s", who,
                        row->name, text, kind, row->range);

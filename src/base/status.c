@@ -2,8 +2,7 @@
 /* Status codes and the sentence that goes with them: contract in status.h and posenc.h. */
 #include "base/status.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "base/text/decimal.h"
 
 posenc_status pe_fail(posenc_error *err, posenc_status status, const char *format, ...)
 {
@@ -11,7 +10,7 @@ posenc_status pe_fail(posenc_error *err, posenc_status status, const char *forma
         va_list args;
         err->status = status;
         va_start(args, format);
-        vsnprintf(err->message, sizeof err->message, format, args);
+        pe_decimal_print(err->message, sizeof err->message, format, args);
         va_end(args);
     }
     return status;

@@ -22,13 +22,16 @@
 
 #include "base/sizes.h"
 #include "base/tensor.h"
+#include "engine/tiled/project.h"
 
 enum {
-    PART_BYTES = 448 << 10, /* of a part's executor, on one thread, if it can be */
-    SUM_BYTES  = 1 << 18,   /* of all chunks' outputs, if they can be */
-    CHUNKS     = 16,        /* at most */
-    LEAST      = 512,       /* keys of a chunk at least */
-    SIZES      = 6
+    PART_BYTES      = 448 << 10, /* of a part's executor, on one thread, if it can be */
+    PROJECTED_BYTES = 128 << 10, /* of these, for products with vectors by distance (tiled/project.c) */
+    PROJECTED_ROWS  = 32,        /* of queries and heads, so that there are products of many keys */
+    SUM_BYTES       = 1 << 18,   /* of all chunks' outputs, if they can be */
+    CHUNKS          = 16,        /* at most */
+    LEAST           = 512,       /* keys of a chunk at least */
+    SIZES           = 6
 };
 
 /* How a run is cut. */
@@ -37,13 +40,17 @@ typedef struct cut {
     int64_t distances;    /* whose rows a part has memory for */
     int64_t sets, chunks; /* parts side by side, chunks of keys */
     int64_t chunk;        /* keys of a chunk */
+    int64_t stretch;      /* keys whose products with vectors by distance are made at once; 0: none are */
     size_t  bytes;        /* of a part's executor */
 } cut;
 
 /* Of one thread. */
 typedef struct part_scratch {
-    double *o, *lse; /* [heads, Lq, Dv], [heads, Lq] of a part; as many heads as there are */
-    char   *memory;  /* of its executor */
+    double      *o, *lse;   /* [heads, Lq, Dv], [heads, Lq] of a part, whichever heads it has */
+    char        *memory;    /* of its executor */
+    float       *products;  /* of a stretch, and */
+    pe_projected projected; /* how they lie; no data: there are none */
+    int64_t      first;     /* its first key */
 } part_scratch;
 
 typedef struct parts {
@@ -59,11 +66,19 @@ typedef struct parts {
 
 /* ---- how a run is cut ---- */
 
+/* Would tiles hold a parameter whole, and each part make of it all that it needs? Then they are given
+   products. */
+static int is_projected(const pe_attention *a, const pe_executor *by)
+{
+    return !by->reference && pe_project_is_for(a);
+}
+
 /* Are all members by distance the same beyond some distance, so that their tables end there? */
-static int all_clipped(const pe_attention *a)
+static int all_clipped(const pe_attention *a, const pe_executor *by)
 {
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_has(a->terms, kind) && !pe_member(a->terms, kind).clipped)
+        if (pe_has(a->terms, kind) && !pe_member(a->terms, kind).clipped &&
+            !(kind == PE_A && is_projected(a, by)))
             return 0;
     return 1;
 }
@@ -92,20 +107,56 @@ static size_t bytes_of(const pe_attention *part, const pe_executor *by)
     return arena.used;
 }
 
+/* Keys of whole parts whose products are made at once. */
+static int64_t stretch_of(const pe_attention *part)
+{
+    const int64_t rows = part->sizes.H * part->sizes.Lq,
+                  fit  = PROJECTED_BYTES / (int64_t)sizeof(float) / rows - PE_LANES;
+    return pe_larger(fit / part->sizes.Lk, 1) * part->sizes.Lk;
+}
+
+static size_t most_of(const pe_attention *a, const pe_executor *by)
+{
+    return is_projected(a, by) ? PART_BYTES - PROJECTED_BYTES : PART_BYTES;
+}
+
+/* Memory of a part, or of its products. */
+static void count_part(cut *x, const pe_attention *part, const pe_executor *by)
+{
+    pe_attention products = *part;
+    x->bytes              = bytes_of(part, by);
+    if (!part->is_projected)
+        return;
+    products.sizes.Lk = x->stretch = stretch_of(part);
+    const size_t more              = pe_project_bytes(&products);
+    x->bytes                       = more > x->bytes ? more : x->bytes;
+}
+
+/* The first of three that parts may have: all heads, those of one key head, one. */
+static int most_heads(const pe_attention *a)
+{
+    if (a->rotary && a->rotary->heads > 1)
+        return 2;
+    if (!pe_project_is_for(a))
+        return 0;
+    return a->sizes.H / a->sizes.G * a->sizes.Lq <= PROJECTED_ROWS ? 1 : 2;
+}
+
 /* The largest part that is small enough: all heads if there are keys enough to share what they share, else
    those of one key head, else one. Returns 0 if none is. */
 static int size_part(cut *x, const pe_attention *a, const pe_executor *by, int wide)
 {
     static const int64_t keys[SIZES] = {512, 256, 128, 64, 32, 16}, least[3] = {128, 128, 16};
     const int64_t        heads[3] = {a->sizes.H, a->sizes.H / a->sizes.G, 1};
-    for (int h = a->rotary && a->rotary->heads > 1 ? 2 : 0; h < 3; h++)
+    for (int h = most_heads(a); h < 3; h++)
         for (int k = 0; k < SIZES && keys[k] >= least[h]; k++) {
-            const pe_attention part = sized(a, heads[h], pe_smaller(keys[k], a->sizes.Lk), wide);
-            x->heads                = heads[h];
-            x->keys                 = part.sizes.Lk;
-            x->distances            = part.max_distances;
-            x->bytes                = bytes_of(&part, by);
-            if (x->bytes <= PART_BYTES)
+            pe_attention part = sized(a, heads[h], pe_smaller(keys[k], a->sizes.Lk), wide);
+            part.is_projected = is_projected(a, by);
+            x->heads          = heads[h];
+            x->keys           = part.sizes.Lk;
+            x->distances      = part.max_distances;
+            count_part(x, &part, by);
+            if (x->bytes <= most_of(a, by))
                 return 1;
         }
     return 0;
@@ -121,7 +172,7 @@ static int64_t sums_of(const pe_attention *a)
 static cut cut_run(const pe_attention *a, const pe_executor *by)
 {
     cut x = {0};
-    if (by->reference || !all_clipped(a) || !size_part(&x, a, by, 1))
+    if (by->reference || !all_clipped(a, by) || !size_part(&x, a, by, 1))
         size_part(&x, a, by, 0);
     const int64_t fit = SUM_BYTES / sums_of(a), wanted = pe_smaller(fit < 1 ? 1 : fit, CHUNKS),
                   most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
@@ -139,17 +190,19 @@ static parts lay_out(const pe_attention *a, const pe_executor *by, pe_arena *are
 {
     const pe_problem *p    = &a->sizes;
     parts             x    = {.a = a, .by = by, .cut = cut_run(a, by)};
-    const int64_t     rows = p->H * p->Lq, sums = sums_of(a);
-    const size_t      part = x.cut.bytes > PART_BYTES ? x.cut.bytes : PART_BYTES;
+    const int64_t     rows = p->H * p->Lq, sums = sums_of(a),
+                  own  = pe_project_is_for(a) ? pe_smaller(rows, PROJECTED_ROWS) : rows;
+    const size_t least = most_of(a, by), part = x.cut.bytes > least ? x.cut.bytes : least;
     x.o       = pe_arena_take(arena, (size_t)(sums > SUM_BYTES ? sums : SUM_BYTES)); /* whatever is cut */
     x.lse     = x.o ? x.o + x.cut.chunks * rows * p->Dv : NULL;
     x.state   = pe_arena_doubles(arena, a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int i = 0; i < a->team.threads; i++) {
-        part_scratch z;
-        z.o      = pe_arena_doubles(arena, rows * p->Dv);
-        z.lse    = pe_arena_doubles(arena, rows);
-        z.memory = pe_arena_take(arena, part);
+        part_scratch z = {0};
+        z.o            = pe_arena_doubles(arena, own * p->Dv);
+        z.lse          = pe_arena_doubles(arena, own);
+        z.memory       = pe_arena_take(arena, part);
+        z.products     = pe_arena_take(arena, is_projected(a, by) ? PROJECTED_BYTES : 0);
         if (x.scratch)
             x.scratch[i] = z;
     }
@@ -161,19 +214,18 @@ static size_t whole_bytes(const pe_attention *a, const pe_executor *by)
 {
     pe_attention one = *a;
     one.team.threads = 1;
+    one.is_projected = is_projected(a, by);
     return bytes_of(&one, by);
 }
 
-/* Tiles make vectors by distance of sinusoids and a parameter that they hold whole: each part would make it
-   anew, and most of its time would go there. */
-static int holds_parameter(const pe_attention *a, const pe_executor *by)
+static int wants_products(const pe_attention *a, const pe_executor *by)
 {
-    return !by->reference && a->terms->A.waves != NULL;
+    return is_projected(a, by) && pe_project_serves(a);
 }
 
 int pe_parts_serve(const pe_attention *a, const pe_executor *by)
 {
-    return !holds_parameter(a, by) && a->sizes.Lq <= POSENC_DECODE_QUERIES && whole_bytes(a, by) > PART_BYTES;
+    return a->sizes.Lq <= POSENC_DECODE_QUERIES && (wants_products(a, by) || whole_bytes(a, by) > PART_BYTES);
 }
 
 void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)
@@ -267,9 +319,13 @@ static pe_attention part_of(const parts *x, const part_scratch *z, const piece *
     pe_attention        y = sized(a, x->cut.heads, of->Lk, 0);
     y.sizes.Lq            = of->Lq;
     y.max_distances       = x->cut.distances;
-    y.from                = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
-    y.o                   = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
-                                                     (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
+    y.is_projected        = is_projected(a, x->by);
+    y.projected           = z->projected;
+    if (y.projected.at)
+        y.projected.at += of->i * y.projected.row + of->j - z->first;
+    y.from  = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
+    y.o     = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
+                                       (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
     y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});
     y.state = x->state && a->terms->hook.state ? x->state + of->h * a->sizes.Lq * PE_HOOK_STATE : NULL;
     narrow_rows(&y, x->b, of);
@@ -354,6 +410,22 @@ static void visit_part(const parts *x, const part_scratch *z, piece of, int64_t 
 
 /* ---- a chunk, and all of them ---- */
 
+/* Products of queries and vectors by distance, of keys up to `end`. */
+static void make_products(const parts *x, part_scratch *z, int64_t h, int64_t begin, int64_t end)
+{
+    pe_arena  arena = {.memory = z->memory};
+    pe_rotary own[2];
+    z->first         = pe_larger(begin, end - x->cut.stretch);
+    z->projected     = (pe_projected){0};
+    const piece  all = {h, 0, x->a->sizes.Lq, z->first, end - z->first};
+    pe_attention y   = part_of(x, z, &all);
+    narrow_rotation(&y, own);
+    z->projected.row  = (end - z->first + PE_LANES - 1) / PE_LANES * PE_LANES;
+    z->projected.head = y.sizes.Lq * z->projected.row;
+    pe_project_run(&y, &z->projected, z->products, &arena);
+    z->projected.at = z->products;
+}
+
 static void start_chunk(const parts *x, int64_t chunk, int64_t h)
 {
     const pe_problem *p     = &x->a->sizes;
@@ -372,10 +444,14 @@ static void visit_chunk(void *context, int64_t index, int thread)
     const int64_t     chunk = index % x->cut.chunks, h = index / x->cut.chunks * x->cut.heads,
                   begin = chunk * x->cut.chunk, end = pe_smaller(begin + x->cut.chunk, p->Lk),
                   count = (end - begin + x->cut.keys - 1) / x->cut.keys;
+    part_scratch *z     = x->scratch + thread;
     start_chunk(x, chunk, h);
+    z->first = end;
     for (int64_t n = count - 1; n >= 0 && !pe_parallel_is_cancelled(&x->a->team); n--) {
-        const int64_t j = begin + n * x->cut.keys;
-        visit_part(x, x->scratch + thread, (piece){h, 0, p->Lq, j, pe_smaller(x->cut.keys, end - j)}, chunk);
+        const int64_t j = begin + n * x->cut.keys, keys = pe_smaller(x->cut.keys, end - j);
+        if (x->cut.stretch && j < z->first)
+            make_products(x, z, h, begin, j + keys);
+        visit_part(x, z, (piece){h, 0, p->Lq, j, keys}, chunk);
     }
 }
 
@@ -398,6 +474,8 @@ void pe_parts_run(const pe_attention *a, const pe_executor *by, const posenc_ten
     const pe_problem *p = &a->sizes;
     parts             x = lay_out(a, by, arena);
     x.S                 = S;
+    if (!wants_products(a, by))
+        x.cut.stretch = 0;
     for (x.b = 0; x.b < p->B && !pe_parallel_is_cancelled(&a->team); x.b++) {
         pe_parallel_for(x.cut.sets * x.cut.chunks, &a->team, visit_chunk, &x);
         for (int64_t r = 0; !S && r < p->H * p->Lq; r++)

@@ -41,6 +41,61 @@ static const struct picture_kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+enum { LONGEST = 4096, MOST_WORDS = 32 };
+
+const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS] = {
+    {"heatmap", 128, LONGEST, 64},    {"curves", 128, LONGEST, 64},
+    {"similarity", 128, LONGEST, 64}, {"similarity2d", 0, LONGEST, 128},
+    {"decay", 1024, LONGEST, 128},    {"mass", 1024, LONGEST, 64},
+    {"pair", 8, LONGEST, 64},         {"wavelengths", 4096, PE_ENDLESS, 128},
+    {"words", 0, MOST_WORDS, 8},      {"bias", 128, LONGEST, 64},
+    {"buckets", 256, LONGEST, 64},    {"factors", 64, LONGEST, 64},
+    {"hierarchy", 4, LONGEST, 8},     {"onehot", 4, LONGEST, 4},
+};
+
+const pe_picture_size *pe_picture_size_of(const char *kind)
+{
+    for (int i = 0; i < PE_PICTURE_KINDS; i++)
+        if (!strcmp(pe_picture_sizes[i].kind, kind))
+            return &pe_picture_sizes[i];
+    return NULL;
+}
+
+static int64_t elements(const posenc_tensor *t)
+{
+    int64_t n = 1;
+    for (int32_t a = 0; a < t->ndim; a++)
+        n *= t->shape[a];
+    return n;
+}
+
+static int is_constant(const posenc_tensor *t)
+{
+    const double *x = t->data;
+    for (int64_t i = 1; i < elements(t); i++)
+        if (x[i] != x[0])
+            return 0;
+    return elements(t) > 1;
+}
+
+int pe_picture_vary(const posenc_encoding *e, const posenc_tensor *params, const int *varied, int64_t seed,
+                    char *names, size_t n)
+{
+    int count = 0;
+    *names    = '\0';
+    for (int i = 0; i < posenc_param_count(e); i++) {
+        if (!varied[i] || !is_constant(&params[i]))
+            continue;
+        const char  *name = posenc_param_name(e, i);
+        double      *x    = params[i].data;
+        const size_t used = strlen(names);
+        for (int64_t k = 0; k < elements(&params[i]); k++)
+            x[k] += posenc_random_normal((uint64_t)seed, name, (uint64_t)k);
+        snprintf(names + used, n - used, "%s%s", count++ ? ", " : "", name);
+    }
+    return count;
+}
+
 static const struct picture_kind *find_kind(const pe_offer *offer)
 {
     for (int i = 0; i < KINDS; i++)

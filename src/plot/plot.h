@@ -158,6 +158,22 @@ typedef struct pe_picture_data {
     uint64_t       seed;             /* of those */
 } pe_picture_data;
 
+/* The sizes of a kind where nobody says others: positions or distances (0: they lie on a grid, or are words),
+   the most of them, and the width of a vector or head; NULL: there is no such kind. */
+typedef struct pe_picture_size {
+    const char *kind;
+    int64_t     length, longest, dim;
+} pe_picture_size;
+
+enum { PE_PICTURE_KINDS = 14, PE_ENDLESS = 1 << 30 /* of a context, of which no position is drawn */ };
+extern const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS];
+const pe_picture_size       *pe_picture_size_of(const char *kind);
+
+/* Adds N(0,1) to each parameter of `varied` (float64) that has one number everywhere, for such leave nothing
+   to see; how many there were, and their names in `names`. */
+int pe_picture_vary(const posenc_encoding *e, const posenc_tensor *params, const int *varied, int64_t seed,
+                    char *names, size_t n);
+
 typedef struct pe_picture pe_picture;
 
 posenc_status    pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,

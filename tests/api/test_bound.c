@@ -532,6 +532,41 @@ static void a_short_run_touches_no_more_in_a_longer_plan(void **state)
     }
 }
 
+/* A workspace is counted without a bound, and what a bound brings may be longer than all else. */
+static void a_run_stays_in_its_workspace(void **state)
+{
+    (void)state;
+    enum { BEYOND = 1 << 16 };
+    const posenc_dims small = {.B = 2, .H = 2, .G = 2, .Lq = 2, .Lk = 2, .D = 32, .Dv = 32, .L = 16};
+    char              spec[300];
+    for (int i = 0; spec_at(i, spec, sizeof spec, &small); i++) {
+        if (!spec[0])
+            continue;
+        attention_case c   = case_make(spec, small, (uint64_t)(70 + i));
+        posenc_error   err = {0};
+        session        s;
+        c.options.mask   = POSENC_MASK_CAUSAL;
+        c.options.tile_q = 7; /* no way of its own for few queries */
+        session_open(&s, &c, 0);
+        posenc_bound  *bound  = bind(&s);
+        const size_t   bytes  = posenc_plan_workspace(s.plan, POSENC_RUN_ATTEND, NULL);
+        unsigned char *memory = aligned_alloc(64, bytes + BEYOND);
+        assert_non_null(memory);
+        memset(memory, 0x5a, bytes + BEYOND);
+        const posenc_workspace work = posenc_workspace_over(memory, bytes);
+        s.in.bound                  = bound;
+        if (posenc_attend(s.plan, &s.in, &s.out, &work, &err))
+            case_stop("attend", &c, &err);
+        for (size_t b = 0; b < BEYOND; b++)
+            if (memory[bytes + b] != 0x5a)
+                fail_msg("%s: byte %zu beyond a workspace of %zu", spec, b, bytes);
+        free(memory);
+        posenc_bound_free(bound);
+        session_close(&s);
+        case_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +580,7 @@ int main(void)
         cmocka_unit_test(parameters_that_are_left_out_are_asked_for),
         cmocka_unit_test(what_cannot_be_bound_is_refused),
         cmocka_unit_test(a_short_run_touches_no_more_in_a_longer_plan),
+        cmocka_unit_test(a_run_stays_in_its_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

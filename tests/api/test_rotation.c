@@ -489,21 +489,36 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
 
 /* ---- from one plan to another ---- */
 
+/* From the caller's parameters into `to`, and the same bits from bound ones in place. */
 static void rerotate_keys(const rotation *from, const rotation *to, array *k, const array *to_at, int wide)
 {
     posenc_error err;
     const size_t bytes = posenc_plan_workspace(from->plan, POSENC_RUN_ROTATE, NULL) +
                          posenc_plan_workspace(to->plan, POSENC_RUN_ROTATE, NULL);
-    posenc_workspace         work = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
-    const posenc_rerotate_io io   = {.size        = sizeof io,
-                                     .k           = array_tensor(k, wide),
-                                     .to_k        = array_tensor(k, wide),
-                                     .from_pos    = places(&from->k_at),
-                                     .to_pos      = places(to_at),
-                                     .from_params = from->params,
-                                     .to_params   = to->params};
-    if (posenc_rotary_rerotate(from->plan, to->plan, &io, &work, &err))
+    posenc_workspace   work  = posenc_workspace_over(aligned_alloc(64, bytes), bytes);
+    array              given = copy_of(k);
+    posenc_bound      *bound[2];
+    posenc_rerotate_io io = {.size        = sizeof io,
+                             .k           = array_tensor(k, wide),
+                             .to_k        = array_tensor(&given, wide),
+                             .from_pos    = places(&from->k_at),
+                             .to_pos      = places(to_at),
+                             .from_params = from->params,
+                             .to_params   = to->params};
+    if (posenc_rotary_rerotate(from->plan, to->plan, &io, &work, &err) ||
+        posenc_plan_bind(&bound[0], from->plan, from->params, &err) ||
+        posenc_plan_bind(&bound[1], to->plan, to->params, &err))
         fail_msg("%s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e), err.message);
+    io.to_k        = io.k;
+    io.from_params = io.to_params = NULL;
+    io.from_bound = bound[0], io.to_bound = bound[1];
+    if (posenc_rotary_rerotate(from->plan, to->plan, &io, &work, &err))
+        fail_msg("bound: %s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e),
+                 err.message);
+    assert_memory_equal(k->wide, given.wide, (size_t)k->count * sizeof *k->wide);
+    assert_memory_equal(k->narrow, given.narrow, (size_t)k->count * sizeof *k->narrow);
+    posenc_bound_free(bound[0]), posenc_bound_free(bound[1]);
+    array_free(&given);
     free(work.memory);
 }
 

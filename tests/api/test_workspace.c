@@ -155,9 +155,10 @@ static void more_threads_than_the_workspace_was_made_for_are_refused(void **stat
 
 /* ---- how much ---- */
 
-static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int threads)
+static size_t bytes_of_width(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int64_t width,
+                             int threads)
 {
-    const posenc_dims    large = {.B = 1, .H = 32, .G = 8, .Lq = Lq, .Lk = Lk, .D = 128};
+    const posenc_dims    large = {.B = 1, .H = 32, .G = 8, .Lq = Lq, .Lk = Lk, .D = width};
     const posenc_options o     = on_threads(threads);
     posenc_sizes         s     = posenc_sizes_default();
     posenc_plan         *plan  = plan_of(spec, &large, &o);
@@ -166,17 +167,31 @@ static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk,
     return bytes;
 }
 
+static size_t bytes_of(const char *spec, posenc_run run, int64_t Lq, int64_t Lk, int threads)
+{
+    return bytes_of_width(spec, run, Lq, Lk, 128, threads);
+}
+
+/* Rotations of the plan, of the run, learned; by rows that climb, grow, or are products. */
 static void a_rotation_takes_at_most_256_kib_a_thread_at_any_length(void **state)
 {
-    static const char *const specs[] = {"rope", "rope[schedule=dynamic:max_length=4096:factor=4]"};
+    static const char *const specs[] = {"rope",
+                                        "xpos",
+                                        "rope[schedule=dynamic:max_length=4096:factor=4]",
+                                        "rope[schedule=longrope:factor=4:original_length=4096]",
+                                        "rope[schedule=explicit]",
+                                        "rope[schedule=yarn:factor=4:original_length=4096:layout=half]",
+                                        "rope[axis_rule=matrix:axes=2]"};
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int64_t n = 1; n <= 1 << 20; n *= 32)
-            for (int threads = 1; threads <= 8; threads++) {
-                const size_t bytes = bytes_of(specs[i], POSENC_RUN_ROTATE, n, n, threads);
-                if (bytes > (size_t)threads << 18)
-                    fail_msg("%s, %d threads: %zu bytes", specs[i], threads, bytes);
-            }
+            for (int64_t width = 64; width <= 512; width *= 2)
+                for (int threads = 1; threads <= 8; threads++) {
+                    const posenc_run runs  = POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD;
+                    const size_t     bytes = bytes_of_width(specs[i], runs, n, n, width, threads);
+                    if (bytes > (size_t)threads << 18)
+                        fail_msg("%s, D %d, %d threads: %zu bytes", specs[i], (int)width, threads, bytes);
+                }
 }
 
 static void one_query_takes_at_most_1_mib_a_thread_against_any_cache(void **state)
@@ -190,6 +205,17 @@ static void one_query_takes_at_most_1_mib_a_thread_against_any_cache(void **stat
                 if (bytes > (size_t)threads << 20)
                     fail_msg("%s, %lld keys, %d threads: %zu bytes", specs[i], (long long)n, threads, bytes);
             }
+}
+
+/* 32 parts of each cache, which only longer ones are cut into, took 8 MiB. */
+static void short_caches_of_64_sequences_take_less_than_1_mib(void **state)
+{
+    const posenc_dims    many = {.B = 64, .H = 8, .Lq = 1, .Lk = 800, .D = 128};
+    const posenc_options one  = on_threads(1);
+    posenc_plan         *plan = plan_of("nope", &many, &one);
+    (void)state;
+    assert_true(posenc_plan_workspace(plan, POSENC_RUN_DECODE, NULL) < 1 << 20);
+    posenc_plan_free(plan);
 }
 
 /* ---- of the caller ---- */
@@ -365,6 +391,7 @@ int main(void)
         cmocka_unit_test(more_threads_than_the_workspace_was_made_for_are_refused),
         cmocka_unit_test(a_rotation_takes_at_most_256_kib_a_thread_at_any_length),
         cmocka_unit_test(one_query_takes_at_most_1_mib_a_thread_against_any_cache),
+        cmocka_unit_test(short_caches_of_64_sequences_take_less_than_1_mib),
         cmocka_unit_test(threads_of_the_caller_give_the_same_bits),
         cmocka_unit_test(threads_of_the_caller_must_be_counted),
         cmocka_unit_test(a_flag_ends_a_run),

@@ -5,12 +5,15 @@
  * An oracle for both executors that shares no line with them: each function is the formula of a paper, for
  * one pair of a query and a key, with no table, no tile and no order of summation chosen for speed. Indices
  * are those of the papers' released code, in floating point where that code uses it. Everything is read from
- * an attention_case, in double, so that finite differences of these formulas are gradients of the paper.
+ * an attention_case, in double, so that finite differences of these formulas are gradients of the paper. A
+ * setting stands beside a formula that holds for it alone; sizes of tables are those of the parameters.
  */
 #ifndef TESTS_ENCODINGS_FORMULAS_H
 #define TESTS_ENCODINGS_FORMULAS_H
 
 #include "attention_case.h"
+
+enum { WIDEST = 128 }; /* of a head, and of d_model */
 
 /* One pair: head h of item b, query i at P, key j at R, t = P - R tokens back. */
 typedef struct pair {
@@ -104,15 +107,17 @@ static inline double alibi_shifted(const pair *x)
     return plain(x) + numbers(x, "slopes")[x->h] * x->R;
 }
 
+/* The authors' code moves both parameters to 0.01 at least, and the power to 2 at most. */
 static inline double kerple_log(const pair *x)
 {
-    return plain(x) - numbers(x, "p")[x->h] * log(1 + numbers(x, "a")[x->h] * fabs(x->t));
+    const double p = fmax(numbers(x, "p")[x->h], 0.01), a = fmax(numbers(x, "a")[x->h], 0.01);
+    return plain(x) - p * log(1 + a * fabs(x->t));
 }
 
 static inline double kerple_power(const pair *x)
 {
-    const double far = x->t == 0 ? 0 : pow(fabs(x->t), numbers(x, "p")[x->h]);
-    return plain(x) - numbers(x, "a")[x->h] * far;
+    const double p = limit(numbers(x, "p")[x->h], 0.01, 2), a = fmax(numbers(x, "a")[x->h], 0.01);
+    return plain(x) - (x->t == 0 ? 0 : a * pow(fabs(x->t), p));
 }
 
 /* mesh-tensorflow's _relative_position_bucket of rel = P(j) - P(i); the distances asked here lie on no
@@ -167,6 +172,12 @@ static inline double toeplitz(const pair *x) /* first=-90:count=200 */
     return plain(x) + numbers(x, "b")[x->h * 200 + (int64_t)x->t + 90];
 }
 
+static inline double toeplitz_past(const pair *x) /* first=0 */
+{
+    const array *b = parameter(x, "b");
+    return plain(x) + b->wide[x->h * b->shape[1] + (int64_t)x->t];
+}
+
 /* ---- a number for each pair of positions ---- */
 
 static inline double dense_own(const pair *x)
@@ -202,7 +213,7 @@ static inline double absolute_grid_plain(const pair *x) /* grid=9x8:divide=no */
     return plain(x) + by_grid(x, 8);
 }
 
-enum { ROWS = 9, COLUMNS = 8 }; /* of Swin's window */
+enum { COLUMNS = 8 }; /* of Swin's window */
 
 static inline void offset(const pair *x, int64_t to[2])
 {
@@ -211,12 +222,13 @@ static inline void offset(const pair *x, int64_t to[2])
     to[1] = p % COLUMNS - r % COLUMNS;
 }
 
-static inline double swin(const pair *x) /* window=9x8 */
+static inline double swin(const pair *x) /* window=?x8 */
 {
-    int64_t o[2];
+    const array  *table  = parameter(x, "table");
+    const int64_t across = 2 * COLUMNS - 1, most = table->shape[0] / across / 2; /* rows - 1 */
+    int64_t       o[2];
     offset(x, o);
-    const int64_t at = (o[0] + ROWS - 1) * (2 * COLUMNS - 1) + o[1] + COLUMNS - 1;
-    return plain(x) + numbers(x, "table")[at * x->c->dims.H + x->h];
+    return plain(x) + table->wide[((o[0] + most) * across + o[1] + COLUMNS - 1) * x->c->dims.H + x->h];
 }
 
 /* The network of Swin v2, trained on a window of those sides. */
@@ -239,7 +251,12 @@ static inline double swin_v2_of(const pair *x, double rows, double columns)
 
 static inline double swin_v2(const pair *x) /* window=9x8 */
 {
-    return swin_v2_of(x, ROWS, COLUMNS);
+    return swin_v2_of(x, 9, COLUMNS);
+}
+
+static inline double swin_v2_long(const pair *x) /* window=512x8 */
+{
+    return swin_v2_of(x, 512, COLUMNS);
 }
 
 static inline double swin_v2_larger(const pair *x) /* pretrained_window=4x5 */
@@ -287,15 +304,25 @@ static inline double shaw_zero(const pair *x) /* min_distance=-4:max_distance=2:
     return shaw_of(x, -4, 2, 1);
 }
 
-static inline double huang_query(const pair *x) /* max_positions=90 */
+static inline double shaw_value_row(const pair *x) /* max_relative=3 */
 {
-    return plain(x) + dot(x->q, vector_at(x, "dist", (int64_t)x->t + 89), width(x)) / sqrt((double)width(x));
+    return limit(-x->t, -3, 3) + 3;
+}
+
+static inline double huang_with(const pair *x, const double *vector)
+{
+    const int64_t most = parameter(x, "dist")->shape[0] / 2;
+    return dot(vector, vector_at(x, "dist", (int64_t)x->t + most), width(x)) / sqrt((double)width(x));
+}
+
+static inline double huang_query(const pair *x)
+{
+    return plain(x) + huang_with(x, x->q);
 }
 
 static inline double huang(const pair *x)
 {
-    return huang_query(x) +
-           dot(x->k, vector_at(x, "dist", (int64_t)x->t + 89), width(x)) / sqrt((double)width(x));
+    return huang_query(x) + huang_with(x, x->k);
 }
 
 /* (q + bias of the head) . vector */
@@ -307,8 +334,8 @@ static inline double product_with(const pair *x, const char *bias, const double 
 static inline double transformer_xl_at(const pair *x, double t)
 {
     const int64_t D = width(x), n = x->c->dims.d_model, H = x->c->dims.H;
-    const double *Wr    = numbers(x, "Wr");
-    double        r[64] = {0};
+    const double *Wr        = numbers(x, "Wr");
+    double        r[WIDEST] = {0};
     for (int64_t m = 0; m < n; m++) {
         const int64_t k     = m % (n / 2);
         const double  angle = t * pow(10000, -2 * (double)k / (double)n);
@@ -359,10 +386,10 @@ static inline void normalise(const double *row, const double *weight, const doub
 }
 
 /* Row `row` of a table of DeBERTa as head h sees it: given, or projected from P. */
-static inline void deberta_row(const pair *x, int is_key, int64_t row, double to[64])
+static inline void deberta_row(const pair *x, int is_key, int64_t row, double to[WIDEST])
 {
     const int64_t D = width(x), n = x->c->dims.d_model;
-    double        seen[64];
+    double        seen[WIDEST];
     if (!strstr(posenc_encoding_spec(x->c->e), "projected=no")) {
         memcpy(to, vector_at(x, is_key ? "pos_k" : "pos_q", row), (size_t)D * sizeof *to);
         return;
@@ -377,7 +404,7 @@ static inline void deberta_row(const pair *x, int is_key, int64_t row, double to
 /* delta is what distances t and -t are made into; terms: 1 content to position, 2 the other, 3 both. */
 static inline double deberta_of(const pair *x, const double delta[2], double span, int terms)
 {
-    double pos[64], sum = dot(x->q, x->k, width(x));
+    double pos[WIDEST], sum = dot(x->q, x->k, width(x));
     deberta_row(x, terms != 2, (int64_t)limit(delta[0] + span, 0, 2 * span - 1), pos);
     sum += terms & 1 ? dot(x->q, pos, width(x)) : 0;
     if (terms == 3)
@@ -415,13 +442,13 @@ static inline double deberta_v3(const pair *x) /* position_buckets=6:max_relativ
 /* ---- products of positions, gates, complex numbers, rotations ---- */
 
 /* Projected position of row `row` in head h of the keys or queries. */
-static inline void tupe_row(const pair *x, int64_t row, int is_key, double to[64])
+static inline void tupe_row(const pair *x, int64_t row, int is_key, double to[WIDEST])
 {
     const posenc_dims *d = &x->c->dims;
     const int64_t      n = d->d_model, head = is_key ? x->h / (d->H / d->G) : x->h;
     const double      *U    = numbers(x, is_key ? "Uk" : "Uq") + head * d->D * n;
     const double      *bias = numbers(x, is_key ? "bk" : "bq") + head * d->D;
-    double             seen[64];
+    double             seen[WIDEST];
     normalise(numbers(x, "pos") + row * n, numbers(x, "ln_w"), numbers(x, "ln_b"), n, 1e-5, seen);
     for (int64_t c = 0; c < d->D; c++)
         to[c] = dot(U + c * n, seen, n) + bias[c];
@@ -431,7 +458,7 @@ static inline double tupe_of(const pair *x, int has_cls)
 {
     const int     cls   = has_cls && (x->P == 0 || x->R == 0);
     const int64_t theta = cls ? x->P != 0 : 0; /* row 0 with itself, or row 1 */
-    double        p[64], r[64];
+    double        p[WIDEST], r[WIDEST];
     tupe_row(x, cls ? theta : (int64_t)x->P + 1, 0, p);
     tupe_row(x, cls ? theta : (int64_t)x->R + 1, 1, r);
     return (dot(x->q, x->k, width(x)) + dot(p, r, width(x))) / sqrt(2 * (double)width(x));
@@ -455,18 +482,22 @@ static inline double tupe_relative(const pair *x) /* relative=yes:num_buckets=8:
 
 static inline int is_seen(const pair *x);
 
-/* q . e(p) without its scale, 8 vectors. */
+/* q . e(p) without its scale, 8 vectors; p is the sum of the gates from the key on. */
+static inline double cope_at(const pair *x, double gates)
+{
+    const double p = fmin(gates, 7), below = floor(p);
+    const double low = dot(x->q, vector_at(x, "E", (int64_t)below), width(x));
+    return low + (p - below) * (dot(x->q, vector_at(x, "E", (int64_t)ceil(p)), width(x)) - low);
+}
+
 static inline double cope_term(const pair *x)
 {
-    double p = 0;
+    double gates = 0;
     for (int64_t j = x->j; j < x->c->dims.Lk; j++) {
         const pair later = pair_at(x->c, x->b, x->h, x->i, j);
-        p += is_seen(&later) ? sigmoid_of(plain(&later)) : 0;
+        gates += is_seen(&later) ? sigmoid_of(plain(&later)) : 0;
     }
-    p                  = fmin(p, 7);
-    const double below = floor(p), share = p - below;
-    const double low = dot(x->q, vector_at(x, "E", (int64_t)below), width(x));
-    return low + share * (dot(x->q, vector_at(x, "E", (int64_t)ceil(p)), width(x)) - low);
+    return cope_at(x, gates);
 }
 
 static inline double cope(const pair *x) /* npos=8 */
@@ -534,9 +565,10 @@ static inline double xpos(const pair *x) /* scale_base=20 */
 
 /* ---- the weight part ---- */
 
-static inline double urpe_row(const pair *x, const char *name) /* index_offset=79 */
+static inline double urpe_row(const pair *x, const char *name) /* rows = 2 (index_offset + 1) */
 {
-    return numbers(x, name)[(79 - (int64_t)x->t) * x->c->dims.H + x->h];
+    const array *table = parameter(x, name);
+    return table->wide[(table->shape[0] / 2 - 1 - (int64_t)x->t) * x->c->dims.H + x->h];
 }
 
 static inline double urpe(const pair *x)

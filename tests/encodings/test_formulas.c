@@ -18,11 +18,6 @@
 #include "formulas.h"
 #include "workspace.h"
 
-static double shaw_value_row(const pair *x) /* max_relative=3 */
-{
-    return limit(-x->t, -3, 3) + 3;
-}
-
 static double shaw_value_row_or_none(const pair *x) /* min_distance=-4:max_distance=2:beyond=zero */
 {
     return -x->t < -4 || -x->t > 2 ? -1 : -x->t + 4;

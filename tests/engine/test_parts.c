@@ -19,7 +19,10 @@
 
 #include "attention_case.h"
 
-enum { MANY = POSENC_DECODE_QUERIES + 1, KEYS = 1000 };
+enum { FEW = POSENC_DECODE_QUERIES, MANY = FEW + 1, KEYS = 1000, LONG = 2500 };
+
+/* What is computed: outputs, or scores; with parameters that are bound. */
+enum { OUTPUTS, SCORES = 1, BOUND = 2 };
 
 static posenc_options options_of(const posenc_encoding_info *info, posenc_executor executor, int mask)
 {
@@ -66,42 +69,44 @@ static posenc_encoding *encoding_of(const posenc_encoding_info *info)
 
 /* ---- asked for ---- */
 
-static void assert_within(const posenc_encoding *e, const posenc_plan *plan, int threads, posenc_run run,
-                          posenc_dtype dtype)
+static void assert_within(const posenc_encoding *e, const posenc_plan *plan, int64_t Lq, int threads,
+                          posenc_run run)
 {
-    posenc_sizes s     = posenc_sizes_default();
-    s.threads          = threads;
-    s.dtype            = dtype;
-    const size_t bytes = posenc_plan_workspace(plan, run, &s);
-    if (bytes > (size_t)threads << 20)
-        fail_msg("%s: %zu bytes for %d threads, run %d, type %d", posenc_encoding_spec(e), bytes, threads,
-                 (int)run, (int)dtype);
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F64};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        posenc_sizes s     = posenc_sizes_default();
+        s.Lq               = Lq;
+        s.threads          = threads;
+        s.dtype            = types[t];
+        const size_t bytes = posenc_plan_workspace(plan, run, &s);
+        if (bytes > (size_t)threads << 20)
+            fail_msg("%s: %zu bytes for %d queries and %d threads, run %d, type %d", posenc_encoding_spec(e),
+                     bytes, (int)Lq, threads, (int)run, (int)types[t]);
+    }
 }
 
-/* Vectors by distance are products with a parameter of d_model x H*D, which tiles hold in float: 67 MB here.
- */
-static int holds_its_parameter(const posenc_encoding_info *info)
+/* With a parameter of d_model x H*D, 67 MB in float here, which no number of a few queries needs whole. */
+static int has_a_long_parameter(const posenc_encoding_info *info)
 {
     return !strcmp(info->name, "transformer_xl") || !strcmp(info->name, "xlnet");
 }
 
 static void one_query_asks_at_most_1_mib_a_thread_with_any_encoding(void **state)
 {
-    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F64};
-    const posenc_dims         dims    = {.B = 1, .H = 32, .G = 8, .Lq = 1, .Lk = 131072, .D = 128};
+    const posenc_dims dims = {.B = 1, .H = 32, .G = 8, .Lq = FEW, .Lk = 131072, .D = 128};
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place == POSENC_PLACE_INPUT || holds_its_parameter(info))
+        if (info->place == POSENC_PLACE_INPUT)
             continue;
         posenc_encoding     *e       = encoding_of(info);
         const posenc_options options = options_of(info, POSENC_EXECUTOR_AUTO, 0);
         posenc_plan         *plan    = plan_of(e, &dims, &options);
         for (int threads = 1; threads <= 4; threads++)
-            for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-                assert_within(e, plan, threads, POSENC_RUN_DECODE, types[t]);
-                assert_within(e, plan, threads, POSENC_RUN_ATTEND, types[t]);
-                assert_within(e, plan, threads, POSENC_RUN_SCORES, types[t]);
+            for (int64_t Lq = 1; Lq <= (has_a_long_parameter(info) ? FEW : 1); Lq++) {
+                assert_within(e, plan, Lq, threads, POSENC_RUN_DECODE);
+                assert_within(e, plan, Lq, threads, POSENC_RUN_ATTEND);
+                assert_within(e, plan, Lq, threads, POSENC_RUN_SCORES);
             }
         posenc_plan_free(plan);
         posenc_encoding_free(e);
@@ -110,9 +115,21 @@ static void one_query_asks_at_most_1_mib_a_thread_with_any_encoding(void **state
 
 /* ---- computed ---- */
 
-/* Some queries of a case on an executor: the first `Lq` of them, o [B,H,Lq,Dv] and lse [B,H,Lq]. */
-static attention_result some_queries(const attention_case *c, int64_t Lq, int wide, int scores)
+static posenc_bound *bind(const attention_case *c, const posenc_plan *plan, posenc_attend_in *in)
 {
+    posenc_bound *bound;
+    posenc_error  err;
+    if (posenc_plan_bind(&bound, plan, in->params, &err))
+        case_stop("bind", c, &err);
+    in->bound  = bound;
+    in->params = NULL;
+    return bound;
+}
+
+/* Some queries of a case on an executor: the first `Lq` of them, o [B,H,Lq,Dv] and lse [B,H,Lq]. */
+static attention_result some_queries(const attention_case *c, int64_t Lq, int wide, int what)
+{
+    const int         scores  = what & SCORES;
     const posenc_dims d       = c->dims; /* of the plan, which takes fewer queries too */
     posenc_options    options = c->options;
     posenc_error      err;
@@ -127,15 +144,17 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
         in.q_segments.shape[1] = Lq;
     if (in.q_pos.array.data)
         in.q_pos.array.shape[in.q_pos.array.ndim - 1] = Lq;
-    const posenc_attend_out out  = {.size = sizeof out,
-                                    .o    = array_tensor(&r.o, wide),
-                                    .lse  = array_tensor(&r.lse, wide)};
-    posenc_tensor           S    = out.o;
-    posenc_plan            *plan = plan_of(c->e, &d, &options);
-    posenc_workspace        work = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);
+    const posenc_attend_out out   = {.size = sizeof out,
+                                     .o    = array_tensor(&r.o, wide),
+                                     .lse  = array_tensor(&r.lse, wide)};
+    posenc_tensor           S     = out.o;
+    posenc_plan            *plan  = plan_of(c->e, &d, &options);
+    posenc_bound           *bound = what & BOUND && !wide ? bind(c, plan, &in) : NULL;
+    posenc_workspace        work  = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);
     if (scores ? posenc_scores(plan, &in, &S, &work, &err) : posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
     posenc_workspace_free(&work);
+    posenc_bound_free(bound);
     posenc_plan_free(plan);
     return r;
 }
@@ -163,13 +182,14 @@ static void assert_rows_close(const attention_case *c, const array *got, const a
     }
 }
 
-static void assert_parts_agree(const attention_case *c, int scores)
+static void assert_parts_agree(const attention_case *c, int what)
 {
+    const int            scores = what & SCORES;
     static const int64_t some[] = {1, POSENC_DECODE_QUERIES};
-    attention_result     whole  = some_queries(c, MANY, 1, scores);
+    attention_result     whole  = some_queries(c, MANY, 1, what);
     for (int wide = 0; wide < 2; wide++)
         for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-            attention_result part = some_queries(c, some[i], wide, scores);
+            attention_result part = some_queries(c, some[i], wide, what);
             assert_rows_close(c, &part.o, &whole.o, wide, wide ? 1e-12 : 2e-5, 1e-3, scores ? "S" : "o");
             if (!scores)
                 assert_rows_close(c, &part.lse, &whole.lse, wide, wide ? 1e-12 : 1e-5, 1, "lse");
@@ -184,29 +204,35 @@ typedef void change_fn(attention_case *c);
 static const posenc_dims wide = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 64, .Dv = 64},
                          many = {.B = 1, .H = 64, .G = 16, .Lq = MANY, .Lk = KEYS, .D = 8, .Dv = 8};
 
-static void for_encoding(const posenc_encoding_info *info, posenc_dims dims, int mask, change_fn *change,
-                         int scores)
+static void for_spec(const char *spec, const posenc_encoding_info *info, posenc_dims dims, int mask,
+                     change_fn *change, int what)
 {
-    attention_case c = case_make(spec_of(info, KEYS), dims, 7);
+    attention_case c = case_make(spec, dims, 7);
     c.options        = options_of(info, POSENC_EXECUTOR_AUTO, mask);
     c.k_pos          = (posenc_positions){0}; /* from 0 on */
     if (change)
         change(&c);
-    assert_parts_agree(&c, scores);
+    assert_parts_agree(&c, what);
     case_free(&c);
 }
 
-static void for_every_encoding(int mask, change_fn *change, int scores)
+static void for_encoding(const posenc_encoding_info *info, posenc_dims dims, int mask, change_fn *change,
+                         int what)
+{
+    for_spec(spec_of(info, KEYS), info, dims, mask, change, what);
+}
+
+static void for_every_encoding(int mask, change_fn *change, int what)
 {
     for (int i = 0; i < posenc_encoding_count(); i++)
         if (posenc_encoding_info_at(i)->place != POSENC_PLACE_INPUT)
-            for_encoding(posenc_encoding_info_at(i), wide, mask, change, scores);
+            for_encoding(posenc_encoding_info_at(i), wide, mask, change, what);
 }
 
 static void parts_are_joined(void **state)
 {
     (void)state;
-    for_every_encoding(0, NULL, 0);
+    for_every_encoding(0, NULL, OUTPUTS);
 }
 
 static void parts_are_masked(void **state)
@@ -214,13 +240,13 @@ static void parts_are_masked(void **state)
     (void)state;
     for_every_encoding(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING |
                            POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS,
-                       NULL, 0);
+                       NULL, OUTPUTS);
 }
 
 static void scores_are_those_of_all_parts(void **state)
 {
     (void)state;
-    for_every_encoding(0, NULL, 1);
+    for_every_encoding(0, NULL, SCORES);
 }
 
 /* Tokens are missing, more of them the farther back, and two have changed places. */
@@ -243,7 +269,7 @@ static void leave_gaps(attention_case *c)
 static void positions_may_have_gaps(void **state)
 {
     (void)state;
-    for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, 0);
+    for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, OUTPUTS);
 }
 
 /* Biases and gates that decoding makes a few keys at a time: learned ones, sinusoids, logarithms. */
@@ -253,10 +279,64 @@ static void many_heads_have_no_tables(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const posenc_encoding_info *info = posenc_encoding_find(names[i]);
-        for_encoding(info, many, POSENC_MASK_CAUSAL, NULL, 0);
+        for_encoding(info, many, POSENC_MASK_CAUSAL, NULL, OUTPUTS);
         for_encoding(info, many, POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING,
-                     leave_gaps, 0);
+                     leave_gaps, OUTPUTS);
     }
+}
+
+/* Queries and keys two apart, and what a bound has no rows for. */
+static void step_by_two(attention_case *c)
+{
+    c->q_pos                 = posenc_positions_range(2 * (LONG - MANY), 2);
+    c->k_pos                 = posenc_positions_range(0, 2);
+    c->options.max_distances = 4 * LONG;
+}
+
+/* The second item stands elsewhere, and its queries the other way round. */
+static int64_t places[2][LONG], queries[2][MANY];
+
+static void place_apart(attention_case *c)
+{
+    for (int64_t b = 0; b < 2; b++) {
+        for (int64_t s = 0; s < LONG; s++)
+            places[b][s] = b * 100 + s;
+        for (int64_t s = 0; s < MANY; s++)
+            queries[b][s] = b ? LONG + MANY - s : LONG - MANY + s;
+    }
+    c->options.max_distances = 4 * LONG;
+    c->q_pos                 = posenc_positions_array(
+                        posenc_tensor_contiguous(queries, POSENC_DTYPE_I64, 2, (const int64_t[]){2, MANY}));
+    c->k_pos = posenc_positions_array(
+        posenc_tensor_contiguous(places, POSENC_DTYPE_I64, 2, (const int64_t[]){2, LONG}));
+}
+
+/* A few queries are multiplied with the parameter, and that with sinusoids: some frequencies and some keys at
+   a time, of which neither is a multiple; more keys than are multiplied at once, and limits among them. */
+static void vectors_by_distance_are_never_made(void **state)
+{
+    static const posenc_dims dims[] = {{.B = 2, .H = 2, .G = 1, .Lq = MANY, .Lk = LONG, .D = 20, .Dv = 20},
+                                       {.B = 2, .H = 16, .G = 4, .Lq = MANY, .Lk = LONG, .D = 8, .Dv = 128}};
+    static const struct {
+        const char *spec, *name;
+        int         mask;
+        change_fn  *change;
+        int         what;
+    } cases[] = {
+        {"transformer_xl[sigma=0.3:d_model=134]", "transformer_xl", POSENC_MASK_CAUSAL, NULL, OUTPUTS},
+        {"transformer_xl[sigma=0.3]", "transformer_xl", POSENC_MASK_CAUSAL, NULL, BOUND},
+        {"transformer_xl[sigma=0.3:d_model=2:clamp_len=900]", "transformer_xl", 0, NULL, SCORES},
+        {"xlnet[sigma=0.3:clamp_len=1000]", "xlnet", 0, place_apart, OUTPUTS},
+        {"xlnet[sigma=0.3]", "xlnet", POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW, place_apart, OUTPUTS},
+        {"xlnet[sigma=0.3:clamp_len=500]", "xlnet", POSENC_MASK_WINDOW, step_by_two, BOUND},
+        {"rope+transformer_xl[sigma=0.3]", "transformer_xl", 0, step_by_two, OUTPUTS},
+        {"transformer_xl[sigma=0.3]+urpe", "transformer_xl", POSENC_MASK_CAUSAL, NULL, OUTPUTS},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+            for_spec(cases[i].spec, posenc_encoding_find(cases[i].name), dims[d], cases[i].mask,
+                     cases[i].change, cases[i].what);
 }
 
 int main(void)
@@ -268,6 +348,7 @@ int main(void)
         cmocka_unit_test(scores_are_those_of_all_parts),
         cmocka_unit_test(positions_may_have_gaps),
         cmocka_unit_test(many_heads_have_no_tables),
+        cmocka_unit_test(vectors_by_distance_are_never_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,18 @@
 /*
  * test_serving: a step of an engine that serves: 64 sequences, block tables, threads of its own
  *
- *     test_engine_serving [KEYS]      the longest sequence has KEYS keys, 800 without
+ *     test_engine_serving [KEYS]      the longest sequence has KEYS keys: 800 without, 4096 at most
  *
  * Every encoding of the registry that acts in attention decodes one token of each sequence, with 1, 2 and 4
  * threads of this program's pool, from caches of float32 and of bfloat16 in pages in any order. Lengths go
  * from none over few to KEYS, of which two threads are worth their while. The same is computed by a plain
- * loop in double, sequence by sequence, over keys side by side; the scores in it are those of the reference
- * executor, which test_formulas holds against the papers. All numbers of threads must give the same bits, one
- * with parameters given to the run, more with parameters bound. For each encoding a line is printed: how far
- * it is off in shares of what is allowed, and the workspace that each number of threads asks for and that
- * four have touched. What may be off is derived in test_decode.c: 2^-20 of the largest score in each score,
- * and 6 sqrt(n) 2^-24 in sums of n numbers.
+ * loop in double, sequence by sequence, over keys side by side; each score in it is the formula of a paper
+ * (formulas.h), and nothing in it is the library's. All numbers of threads must give the same bits, one with
+ * parameters given to the run, more with parameters bound. For each encoding a line is printed: how far it is
+ * off in shares of what is allowed, and the workspace that each number of threads asks for and that four have
+ * touched: lengths that differ are attended one by one, so it is less than what a batch of KEYS each takes
+ * (memory/test_touched). Nothing behind it may change. What may be off is derived in test_decode.c: 2^-20 of
+ * the largest score in each score, and 6 sqrt(n) 2^-24 in sums of n numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,18 +21,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <math.h>
-#include <posenc/registry.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/half.h"
+#include "encodings/formulas.h"
 
-enum { B = 64, H = 8, G = 8, D = 128, PAGE = 16, CREW = 4, MOST_PARAMS = 16, PATTERN = 0xa5 };
+enum { B = 64, H = 8, G = 8, D = 128, PAGE = 16, LONGEST = 4096, CREW = 4, PATTERN = 0xa5, BEHIND = 4096 };
 
 static int64_t keys = 800;
 
@@ -182,188 +179,153 @@ static void read_row(double to[D], const posenc_tensor *t, int b, int64_t g, int
 
 /* ---------------------------------------------------------------- an encoding ---------------- */
 
+/* As the gates of CoPE add up, keys are asked from the last to the first. */
+static double cope_from_the_last(const pair *x) /* npos=8 */
+{
+    static double gates;
+    gates = (x->t == 0 ? 0 : gates) + sigmoid_of(plain(x));
+    return plain(x) + cope_at(x, gates) / sqrt((double)width(x));
+}
+
+/* Each encoding of the registry, with room for LONGEST keys. */
+static const told encodings[] = {
+    {"nope", plain, 0, 0, 0, 0, 0},
+    {"rope", rope, 0, 0, 0, 0, 0},
+    {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
+    {"xpos[scale_base=20]", xpos, 0, 0, 0, 0, 0},
+    {"shaw[max_relative=3]", shaw, 0, "rv", shaw_value_row, 0, 0},
+    {"huang_m4[max_positions=4096]", huang, 0, 0, 0, 0, 0},
+    {"transformer_xl[sigma=0.4]", transformer_xl, 0, 0, 0, 0, 0},
+    {"xlnet[clamp_len=3:sigma=0.4]", xlnet, 0, 0, 0, 0, 0},
+    {"t5[num_buckets=7:max_distance=30:bidirectional=no]", t5_past, 0, 0, 0, 0, 0},
+    {"absolute_distance[grid=4096x1]", absolute_line, 0, 0, 0, 0, 0},
+    {"swin[window=512x8]", swin, 0, 0, 0, 0, 0},
+    {"swin_v2[window=512x8:mlp_width=5:sigma=0.5]", swin_v2_long, 0, 0, 0, 0, 0},
+    {"deberta[span=4:sigma=0.5]", deberta, 0, 0, 0, 0, 0},
+    {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
+    {"alibi", alibi, 0, 0, 0, 0, 0},
+    {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
+    {"kerple_power", kerple_power, 0, 0, 0, 0, 0},
+    {"sandwich[d_bar=10]", sandwich, 0, 0, 0, 0, 0},
+    {"fire[init_L=4:mlp_width=5]", fire, 0, 0, 0, 0, 0},
+    {"relative_table[max_relative=3]", relative_table, 0, 0, 0, 0, 0},
+    {"toeplitz[first=0:count=4096]", toeplitz_past, 0, 0, 0, 0, 0},
+    {"dense_bias", dense_own, 0, 0, 0, 0, 0},
+    {"urpe[index_offset=4095]", urpe, urpe_gate, 0, 0, 0, 0},
+    {"cope[npos=8]", cope_from_the_last, 0, 0, 0, 0, 0},
+    {"complex_order_attention", complex_plain, 0, 0, 0, 0, 0},
+};
+enum { ENCODINGS = sizeof encodings / sizeof *encodings };
+
 typedef struct served {
-    const posenc_encoding_info *info;
-    posenc_encoding            *e;
-    posenc_dims                 dims;
-    posenc_tensor               params[MOST_PARAMS];
+    const told    *told;
+    posenc_dims    dims;
+    attention_case c; /* one sequence: its query, its keys and values side by side, the parameters */
+    posenc_tensor  params[CASE_PARAMS];
 } served;
 
 static void stop(const served *s, const posenc_error *err)
 {
-    fail_msg("%s: %s", s->info->name, err->message);
+    fail_msg("%s: %s", s->told->spec, err->message);
 }
 
-/* As the encoding starts; zeros become random, or nothing would be seen of them. */
-static void make_params(served *s)
+static served open_encoding(const told *f)
 {
-    posenc_error err;
-    int64_t      count[MOST_PARAMS];
-    for (int i = 0; i < posenc_param_count(s->e); i++) {
-        int32_t ndim;
-        int64_t shape[POSENC_MAX_DIMS];
-        if (posenc_param_shape(s->e, &s->dims, i, &ndim, shape, &err))
-            stop(s, &err);
-        count[i] = 1;
-        for (int32_t a = 0; a < ndim; a++)
-            count[i] *= shape[a];
-        s->params[i] = posenc_tensor_contiguous(malloc((size_t)(count[i] + 1) * sizeof(double)),
-                                                POSENC_DTYPE_F64, ndim, shape);
-    }
-    if (posenc_param_count(s->e) && posenc_param_init(s->e, &s->dims, s->params, 1, &err))
-        stop(s, &err);
-    for (int i = 0; i < posenc_param_count(s->e); i++)
-        for (int64_t n = 0; n < count[i]; n++) {
-            double *x = (double *)s->params[i].data + n;
-            *x        = *x != 0 ? *x : 0.1 * posenc_random_normal(5, "zero", (uint64_t)n);
-        }
+    served s = {
+        .told = f,
+        .dims = {.B = 1, .H = H, .G = G, .Lq = 1, .Lk = pages * PAGE, .D = D, .Dv = D, .d_model = 16}};
+    s.c = case_make(f->spec, s.dims, 1);
+    memset(s.c.q_segments, 0, sizeof *s.c.q_segments);
+    memset(s.c.k_segments, 0, (size_t)s.dims.Lk * sizeof *s.c.k_segments);
+    for (int i = 0; i < s.c.param_count; i++)
+        s.params[i] = array_tensor(&s.c.params[i], 1);
+    s.dims.B = B;
+    return s;
 }
 
-/* 0 for an encoding that is not one of attention. */
-static int open_encoding(served *s, const posenc_encoding_info *info)
-{
-    char         small[256];
-    posenc_error err;
-    *s = (served){.info = info,
-                  .dims = {.B = B, .H = H, .G = G, .Lq = 1, .Lk = pages * PAGE, .D = D, .d_model = 64}};
-    if (info->place == POSENC_PLACE_INPUT)
-        return 0;
-    if (posenc_small_model(info->name, &s->dims, POSENC_MASK_CAUSAL, small, sizeof small, &err) ||
-        posenc_encoding_create(&s->e, info->name, small, &err))
-        stop(s, &err);
-    make_params(s);
-    return 1;
-}
-
-static void close_encoding(served *s)
-{
-    for (int i = 0; i < posenc_param_count(s->e); i++)
-        free(s->params[i].data);
-    posenc_encoding_free(s->e);
-}
-
-static const posenc_tensor *param_named(const served *s, const char *name)
-{
-    for (int i = 0; i < posenc_param_count(s->e); i++)
-        if (!strcmp(posenc_param_name(s->e, i), name))
-            return &s->params[i];
-    return NULL;
-}
-
-static posenc_plan *make_plan(const served *s, int threads, posenc_executor executor)
+static posenc_plan *make_plan(const served *s, int threads)
 {
     posenc_options options = posenc_options_default();
     posenc_plan   *plan;
     posenc_error   err;
-    options.mask     = POSENC_MASK_CAUSAL;
-    options.executor = executor;
-    options.threads  = threads;
+    options.mask    = POSENC_MASK_CAUSAL;
+    options.threads = threads;
     if (threads > 1) {
         options.parallel_for     = parallel_for;
         options.parallel_context = &the_crew;
     }
-    if (posenc_plan_create(&plan, s->e, &s->dims, &options, &err))
+    if (posenc_plan_create(&plan, s->c.e, &s->dims, &options, &err))
         stop(s, &err);
     return plan;
 }
 
 /* ---------------------------------------------------------------- the plain loop ------------- */
 
-/* Keys of a sequence side by side, in double. */
-static double *gather(const posenc_tensor *t, int b)
+/* Sequence b of a cache becomes the problem of the formulas. */
+static void take_sequence(served *s, const cache *c, int b)
 {
-    double *rows = malloc((size_t)(G * length[b] * D + 1) * sizeof *rows);
+    s->c.q_pos = posenc_positions_range(length[b] - 1, 1);
+    for (int64_t n = 0; n < H * D; n++)
+        s->c.q.wide[n] = (double)((const float *)q[b])[n];
     for (int64_t g = 0; g < G; g++)
-        for (int64_t j = 0; j < length[b]; j++)
-            read_row(rows + (g * length[b] + j) * D, t, b, g, j);
-    return rows;
+        for (int64_t j = 0; j < length[b]; j++) {
+            read_row(s->c.k.wide + (g * s->dims.Lk + j) * D, &c->k, b, g, j);
+            read_row(s->c.v.wide + (g * s->dims.Lk + j) * D, &c->v, b, g, j);
+        }
 }
 
-/* Scores [H, keys] of a sequence. */
-static double *scores_of(const served *s, const posenc_plan *plan, const posenc_workspace *work,
-                         const cache *c, int b)
+/* What key j adds to channel d of o where its weight is 1. */
+static double value_at(const served *s, const pair *x, int64_t d)
 {
-    const int64_t n = length[b], rows[4] = {1, G, n, D}, query[4] = {1, H, 1, D}, all[4] = {1, H, 1, n};
-    double       *S = malloc((size_t)(H * n + 1) * sizeof *S), *k = gather(&c->k, b);
-    posenc_tensor to = posenc_tensor_contiguous(S, POSENC_DTYPE_F64, 4, all);
-    posenc_error  err;
-    const posenc_attend_in in = {.size   = sizeof in,
-                                 .q      = posenc_tensor_contiguous(q[b], POSENC_DTYPE_F32, 4, query),
-                                 .k      = posenc_tensor_contiguous(k, POSENC_DTYPE_F64, 4, rows),
-                                 .q_pos  = posenc_positions_range((double)(n - 1), 1),
-                                 .params = s->params};
-    if (n && posenc_scores(plan, &in, &to, work, &err))
-        stop(s, &err);
-    free(k);
-    return S;
+    const double *v = s->c.v.wide + (x->h / (H / G) * s->dims.Lk + x->j) * D;
+    return v[d] + (s->told->values ? vector_at(x, s->told->values, (int64_t)s->told->value_row(x))[d] : 0);
 }
 
-/* Row of parameter `rv` that is added to the value of a key t tokens back, and what `c` multiplies its weight
-   by: tables of distances that reach equally far both ways. */
-static const double *added(const served *s, int64_t t)
+/* o [D] of a head from n keys, and what it may be off by. */
+static void attend_plainly(double o[D], double allowed[D], const served *s, int64_t n, int64_t h)
 {
-    static const double  none[D];
-    const posenc_tensor *rv   = param_named(s, "rv");
-    const int64_t        most = rv ? (rv->shape[0] - 1) / 2 : 0;
-    return rv ? (const double *)rv->data + (most - (t > most ? most : t)) * D : none;
-}
-
-static double factor(const served *s, int64_t t, int64_t h)
-{
-    const posenc_tensor *c = s->info->place == POSENC_PLACE_WEIGHT ? param_named(s, "c") : NULL;
-    return c ? ((const double *)c->data)[(c->shape[0] / 2 - 1 - t) * H + h] : 1;
-}
-
-/* o [D] of a head from its scores and values of n keys, and what it may be off by. */
-static void attend_plainly(double o[D], double allowed[D], const served *s, const double *S, const double *v,
-                           int64_t n, int64_t h)
-{
-    double largest = -INFINITY, steepest = 0, sum = 0;
-    for (int64_t j = 0; j < n; j++) {
-        largest  = fmax(largest, S[j]);
-        steepest = fmax(steepest, fabs(S[j]));
+    static double S[LONGEST];
+    double        largest = -INFINITY, steepest = 0, sum = 0;
+    for (int64_t j = n - 1; j >= 0; j--) {
+        const pair x = pair_at(&s->c, 0, h, 0, j);
+        S[j]         = s->told->score(&x);
+        largest      = fmax(largest, S[j]);
+        steepest     = fmax(steepest, fabs(S[j]));
     }
     for (int64_t j = 0; j < n; j++)
         sum += exp(S[j] - largest);
     memset(o, 0, D * sizeof *o);
     memset(allowed, 0, D * sizeof *allowed);
-    for (int64_t j = 0; j < n; j++) {
-        const double *const more = added(s, n - 1 - j), *const x = v + j * D;
-        const double w = exp(S[j] - largest) / sum * factor(s, n - 1 - j, h);
-        for (int64_t d = 0; d < D; d++)
-            o[d] += w * (x[d] + more[d]);
-    }
-    for (int64_t j = 0; j < n; j++) {
-        const double *const more = added(s, n - 1 - j), *const x = v + j * D;
-        const double w = exp(S[j] - largest) / sum, gated = w * factor(s, n - 1 - j, h);
-        for (int64_t d = 0; d < D; d++)
-            allowed[d] += 0x1p-20 * steepest * fabs(gated * (x[d] + more[d]) - w * o[d]) +
-                          6 * sqrt((double)n) * 0x1p-24 * fabs(gated) * (fabs(x[d]) + fabs(more[d]));
-    }
+    for (int pass = 0; pass < 2; pass++) /* the second needs o */
+        for (int64_t j = 0; j < n; j++) {
+            const pair   x     = pair_at(&s->c, 0, h, 0, j);
+            const double w     = exp(S[j] - largest) / sum;
+            const double gated = s->told->gate ? w * s->told->gate(&x) : w;
+            for (int64_t d = 0; d < D; d++) {
+                const double share = gated * value_at(s, &x, d);
+                if (pass == 0)
+                    o[d] += share;
+                else
+                    allowed[d] += 0x1p-20 * steepest * fabs(share - w * o[d]) +
+                                  6 * sqrt((double)n) * 0x1p-24 * fabs(share);
+            }
+        }
 }
 
 /* The largest difference in shares of what is allowed. */
-static double held_against_the_loop(const served *s, const cache *c, const float *got)
+static double held_against_the_loop(served *s, const cache *c, const float *got)
 {
-    posenc_plan     *plan = make_plan(s, 1, POSENC_EXECUTOR_REFERENCE);
-    posenc_workspace work;
-    posenc_error     err;
-    double           o[D], allowed[D], most = 0;
-    if (posenc_workspace_create(&work, plan, POSENC_RUN_SCORES, NULL, &err))
-        stop(s, &err);
+    double o[D], allowed[D], most = 0;
     for (int b = 0; b < B; b++) {
-        double *S = scores_of(s, plan, &work, c, b), *v = gather(&c->v, b);
+        take_sequence(s, c, b);
         for (int64_t h = 0; h < H; h++) {
-            attend_plainly(o, allowed, s, S + h * length[b], v + h / (H / G) * length[b] * D, length[b], h);
+            attend_plainly(o, allowed, s, length[b], h);
             for (int64_t d = 0; d < D; d++) {
                 const double off = fabs((double)got[(b * H + h) * D + d] - o[d]);
                 most             = off == 0 ? most : off <= most * allowed[d] ? most : off / allowed[d];
             }
         }
-        free(S), free(v);
     }
-    posenc_workspace_free(&work);
-    posenc_plan_free(plan);
     return most;
 }
 
@@ -373,51 +335,61 @@ typedef struct memory {
     size_t asked, touched;
 } memory;
 
-static size_t touched_of(const posenc_workspace *work)
+static posenc_workspace make_workspace(size_t bytes)
 {
-    size_t count = 0;
+    void *all = aligned_alloc(64, bytes + BEHIND);
+    assert_non_null(all);
+    return posenc_workspace_over(memset(all, PATTERN, bytes + BEHIND), bytes);
+}
+
+/* Bytes that were written, none of them behind the workspace. */
+static size_t touched_of(const posenc_workspace *work, const served *s)
+{
+    const unsigned char *at    = work->memory;
+    size_t               count = 0;
     for (size_t i = 0; i < work->bytes; i++)
-        count += ((const unsigned char *)work->memory)[i] != PATTERN;
+        count += at[i] != PATTERN;
+    for (size_t i = work->bytes; i < work->bytes + BEHIND; i++)
+        if (at[i] != PATTERN)
+            fail_msg("%s: byte %zu behind a workspace of %zu is written", s->told->spec, i - work->bytes,
+                     work->bytes);
     return count;
 }
 
 static memory decode(const served *s, const cache *c, int threads, float *o)
 {
-    const int64_t    query[4] = {B, H, 1, D}, rows[2] = {B, pages}, batch[2] = {B, 1};
-    posenc_plan     *plan  = make_plan(s, threads, POSENC_EXECUTOR_AUTO);
-    posenc_bound    *bound = NULL;
-    posenc_sizes     sizes = posenc_sizes_default();
-    posenc_workspace work;
-    posenc_error     err;
+    const int64_t query[4] = {B, H, 1, D}, rows[2] = {B, pages}, batch[2] = {B, 1};
+    posenc_plan  *plan  = make_plan(s, threads);
+    posenc_bound *bound = NULL;
+    posenc_sizes  sizes = posenc_sizes_default();
+    posenc_error  err;
     sizes.dtype = POSENC_DTYPE_F32;
     if (threads > 1 && posenc_plan_bind(&bound, plan, s->params, &err))
         stop(s, &err);
-    if (posenc_workspace_create(&work, plan, POSENC_RUN_DECODE, &sizes, &err))
-        stop(s, &err);
-    memset(work.memory, PATTERN, work.bytes);
-    const posenc_attend_in  in  = {.size  = sizeof in,
-                                   .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, query),
-                                   .k     = c->k,
-                                   .v     = c->v,
-                                   .q_pos = posenc_positions_array(
-                                       posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, batch)),
-                                   .params    = threads > 1 ? NULL : s->params,
-                                   .bound     = bound,
-                                   .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
-                                   .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
-    const posenc_attend_out out = {.size = sizeof out,
-                                   .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, query)};
-    the_crew.threads            = threads;
+    const posenc_workspace  work = make_workspace(posenc_plan_workspace(plan, POSENC_RUN_DECODE, &sizes));
+    const posenc_attend_in  in   = {.size  = sizeof in,
+                                    .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, query),
+                                    .k     = c->k,
+                                    .v     = c->v,
+                                    .q_pos = posenc_positions_array(
+                                        posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, batch)),
+                                    .params    = threads > 1 ? NULL : s->params,
+                                    .bound     = bound,
+                                    .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
+                                    .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
+    const posenc_attend_out out  = {.size = sizeof out,
+                                    .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, query)};
+    the_crew.threads             = threads;
     if (posenc_attend(plan, &in, &out, &work, &err))
         stop(s, &err);
-    const memory m = {posenc_plan_workspace(plan, POSENC_RUN_DECODE, &sizes), touched_of(&work)};
-    posenc_workspace_free(&work);
+    const memory m = {work.bytes, touched_of(&work, s)};
+    free(work.memory);
     posenc_bound_free(bound);
     posenc_plan_free(plan);
     return m;
 }
 
-static void serve(const served *s)
+static void serve(served *s)
 {
     static const int threads[] = {1, 2, CREW};
     static float     o[3][B * H * D];
@@ -428,28 +400,27 @@ static void serve(const served *s)
             memset(o[n], 0xff, sizeof o[n]);
             m[n] = decode(s, &caches[i], threads[n], o[n]);
             if (memcmp(o[0], o[n], sizeof o[0]) != 0)
-                fail_msg("%s: %d threads give other bits than one", s->info->name, threads[n]);
+                fail_msg("%s: %d threads give other bits than one", s->told->spec, threads[n]);
         }
         off[i] = held_against_the_loop(s, &caches[i], o[0]);
     }
-    printf("%-24s%8.2f%8.2f%10zu%8zu%8zu%10zu\n", s->info->name, off[0], off[1], m[0].asked >> 10,
+    printf("%-52s%6.2f%6.2f%10zu%8zu%8zu%10zu\n", s->told->spec, off[0], off[1], m[0].asked >> 10,
            m[1].asked >> 10, m[2].asked >> 10, m[2].touched >> 10);
     for (int i = 0; i < 2; i++)
         if (!(off[i] <= 1))
-            fail_msg("%s, %s: off by %.3g times what is allowed", s->info->name, i ? "bf16" : "f32", off[i]);
+            fail_msg("%s, %s: off by %.3g times what is allowed", s->told->spec, i ? "bf16" : "f32", off[i]);
 }
 
 static void every_encoding_serves_on_any_number_of_threads(void **state)
 {
-    served s;
     (void)state;
     printf("%d sequences, 0 to %d keys, pages of %d; workspace in KiB\n", B, (int)keys, PAGE);
-    printf("%-24s%8s%8s%10s%8s%8s%10s\n", "ENCODING", "F32", "BF16", "1 THREAD", "2", "4", "TOUCHED");
-    for (int i = 0; i < posenc_encoding_count(); i++)
-        if (open_encoding(&s, posenc_encoding_info_at(i))) {
-            serve(&s);
-            close_encoding(&s);
-        }
+    printf("%-52s%6s%6s%10s%8s%8s%10s\n", "ENCODING", "F32", "BF16", "1 THREAD", "2", "4", "TOUCHED");
+    for (int i = 0; i < ENCODINGS; i++) {
+        served s = open_encoding(&encodings[i]);
+        serve(&s);
+        case_free(&s.c);
+    }
     assert_true(the_crew.calls > 0);
 }
 
@@ -457,24 +428,39 @@ static void every_encoding_serves_on_any_number_of_threads(void **state)
 static void short_sequences_are_shared_among_threads(void **state)
 {
     static float o[2][B * H * D];
-    served       s;
     (void)state;
     for (int b = 0; b < B; b++) {
         length[b]        = PAGE - b % 2;
         position[b]      = length[b] - 1;
         table[b * pages] = (int32_t)(b % page_count);
     }
-    for (int i = 0; i < posenc_encoding_count(); i++)
-        if (open_encoding(&s, posenc_encoding_info_at(i))) {
-            the_crew.batches = 0;
-            decode(&s, &caches[0], 1, o[0]);
-            decode(&s, &caches[0], CREW, o[1]);
-            if (the_crew.batches != 1 || memcmp(o[0], o[1], sizeof o[0]) != 0)
-                fail_msg("%s: sequences are %s, and %s bits", s.info->name,
-                         the_crew.batches ? "tasks" : "one after the other",
-                         memcmp(o[0], o[1], sizeof o[0]) ? "other" : "the same");
-            close_encoding(&s);
-        }
+    for (int i = 0; i < ENCODINGS; i++) {
+        const served s   = open_encoding(&encodings[i]);
+        the_crew.batches = 0;
+        decode(&s, &caches[0], 1, o[0]);
+        decode(&s, &caches[0], CREW, o[1]);
+        if (the_crew.batches != 1 || memcmp(o[0], o[1], sizeof o[0]) != 0)
+            fail_msg("%s: sequences are %s, and %s bits", encodings[i].spec,
+                     the_crew.batches ? "tasks" : "one after the other",
+                     memcmp(o[0], o[1], sizeof o[0]) ? "other" : "the same");
+        attention_case c = s.c;
+        case_free(&c);
+    }
+}
+
+/* An encoding that is added must be served too. */
+static void every_encoding_of_attention_is_served(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info  = posenc_encoding_info_at(i);
+        int                         found = info->place == POSENC_PLACE_INPUT;
+        for (int e = 0; e < ENCODINGS; e++)
+            found |= strcspn(encodings[e].spec, "[+") == strlen(info->name) &&
+                     !strncmp(encodings[e].spec, info->name, strlen(info->name));
+        if (!found)
+            fail_msg("%s is not served", info->name);
+    }
 }
 
 static int set_up(void **state)
@@ -497,8 +483,9 @@ static int clear_up(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_encoding_serves_on_any_number_of_threads),
-                                       cmocka_unit_test(short_sequences_are_shared_among_threads)};
+                                       cmocka_unit_test(short_sequences_are_shared_among_threads),
+                                       cmocka_unit_test(every_encoding_of_attention_is_served)};
     if (argc > 1)
-        keys = atoll(argv[1]) < B ? B : atoll(argv[1]);
+        keys = (int64_t)limit(atof(argv[1]), B, LONGEST);
     return cmocka_run_group_tests(tests, set_up, clear_up);
 }

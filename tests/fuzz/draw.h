@@ -5,16 +5,20 @@
  * Every choice takes a byte; where the bytes end every choice is the first. Numbers have four significant
  * bits, so that each storage type holds them exactly. A view is a tensor in a block of its own of exactly its
  * size: the sanitizer sees what is read or written beyond it, and what lies between the elements of an output
- * must be as it was.
+ * must be as it was. Every other block touches a page that nobody may touch, before it or behind it, so that
+ * a program without a sanitizer sees the same.
  */
 #ifndef TESTS_FUZZ_DRAW_H
 #define TESTS_FUZZ_DRAW_H
 
+#include <fcntl.h>
 #include <math.h>
 #include <posenc/posenc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/half.h"
 
@@ -61,6 +65,62 @@ static inline double draw_noise(draw_source *s)
 {
     s->noise = s->noise * 6364136223846793005u + 1442695040888963407u;
     return 0.25 * (double)((int64_t)(s->noise >> 33) % 15 - 7);
+}
+
+/* ---- memory ---- */
+
+enum { DRAW_ROOMS = 24, DRAW_PAGE = 1 << 16, DRAW_ROOM = 1 << 20 };
+
+/* Rooms between forbidden pages, made once. */
+typedef struct draw_house {
+    unsigned char *first; /* NULL: none yet */
+    int            is_taken[DRAW_ROOMS];
+} draw_house;
+
+static draw_house draw_rooms;
+
+static inline unsigned char *draw_room(int i)
+{
+    return draw_rooms.first + (size_t)i * (DRAW_ROOM + DRAW_PAGE) + DRAW_PAGE;
+}
+
+static inline void draw_build(void)
+{
+    const size_t all   = (size_t)DRAW_ROOMS * (DRAW_ROOM + DRAW_PAGE) + DRAW_PAGE;
+    const int    zeros = open("/dev/zero", O_RDWR); /* POSIX has no other memory for mmap */
+    void *const  got   = mmap(NULL, all, PROT_NONE, MAP_PRIVATE, zeros, 0);
+    if (zeros < 0 || got == MAP_FAILED)
+        abort();
+    close(zeros);
+    draw_rooms.first = got;
+    for (int i = 0; i < DRAW_ROOMS; i++)
+        if (mprotect(draw_room(i), DRAW_ROOM, PROT_READ | PROT_WRITE))
+            abort();
+}
+
+/* `bytes`, a multiple of what they are aligned to; where: 0 anywhere, 1 at the beginning of a room, else at
+   its end. */
+static inline void *draw_memory(size_t bytes, int where)
+{
+    if (!draw_rooms.first)
+        draw_build();
+    for (int i = 0; where && i < DRAW_ROOMS && bytes <= DRAW_ROOM; i++)
+        if (!draw_rooms.is_taken[i]) {
+            draw_rooms.is_taken[i] = 1;
+            return draw_room(i) + (where == 1 ? 0 : DRAW_ROOM - bytes);
+        }
+    return malloc(bytes + !bytes);
+}
+
+static inline void draw_free(void *memory)
+{
+    for (int i = 0; i < DRAW_ROOMS; i++) /* a block of no bytes may lie at a room's end */
+        if (draw_rooms.first && (unsigned char *)memory >= draw_room(i) &&
+            (unsigned char *)memory <= draw_room(i) + DRAW_ROOM) {
+            draw_rooms.is_taken[i] = 0;
+            return;
+        }
+    free(memory);
 }
 
 /* ---- arrays ---- */
@@ -193,7 +253,7 @@ static inline draw_view draw_tensor(draw_source *s, const draw_numbers *a, posen
     v.t                = posenc_tensor_contiguous(NULL, dtype, a->ndim, a->shape);
     const int64_t span = draw_strides(s, &v.t, rows && a->ndim > 0, &first);
     v.bytes            = draw_bytes(dtype, span);
-    v.block            = malloc(v.bytes + !v.bytes);
+    v.block            = draw_memory(v.bytes, (int)((v.bytes / 8 + s->left) % 4));
     v.t.data           = v.block + draw_bytes(dtype, first);
     memset(v.block, DRAW_PATTERN, v.bytes);
     for (int64_t i = 0; !is_output && i < a->count; i++)

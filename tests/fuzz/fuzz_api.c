@@ -3,12 +3,14 @@
  * fuzz_api: the public calls, with whatever a caller may pass
  *
  * The bytes choose an encoding or two of the registry, settings, sizes, options, then calls: attention
- * forward and backward, scores, bias, rows and rotation both ways, tables, re-rotation. Each call runs twice
- * on the same numbers: on the reference executor with contiguous float64, and as the bytes say - executor,
- * threads, instruction set, tiles, storage types, strides, pages, lengths, positions, masks, segments, exact
- * workspaces. Where both succeed the results must agree; where one fails it must have said why in one line,
- * and have written nothing. Some tensors are spoiled on the way, by what a caller's mistake could be without
- * lying about memory: a missing one, another type of no greater size, fewer elements, another number of axes.
+ * forward and backward, scores, bias both ways, rows and rotation both ways, tables, re-rotation, angles.
+ * Each call runs twice on the same numbers: on the reference executor with contiguous float64, and as the
+ * bytes say - executor, threads of the library and of the caller, instruction set, tiles, storage types and
+ * their scales, strides, pages, lengths, positions, masks, segments, parameters or a bound of them,
+ * workspaces that end where memory does or are too small. Where both succeed the results must agree; where
+ * one fails it must have said why in one line, and have written nothing. Some tensors are spoiled on the way,
+ * by what a caller's mistake could be without lying about memory: a missing one, another type of no greater
+ * size, fewer elements, another number of axes.
  *
  * The numbers are agreed on roughly, as what is sought are wrong ones: 2e-3 of an array's largest (5e-2 where
  * half types take part), and what inputs moved by 2^-20 of themselves change.
@@ -16,6 +18,7 @@
 #include <posenc/positions.h>
 #include <posenc/registry.h>
 #include <posenc/rotary.h>
+#include <posenc/scores.h>
 
 #include "fuzz/draw.h"
 
@@ -132,6 +135,14 @@ static void draw_sizes(problem *p)
     p->dims.L                      = lengths[draw_below(s, 9)];
 }
 
+/* A caller's own threads: tasks in an order that no other has. */
+static void run_backwards(void *context, int64_t n, posenc_task *task, void *argument)
+{
+    const int threads = *(const int *)context;
+    for (int64_t i = n - 1; i >= 0; i--)
+        task(argument, i, (int)((n - i) * 7 % threads));
+}
+
 static void draw_options(problem *p)
 {
     static const int masks[] = {0, POSENC_MASK_CAUSAL, POSENC_MASK_WINDOW,
@@ -141,13 +152,17 @@ static void draw_options(problem *p)
     *o                       = posenc_options_default();
     o->mask                  = masks[draw_below(s, 4)] | (draw_chance(s, 4) ? (int)draw_below(s, 8) << 2 : 0);
     o->window                = o->mask & POSENC_MASK_WINDOW ? draw_integer(s) : 0;
-    o->threads               = draw_chance(s, 16) ? 1 + (int)draw_below(s, 3) : 1;
-    o->tile_q                = draw_chance(s, 4) ? draw_below(s, 9) : 0;
-    o->tile_k                = draw_chance(s, 4) ? draw_below(s, 9) : 0;
-    o->executor              = draw_chance(s, 8) ? (posenc_executor)draw_below(s, 3) : POSENC_EXECUTOR_TILED;
-    o->max_distances         = draw_chance(s, 8) ? draw_integer(s) : 0;
-    o->products              = draw_chance(s, 8) ? POSENC_PRODUCTS_F32 : POSENC_PRODUCTS_BY_STORAGE;
-    o->isa                   = draw_chance(s, 4) ? posenc_isa_at((int)draw_below(s, 4)) : NULL;
+    o->threads               = draw_chance(s, 8) ? 1 + (int)draw_below(s, 8) : 1;
+    if (draw_chance(s, 8)) {
+        o->parallel_for     = run_backwards;
+        o->parallel_context = &o->threads;
+    }
+    o->tile_q        = draw_chance(s, 4) ? draw_below(s, 9) : 0;
+    o->tile_k        = draw_chance(s, 4) ? draw_below(s, 9) : 0;
+    o->executor      = draw_chance(s, 8) ? (posenc_executor)draw_below(s, 3) : POSENC_EXECUTOR_TILED;
+    o->max_distances = draw_chance(s, 8) ? draw_integer(s) : 0;
+    o->products      = draw_chance(s, 8) ? POSENC_PRODUCTS_F32 : POSENC_PRODUCTS_BY_STORAGE;
+    o->isa           = draw_chance(s, 4) ? posenc_isa_at((int)draw_below(s, 4)) : NULL;
 }
 
 /* Of a run: 1 .. most, now and then 0. */
@@ -189,6 +204,9 @@ static posenc_status said(posenc_status status, const posenc_error *err, const p
 typedef struct session {
     posenc_plan     *plan;
     posenc_workspace work;
+    void            *room;  /* that the workspace lies in, if it is not the library's */
+    posenc_bound    *bound; /* in place of the tensors, or NULL */
+    posenc_tensor   *given; /* the tensors; NULL where a bound has them */
     draw_view        params[PARAMS], dparams[PARAMS];
     posenc_tensor    tensors[PARAMS], gradients[PARAMS];
 } session;
@@ -225,36 +243,62 @@ static void open_params(problem *p, session *x, int exact)
     }
 }
 
+/* The library's, or one that ends where a page begins that nobody may touch; now and then too small. */
+static int open_workspace(problem *p, session *x, posenc_run runs, size_t bytes, int exact)
+{
+    posenc_error err;
+    if (exact || bytes > DRAW_ROOM || draw_chance(&p->s, 2))
+        return !posenc_workspace_create(&x->work, x->plan, runs, NULL, &err);
+    if (draw_chance(&p->s, 16) && bytes)
+        bytes = bytes * (size_t)draw_below(&p->s, 256) / 256 / 64 * 64;
+    x->room = draw_memory(bytes, 2);
+    x->work = posenc_workspace_over(x->room, bytes);
+    return 1;
+}
+
 /* Not where a run would take too long or too much. */
 static int session_open(problem *p, session *x, int exact)
 {
-    const int      runs    = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES;
+    const int runs = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES | POSENC_RUN_BIAS_BACKWARD;
     posenc_options options = p->options;
     posenc_error   err;
     posenc_sizes   sizes = posenc_sizes_default();
     *x                   = (session){0};
     if (exact) {
-        options.executor = POSENC_EXECUTOR_REFERENCE;
-        options.threads  = 1;
+        options.executor     = POSENC_EXECUTOR_REFERENCE;
+        options.threads      = 1;
+        options.parallel_for = NULL;
     }
     if (said(posenc_plan_create(&x->plan, p->e, &p->dims, &options, &err), &err, p))
         return 0;
-    if (posenc_plan_workspace(x->plan, (posenc_run)runs, &sizes) > WORKSPACE ||
-        posenc_workspace_create(&x->work, x->plan, (posenc_run)runs, NULL, &err))
+    const size_t bytes = posenc_plan_workspace(x->plan, (posenc_run)runs, &sizes);
+    if (bytes > WORKSPACE || !open_workspace(p, x, (posenc_run)runs, bytes, exact))
         return 0;
     memset(x->work.memory, 0xff, x->work.bytes);
     open_params(p, x, exact);
+    if (!exact && draw_chance(&p->s, 4) && posenc_plan_bind(&x->bound, x->plan, x->tensors, &err)) {
+        said(err.status, &err, p);
+        require(!x->bound, p, "a bound that was refused is there");
+    }
+    x->given = x->bound && draw_chance(&p->s, 2) ? NULL : x->tensors;
     return 1;
 }
 
 static void session_close(problem *p, session *x)
 {
     for (int i = 0; i < p->count; i++) {
-        free(x->params[i].block);
-        free(x->dparams[i].block);
+        draw_free(x->params[i].block);
+        draw_free(x->dparams[i].block);
     }
-    posenc_workspace_free(&x->work);
-    posenc_plan_free(x->plan);
+    if (x->room)
+        draw_free(x->room);
+    else
+        posenc_workspace_free(&x->work);
+    if (p->s.left % 2)
+        posenc_plan_free(x->plan);
+    posenc_bound_free(x->bound);
+    if (!(p->s.left % 2))
+        posenc_plan_free(x->plan);
 }
 
 /* The numbers of all parameters; 0 where they are too many. Half a step from what they begin with, so that
@@ -474,7 +518,7 @@ static posenc_positions open_places(problem *p, places *x, int exact)
 
 static void close_places(places *x)
 {
-    free(x->view.block);
+    draw_free(x->view.block);
     x->view = (draw_view){0};
 }
 
@@ -517,6 +561,15 @@ static draw_numbers draw_floats(problem *p, int64_t a, int64_t b, int64_t c, int
     return x;
 }
 
+/* What rows of F8_E4M3 are multiplied by. */
+static draw_numbers draw_scale(problem *p)
+{
+    draw_numbers a = draw_array(1, &p->dims.G);
+    for (int64_t g = 0; g < a.count; g++)
+        a.x[g] = 0.375 * (double)(1 + draw_below(&p->s, 8));
+    return a;
+}
+
 static attention draw_attention(problem *p)
 {
     draw_source       *s = &p->s;
@@ -557,6 +610,10 @@ static attention draw_attention(problem *p)
         a.cache = POSENC_DTYPE_F32;
     if (a.cache && p->wild)
         a.cache = POSENC_DTYPE_F32;
+    if (a.cache == POSENC_DTYPE_F8_E4M3 && draw_chance(s, 2))
+        a.k_scale = draw_scale(p);
+    if (a.cache == POSENC_DTYPE_F8_E4M3 && draw_chance(s, 2))
+        a.v_scale = draw_scale(p);
     return a;
 }
 
@@ -564,7 +621,8 @@ static void attention_free(attention *a)
 {
     draw_numbers *const all[] = {&a->q,          &a->k,           &a->v,           &a->dout,
                                  &a->dlse,       &a->key_allowed, &a->allowed,     &a->q_segments,
-                                 &a->k_segments, &a->lengths,     &a->q_pos.array, &a->k_pos.array};
+                                 &a->k_segments, &a->lengths,     &a->q_pos.array, &a->k_pos.array,
+                                 &a->k_scale,    &a->v_scale};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->x);
 }
@@ -600,6 +658,8 @@ enum {
     K_SEGMENTS,
     LENGTHS,
     PAGES,
+    K_SCALE,
+    V_SCALE,
     O,
     LSE,
     DOUT,
@@ -628,20 +688,38 @@ static draw_view view_output(problem *p, const draw_numbers *a, int exact, posen
     return draw_tensor(exact ? &none : &p->s, a, exact ? POSENC_DTYPE_F64 : dtype, rows, 1);
 }
 
+/* What a cache stands for: rows times their scale, as the exact run has them. */
+static draw_numbers unscaled(const draw_numbers *k, const draw_numbers *scale)
+{
+    draw_numbers x = draw_array(4, k->shape);
+    for (int64_t i = 0; i < x.count; i++)
+        x.x[i] = k->x[i] * (scale->x ? scale->x[i / (k->shape[2] * k->shape[3]) % k->shape[1]] : 1);
+    return x;
+}
+
 static void open_cache(problem *p, const attention *a, int exact, draw_view v[VIEWS])
 {
     const int    paged = a->page && !exact;
-    draw_numbers k = paged ? in_pages(&a->k, a->page) : a->k, w = paged ? in_pages(&a->v, a->page) : a->v,
+    draw_numbers k     = exact   ? unscaled(&a->k, &a->k_scale)
+                         : paged ? in_pages(&a->k, a->page)
+                                 : a->k,
+                 w     = exact   ? unscaled(&a->v, &a->v_scale)
+                         : paged ? in_pages(&a->v, a->page)
+                                 : a->v,
                  pages = paged ? page_numbers(a->k.shape[0], a->k.shape[2] / a->page) : (draw_numbers){0};
     const posenc_dtype dtype = a->cache ? a->cache : draw_dtype(p);
     v[K]                     = view_of(p, &k, exact, dtype, 1);
     v[V]                     = view_of(p, &w, exact, a->cache ? dtype : draw_dtype(p), 1);
     v[PAGES]                 = view_whole(p, &pages, whole_type(p, exact, 0), exact);
-    if (paged) {
+    if (!exact) {
+        v[K_SCALE] = view_whole(p, &a->k_scale, POSENC_DTYPE_F32, exact);
+        v[V_SCALE] = view_whole(p, &a->v_scale, POSENC_DTYPE_F32, exact);
+    }
+    if (k.x != a->k.x) {
         free(k.x);
         free(w.x);
-        free(pages.x);
     }
+    free(pages.x);
 }
 
 static void open_inputs(problem *p, const attention *a, int exact, draw_view v[VIEWS])
@@ -672,7 +750,27 @@ static posenc_attend_in attend_in(const session *x, const draw_view v[VIEWS], po
                               .k_segments  = v[K_SEGMENTS].t,
                               .k_lengths   = v[LENGTHS].t,
                               .k_pages     = v[PAGES].t,
-                              .params      = x->tensors};
+                              .k_scale     = v[K_SCALE].t,
+                              .v_scale     = v[V_SCALE].t,
+                              .params      = x->given,
+                              .bound       = x->bound};
+}
+
+/* The gradient of a bias, whose cotangent has as many numbers as one item of the scores. */
+static void run_bias_backward(problem *p, session *x, const attention *a, const posenc_attend_in *in,
+                              int exact, results *r)
+{
+    draw_source  none  = {.noise = 3};
+    posenc_error err   = {0};
+    draw_numbers dbias = draw_array(3, (int64_t[]){p->dims.H, a->q.shape[2], a->k.shape[2]});
+    draw_fill(&none, &dbias);
+    draw_view v = view_of(p, &dbias, exact, draw_dtype(p), 0);
+    memset(x->work.memory, 0xff, x->work.bytes);
+    r->backward = posenc_bias_backward(x->plan, in, &v.t, p->count ? x->gradients : NULL, &x->work, &err);
+    if (!said(r->backward, &err, p))
+        gradients_of(p, x, r);
+    draw_free(v.block);
+    free(dbias.x);
 }
 
 /* Scores or a bias: one array. */
@@ -688,7 +786,9 @@ static void run_scores(problem *p, session *x, const attention *a, posenc_attend
         draw_require_untouched(&S);
     else
         draw_read(&S, &r->of[0]);
-    free(S.block);
+    draw_free(S.block);
+    if (a->what == 2 && a->is_backward)
+        run_bias_backward(p, x, a, in, exact, r);
 }
 
 static void run_backward(problem *p, session *x, const attention *a, const posenc_attend_in *in, int exact,
@@ -740,9 +840,10 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
     posenc_attend_in in = attend_in(x, v, open_places(p, &a.q_pos, exact), open_places(p, &a.k_pos, exact));
     posenc_tensor *const all[] = {&in.q,           &in.k,           &in.v,       &in.q_pos.array,
                                   &in.k_pos.array, &in.key_allowed, &in.allowed, &in.q_segments,
-                                  &in.k_segments,  &in.k_lengths,   &in.k_pages};
+                                  &in.k_segments,  &in.k_lengths,   &in.k_pages, &in.k_scale,
+                                  &in.v_scale};
     if (!exact && draw_chance(&p->s, 12))
-        spoil(p, all, 11);
+        spoil(p, all, 13);
     if (a.what)
         run_scores(p, x, &a, &in, exact, r);
     else {
@@ -766,7 +867,7 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
     close_places(&a.q_pos);
     close_places(&a.k_pos);
     for (int i = 0; i < VIEWS; i++)
-        free(v[i].block);
+        draw_free(v[i].block);
 }
 
 static void try_attention(problem *p)
@@ -793,7 +894,8 @@ static void run_rows(problem *p, session *x, const void *inputs, int exact, resu
     posenc_rows_in       in    = {.size   = sizeof(posenc_rows_in),
                                   .x      = from.t,
                                   .pos    = open_places(p, &a.pos, exact),
-                                  .params = x->tensors};
+                                  .params = x->given,
+                                  .bound  = x->bound};
     posenc_tensor *const all[] = {&in.x, &in.pos.array, &dy.t};
     r->of[0]                   = draw_array(3, a.dy.shape);
     r->of[2]                   = draw_array(3, a.dy.shape);
@@ -821,10 +923,10 @@ static void run_rows(problem *p, session *x, const void *inputs, int exact, resu
     }
     dy.t = kept;
     close_places(&a.pos);
-    free(from.block);
-    free(dy.block);
-    free(y.block);
-    free(dx.block);
+    draw_free(from.block);
+    draw_free(dy.block);
+    draw_free(y.block);
+    draw_free(dx.block);
 }
 
 static void try_rows(problem *p)
@@ -867,9 +969,10 @@ static draw_view table_of(problem *p, session *x, int side, const draw_numbers *
 {
     const int64_t          width = posenc_rotary_width(x->plan, (posenc_side)side);
     posenc_error           err   = {0};
-    const posenc_rotary_in in    = {.size = sizeof(posenc_rotary_in), .pos = pos, .params = x->tensors};
-    draw_numbers           n = draw_array(3, (int64_t[]){a->shape[0], a->shape[2], width > 0 ? width : 1});
-    draw_view              v = draw_tensor(&p->s, &n, POSENC_DTYPE_F32, 1, 1);
+    const posenc_rotary_in in    = {
+           .size = sizeof(posenc_rotary_in), .pos = pos, .params = x->given, .bound = x->bound};
+    draw_numbers n = draw_array(3, (int64_t[]){a->shape[0], a->shape[2], width > 0 ? width : 1});
+    draw_view    v = draw_tensor(&p->s, &n, POSENC_DTYPE_F32, 1, 1);
     if (said(posenc_rotary_table(x->plan, (posenc_side)side, &in, &v.t, &x->work, &err), &err, p)) {
         draw_require_untouched(&v);
         v.t.data = NULL;
@@ -883,7 +986,8 @@ static void run_turn(problem *p, session *x, const void *inputs, int exact, resu
     turn_inputs      a = *(const turn_inputs *)inputs;
     draw_view        from[2], to[2], dto[2], dx[2], table[2] = {0};
     posenc_error     err = {0};
-    posenc_rotate_io io  = {.size = sizeof(posenc_rotate_io), .direction = a.direction, .params = x->tensors};
+    posenc_rotate_io io  = {
+         .size = sizeof(posenc_rotate_io), .direction = a.direction, .params = x->given, .bound = x->bound};
     posenc_rotate_grad grad = {.size = sizeof(posenc_rotate_grad), .dparams = p->count ? x->gradients : NULL};
     posenc_tensor *const    in[]  = {&io.q,           &io.k,           &io.to_q,    &io.to_k,
                                      &io.q_pos.array, &io.k_pos.array, &io.q_table, &io.k_table,
@@ -932,11 +1036,11 @@ static void run_turn(problem *p, session *x, const void *inputs, int exact, resu
         gradients_of(p, x, r);
     for (int i = 0; i < 2; i++) {
         close_places(&a.pos[i]);
-        free(from[i].block);
-        free(to[i].block);
-        free(dto[i].block);
-        free(dx[i].block);
-        free(table[i].block);
+        draw_free(from[i].block);
+        draw_free(to[i].block);
+        draw_free(dto[i].block);
+        draw_free(dx[i].block);
+        draw_free(table[i].block);
     }
 }
 
@@ -964,6 +1068,115 @@ static void try_turn(problem *p)
         free(a.dto[i].x);
         free(a.pos[i].array.x);
     }
+}
+
+/* ---- cached keys, moved ---- */
+
+typedef struct move_inputs {
+    draw_numbers k;
+    places       from, to;
+} move_inputs;
+
+/* Keys rotated where they were and moved from there; in the exact run, rotated where they come to lie. */
+static void run_move(problem *p, session *x, const void *inputs, int exact, results *r)
+{
+    move_inputs            a     = *(const move_inputs *)inputs;
+    const posenc_dtype     dtype = draw_dtype(p);
+    posenc_error           err   = {0};
+    draw_numbers           was   = draw_array(4, a.k.shape);
+    draw_view              k = view_of(p, &a.k, exact, dtype, 1), turned = k, to;
+    const posenc_positions from = open_places(p, &a.from, exact), place = open_places(p, &a.to, exact);
+    posenc_rotate_io       turn = {.size      = sizeof turn,
+                                   .direction = 1,
+                                   .k         = k.t,
+                                   .k_pos     = exact ? place : from,
+                                   .params    = x->given,
+                                   .bound     = x->bound};
+    r->of[0]                    = draw_array(4, a.k.shape);
+    turned                      = view_output(p, exact ? &r->of[0] : &was, exact, dtype, 1);
+    turn.to_k                   = turned.t;
+    to                          = view_output(p, &r->of[0], exact, dtype, 1);
+    posenc_rerotate_io   io     = {.size        = sizeof io,
+                                   .k           = turned.t,
+                                   .to_k        = p->s.left % 2 ? to.t : turned.t,
+                                   .from_pos    = from,
+                                   .to_pos      = place,
+                                   .from_params = x->tensors,
+                                   .to_params   = x->tensors};
+    posenc_tensor *const all[]  = {&io.k, &io.to_k, &io.from_pos.array, &io.to_pos.array};
+    r->forward                  = posenc_rotate(x->plan, &turn, &x->work, &err);
+    if (!said(r->forward, &err, p) && !exact) {
+        if (draw_chance(&p->s, 12))
+            spoil(p, all, 4);
+        r->forward = posenc_rotary_rerotate(x->plan, x->plan, &io, &x->work, &err);
+        if (said(r->forward, &err, p))
+            draw_require_untouched(&to);
+    }
+    if (!r->forward && !p->wild)
+        draw_read(exact || io.to_k.data == turned.t.data ? &turned : &to, &r->of[0]);
+    close_places(&a.from);
+    close_places(&a.to);
+    draw_free(k.block);
+    draw_free(turned.block);
+    draw_free(to.block);
+    free(was.x);
+}
+
+static void try_move(problem *p)
+{
+    session     probe;
+    move_inputs a  = {0};
+    const int   ok = session_open(p, &probe, 1), N = ok ? posenc_rotary_coordinates(probe.plan) : 1;
+    session_close(p, &probe);
+    if (!ok)
+        return;
+    const int64_t B = draw_size(&p->s, p->dims.B), L = draw_size(&p->s, p->dims.Lk);
+    a.k    = draw_floats(p, B, p->dims.G, L, p->dims.D);
+    a.from = draw_places(p, B, L, N, 0);
+    a.to   = draw_places(p, B, L, N, 2);
+    run_both_ways(p, run_move, &a);
+    free(a.k.x);
+    free(a.from.array.x);
+    free(a.to.array.x);
+}
+
+/* ---- pairs and angles ---- */
+
+/* What is told of a rotation: nothing to compare with, but its tensors are as exact as all others. */
+static void try_angles(problem *p)
+{
+    session            x;
+    posenc_error       err = {0};
+    double             w[128], magnitude;
+    posenc_rotary_pair pairs[128];
+    int64_t            M;
+    if (session_open(p, &x, 0) &&
+        !said(posenc_rotary_frequencies(x.plan, NULL, &M, &magnitude, &err), &err, p) && M <= 128) {
+        const int64_t B = draw_size(&p->s, p->dims.B), L = draw_size(&p->s, p->dims.Lq);
+        places        at          = draw_places(p, B, L, posenc_rotary_coordinates(x.plan), 0);
+        draw_numbers  n           = draw_array(3, (int64_t[]){B, L, M * posenc_rotary_heads(x.plan)}),
+                     t            = draw_array(2, n.shape);
+        draw_view angle           = draw_tensor(&p->s, &n, POSENC_DTYPE_F64, 0, 1),
+                  heat            = draw_tensor(&p->s, &t, POSENC_DTYPE_F64, 0, 1);
+        const posenc_rotary_in in = {
+            .size = sizeof in, .pos = open_places(p, &at, 0), .params = x.given, .bound = x.bound};
+        said(posenc_rotary_frequencies(x.plan, w, &M, &magnitude, &err), &err, p);
+        said(posenc_rotary_pairs(x.plan, x.tensors, draw_real(&p->s), pairs, &x.work, &err), &err, p);
+        if (said(posenc_rotary_angles(x.plan, &in, &angle.t, &heat.t, &x.work, &err), &err, p)) {
+            draw_require_untouched(&angle);
+            draw_require_untouched(&heat);
+        } else {
+            draw_read(&angle, &n);
+            draw_read(&heat, &t);
+        }
+        close_places(&at);
+        draw_free(angle.block);
+        draw_free(heat.block);
+        free(at.array.x);
+        free(n.x);
+        free(t.x);
+    }
+    session_close(p, &x);
 }
 
 /* ---- all ---- */
@@ -1012,7 +1225,12 @@ static void try_all(problem *p)
         return;
     if (posenc_encoding_part(p->e, POSENC_PLACE_INPUT))
         try_rows(p);
-    if (posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) && draw_chance(&p->s, 2))
+    const int64_t which = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) ? draw_below(&p->s, 8) : 0;
+    if (which == 7)
+        try_move(p);
+    else if (which == 6)
+        try_angles(p);
+    else if (which > 3)
         try_turn(p);
     else
         try_attention(p);

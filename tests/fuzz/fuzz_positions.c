@@ -70,7 +70,7 @@ static void try_segments(draw_source *s)
             const int64_t at = ((int64_t *)to.t.data)[draw_offset(&to.t, a.shape, i)];
             require(at >= 0 && at <= INT64_C(1) << 53);
         }
-    free(to.block);
+    draw_free(to.block);
     free(a.x);
 }
 
@@ -98,8 +98,8 @@ static void try_numbers(draw_source *s)
     const posenc_status status = is_mask ? posenc_positions_from_mask(&from.t, &to.t, &err)
                                          : posenc_positions_fairseq(&from.t, draw_integer(s), &to.t, &err);
     is_refused(status, &err, &to);
-    free(from.block);
-    free(to.block);
+    draw_free(from.block);
+    draw_free(to.block);
     free(a.x);
 }
 
@@ -116,8 +116,8 @@ static void try_detr(draw_source *s)
         from.t.shape[draw_below(s, 3)] = draw_integer(s);
     const double eps = draw_chance(s, 4) ? draw_real(s) : 1e-6;
     is_refused(posenc_positions_detr(&from.t, draw_chance(s, 2), eps, &to.t, &err), &err, &to);
-    free(from.block);
-    free(to.block);
+    draw_free(from.block);
+    draw_free(to.block);
     free(a.x);
     free(n.x);
 }

@@ -138,6 +138,58 @@ static void another_length_keeps_the_bytes_of_a_step(void **state)
     assert_int_equal(batch_of_file("{\"length\": 64}"), 16);
 }
 
+/* ---------------------------------------------------------------- asked by a program -------- */
+
+static void what_a_program_asks_for_is_what_the_options_would_say(void **state)
+{
+    static const char object[] =
+        "{\"encodings\": \"rope,alibi\", \"steps\": 30, \"length\": 128, \"seeds\": 3, "
+        "\"tasks\": \"order\", \"combine\": \"concat\", \"bidirectional\": true, "
+        "\"learning-rate\": 0.001, \"lang\": \"zh\"}";
+    pe_compare_config config = {.preset = *pe_preset_find("default")};
+    const int64_t     batch = config.preset.batch, L = config.preset.L;
+    void             *memory;
+    posenc_error      err;
+    (void)state;
+    assert_non_null(config.preset.rates);
+    if (pe_preset_ask(&config, &memory, object, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(config.preset.encodings, "rope,alibi");
+    assert_string_equal(config.tasks, "order");
+    assert_string_equal(config.combine, "concat");
+    assert_int_equal(config.bidirectional, 1);
+    assert_int_equal(config.language, PE_CHINESE);
+    assert_int_equal(config.preset.steps, 30);
+    assert_int_equal(config.task_steps, 30);
+    assert_int_equal(config.task_seeds, 3);
+    assert_int_equal(config.preset.batch, pe_preset_batch(batch, L, 128));
+    assert_null(config.preset.rates);
+    assert_null(config.preset.extension); /* nobody asked to extend these encodings */
+    pe_preset_forget(memory);
+}
+
+static void refuse_object(const char *object, const char *sentence)
+{
+    pe_compare_config config = {.preset = *pe_preset_find("default")};
+    void             *memory;
+    posenc_error      err = {0};
+    assert_int_not_equal(pe_preset_ask(&config, &memory, object, &err), POSENC_OK);
+    if (!strstr(err.message, sentence))
+        fail_msg("%s: \"%s\" does not say \"%s\"", object, err.message, sentence);
+    pe_preset_forget(memory);
+}
+
+static void what_a_program_asks_wrongly_is_refused(void **state)
+{
+    (void)state;
+    refuse_object("[1]", "one JSON object");
+    refuse_object("{\"stepz\": 1}", "no field \"stepz\"");
+    refuse_object("{\"steps\": 0}", "steps is 0; it must be a whole number");
+    refuse_object("{\"tasks\": 3}", "tasks is 3");
+    refuse_object("{\"lang\": \"fr\"}", "fr");
+    refuse_object("{\"rates\": \"0.1\", \"learning-rate\": 0.1}", "exclude each other");
+}
+
 static void refuse_file(const char *text, const char *sentence)
 {
     static const char path[] = "build/test_preset.json";
@@ -299,6 +351,8 @@ int main(void)
         cmocka_unit_test(the_example_of_a_preset_file_is_quick),
         cmocka_unit_test(another_length_keeps_the_bytes_of_a_step),
         cmocka_unit_test(a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend),
+        cmocka_unit_test(what_a_program_asks_for_is_what_the_options_would_say),
+        cmocka_unit_test(what_a_program_asks_wrongly_is_refused),
         cmocka_unit_test(a_name_with_a_slash_or_json_is_a_file),
         cmocka_unit_test(a_preset_is_described_by_its_numbers),
         cmocka_unit_test(a_comma_within_brackets_belongs_to_the_specification),

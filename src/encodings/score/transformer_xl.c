@@ -77,9 +77,10 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
 
 /* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, continued
    from there by angle addition (EXACT roundings at most, far below one of a float), so that they do not
-   depend on the distances before. The 12 KiB of rows are multiplied with as many rows of Wr. This is for the
-   tables in double; those in float are made by the engine, see frequencies(). */
-enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
+   depend on the distances before. The 12 KiB of rows are multiplied with as many rows of Wr, which is read in
+   place, COLUMNS at a time. This is for the tables in double; those in float are made by the engine, see
+   frequencies(). */
+enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32, COLUMNS = 64 };
 
 typedef struct wave_rows {
     int64_t      count; /* channels; those beyond are zero */
@@ -139,22 +140,37 @@ static int64_t next_rows(const pe_problem *p, const double *const par[], wave_ro
     return rows;
 }
 
+/* Some columns of what Wr has for the channels of w: for sines, for cosines. */
+static void read_projection(const pe_problem *p, const double *const par[], const wave_rows *w, int64_t first,
+                            int64_t h, int64_t d, int64_t columns, double to[2][CHANNELS][COLUMNS])
+{
+    const int64_t half = p->set[D_MODEL].integer / 2;
+    for (int64_t half_of = 0; half_of < 2; half_of++)
+        for (int64_t k = 0; k < w->count; k++)
+            pe_read(p, par, WR, ((half_of * half + first + k) * p->H + h) * p->D + d, columns,
+                    to[half_of][k]);
+}
+
 /* rows[i,:] = r_h(t0 + i) */
 static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  double rows[])
 {
-    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
+    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D;
+    double        W[2][CHANNELS][COLUMNS];
     wave_rows     w;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
-    for (int64_t k = 0; k < half; k += w.count) {
-        start_waves(p, &w, k);
-        for (int64_t i = 0, m; i < n; i += m) {
-            m = next_rows(p, par, &w, t0, i, n);
-            for (int half_of = 0; half_of < 2; half_of++)
-                pe_multiply64(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
-                              par[WR] + (k + half_of * half) * row + h * D, row, m, D, w.count);
+    for (int64_t k = 0; k < half; k += w.count)
+        for (int64_t d = 0; d < D; d += COLUMNS) {
+            const int64_t columns = D - d < COLUMNS ? D - d : COLUMNS;
+            start_waves(p, &w, k);
+            read_projection(p, par, &w, k, h, d, columns, W);
+            for (int64_t i = 0, m; i < n; i += m) {
+                m = next_rows(p, par, &w, t0, i, n);
+                for (int half_of = 0; half_of < 2; half_of++)
+                    pe_multiply64(p, rows + i * D + d, D, w.rows[half_of][0], CHANNELS, 1, W[half_of][0],
+                                  COLUMNS, m, columns, w.count);
+            }
         }
-    }
 }
 
 /* dWr[m,h,:] += sum_i R(t0 + i)[m] * drows[i,:] */
@@ -175,10 +191,10 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
 }
 
 /* For tables in float, whose sinusoids the engine makes (engine/rotation/ladder.h). */
-static void frequencies(const pe_problem *p, pe_frequency frequency[])
+static void frequencies(const pe_problem *p, int64_t first, int64_t n, pe_frequency frequency[])
 {
-    for (int64_t k = 0; k < p->set[D_MODEL].integer / 2; k++)
-        frequency[k] = omega(p, k);
+    for (int64_t k = 0; k < n; k++)
+        frequency[k] = omega(p, first + k);
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -215,9 +231,10 @@ const pe_encoding pe_transformer_xl = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check           = check,
-    .attention.terms = terms,
+    .operations         = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check              = check,
+    .attention.terms    = terms,
+    .attention.in_place = 1 << WR,
     PE_TABLES(settings, params, examples),
 };
 
@@ -260,8 +277,9 @@ const pe_encoding pe_xlnet = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check           = check,
-    .attention.terms = xlnet_terms,
+    .operations         = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check              = check,
+    .attention.terms    = xlnet_terms,
+    .attention.in_place = 1 << WR,
     PE_TABLES(settings, xlnet_params, xlnet_examples),
 };

@@ -124,13 +124,26 @@ static int64_t chunks_of(const decoder *x, int64_t queries)
     return pe_larger(ENOUGH, pe_smaller(CHUNKS, SUMS / sums));
 }
 
-/* Parts that a run has at most, whatever the keys are; fewer queries may have more. */
+/* Keys of a chunk at least, where so many heads go by one after another. */
+static int64_t least_chunk(int64_t heads)
+{
+    return in_pieces(pe_smaller(LEAST * heads, BLOCK));
+}
+
+/* Parts that a run has at most, whatever the keys are; fewer queries may have more. Keys in pages have
+   shorter chunks, but items that have pages run one by one. */
 static int64_t most_parts(const decoder *x)
 {
-    int64_t most = 0;
-    for (int64_t n = 1; n <= x->a->sizes.Lq; n++)
-        most = pe_larger(most, n * chunks_of(x, n));
-    return x->a->sizes.B * x->a->sizes.H * most;
+    const pe_problem *p    = &x->a->sizes;
+    const int64_t     wide = least_chunk(p->G / x->together), narrow = least_chunk(1);
+    const int64_t     apart  = (p->Lk + narrow - 1) / narrow;
+    const int64_t     beside = p->B * ((p->Lk + wide - 1) / wide);
+    int64_t           most   = 0;
+    for (int64_t n = 1; n <= p->Lq; n++) {
+        const int64_t chunks = chunks_of(x, n);
+        most = pe_larger(most, n * pe_larger(pe_smaller(chunks, apart), pe_smaller(p->B * chunks, beside)));
+    }
+    return p->H * most;
 }
 
 /* Keys into chunks, chunks into blocks. */
@@ -139,8 +152,7 @@ static void cut_keys(decoder *x)
     const int64_t most_chunks = chunks_of(x, x->a->sizes.Lq);
     const int64_t n = x->to - x->from, want = (n + most_chunks - 1) / most_chunks,
                   heads = x->a->sizes.G / x->together;
-    const int64_t least = pe_smaller(LEAST * heads, BLOCK);
-    x->chunk            = in_pieces(want < least ? least : want);
+    x->chunk            = pe_larger(in_pieces(want), least_chunk(heads));
     x->chunks           = (n + x->chunk - 1) / x->chunk;
     const int64_t fits  = by_blocks(x->a) ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
                   most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
@@ -213,16 +225,17 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = a->for_any_run ? most_parts(&x) : x.chunks * queries;
-    x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
-    x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
-    x.keys    = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.values  = are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.m       = pe_arena_floats(arena, parts);
-    x.l       = pe_arena_floats(arena, parts);
-    x.rounded = x.values || a->for_any_run ? pe_arena_floats(arena, parts) : x.l;
-    x.O       = pe_arena_floats(arena, parts * x.T.Dvp);
-    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->rotary_keys->M : 0, arena);
-    x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
+    const int64_t wide = has_ladder(&x) ? 2 * a->rotary_keys->M : 0;
+    x.Q                = pe_arena_floats(arena, queries * x.T.Dp);
+    x.Q16              = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.keys             = are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.values           = are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.m                = pe_arena_floats(arena, parts);
+    x.l                = pe_arena_floats(arena, parts);
+    x.rounded          = x.values || a->for_any_run ? pe_arena_floats(arena, parts) : x.l;
+    x.O                = pe_arena_floats(arena, parts * x.T.Dvp);
+    x.ladder           = pe_ladder_lay_out(wide, pe_ladder_middle_of(wide), arena);
+    x.scratch          = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         const decode_scratch z = lay_out_scratch(&x, arena);
         if (x.scratch)

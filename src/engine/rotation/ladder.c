@@ -9,7 +9,7 @@
 
 #define NOWHERE INT64_MIN
 
-enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
+enum { CHUNK = 64, EXACT = 8 };
 
 #define AMID (PE_STEP / 2 - 0.5) /* where the base of a block stands in it */
 
@@ -18,11 +18,11 @@ static int64_t padded(int64_t n)
     return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
 }
 
-pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
+pe_ladder pe_ladder_lay_out(int64_t width, int64_t rows, pe_arena *arena)
 {
-    pe_ladder ladder = {.padded = padded(width)};
+    pe_ladder ladder = {.padded = padded(width), .rows = rows};
     ladder.fine      = pe_arena_doubles(arena, 3 * ladder.padded);
-    ladder.middle    = pe_arena_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
+    ladder.middle    = pe_arena_doubles(arena, rows * 2 * ladder.padded);
     ladder.row       = pe_arena_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return ladder;
 }
@@ -135,10 +135,10 @@ static void make_middle(const pe_ladder *l)
 {
     const int64_t row  = 2 * l->padded;
     double *const rows = l->middle;
-    for (int64_t a = 0; a < PE_MIDDLE; a++)
+    for (int64_t a = 0; a < l->rows; a++)
         if (a < EXACT || a % EXACT == 0)
             step_row(l, (double)(a * PE_STEP), rows + a * row);
-    for (int64_t a = EXACT; a < PE_MIDDLE; a++)
+    for (int64_t a = EXACT; a < l->rows; a++)
         if (a % EXACT != 0)
             l->kernels->add_angles(rows + a * row, rows + a / EXACT * EXACT * row, rows + a % EXACT * row,
                                    l->padded);
@@ -157,20 +157,20 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
     make_middle(ladder);
 }
 
-pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
-                            const pe_kernels *kernels, const posenc_allocator *from)
+pe_ladder *pe_ladder_create(const pe_columns *columns, int64_t rows, const pe_frequency *k, double factor,
+                            double sense, const pe_kernels *kernels, const posenc_allocator *from)
 {
     const size_t bytes = (size_t)columns->M * sizeof *k;
     pe_arena     arena = {0};
     pe_arena_take(&arena, sizeof(pe_ladder));
     pe_arena_take(&arena, bytes);
-    pe_ladder_lay_out(columns->width, &arena);
+    pe_ladder_lay_out(columns->width, rows, &arena);
     arena = (pe_arena){pe_memory_create(from, arena.used), 0};
     if (!arena.memory)
         return NULL;
     pe_ladder    *ladder = pe_arena_take(&arena, sizeof *ladder);
     pe_frequency *own    = pe_arena_take(&arena, bytes);
-    *ladder              = pe_ladder_lay_out(columns->width, &arena);
+    *ladder              = pe_ladder_lay_out(columns->width, rows, &arena);
     memcpy(own, k, bytes);
     pe_ladder_make(ladder, columns, own, factor, sense, kernels);
     return ladder;
@@ -213,7 +213,8 @@ void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t s
                            .sense  = ladder->sense,
                            .stream = stream};
     for (int64_t r = 0; r < n; r += w.rows) {
-        const int64_t base = whole_below(from + r, PE_STEP), coarse = whole_below(base, COARSE);
+        const int64_t base   = whole_below(from + r, PE_STEP),
+                      coarse = whole_below(base, PE_STEP * ladder->rows);
         if (rung->coarse_at != coarse)
             coarse_row(ladder, (double)coarse + AMID, rung->row, rung->coarse);
         rung->coarse_at = coarse;

@@ -30,9 +30,18 @@
 #include "base/arena.h"
 #include "kernels/kernels.h"
 
-/* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay
-   exact. */
-enum { PE_STEP = PE_BLOCK_WAVES, PE_MIDDLE = 32 };
+/* Rows that one row of middle angles serves: few enough for steps from its middle to stay exact. Rows of
+   middle angles, and at least; a power of two. */
+enum { PE_STEP = PE_BLOCK_WAVES, PE_MIDDLE = 32, PE_MIDDLE_LEAST = 8 };
+
+/* Rotations have fewer where rows are wide, as a run may hold them in its workspace: 86 KiB at 512. */
+static inline int64_t pe_ladder_middle_of(int64_t width)
+{
+    int64_t middle = PE_MIDDLE;
+    while (middle > PE_MIDDLE_LEAST && middle * width > PE_MIDDLE * 128)
+        middle /= 2;
+    return middle;
+}
 
 /* Where cosines and sines of M pairs go: kernels.h, wave_rows. */
 typedef struct pe_columns {
@@ -41,18 +50,18 @@ typedef struct pe_columns {
 
 typedef struct pe_ladder {
     pe_columns          columns;
-    int64_t             padded;
+    int64_t             padded, rows; /* of floats; rows of middle angles */
     const pe_frequency *k;
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
     float               small;         /* kernels.h */
-    double             *fine, *middle; /* [3, padded]: kernels.h; [PE_MIDDLE, 2, padded] */
+    double             *fine, *middle; /* [3, padded]: kernels.h; [rows, 2, padded] */
     double             *row;           /* [2, M], of one thread: used by pe_ladder_make only */
     const pe_kernels   *kernels;
 } pe_ladder;
 
 /* Where one thread stands. */
 typedef struct pe_rung {
-    int64_t coarse_at;    /* the first of the 512 positions */
+    int64_t coarse_at;    /* the first of the positions that its row serves */
     double *coarse, *row; /* [2, padded]; [2, M] */
 } pe_rung;
 
@@ -61,8 +70,9 @@ enum { PE_LADDER_ROWS = 128 };
 
 enum { PE_BEYOND = 32 << 20 /* bytes: more than the last cache holds */ };
 
-/* Memory for rows of `width` floats, and for a thread; both count on an arena without memory. */
-pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena);
+/* Memory for rows of `width` floats with so many of middle angles, and for a thread; both count on an arena
+ * without memory. */
+pe_ladder pe_ladder_lay_out(int64_t width, int64_t rows, pe_arena *arena);
 pe_rung   pe_ladder_lay_out_rung(int64_t width, pe_arena *arena);
 pe_rung  *pe_ladder_lay_out_rungs(int threads, int64_t width, pe_arena *arena);
 
@@ -71,8 +81,8 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
                     double sense, const pe_kernels *kernels);
 
 /* A ladder that keeps its memory and its frequencies, until pe_memory_free; NULL where there is no memory. */
-pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
-                            const pe_kernels *kernels, const posenc_allocator *from);
+pe_ladder *pe_ladder_create(const pe_columns *columns, int64_t rows, const pe_frequency *k, double factor,
+                            double sense, const pe_kernels *kernels, const posenc_allocator *from);
 
 /* Is a table of that many bytes, whose blocks of M floats follow each other, better written past the caches?
  */

@@ -560,7 +560,8 @@ pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *
     const pe_columns       columns = columns_of(rotary);
     if (rotary->M == 0 || rotary->heads > 1 || rotary->unusable >= 0 || !pe_rotation_climbs(rotary, &range))
         return NULL;
-    return pe_ladder_create(&columns, rotary->k, rotary->magnitude, rotary->sense, kernels, from);
+    return pe_ladder_create(&columns, pe_ladder_middle_of(columns.width), rotary->k, rotary->magnitude,
+                            rotary->sense, kernels, from);
 }
 
 /* How many of n elements from s on stand at whole positions one after another. */

@@ -26,7 +26,7 @@ void pe_rotation_table_lay_out(pe_rotation_table *t, int threads, pe_arena *aren
     if (!t->by)
         return;
     const int64_t width = has_ladder(t) ? 2 * t->by->M : 0;
-    t->ladder           = pe_ladder_lay_out(width, arena);
+    t->ladder           = pe_ladder_lay_out(width, pe_ladder_middle_of(width), arena);
     t->rungs            = pe_ladder_lay_out_rungs(threads, width, arena);
 }
 

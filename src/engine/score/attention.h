@@ -21,6 +21,13 @@ typedef struct pe_beginning {
     int64_t h, g, i, j; /* query head, key head, query, key */
 } pe_beginning;
 
+/* Products of the queries of a part with vectors by distance, made by pair (tiled/project.c): that of head h,
+   query i, key j at[h*head + i*row + j], scale included. */
+typedef struct pe_projected {
+    const float *at;
+    int64_t      head, row;
+} pe_projected;
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
     pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */
@@ -44,6 +51,9 @@ typedef struct pe_attention {
     pe_distances     distances;
 
     const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
+
+    int          is_projected; /* a part whose products with A are there, or whose rows of A are ready */
+    pe_projected projected;    /* no data: those rows are */
 
     posenc_tensor o, lse; /* outputs of the forward, inputs of the backward */
     double       *state;  /* [H,Lq,PE_HOOK_STATE] what a hook that travels starts from and leaves, of a part;

@@ -69,9 +69,9 @@ static inline void pe_read(const pe_problem *p, const double *const par[], int i
    positions, and is then neither copied nor summed in double. Its heads share it.
 
    A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] also says
-   `waves`: it writes their ranks/2 frequencies. The tiled executor makes the sinusoids and multiplies them
-   with `param` itself, for all heads at once: row_h(t)[d] = sum_m R(t)[m] * W[m,h,d], R(t) the sines, then
-   the cosines, of t times each frequency, t not below `least` and not above `most`.
+   `waves`: it writes n of their ranks/2 frequencies, from `first` on. The tiled executor makes the sinusoids
+   and multiplies them with `param` itself, for all heads at once: row_h(t)[d] = sum_m R(t)[m] * W[m,h,d],
+   R(t) the sines, then the cosines, of t times each frequency, t not below `least` and not above `most`.
 
    clipped: all t <= low have one row, and so have all t >= high, so nothing is stored for those beyond.
    `owner` is filled in by the plan. */
@@ -87,7 +87,7 @@ typedef struct pe_by_distance {
     void (*store)(const pe_problem *p, const double *const par[], int param, int64_t h, int64_t row,
                   const double drow[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
-    void (*waves)(const pe_problem *p, pe_frequency frequency[]);
+    void (*waves)(const pe_problem *p, int64_t first, int64_t n, pe_frequency frequency[]);
     int64_t ranks, least, most;
     int     param; /* of index, of row or of waves */
     int     clipped;

@@ -249,7 +249,7 @@ void pe_basis_fill(pe_tiles *T)
         to            = pe_larger(to, x.to);
     }
     load_parameter(T);
-    m->waves(T->a->parts[m->owner].p, T->frequencies);
+    m->waves(T->a->parts[m->owner].p, 0, M, T->frequencies);
     for (int64_t i = from; i < to; i++)
         waves_at(T, (double)i + 0.5, T->basis + i * M, T->basis + (HALF + i) * M, 1);
     pe_parallel_for(chunks, &T->a->team, fill_chunk, T);

@@ -159,6 +159,12 @@ static void take_ready(pe_tiles *T, pe_kind kind)
         T->center = T->ready->center + T->a->from.h;
 }
 
+/* Numbers of one head of a table that the run makes itself; a ready one is as long as its plan's runs. */
+static int64_t made_count(const pe_distance_table *t)
+{
+    return t->is_ready ? 0 : t->count;
+}
+
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
 {
     const pe_attention *a = T->a;
@@ -169,13 +175,15 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
             continue;
         else if (pe_ready_has(T, kind))
             take_ready(T, kind);
-        else /* a whole tile adds to a band those from row j0 - i0 + Lq - 1 on */
+        else if (kind != PE_A ||
+                 !a->is_projected) /* a whole tile adds to a band those from row j0 - i0 + Lq - 1 on */
             lay_out_member(T, kind, a->sizes.Lq - 1, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && !T->by[PE_BIAS].is_ready && (!a->unmasked || a->for_any_run))
         T->center = pe_arena_doubles(arena, a->sizes.H);
-    T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
+    T->exact_count = pe_larger(made_count(&T->by[PE_BIAS]), made_count(&T->by[PE_GATE]));
     T->exact       = pe_arena_doubles(arena, a->team.threads * T->exact_count);
-    pe_basis_lay_out(T, arena);
+    if (T->by[PE_A].width && !T->by[PE_A].is_ready)
+        pe_basis_lay_out(T, arena);
 }
 
 /* ---- numbers ---- */

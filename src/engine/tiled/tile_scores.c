@@ -105,9 +105,9 @@ static void find_diagonals(const pe_tiles *T, pe_scratch *z, const float *Qw, co
 {
     if (T->by[PE_B].rows && pe_run_is_flat(&T->by[PE_B], z->x0))
         terms->key = flat_key(T, z, Kt, terms->key);
-    if (pe_has(T->a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], z->x0))
+    if (T->by[PE_A].width && pe_run_is_flat(&T->by[PE_A], z->x0))
         terms->row = flat_row(T, z, Qw);
-    else if (pe_has(T->a->terms, PE_A)) {
+    else if (T->by[PE_A].width) {
         band_product(T, z, Qw, reuse);
         terms->skewed      = z->band.gamma + z->band.gamma_at + z->R - 1;
         terms->skewed_step = T->gamma_width - 1;
@@ -613,6 +613,10 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
     terms->key         = key && !a->unmasked ? key + z->j0 : NULL;
     if (T->skewed)
         find_diagonals(T, z, Qw, Kt, reuse, terms);
+    if (a->projected.at) {
+        terms->skewed      = a->projected.at + z->h * a->projected.head + z->i0 * a->projected.row + z->j0;
+        terms->skewed_step = a->projected.row;
+    }
     if (a->terms->G != PE_NONE && !pe_has_segments(a))
         terms->row = add_own_segment(T, z, Qu, terms->row);
     if (pairs) {

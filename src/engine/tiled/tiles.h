@@ -315,7 +315,8 @@ static inline void pe_tile_begin(const pe_tiles *T, pe_scratch *z, int64_t b, in
 
 /* ---- tiles_prepare.c: sizes, and the memory and the tables of a run ---- */
 
-/* Memory; then what a run needs before its first tile: tables. */
+/* Sizes alone. Memory; then what a run needs before its first tile: tables. */
+pe_tiles pe_tiles_of(const pe_attention *a);
 pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward);
 void     pe_tiles_fill(pe_tiles *T);
 

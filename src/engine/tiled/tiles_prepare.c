@@ -12,6 +12,12 @@ enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 
 /* ---- memory of one thread ---- */
 
+/* Are rooms asked for vectors by distance? */
+static int has_vectors(const pe_attention *a)
+{
+    return (pe_has(a->terms, PE_A) && !a->is_projected) || pe_has(a->terms, PE_B) || pe_has(a->terms, PE_R);
+}
+
 static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
     const pe_problem *p    = &T->a->sizes;
@@ -36,7 +42,7 @@ static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
     y->softmax.factor  = pe_arena_floats(arena, T->Br);
     y->low             = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
     y->high            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->chunk           = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * wide);
+    y->chunk           = pe_arena_doubles(arena, has_vectors(T->a) ? pe_smaller(PE_CHUNK, most) * wide : 0);
 }
 
 static void lay_out_members(const pe_tiles *T, pe_scratch *y, pe_arena *arena, int backward)
@@ -150,7 +156,7 @@ static int64_t tile_of(const pe_attention *a, int64_t asked, int64_t usual, int6
     return a->grown ? pe_smaller(side, TILE) : side;
 }
 
-static pe_tiles sizes_of(const pe_attention *a)
+pe_tiles pe_tiles_of(const pe_attention *a)
 {
     const pe_problem *p        = &a->sizes;
     const int         by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
@@ -167,14 +173,14 @@ static pe_tiles sizes_of(const pe_attention *a)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
+    pe_tables_find_band(&T);
     return T;
 }
 
 pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
-    pe_tiles T = sizes_of(a);
-    pe_tables_find_band(&T);
-    T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
+    pe_tiles T = pe_tiles_of(a);
+    T.scratch  = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         pe_scratch z = {.placed = {-1, -1}, .band = {.gamma_key = -1, .flat_of = {-1, -1}}};
         lay_out_common(&T, &z, arena);

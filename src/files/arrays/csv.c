@@ -18,6 +18,7 @@
  *           empty cells that a spreadsheet puts behind a short line with #.
  * Strict    Every line of an array has as many numbers as its first, and all together as many as its shape.
  */
+#include "base/text/decimal.h"
 #include "base/half.h"
 #include "files/arrays/formats.h"
 
@@ -133,7 +134,7 @@ static posenc_status append(csv_reader *r, double x)
     return POSENC_OK;
 }
 
-/* The number between two commas, which strtod needs to end with a zero. */
+/* The number between two commas, which must end with a zero. */
 static posenc_status read_number(csv_reader *r, const char *from, const char *to, int64_t column)
 {
     char         text[LONGEST_NUMBER + 1] = "";
@@ -142,7 +143,7 @@ static posenc_status read_number(csv_reader *r, const char *from, const char *to
     double       x                        = 0;
     if (n && n <= LONGEST_NUMBER) {
         memcpy(text, from, n);
-        x = strtod(text, &end);
+        x = pe_decimal_read(text, &end);
         end += strspn(end, " \t\r");
     }
     if (end == text || *end || end < text + n)

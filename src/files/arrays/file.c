@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text/decimal.h"
+
 enum { PATH_SHOWN = 90, MEMBER_SHOWN = 40 };
 
 /* The last `shown` characters of a name, and "..." before them if that is not all. */
@@ -26,7 +28,7 @@ posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_orig
                                    strcmp(origin.path, "-") ? origin.path : "standard input", PATH_SHOWN);
     if (origin.member)
         used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
-    vsnprintf(to + used, sizeof err->message - used, format, list);
+    pe_decimal_print(to + used, sizeof err->message - used, format, list);
     for (; *to; to++) /* one line */
         if ((unsigned char)*to < 0x20 || *to == 0x7f)
             *to = '?';

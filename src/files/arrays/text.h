@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/decimal.h"
+
 /* The same word? NULL is none. */
 static inline int pe_text_is(const char *a, const char *b)
 {
@@ -33,22 +35,14 @@ static inline int pe_text_is_among(const char *list, const char *word)
 enum { PE_TEXT_REAL = 40 };
 static inline const char *pe_text_real(char text[PE_TEXT_REAL], double x)
 {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, PE_TEXT_REAL, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
+    pe_decimal_shortest(text, PE_TEXT_REAL, x, 15, 17, 0);
     return text;
 }
 
 /* The same of a float, with 6 to 9 digits. */
 static inline const char *pe_text_single(char text[PE_TEXT_REAL], float x)
 {
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, PE_TEXT_REAL, "%.*g", digits, (double)x);
-        if (strtof(text, NULL) == x)
-            break;
-    }
+    pe_decimal_shortest(text, PE_TEXT_REAL, (double)x, 6, 9, 1);
     return text;
 }
 

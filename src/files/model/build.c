@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/decimal.h"
+
 typedef struct pe_build_piece {
     struct pe_build_piece *next;
     max_align_t            bytes[];
@@ -62,13 +64,13 @@ char *pe_build_text(posenc_model *model, const char *format, ...)
     static char none[] = "";
     va_list     values;
     va_start(values, format);
-    const int n = vsnprintf(NULL, 0, format, values);
+    const int n = pe_decimal_print(NULL, 0, format, values);
     va_end(values);
     char *text = n < 0 ? NULL : pe_build_alloc(model, (size_t)n + 1);
     if (!text)
         return none;
     va_start(values, format);
-    vsnprintf(text, (size_t)n + 1, format, values);
+    pe_decimal_print(text, (size_t)n + 1, format, values);
     va_end(values);
     return text;
 }
@@ -93,7 +95,7 @@ void pe_build_warn(posenc_model *model, const char *code, const char *format, ..
     va_list values;
     char    sentence[400];
     va_start(values, format);
-    vsnprintf(sentence, sizeof sentence, format, values);
+    pe_decimal_print(sentence, sizeof sentence, format, values);
     va_end(values);
     for (int i = 0; i < model->info.warning_count; i++)
         if (!strcmp(model->warnings[i].code, code) && !strcmp(model->warnings[i].sentence, sentence))

@@ -116,4 +116,9 @@ posenc_status pe_preset_choose_tasks(const pe_task **tasks, int *count, const pe
 posenc_status pe_preset_read_rates(double *rates, int *count, const char *list, posenc_error *err);
 posenc_status pe_preset_read_stability(pe_preset_extent *extent, const char *word, posenc_error *err);
 
+/* What is asked for besides a preset, over config->preset: a JSON object whose members are named as the
+   options of `posenc compare` that are about training. *memory holds its texts until pe_preset_forget,
+   whatever the status. */
+posenc_status pe_preset_ask(pe_compare_config *config, void **memory, const char *object, posenc_error *err);
+
 #endif

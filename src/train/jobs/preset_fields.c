@@ -4,7 +4,8 @@
  *
  * A preset file is a JSON object whose members are named as the options of `posenc compare`. What it leaves
  * out is as in the preset "default". So that a misspelt word is not taken for a default, members that are not
- * in the table are refused.
+ * in the table are refused. A program that calls the trainer asks by such an object too (pe_preset_ask),
+ * which may also have what is no part of a preset.
  */
 #include "train/jobs/preset.h"
 
@@ -20,9 +21,9 @@
 
 #define BASE "default"
 
-typedef enum field_kind { WHOLE, REAL, TEXT, FLAG, LONGEST, TASKS } field_kind;
+typedef enum field_kind { WHOLE, REAL, TEXT, FLAG, LONGEST, TASKS, LANGUAGE } field_kind;
 
-/* A member of pe_preset; low and high bound a number. */
+/* A member of pe_preset, or of pe_compare_config; low and high bound a number. */
 typedef struct field {
     const char *name;
     field_kind  kind;
@@ -61,9 +62,19 @@ static const field fields[] = {
     {"rate-share",     REAL,    AT(rate_share),     0, 1},
     {"stability",      TEXT,    AT(stability),      0, 0},
 };
+
+/* What the options say beside a preset, in pe_compare_config. */
+#define ASKED(member) offsetof(pe_compare_config, member)
+static const field asked[] = {
+    {"tasks",          TEXT,    ASKED(tasks),         0, 0},
+    {"combine",        TEXT,    ASKED(combine),       0, 0},
+    {"bidirectional",  FLAG,    ASKED(bidirectional), 0, 0},
+    {"task-steps",     WHOLE,   ASKED(task_steps),    1, 1e8},
+    {"lang",           LANGUAGE, ASKED(language),     0, 0},
+};
 /* clang-format on */
 
-enum { FIELDS = sizeof fields / sizeof *fields };
+enum { FIELDS = sizeof fields / sizeof *fields, ASKED_FIELDS = sizeof asked / sizeof *asked };
 
 /* ---------------------------------------------------------------- bounds -------------------- */
 
@@ -145,16 +156,20 @@ static posenc_status read_tasks(pe_preset_task tasks[PE_MOST_TASKS], const char 
     return POSENC_OK;
 }
 
-static posenc_status read_field(pe_preset *p, const field *f, const char *path, const json_t *value,
+static posenc_status read_field(void *of, const field *f, const char *path, const json_t *value,
                                 posenc_error *err)
 {
-    void *at = (char *)p + f->at;
+    void *at = (char *)of + f->at;
     char  wanted[80];
     snprintf(wanted, sizeof wanted, "a %snumber from %.10g to %.10g", f->kind == WHOLE ? "whole " : "",
              f->low, f->high);
     switch (f->kind) {
     case TASKS: return read_tasks(at, path, value, err);
     case LONGEST: return read_longest(at, path, value, err);
+    case LANGUAGE:
+        if (!json_is_string(value))
+            return refuse(path, f->name, value, "\"en\" or \"zh\"", err);
+        return pe_preset_read_language(at, json_string_value(value), err);
     case TEXT:
         if (!json_is_string(value))
             return refuse(path, f->name, value, "a text, as the option has", err);
@@ -177,23 +192,35 @@ static posenc_status read_field(pe_preset *p, const field *f, const char *path, 
     }
 }
 
-static posenc_status read_object(pe_preset *p, const char *path, json_t *json, posenc_error *err)
+static const field *find_field(const field *list, int count, const char *name)
+{
+    for (const field *f = list; f < list + count; f++)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+/* config: where what is asked for besides goes; NULL: a preset of its own, which has none of it. */
+static posenc_status read_object(pe_preset *p, pe_compare_config *config, const char *path, json_t *json,
+                                 posenc_error *err)
 {
     const int64_t L = p->L;
     const char   *key;
     json_t       *value;
+    if (json_object_get(json, "learning-rate"))
+        p->rates = NULL; /* one, unless there are several */
     json_object_foreach(json, key, value)
     {
-        const field *f = fields;
-        while (f < fields + FIELDS && strcmp(f->name, key) != 0)
-            f++;
-        if (f == fields + FIELDS)
+        const int    is_list = json_is_array(value); /* of tasks: a preset's, with their steps */
+        const field *more    = config && !is_list ? find_field(asked, ASKED_FIELDS, key) : NULL;
+        const field *f       = more ? more : find_field(fields, FIELDS, key);
+        if (!f)
             return pe_fail(
                 err, POSENC_ERROR_ARGUMENT,
                 "%.100s: there is no field \"%.40s\"; fields are named as the options are, such as "
                 "\"width\": docs/quick.json has them all",
                 path, key);
-        const posenc_status status = read_field(p, f, path, value, err);
+        const posenc_status status = read_field(more ? (void *)config : (void *)p, f, path, value, err);
         if (status)
             return status;
     }
@@ -216,16 +243,38 @@ posenc_status pe_preset_read(pe_preset *preset, void **memory, const char *path,
     *preset            = *pe_preset_find(BASE);
     preset->name       = slash && slash[1] ? slash + 1 : path;
     *memory            = json; /* the texts of the preset stand there */
-    if (json_object_get(json, "learning-rate"))
-        preset->rates = NULL; /* one, unless the file has several */
     if (json && json_is_object(json))
-        return read_object(preset, path, json, err);
+        return read_object(preset, NULL, path, json, err);
     if (json)
         return pe_fail(err, POSENC_ERROR_FORMAT,
                        "%.100s: it must hold one JSON object, {\"steps\": 500, ...}", path);
     return why.line < 1
                ? pe_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be read: %s", path, strerror(errno))
                : pe_fail(err, POSENC_ERROR_FORMAT, "%.100s: line %d: %.100s", path, why.line, why.text);
+}
+
+posenc_status pe_preset_ask(pe_compare_config *config, void **memory, const char *object, posenc_error *err)
+{
+    json_error_t why;
+    pe_preset   *p    = &config->preset;
+    json_t      *json = json_loads(object, JSON_REJECT_DUPLICATES, &why);
+    *memory           = json;
+    if (!json || !json_is_object(json))
+        return pe_fail(err, POSENC_ERROR_FORMAT, "compare: what is asked for must be one JSON object: %.100s",
+                       json ? "{\"steps\": 500, ...}" : why.text);
+    if (json_object_get(json, "learning-rate") && json_object_get(json, "rates"))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "compare: --learning-rate and --rates exclude each other; give one of them");
+    if (json_object_get(json, "encodings")) { /* others than the preset's are not extended unasked */
+        p->extension      = NULL;
+        p->grid_encodings = NULL;
+    }
+    const posenc_status status = read_object(p, config, "compare", json, err);
+    if (!config->task_steps && json_object_get(json, "steps"))
+        config->task_steps = p->steps;
+    if (json_object_get(json, "seeds"))
+        config->task_seeds = p->seeds;
+    return status;
 }
 
 void pe_preset_forget(void *memory)
