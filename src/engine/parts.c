@@ -28,6 +28,7 @@ enum {
     PART_BYTES      = 448 << 10, /* of a part's executor, on one thread, if it can be */
     PROJECTED_BYTES = 128 << 10, /* of these, for products with vectors by distance (tiled/project.c) */
     PROJECTED_ROWS  = 32,        /* of queries and heads, so that there are products of many keys */
+    LITTLE          = 1 << 22,   /* multiply-adds with sinusoids, which all heads then share */
     SUM_BYTES       = 1 << 18,   /* of all chunks' outputs, if they can be */
     CHUNKS          = 16,        /* at most */
     LEAST           = 512,       /* keys of a chunk at least */
@@ -137,9 +138,11 @@ static int most_heads(const pe_attention *a)
 {
     if (a->rotary && a->rotary->heads > 1)
         return 2;
-    if (!pe_project_is_for(a))
+    const pe_problem *p    = &a->sizes;
+    const int64_t     rows = p->H * p->Lq;
+    if (!pe_project_is_for(a) || (rows <= PROJECTED_ROWS && rows * p->Lk * a->terms->A.ranks <= LITTLE))
         return 0;
-    return a->sizes.H / a->sizes.G * a->sizes.Lq <= PROJECTED_ROWS ? 1 : 2;
+    return rows / p->G <= PROJECTED_ROWS ? 1 : 2;
 }
 
 /* The largest part that is small enough: all heads if there are keys enough to share what they share, else
