@@ -228,7 +228,18 @@ static int wants_products(const pe_attention *a, const pe_executor *by)
 
 int pe_parts_serve(const pe_attention *a, const pe_executor *by)
 {
-    return a->sizes.Lq <= POSENC_DECODE_QUERIES && (wants_products(a, by) || whole_bytes(a, by) > PART_BYTES);
+    return a->sizes.Lq <= POSENC_DECODE_QUERIES &&
+           (wants_products(a, by) ||
+            (a->sizes.Lk > a->whole_keys[by->reference] && whole_bytes(a, by) > PART_BYTES));
+}
+
+int64_t pe_parts_whole_keys(const pe_attention *a, const pe_executor *by)
+{
+    pe_attention few = *a;
+    few.sizes.Lq     = pe_smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
+    while (few.sizes.Lk && whole_bytes(&few, by) > PART_BYTES)
+        few.sizes.Lk /= 2;
+    return few.sizes.Lk;
 }
 
 void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)
