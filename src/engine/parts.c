@@ -12,6 +12,10 @@
  * A hook that travels sees the keys of a query from right to left: there is one chunk then, and state goes
  * from part to part.
  *
+ * Vectors by distance that are sinusoids times a parameter would be made anew for each part, and the
+ * parameter held whole. Parts are given products with them instead (tiled/project.c), made for as many keys
+ * at once as there is memory for.
+ *
  * Distances of a part must have rows. Where positions are so far apart that they need more than a part has
  * memory for, it is cut in two, in the end down to one query and one key.
  */
@@ -399,10 +403,16 @@ static int fits(const parts *x, const pe_attention *y)
            (!x->by->reference && y->distances.skewed);
 }
 
+/* Do masks by distance leave none? */
+static int is_unseen(const pe_attention *y)
+{
+    return y->distances.whole && y->distances.count == 0 && !y->unmasked;
+}
+
 static void visit_part(const parts *x, const part_scratch *z, piece of, int64_t chunk)
 {
     pe_attention y = part_of(x, z, &of);
-    if (y.distances.whole && y.distances.count == 0 && !y.unmasked)
+    if (is_unseen(&y))
         return;
     if (fits(x, &y) || (of.Lq == 1 && of.Lk == 1)) {
         compute_part(x, z, &y, &of, chunk);
@@ -433,6 +443,8 @@ static void make_products(const parts *x, part_scratch *z, int64_t h, int64_t be
     z->projected     = (pe_projected){0};
     const piece  all = {h, 0, x->a->sizes.Lq, z->first, end - z->first};
     pe_attention y   = part_of(x, z, &all);
+    if (is_unseen(&y))
+        return;
     narrow_rotation(&y, own);
     z->projected.row  = (end - z->first + PE_LANES - 1) / PE_LANES * PE_LANES;
     z->projected.head = y.sizes.Lq * z->projected.row;
