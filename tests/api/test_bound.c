@@ -135,7 +135,8 @@ static posenc_bound *bind(const session *s)
 static int are_same(const posenc_encoding *e, int64_t Lq, array *a, array *b, int wide)
 {
     const char *spec = posenc_encoding_spec(e);
-    const int few = Lq <= POSENC_DECODE_QUERIES && (strstr(spec, "transformer_xl") || strstr(spec, "xlnet"));
+    const int   rounds =
+        Lq <= POSENC_DECODE_QUERIES && (strstr(spec, "transformer_xl") || strstr(spec, "xlnet"));
     return are_same_bits(a, b, wide) || (rounds && !wide && distance_of(a, b, wide) <= 1e-4);
 }
 
