@@ -399,14 +399,15 @@ typedef struct posenc_bound posenc_bound;
    memory of its allocator. The parameters are copied and may change or go afterwards, except numbers by pair
    (dense_bias), which are read where they are. Those of a place (input, rotary, score, weight) may all be
    empty: then runs that need them refuse the bound. A run that is given a bound reads it in place of params,
-   and writes the same bits; its plan is this one, or one of the same SPEC, dims and options (else ARGUMENT).
-   Backward runs take of it the numbers, not the tables.
-   Tables hold what the mask allows of the distances below the larger of Lq and Lk, or below
-   options.max_distances where that is given; a run that goes farther, or whose positions step by more than
-   one, makes its own. Memory: 8 bytes for each number of the parameters and of what is made of them; for each
-   head and distance 12 bytes for a bias, 4 for a gate, 4*D for vectors; 4*D for each head and position
-   (tupe). Where an encoding clips distances no more than those have rows. The reference executor has no
-   tables. Errors: ARGUMENT (NULL), SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
+   and writes the same bits (a few queries of transformer_xl and xlnet: the same within the rounding of
+   floats, for without a bound they make no vectors by distance); its plan is this one, or one of the same
+   SPEC, dims and options (else ARGUMENT). Backward runs take of it the numbers, not the tables. Tables hold
+   what the mask allows of the distances below the larger of Lq and Lk, or below options.max_distances where
+   that is given; a run that goes farther, or whose positions step by more than one, makes its own. Memory: 8
+   bytes for each number of the parameters and of what is made of them; for each head and distance 12 bytes
+   for a bias, 4 for a gate, 4*D for vectors; 4*D for each head and position (tupe). Where an encoding clips
+   distances no more than those have rows. The reference executor has no tables. Errors: ARGUMENT (NULL),
+   SHAPE and DTYPE (params), MEMORY; *bound is NULL then. */
 POSENC_API posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan,
                                           const posenc_tensor *params, posenc_error *err);
 POSENC_API void          posenc_bound_free(posenc_bound *bound); /* NULL is fine */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <posenc/scores.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "api/objects.h"
 #include "base/overlap.h"
@@ -33,6 +34,7 @@ pe_attention pe_attend_of(const posenc_plan *plan)
     a.max_distances = plan->max_distances;
     a.kernels       = plan->kernels;
     a.products      = plan->options.products;
+    memcpy(a.whole_keys, plan->whole_keys, sizeof a.whole_keys);
     return a;
 }
 
@@ -487,25 +489,37 @@ static int uses_reference(const posenc_plan *plan, posenc_dtype q)
            (plan->options.executor == POSENC_EXECUTOR_AUTO && q == POSENC_DTYPE_F64);
 }
 
-/* Of a run whose q has this type; run 0 is posenc_bias. */
+/* No run yet, but what is known of all runs of a size; run 0 is posenc_bias. */
+typedef struct any_run {
+    pe_attention    a;
+    pe_numbers      numbers;
+    pe_run_rotation rotation;
+    pe_arena        arena; /* counts */
+} any_run;
+
+static void open_any(any_run *x, const posenc_plan *plan, const pe_run_size *of, int run)
+{
+    x->arena      = (pe_arena){0};
+    x->a          = pe_attend_of(plan);
+    x->a.sizes.B  = of->B;
+    x->a.sizes.Lq = of->Lq;
+    x->a.sizes.Lk = of->Lk;
+    x->a.team     = (pe_team){.threads = of->threads};
+    load(&x->a, &x->numbers, &x->rotation, plan,
+         &(pe_numbers_of){.places = PLACES, .use = use_of(run, of->Lq)}, 0, &x->arena);
+}
+
+/* Of a run whose q has this type. */
 static size_t bytes_of_type(const posenc_plan *plan, const pe_run_size *of, posenc_dtype q, int run)
 {
-    const pe_rotated_run any   = {.team = {.threads = of->threads}};
-    pe_arena             arena = {0};
-    pe_attention         a     = pe_attend_of(plan);
-    pe_numbers           numbers;
-    pe_run_rotation      rotation;
-    a.sizes.B  = of->B;
-    a.sizes.Lq = of->Lq;
-    a.sizes.Lk = of->Lk;
-    a.team     = any.team;
-    a.q.dtype  = q;
-    load(&a, &numbers, &rotation, plan, &(pe_numbers_of){.places = PLACES, .use = use_of(run, of->Lq)}, 0,
-         &arena);
+    const pe_rotated_run any = {.team = {.threads = of->threads}};
+    any_run              x;
+    open_any(&x, plan, of, run);
+    x.a.q.dtype = q;
     if (run == POSENC_RUN_ATTEND_BACKWARD)
-        pe_rotary_slopes(plan, &numbers, &any, &arena);
-    pe_attend_lay_out(&a, run, uses_reference(plan, q), &arena);
-    return arena.used;
+        pe_rotary_slopes(plan, &x.numbers, &any, &x.arena);
+    pe_attend_lay_out(&x.a, run, uses_reference(plan, q), &x.arena);
+    return x.arena.used;
 }
 
 size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run)
@@ -518,6 +532,35 @@ size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_ru
             most               = bytes > most ? bytes : most;
         }
     return most;
+}
+
+/* Sizes of all runs of few queries on the plan's threads. */
+static pe_run_size all_few(const posenc_plan *plan)
+{
+    const posenc_dims *d  = &plan->dims;
+    const int64_t      Lq = d->Lq < POSENC_DECODE_QUERIES ? d->Lq : POSENC_DECODE_QUERIES;
+    return (pe_run_size){.B = d->B, .Lq = Lq, .Lk = d->Lk, .threads = plan->threads, .any_type = 1};
+}
+
+void pe_attend_know(posenc_plan *plan)
+{
+    const pe_run_size few = all_few(plan);
+    any_run           x;
+    open_any(&x, plan, &few, POSENC_RUN_ATTEND);
+    for (int reference = 0; reference < 2; reference++)
+        plan->whole_keys[reference] = pe_attend_whole_keys(&x.a, reference);
+    plan->few_bytes[0] = pe_attend_bytes(plan, &few, POSENC_RUN_ATTEND);
+    plan->few_bytes[1] = pe_attend_bytes(plan, &few, POSENC_RUN_SCORES);
+}
+
+/* Bytes that a run takes, or where the workspace has them, more: those of all runs like this. */
+static size_t enough_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run,
+                           const posenc_workspace *work)
+{
+    const size_t few    = plan->few_bytes[run == POSENC_RUN_SCORES];
+    const int    is_few = use_of((int)run, of->Lq) == PE_NUMBERS_FEW && of->threads <= plan->threads;
+    const int    has    = work && work->size >= offsetof(posenc_workspace, bytes) + sizeof work->bytes;
+    return is_few && has && work->bytes >= few ? few : pe_attend_bytes(plan, of, run);
 }
 
 /* ---- runs ---- */
@@ -568,7 +611,7 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
                                 a->sizes.Lk, pe_run_threads(r->plan, r->work),
                                 a->q.dtype,  0};
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
-    const pe_wanted   wanted = {r->who, pe_attend_bytes(r->plan, &size, kind), 0};
+    const pe_wanted   wanted = {r->who, enough_bytes(r->plan, &size, kind, r->work), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
 }
 

@@ -16,6 +16,16 @@ static int is_of(const posenc_plan *plan, int places, int index)
     return places >> plan->e->params[index].place & 1;
 }
 
+/* Is it what the plan knows that it must be? Otherwise pe_encoding_check_param says what is wrong. */
+static int is_right(const posenc_plan *plan, int index, const posenc_tensor *t)
+{
+    const pe_shape *shape = &plan->shapes[index];
+    if (!t->data || t->ndim != shape->ndim || (t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64))
+        return 0;
+    return !memcmp(t->shape, shape->sizes, (size_t)shape->ndim * sizeof *t->shape) &&
+           pe_tensor_is_contiguous(t);
+}
+
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
@@ -26,7 +36,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_sou
         if (!given.bound && !given.params)
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
                            plan->e->spec, plan->e->names[i]);
-        if (!given.bound)
+        if (!given.bound && !is_right(plan, i, &given.params[i]))
             status = pe_encoding_check_param(plan->e, &plan->dims, i, &given.params[i], who, err);
         if (!status && dparams && dparams[i].data)
             status = pe_encoding_check_param(plan->e, &plan->dims, i, &dparams[i], who, err);

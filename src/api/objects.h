@@ -48,6 +48,11 @@ typedef struct pe_resolved {
     pe_value           set[PE_MAX_SETTINGS];
 } pe_resolved;
 
+typedef struct pe_shape {
+    int32_t ndim;
+    int64_t sizes[POSENC_MAX_DIMS];
+} pe_shape;
+
 struct posenc_plan {
     posenc_encoding        own;  /* the caller may free his */
     const posenc_encoding *e;    /* that copy */
@@ -57,14 +62,17 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACE_COUNT];
     pe_terms               terms;
-    pe_rotary              rotary, rotary_keys;       /* M = 0: none */
-    void                  *rotary_memory;             /* of both */
-    pe_ladder             *rotary_ladder, *waves;     /* of both, and of the input part; NULL: none */
-    double                 waves_blank;               /* position of a zero row, NAN: none */
-    int64_t sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t max_distances;
-    int64_t row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t  turn_bytes[2][2]; /* of a rotation forward and backward: on no thread, and for each */
+    pe_rotary              rotary, rotary_keys;        /* M = 0: none */
+    void                  *rotary_memory;              /* of both */
+    pe_ladder             *rotary_ladder, *waves;      /* of both, and of the input part; NULL: none */
+    double                 waves_blank;                /* position of a zero row, NAN: none */
+    int64_t  sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
+    pe_shape shapes[PE_MAX_PARAMS];                    /* of the parameters of e */
+    int64_t  max_distances;
+    int64_t  row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    size_t   turn_bytes[2][2]; /* of a rotation forward and backward: on no thread, and for each */
+    size_t   few_bytes[2]; /* of any attention of few queries, of any scores or bias of few: pe_attend_know */
+    int64_t  whole_keys[2]; /* pe_attention */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
@@ -294,6 +302,8 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward);
 size_t pe_rotary_bytes(const posenc_plan *plan, int threads, int backward);
 /* The parts of a pe_attention that the plan knows. */
 pe_attention pe_attend_of(const posenc_plan *plan);
+/* What is counted once with a plan, so that small runs need not count. */
+void pe_attend_know(posenc_plan *plan);
 /* run: POSENC_RUN_ATTEND, _ATTEND_BACKWARD or _SCORES */
 size_t pe_attend_bytes(const posenc_plan *plan, const pe_run_size *of, posenc_run run);
 

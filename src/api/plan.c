@@ -157,15 +157,15 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
 static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
 {
     for (int i = 0; i < plan->e->param_count; i++) {
-        int32_t             ndim;
-        int64_t             shape[POSENC_MAX_DIMS];
-        const posenc_status status = posenc_param_shape(plan->e, &plan->dims, i, &ndim, shape, err);
+        pe_shape           *shape = &plan->shapes[i];
+        const posenc_status status =
+            posenc_param_shape(plan->e, &plan->dims, i, &shape->ndim, shape->sizes, err);
         if (status)
             return status;
         int64_t *size = &plan->sizes[plan->e->params[i].place][plan->e->params[i].local];
         *size         = 1;
-        for (int a = 0; a < ndim; a++)
-            *size *= shape[a];
+        for (int a = 0; a < shape->ndim; a++)
+            *size *= shape->sizes[a];
     }
     return POSENC_OK;
 }
@@ -327,7 +327,11 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
         bytes[0]      = pe_rotate_bytes(plan, 0, backward);
         bytes[1]      = pe_rotate_bytes(plan, 1, backward) - bytes[0];
     }
-    return check_bytes(plan, err);
+    if ((status = check_bytes(plan, err)))
+        return status;
+    if (attends(plan))
+        pe_attend_know(plan);
+    return POSENC_OK;
 }
 
 /* What the caller chose; a sentence about what could not even be read. */

@@ -93,6 +93,12 @@ void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *
         lay_out_executor(&any, &by, arena);
 }
 
+int64_t pe_attend_whole_keys(const pe_attention *a, int reference)
+{
+    const pe_executor by = executor_of(POSENC_RUN_ATTEND, reference);
+    return pe_parts_whole_keys(a, &by);
+}
+
 static void run_tiled_backward(const pe_attention *a, pe_arena *arena)
 {
     pe_backward w = pe_tiled_backward_lay_out(a, arena);

@@ -18,6 +18,9 @@ enum { PE_ATTEND_BIAS = 0 }; /* a run besides POSENC_RUN_ATTEND, _ATTEND_BACKWAR
 /* What any run of these sizes and this type of q takes from the arena. */
 void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *arena);
 
+/* How many keys a few queries of a plan may have at most, known not to go part by part. */
+int64_t pe_attend_whole_keys(const pe_attention *a, int reference);
+
 /* S: the scores before masks, or [H,Lq,Lk] what the terms add whatever the content (positions of batch item
    0; always the reference), or the cotangent of that. */
 void pe_attend_run(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena);

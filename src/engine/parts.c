@@ -12,6 +12,10 @@
  * A hook that travels sees the keys of a query from right to left: there is one chunk then, and state goes
  * from part to part.
  *
+ * Vectors by distance that are sinusoids times a parameter would be made anew for each part, and the
+ * parameter held whole. Parts are given products with them instead (tiled/project.c), made for as many keys
+ * at once as there is memory for.
+ *
  * Distances of a part must have rows. Where positions are so far apart that they need more than a part has
  * memory for, it is cut in two, in the end down to one query and one key.
  */
@@ -28,6 +32,7 @@ enum {
     PART_BYTES      = 448 << 10, /* of a part's executor, on one thread, if it can be */
     PROJECTED_BYTES = 128 << 10, /* of these, for products with vectors by distance (tiled/project.c) */
     PROJECTED_ROWS  = 32,        /* of queries and heads, so that there are products of many keys */
+    LITTLE          = 1 << 22,   /* multiply-adds with sinusoids, which all heads then share */
     SUM_BYTES       = 1 << 18,   /* of all chunks' outputs, if they can be */
     CHUNKS          = 16,        /* at most */
     LEAST           = 512,       /* keys of a chunk at least */
@@ -137,9 +142,11 @@ static int most_heads(const pe_attention *a)
 {
     if (a->rotary && a->rotary->heads > 1)
         return 2;
-    if (!pe_project_is_for(a))
+    const pe_problem *p    = &a->sizes;
+    const int64_t     rows = p->H * p->Lq;
+    if (!pe_project_is_for(a) || (rows <= PROJECTED_ROWS && rows * p->Lk * a->terms->A.ranks <= LITTLE))
         return 0;
-    return a->sizes.H / a->sizes.G * a->sizes.Lq <= PROJECTED_ROWS ? 1 : 2;
+    return rows / p->G <= PROJECTED_ROWS ? 1 : 2;
 }
 
 /* The largest part that is small enough: all heads if there are keys enough to share what they share, else
@@ -225,7 +232,18 @@ static int wants_products(const pe_attention *a, const pe_executor *by)
 
 int pe_parts_serve(const pe_attention *a, const pe_executor *by)
 {
-    return a->sizes.Lq <= POSENC_DECODE_QUERIES && (wants_products(a, by) || whole_bytes(a, by) > PART_BYTES);
+    return a->sizes.Lq <= POSENC_DECODE_QUERIES &&
+           (wants_products(a, by) ||
+            (a->sizes.Lk > a->whole_keys[by->reference] && whole_bytes(a, by) > PART_BYTES));
+}
+
+int64_t pe_parts_whole_keys(const pe_attention *a, const pe_executor *by)
+{
+    pe_attention few = *a;
+    few.sizes.Lq     = pe_smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
+    while (few.sizes.Lk && whole_bytes(&few, by) > PART_BYTES)
+        few.sizes.Lk /= 2;
+    return few.sizes.Lk;
 }
 
 void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena)
@@ -385,10 +403,16 @@ static int fits(const parts *x, const pe_attention *y)
            (!x->by->reference && y->distances.skewed);
 }
 
+/* Do masks by distance leave none? */
+static int is_unseen(const pe_attention *y)
+{
+    return y->distances.whole && y->distances.count == 0 && !y->unmasked;
+}
+
 static void visit_part(const parts *x, const part_scratch *z, piece of, int64_t chunk)
 {
     pe_attention y = part_of(x, z, &of);
-    if (y.distances.whole && y.distances.count == 0 && !y.unmasked)
+    if (is_unseen(&y))
         return;
     if (fits(x, &y) || (of.Lq == 1 && of.Lk == 1)) {
         compute_part(x, z, &y, &of, chunk);
@@ -419,6 +443,8 @@ static void make_products(const parts *x, part_scratch *z, int64_t h, int64_t be
     z->projected     = (pe_projected){0};
     const piece  all = {h, 0, x->a->sizes.Lq, z->first, end - z->first};
     pe_attention y   = part_of(x, z, &all);
+    if (is_unseen(&y))
+        return;
     narrow_rotation(&y, own);
     z->projected.row  = (end - z->first + PE_LANES - 1) / PE_LANES * PE_LANES;
     z->projected.head = y.sizes.Lq * z->projected.row;

@@ -13,8 +13,10 @@ typedef struct pe_executor {
     void (*compute)(const pe_attention *a, int run, const posenc_tensor *S, pe_arena *arena);
 } pe_executor;
 
-/* Does such a run go part by part? Otherwise it is small. */
-int pe_parts_serve(const pe_attention *a, const pe_executor *by);
+/* Does such a run go part by part? Otherwise it is small. How many keys a few queries of a plan may have that
+   surely do not. */
+int     pe_parts_serve(const pe_attention *a, const pe_executor *by);
+int64_t pe_parts_whole_keys(const pe_attention *a, const pe_executor *by);
 
 /* Memory, of a plan for POSENC_DECODE_QUERIES queries at most; whichever way a run goes, it is enough. */
 void pe_parts_lay_out(const pe_attention *a, const pe_executor *by, pe_arena *arena);

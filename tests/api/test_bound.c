@@ -130,13 +130,23 @@ static posenc_bound *bind(const session *s)
     return bound;
 }
 
+/* The same bits; but a few queries of some encodings read vectors by distance of a bound that without one
+   they do not make (posenc_plan_bind), and what they write is the same within the rounding of floats. */
+static int are_same(const posenc_encoding *e, int64_t Lq, array *a, array *b, int wide)
+{
+    const char *spec = posenc_encoding_spec(e);
+    const int   rounds =
+        Lq <= POSENC_DECODE_QUERIES && (strstr(spec, "transformer_xl") || strstr(spec, "xlnet"));
+    return are_same_bits(a, b, wide) || (rounds && !wide && distance_of(a, b, wide) <= 1e-4);
+}
+
 static void assert_same(session *got, session *want, const run *r)
 {
     array    *a[RESULTS], *b[RESULTS];
     const int count = results_of(got->c, &got->r, a);
     results_of(want->c, &want->r, b);
     for (int i = 0; i < count; i++)
-        if (!are_same_bits(a[i], b[i], got->wide))
+        if (!are_same(got->c->e, got->c->dims.Lq, a[i], b[i], got->wide))
             fail_msg("%s, %s, %d queries, %s: %s differs by %.3g", posenc_encoding_spec(got->c->e), r->what,
                      (int)got->c->dims.Lq, got->wide ? "reference" : "tiled", result_name(got->c, i),
                      distance_of(a[i], b[i], got->wide));
@@ -235,7 +245,7 @@ static void scores_and_biases_are_the_same_bits(void **state)
             if (status || posenc_bias(s.plan, &s.in, &bias, &work, &err))
                 case_stop("scores", &c, &err);
         }
-        if (!are_same_bits(&S[0], &S[1], 0) || !are_same_bits(&b[0], &b[1], 1))
+        if (!are_same(c.e, few.Lq, &S[0], &S[1], 0) || !are_same_bits(&b[0], &b[1], 1))
             fail_msg("%s: scores or bias differ", spec);
         for (int x = 0; x < 2; x++)
             array_free(&S[x]), array_free(&b[x]);

@@ -218,6 +218,51 @@ static void short_caches_of_64_sequences_take_less_than_1_mib(void **state)
     posenc_plan_free(plan);
 }
 
+/* A run does not count what it takes where its workspace has enough for all that its plan is made for. */
+static void assert_smaller_take_less(const posenc_encoding_info *info, posenc_dims of, int executor,
+                                     int threads)
+{
+    static const posenc_dtype types[] = {POSENC_DTYPE_F32, POSENC_DTYPE_BF16, POSENC_DTYPE_F64};
+    static const int64_t      keys[]  = {1, 2, 15, 63, 64, 65, 127, 128, 129, 300, 513, 1000, 4000, 9000};
+    posenc_options            o       = on_threads(threads);
+    o.executor                        = (posenc_executor)executor;
+    o.mask                            = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING;
+    o.window                          = 700;
+    posenc_plan *plan                 = plan_of(info->name, &of, &o);
+    for (int run = 0; run < 2; run++) {
+        const posenc_run kind = run ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND;
+        const size_t     all  = posenc_plan_workspace(plan, run ? kind : POSENC_RUN_DECODE, NULL);
+        for (size_t i = 0; i < sizeof keys / sizeof *keys && keys[i] <= of.Lk; i++)
+            for (int64_t Lq = 1; Lq <= POSENC_DECODE_QUERIES; Lq++)
+                for (int64_t b = 1; b <= of.B; b++) {
+                    posenc_sizes s = posenc_sizes_default();
+                    s.B            = b;
+                    s.Lq           = Lq;
+                    s.Lk           = keys[i];
+                    s.threads      = 1 + (int)i % threads;
+                    s.dtype        = types[Lq % 3];
+                    if (posenc_plan_workspace(plan, kind, &s) > all)
+                        fail_msg("%s, run %d: %d x %d queries, %d keys take more than %zu bytes", info->name,
+                                 (int)kind, (int)b, (int)Lq, (int)keys[i], all);
+                }
+    }
+    posenc_plan_free(plan);
+}
+
+static void smaller_runs_take_no_more_than_all_few_of_a_plan(void **state)
+{
+    static const posenc_dims of[] = {{.B = 3, .H = 4, .Lq = 8, .Lk = 300, .D = 32},
+                                     {.B = 2, .H = 8, .G = 2, .Lq = 8, .Lk = 9000, .D = 64},
+                                     {.B = 1, .H = 32, .G = 8, .Lq = 20, .Lk = 131072, .D = 128}};
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        for (size_t d = 0; d < sizeof of / sizeof *of; d++)
+            for (int executor = POSENC_EXECUTOR_AUTO; executor <= POSENC_EXECUTOR_REFERENCE; executor++)
+                for (int threads = 1; threads <= 3; threads += 2) /* one: no items side by side */
+                    if (posenc_encoding_info_at(i)->place != POSENC_PLACE_INPUT)
+                        assert_smaller_take_less(posenc_encoding_info_at(i), of[d], executor, threads);
+}
+
 /* ---- of the caller ---- */
 
 /* Tasks from the last to the first on two threads that are made for them. */
@@ -392,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_rotation_takes_at_most_256_kib_a_thread_at_any_length),
         cmocka_unit_test(one_query_takes_at_most_1_mib_a_thread_against_any_cache),
         cmocka_unit_test(short_caches_of_64_sequences_take_less_than_1_mib),
+        cmocka_unit_test(smaller_runs_take_no_more_than_all_few_of_a_plan),
         cmocka_unit_test(threads_of_the_caller_give_the_same_bits),
         cmocka_unit_test(threads_of_the_caller_must_be_counted),
         cmocka_unit_test(a_flag_ends_a_run),

@@ -64,6 +64,9 @@ typedef struct pe_attention {
        wanted gradients) is taken to be whatever needs most memory. */
     int for_any_run;
 
+    int64_t whole_keys[2]; /* a few queries with at most so many keys are known to be one part: of the tiled
+                              executor, of the reference; 0: not known */
+
     pe_team           team;
     int64_t           tile_q, tile_k, max_distances;
     posenc_products   products;

@@ -35,7 +35,7 @@ typedef struct few_products {
     pe_attention        one; /* the same queries and one key */
     pe_tiles            T;   /* of that */
     int64_t             rows, M;
-    double              step;      /* from a key to the next; 0: they stand anyhow */
+    double              step;      /* from a key to the next; 0: they stand anyhow, or are few */
     float              *Q;         /* [rows, Dp] scale * (q + w) */
     float              *u;         /* [2, rows, WAVES] of some frequencies: of sines, of cosines */
     float              *turned;    /* the same at the keys at hand */
@@ -199,18 +199,23 @@ static void store_ends(const few_products *x, float *to, int64_t stride)
         }
 }
 
-/* Which keys stand at a distance that masks and limits leave to any query. */
-static void find_wanted(const few_products *x)
+/* Which keys stand at a distance that masks and limits leave to any query; of how many blocks some are. */
+static int64_t find_wanted(const few_products *x)
 {
-    const pe_attention *a   = x->a;
-    const double        low = (double)pe_larger(a->distances.reach.low, a->terms->A.least),
-                 high       = (double)pe_smaller(a->distances.reach.high, a->terms->A.most);
-    memset(x->wanted, 0, (size_t)((a->sizes.Lk + KEYS - 1) / KEYS));
+    const pe_attention *a      = x->a;
+    const int64_t       blocks = (a->sizes.Lk + KEYS - 1) / KEYS;
+    const double        low    = (double)pe_larger(a->distances.reach.low, a->terms->A.least),
+                 high          = (double)pe_smaller(a->distances.reach.high, a->terms->A.most);
+    int64_t count              = 0;
+    memset(x->wanted, 0, (size_t)blocks);
     for (int64_t i = 0; i < a->sizes.Lq; i++)
         for (int64_t j = 0; j < a->sizes.Lk; j++) {
             const double t = query_at(x, i) - key_at(x, j);
             x->wanted[j / KEYS] |= t >= low && t <= high;
         }
+    for (int64_t n = 0; n < blocks; n++)
+        count += x->wanted[n];
+    return count;
 }
 
 /* Products of keys j .. j+count-1. */
@@ -235,9 +240,8 @@ void pe_project_run(const pe_attention *a, const pe_projected *to, float *rows, 
     const int64_t         Lk = a->sizes.Lk;
     few_products          x;
     lay_out(&x, a, arena);
-    x.step = step_of(a);
+    x.step = find_wanted(&x) > 1 ? step_of(a) : 0;
     load_queries(&x);
-    find_wanted(&x);
     memset(rows, 0, (size_t)(x.rows * to->row) * sizeof *rows);
     memset(x.waves, 0, 2 * WAVES * KEYS * sizeof *x.waves);
     memset(x.ends, 0, (size_t)(x.rows * PE_LANES) * sizeof *x.ends);

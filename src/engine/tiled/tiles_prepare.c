@@ -12,12 +12,6 @@ enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 
 /* ---- memory of one thread ---- */
 
-/* Are rooms asked for vectors by distance? */
-static int has_vectors(const pe_attention *a)
-{
-    return (pe_has(a->terms, PE_A) && !a->is_projected) || pe_has(a->terms, PE_B) || pe_has(a->terms, PE_R);
-}
-
 static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
     const pe_problem *p    = &T->a->sizes;
@@ -42,7 +36,7 @@ static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
     y->softmax.factor  = pe_arena_floats(arena, T->Br);
     y->low             = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
     y->high            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->chunk           = pe_arena_doubles(arena, has_vectors(T->a) ? pe_smaller(PE_CHUNK, most) * wide : 0);
+    y->chunk           = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * wide);
 }
 
 static void lay_out_members(const pe_tiles *T, pe_scratch *y, pe_arena *arena, int backward)
