@@ -532,6 +532,66 @@ static void a_short_run_touches_no_more_in_a_longer_plan(void **state)
     }
 }
 
+/* ---- memory ---- */
+
+enum { BEHIND = 1 << 16, PATTERN = 0x5a };
+
+/* A bound's tables may have more rows than a run's own would: the run must not ask for memory of theirs. */
+static void run_within(const attention_case *c, posenc_run kind)
+{
+    const posenc_dims *d = &c->dims;
+    array              o = array_make4(d->B, d->H, d->Lq, d->Dv), S = array_make4(d->B, d->H, d->Lq, d->Lk);
+    posenc_tensor      params[CASE_PARAMS], to = array_tensor(kind == POSENC_RUN_SCORES ? &S : &o, 0);
+    posenc_attend_in   in = case_in(c, 0, params);
+    posenc_plan       *plan;
+    posenc_bound      *bound;
+    posenc_error       err;
+    if (posenc_plan_create(&plan, c->e, d, &c->options, &err) || posenc_plan_bind(&bound, plan, params, &err))
+        case_stop("bind", c, &err);
+    const size_t            bytes = posenc_plan_workspace(plan, kind, NULL);
+    unsigned char          *at    = aligned_alloc(64, bytes + BEHIND);
+    const posenc_workspace  work  = posenc_workspace_over(memset(at, PATTERN, bytes + BEHIND), bytes);
+    const posenc_attend_out out   = {.size = sizeof out, .o = to};
+    in.bound                      = bound;
+    const posenc_status status    = kind == POSENC_RUN_SCORES ? posenc_scores(plan, &in, &to, &work, &err)
+                                                              : posenc_attend(plan, &in, &out, &work, &err);
+    if (status && status != POSENC_ERROR_RANGE) /* keys farther than an encoding's table reaches */
+        case_stop("run", c, &err);
+    for (size_t i = bytes; i < bytes + BEHIND; i++)
+        if (at[i] != PATTERN)
+            fail_msg("%s, %d x %d, %d threads: byte %zu behind a workspace of %zu is written",
+                     posenc_encoding_spec(c->e), (int)d->Lq, (int)d->Lk, c->options.threads, i - bytes,
+                     bytes);
+    posenc_bound_free(bound);
+    posenc_plan_free(plan);
+    free(at);
+    array_free(&o), array_free(&S);
+}
+
+static void bound_runs_keep_to_their_workspace(void **state)
+{
+    static const int64_t lengths[] = {16, 64, 128};
+    (void)state;
+    for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
+        for (int one = 0; one < 2; one++) {
+            const int64_t     L = lengths[n];
+            const posenc_dims d = {
+                .B = 1, .H = 4, .G = 2, .Lq = one ? 1 : L, .Lk = L, .D = 16, .Dv = 16, .L = 16};
+            char spec[300];
+            for (int i = 0; spec_at(i, spec, sizeof spec, &d); i++) {
+                if (!spec[0])
+                    continue;
+                attention_case c = case_make(spec, d, (uint64_t)i);
+                c.options.mask   = POSENC_MASK_CAUSAL;
+                for (c.options.threads = 1; c.options.threads <= 3; c.options.threads += 2) {
+                    run_within(&c, one ? POSENC_RUN_DECODE : POSENC_RUN_ATTEND);
+                    run_within(&c, POSENC_RUN_SCORES);
+                }
+                case_free(&c);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +605,7 @@ int main(void)
         cmocka_unit_test(parameters_that_are_left_out_are_asked_for),
         cmocka_unit_test(what_cannot_be_bound_is_refused),
         cmocka_unit_test(a_short_run_touches_no_more_in_a_longer_plan),
+        cmocka_unit_test(bound_runs_keep_to_their_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,8 +173,10 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
             lay_out_member(T, kind, a->sizes.Lq - 1, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && !T->by[PE_BIAS].is_ready && (!a->unmasked || a->for_any_run))
         T->center = pe_arena_doubles(arena, a->sizes.H);
-    T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
-    T->exact       = pe_arena_doubles(arena, a->team.threads * T->exact_count);
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_is_scalar(kind) && !T->by[kind].is_ready) /* a ready one may have more rows, which are there */
+            T->exact_count = pe_larger(T->exact_count, T->by[kind].count);
+    T->exact = pe_arena_doubles(arena, a->team.threads * T->exact_count);
     pe_basis_lay_out(T, arena);
 }
 
