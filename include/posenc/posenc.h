@@ -508,12 +508,13 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    Caches as engines keep them. All of these may be without data.
    k_lengths [B] I64 or I32: item b has the keys 0 .. k_lengths[b]-1 of the Lk, each item attends as if it
    were a call of its own (short ones share the threads; a schedule that follows the length follows the
-   item's), and dk, dv of the others are 0. Positions are given as ever: of the queries as an array [B, Lq],
-   where items differ. k_pages [B, P] I64 or I32: k is [N, G, n, D] and v [N, G, n, Dv], N pages of n keys
-   each in any order, and key j of item b is row j % n of page k_pages[b, j / n]; Lk is P*n. Pages that a
-   length leaves unused may have any number. The backward takes no pages. k and v may be F8_E4M3 or, with D
-   and Dv divisible by 32, Q8_0: they become floats on their way. k_scale, v_scale [G] F32 multiply rows of
-   F8_E4M3 (without data: 1). The backward takes neither type. */
+   item's; tables of parameters that are not bound are made for each), and dk, dv of the others are 0.
+   Positions are given as ever: of the queries as an array [B, Lq], where items differ. k_pages [B, P] I64 or
+   I32: k is [N, G, n, D] and v [N, G, n, Dv], N pages of n keys each in any order, and key j of item b is row
+   j % n of page k_pages[b, j / n]; Lk is P*n. Pages that a length leaves unused may have any number. The
+   backward takes no pages. k and v may be F8_E4M3 or, with D and Dv divisible by 32, Q8_0: they become floats
+   on their way. k_scale, v_scale [G] F32 multiply rows of F8_E4M3 (without data: 1). The backward takes
+   neither type. */
 typedef struct posenc_attend_in {
     size_t               size; /* sizeof(posenc_attend_in) */
     posenc_tensor        q, k, v;

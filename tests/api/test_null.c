@@ -15,6 +15,7 @@
 #include <posenc/posenc.h>
 #include <posenc/registry.h>
 #include <posenc/rotary.h>
+#include <posenc/scores.h>
 
 #include "null_arguments.h"
 #include "workspace.h"
@@ -34,7 +35,7 @@ static posenc_attend_out  out;
 static posenc_attend_grad grad;
 static posenc_rotary_in   rotary_in;
 static posenc_rerotate_io moved;
-static posenc_tensor      param, y, S, bias, table, angle, temperature, tokens, pos, valid, places;
+static posenc_tensor      param, dparam, y, S, bias, table, angle, temperature, tokens, pos, valid, places;
 
 static const posenc_dims    dims    = {.B = 1, .H = H, .Lq = L, .Lk = L, .D = D};
 static const posenc_segment segment = {.tokens = L};
@@ -71,9 +72,11 @@ static int set_up(void **state)
     if (posenc_encoding_create(&e, "sinusoidal+rope+alibi", NULL, &err) ||
         posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
-    work        = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES);
+    work        = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES |
+                                          POSENC_RUN_BIAS_BACKWARD);
     two         = posenc_workspace_over(both, sizeof both);
     param       = floats(1, (const int64_t[]){H});
+    dparam      = floats(1, (const int64_t[]){H});
     y           = rows();
     S           = floats(4, (const int64_t[]){1, H, L, L});
     bias        = floats(3, (const int64_t[]){H, L, L});
@@ -213,6 +216,12 @@ static posenc_status run_bias(unsigned without, posenc_error *err)
     return posenc_bias(WITH(0, plan), WITH(1, &in), WITH(2, &bias), WITH(3, &work), err);
 }
 
+static posenc_status run_bias_backward(unsigned without, posenc_error *err)
+{
+    return posenc_bias_backward(WITH(0, plan), WITH(1, &in), WITH(2, &bias), WITH(3, &dparam), WITH(4, &work),
+                                err);
+}
+
 /* ---- rotary.h ---- */
 
 static posenc_status run_table(unsigned without, posenc_error *err)
@@ -322,6 +331,7 @@ static void each_call_refuses_and_names_the_pointer(void **state)
         {"posenc_attend_backward", run_attend_backward, {"plan", "in", "grad", "workspace"}},
         {"posenc_scores", run_scores, {"plan", "in", "S", "workspace"}},
         {"posenc_bias", run_bias, {"plan", "in", "bias", "workspace"}},
+        {"posenc_bias_backward", run_bias_backward, {"plan", "in", "bias", "dparams", "workspace"}},
         {"posenc_rotary_table", run_table, {"plan", "in", "table", "workspace"}},
         {"posenc_rotary_frequencies", frequencies, {"plan", "w?", "pairs", "magnitude?"}},
         {"posenc_rotary_pairs", run_pairs, {"plan", "params?", "pairs", "workspace"}},

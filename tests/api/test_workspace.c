@@ -16,9 +16,11 @@
 #include <posenc/registry.h>
 #include <posenc/rotary.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "workspace.h"
@@ -341,6 +343,66 @@ static void a_flag_ends_a_run(void **state)
     attending_free(x);
 }
 
+/* ---- several at once ---- */
+
+/* Runs again and again on one plan and one bound, with a workspace of its own, until it is cancelled. */
+typedef struct runner {
+    const posenc_plan *plan;
+    attending         *x;
+    float              alone[N]; /* what a run writes that has no other beside it */
+    int                runs, others;
+    posenc_status      status;
+} runner;
+
+static void *run_until_cancelled(void *of)
+{
+    runner          *r    = of;
+    posenc_workspace work = workspace_for(r->plan, POSENC_RUN_ATTEND);
+    while (!(r->status = posenc_attend(r->plan, &r->x->in, &r->x->out, &work, NULL))) {
+        r->runs++;
+        r->others += memcmp(r->x->o, r->alone, sizeof r->alone) != 0;
+    }
+    posenc_workspace_free(&work);
+    return NULL;
+}
+
+static void two_runs_at_once_share_plan_and_bound_until_another_thread_cancels_them(void **state)
+{
+    static float   numbers[32 * H];
+    static runner  r[2];
+    atomic_int     stop  = 0;
+    posenc_options o     = on_threads(2);
+    posenc_tensor  table = posenc_tensor_contiguous(numbers, POSENC_DTYPE_F32, 2, (int64_t[]){32, H});
+    posenc_bound  *bound;
+    pthread_t      thread[2];
+    (void)state;
+    for (int i = 0; i < 32 * H; i++)
+        numbers[i] = (float)posenc_random_normal(1, "table", (uint64_t)i);
+    o.cancel          = (const volatile int *)&stop;
+    posenc_plan *plan = plan_of("t5", &dims, &o);
+    assert_int_equal(posenc_plan_bind(&bound, plan, &table, NULL), POSENC_OK);
+    for (int i = 0; i < 2; i++) {
+        posenc_workspace work = workspace_for(plan, POSENC_RUN_ATTEND);
+        r[i]                  = (runner){.plan = plan, .x = attending_make(NULL)};
+        r[i].x->in.bound      = bound;
+        assert_int_equal(posenc_attend(plan, &r[i].x->in, &r[i].x->out, &work, NULL), POSENC_OK);
+        memcpy(r[i].alone, r[i].x->o, sizeof r[i].alone);
+        posenc_workspace_free(&work);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, run_until_cancelled, &r[i]), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(r[i].status, POSENC_ERROR_CANCELLED);
+        assert_true(r[i].runs > 0 && r[i].others == 0);
+        attending_free(r[i].x);
+    }
+    posenc_bound_free(bound);
+    posenc_plan_free(plan);
+}
+
 /* A child that hangs is ended by its alarm. */
 static void a_child_of_a_process_that_ran_with_two_threads_runs(void **state)
 {
@@ -441,6 +503,7 @@ int main(void)
         cmocka_unit_test(threads_of_the_caller_give_the_same_bits),
         cmocka_unit_test(threads_of_the_caller_must_be_counted),
         cmocka_unit_test(a_flag_ends_a_run),
+        cmocka_unit_test(two_runs_at_once_share_plan_and_bound_until_another_thread_cancels_them),
         cmocka_unit_test(a_child_of_a_process_that_ran_with_two_threads_runs),
         cmocka_unit_test(objects_live_in_memory_of_the_caller),
         cmocka_unit_test(numbers_and_names_of_nothing_are_nothing),

@@ -687,6 +687,28 @@ static void json_is_a_text_of_the_caller_s(void **state)
     posenc_model_free(model);
 }
 
+/* A plan wants heads and their width, or neither. */
+static void heads_have_the_width_that_the_file_tells_where_nothing_rotates(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t     D;
+    } files[] = {
+        {"{'model_type': 't5', 'd_model': 768, 'd_kv': 32, 'num_heads': 12, 'num_layers': 12}", 32},
+        {"{'model_type': 'bert', 'hidden_size': 768, 'num_attention_heads': 12, "
+         "'max_position_embeddings': 512}",
+         64},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        posenc_model     *model = read_line(files[i].line);
+        const posenc_dims dims  = posenc_model_group_at(model, 0)->dims;
+        assert_int_equal(dims.H, 12);
+        assert_int_equal(dims.D, files[i].D);
+        posenc_model_free(model);
+    }
+}
+
 static void a_stage_of_swin_has_a_window_of_its_own(void **state)
 {
     posenc_model *model = read_line("{'model_type': 'swinv2', 'image_size': 64, 'window_size': 8, "
@@ -829,6 +851,7 @@ int main(void)
         cmocka_unit_test(each_layer_has_its_window),
         cmocka_unit_test(a_group_s_window_is_a_number_or_one_for_each_layer),
         cmocka_unit_test(json_is_a_text_of_the_caller_s),
+        cmocka_unit_test(heads_have_the_width_that_the_file_tells_where_nothing_rotates),
         cmocka_unit_test(a_stage_of_swin_has_a_window_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,35 @@ static posenc_status model_read_memory(unsigned without, posenc_error *err)
     return status;
 }
 
+static posenc_model *a_model(void)
+{
+    posenc_model *model;
+    assert_int_equal(posenc_model_read_memory(&model, CONFIG, sizeof CONFIG - 1, NULL, NULL), POSENC_OK);
+    return model;
+}
+
+/* Its parameters are in the file, if it has any. */
+static posenc_status model_params(unsigned without, posenc_error *err)
+{
+    posenc_model       *model  = a_model();
+    posenc_arrays       params = {0};
+    const posenc_status status =
+        posenc_model_params(WITH(0, &params), WITH(1, model), 0, -1, WITH(2, scratch("x.npz")), err);
+    posenc_arrays_free(&params);
+    posenc_model_free(model);
+    return status;
+}
+
+static posenc_status model_json(unsigned without, posenc_error *err)
+{
+    posenc_model       *model  = a_model();
+    char               *text   = NULL;
+    const posenc_status status = posenc_model_json(WITH(0, &text), WITH(1, model), -1, err);
+    posenc_model_json_free(text);
+    posenc_model_free(model);
+    return status;
+}
+
 static void each_call_refuses_and_names_the_pointer(void **state)
 {
     static const null_subject subjects[] = {
@@ -104,6 +133,8 @@ static void each_call_refuses_and_names_the_pointer(void **state)
         {"posenc_cases_read", cases_read, {"cases", "dir"}},
         {"posenc_model_read", model_read, {"model", "path"}},
         {"posenc_model_read_memory", model_read_memory, {"model", "bytes", "name?"}},
+        {"posenc_model_params", model_params, {"params", "model", "checkpoint?"}},
+        {"posenc_model_json", model_json, {"text", "model"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
@@ -131,6 +162,9 @@ static void each_value_without_its_object_is_the_neutral_one(void **state)
     assert_null(posenc_model_group_at(NULL, 0));
     assert_null(posenc_model_warning_at(NULL, 0));
     assert_int_equal(posenc_model_group_of(NULL, 0), -1);
+    assert_null(posenc_model_tower(NULL, 0));
+    assert_int_equal(posenc_model_window(NULL, 0), 0);
+    posenc_model_json_free(NULL);
     assert_null(posenc_model_fact(NULL, "base"));
     assert_null(posenc_model_fact(NULL, NULL));
     assert_int_equal(posenc_model_read_memory(&model, CONFIG, sizeof CONFIG - 1, NULL, NULL), POSENC_OK);

@@ -131,5 +131,7 @@ posenc_dims pe_config_dims(pe_config *c)
             dims.G = pe_config_width(c, names[i], 1, 0);
     if (!dims.G)
         dims.G = pe_config_whole(c, pe_config_nested(c), "kv_n_heads", 1, PE_MODEL_WIDEST, 0);
+    const int64_t width = dims.H && dims.d_model % dims.H == 0 ? dims.d_model / dims.H : 0;
+    dims.D              = pe_config_width(c, "d_kv", 1, width <= PE_MODEL_WIDEST ? width : 0);
     return dims;
 }

@@ -90,9 +90,12 @@ static const int64_t longest = INT64_C(1) << 53;
 
 static posenc_dims sizes(gguf_reader *g)
 {
-    return (posenc_dims){.H       = whole(g, "attention.head_count", PE_MODEL_WIDEST, 0),
-                         .G       = whole(g, "attention.head_count_kv", PE_MODEL_WIDEST, 0),
-                         .d_model = whole(g, "embedding_length", INT64_C(1) << 31, 0)};
+    posenc_dims   dims  = {.H       = whole(g, "attention.head_count", PE_MODEL_WIDEST, 0),
+                           .G       = whole(g, "attention.head_count_kv", PE_MODEL_WIDEST, 0),
+                           .d_model = whole(g, "embedding_length", INT64_C(1) << 31, 0)};
+    const int64_t width = dims.H && dims.d_model % dims.H == 0 ? dims.d_model / dims.H : 0;
+    dims.D = whole(g, "attention.key_length", PE_MODEL_WIDEST, width <= PE_MODEL_WIDEST ? width : 0);
+    return dims;
 }
 
 static int64_t context(gguf_reader *g)
