@@ -27,8 +27,8 @@ static inline posenc_status pe_work_refuse(const posenc_encoding *e, const char 
     if (err) {
         err->status = POSENC_ERROR_RANGE;
         snprintf(err->message, sizeof err->message,
-                 "%.90s asks for %s: %.0f; at most %lld are taken on here, so choose smaller settings",
-                 posenc_encoding_spec(e), what, n, (long long)most);
+                 "%.90s asks for %.0f %s; at most %lld are taken on here, so choose smaller settings",
+                 posenc_encoding_spec(e), n, what, (long long)most);
     }
     return POSENC_ERROR_RANGE;
 }
