@@ -19,6 +19,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <posenc/files.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int main(void)
 static struct {
     int     is_counted; /* only while a call runs */
     int64_t asked, held, failing;
+    size_t  bytes; /* of all calls together, what was given back too */
 } heap;
 
 static int fails(void)
@@ -65,6 +67,7 @@ POSENC_API void *malloc(size_t size)
     static void *(*next)(size_t);
     if (!next)
         find(&next, "malloc");
+    heap.bytes += heap.is_counted ? size : 0;
     return fails() ? NULL : counted(next(size));
 }
 
@@ -73,6 +76,7 @@ POSENC_API void *calloc(size_t count, size_t size)
     static void *(*next)(size_t, size_t);
     if (!next)
         find(&next, "calloc");
+    heap.bytes += heap.is_counted && size ? (count < SIZE_MAX / size ? count * size : SIZE_MAX / 2) : 0;
     return fails() ? NULL : counted(next(count, size));
 }
 
@@ -81,6 +85,7 @@ POSENC_API void *realloc(void *old, size_t size)
     static void *(*next)(void *, size_t);
     if (!next)
         find(&next, "realloc");
+    heap.bytes += heap.is_counted ? size : 0;
     if (fails())
         return NULL;
     heap.held -= heap.is_counted && old;
@@ -92,6 +97,7 @@ POSENC_API void *aligned_alloc(size_t alignment, size_t size)
     static void *(*next)(size_t, size_t);
     if (!next)
         find(&next, "aligned_alloc");
+    heap.bytes += heap.is_counted ? size : 0;
     return fails() ? NULL : counted(next(alignment, size));
 }
 
@@ -261,9 +267,124 @@ static void reading_a_gguf_survives_every_failure(void **state)
     fail_each(read_model, golden("gguf/llama31.gguf"));
 }
 
+/* ---- inputs of less than 1 KB ---- */
+
+enum { MOST_BYTES = 64 << 20 };
+
+static void count_bytes(void)
+{
+    heap.asked = heap.held = 0;
+    heap.failing           = -1;
+    heap.bytes             = 0;
+    heap.is_counted        = 1;
+}
+
+static void assert_little(const char *what)
+{
+    heap.is_counted = 0;
+    if (heap.bytes > MOST_BYTES)
+        fail_msg("%s asked for %zu bytes", what, heap.bytes);
+}
+
+/* Files that claim more than they hold. */
+static void small_files_ask_for_little(void **state)
+{
+    static char text[TEXT];
+    static const struct {
+        const char *name, *bytes;
+        size_t      n;
+        call       *read;
+    } all[] = {
+#define FILE_OF(name, bytes, read)          \
+    {                                       \
+        name, bytes, sizeof bytes - 1, read \
+    }
+        FILE_OF("a.npy",
+                "\x93NUMPY\1\0\x46\0{'descr': '<f8', 'fortran_order': False, 'shape': (536870911,), }        "
+                "  \n",
+                read_arrays),
+        FILE_OF("b.csv", "# q 99999x999\n1,2\n", read_arrays),
+        FILE_OF("c.safetensors",
+                "\x50\0\0\0\0\0\0\0{\"q\":{\"dtype\":\"F64\",\"shape\":[99999999],\"data_offsets\":[0,"
+                "799999992]}}       ",
+                read_arrays),
+        FILE_OF("d.safetensors", "\0\0\0\1\0\0\0\0{", read_arrays),
+        FILE_OF("e.json",
+                "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_attention_heads\": 1, "
+                "\"num_hidden_layers\": 1000000000, \"max_position_embeddings\": 1000000000000}",
+                read_model),
+        FILE_OF("f.json",
+                "{\"model_type\": \"bloom\", \"hidden_size\": 1073741824, \"n_head\": 1073741824, "
+                "\"n_layer\": 2}",
+                read_model),
+        FILE_OF("g.json",
+                "{\"model_type\": \"gemma3_text\", \"hidden_size\": 64, \"num_attention_heads\": 2, "
+                "\"num_hidden_layers\": 2147483647, \"sliding_window\": 9007199254740991}",
+                read_model),
+        FILE_OF("h.gguf", "GGUF\3\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x10", read_model),
+        FILE_OF("i.gguf",
+                "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0a\x09\0\0\0\x06\0\0\0\0\0\0\x10"
+                "\0\0\0\0",
+                read_model),
+#undef FILE_OF
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char         path[SCRATCH_PATH];
+        posenc_error err;
+        snprintf(path, sizeof path, "%s", scratch(all[i].name));
+        scratch_write(all[i].name, all[i].bytes, all[i].n);
+        count_bytes();
+        all[i].read(path, text, &err);
+        assert_little(all[i].name);
+    }
+}
+
+static void small_manifests_ask_for_little(void **state)
+{
+    static char       text[TEXT];
+    static const char manifest[] =
+        "{\"entries\": [{\"file\": \"a.npz\", \"encoding\": \"rope\", \"settings\": {\"dim\": "
+        "9007199254740992}, "
+        "\"arrays\": {\"in_q\": {\"shape\": [99999999999]}}, \"heads\": [9007199254740992]}]}";
+    posenc_error err;
+    (void)state;
+    scratch_write("manifest.json", manifest, sizeof manifest - 1);
+    count_bytes();
+    read_cases(scratch_folder, text, &err);
+    assert_little("a manifest");
+}
+
+/* Every setting of every encoding at its largest, as a text asks for it. */
+static void specs_ask_for_little(void **state)
+{
+    static const char *const values[] = {"16777216", "9007199254740992", "1048576x1048576", "1e300"};
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        for (int s = 0; s < info->setting_count; s++)
+            for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+                char             spec[200];
+                posenc_encoding *e    = NULL;
+                posenc_plan     *plan = NULL;
+                posenc_dims      dims = {.B = 1, .H = 2, .Lq = 8, .Lk = 8, .D = 16, .d_model = 32};
+                snprintf(spec, sizeof spec, "%s[%s=%s]", info->name, info->settings[s].name, values[v]);
+                count_bytes();
+                if (!posenc_encoding_create(&e, spec, NULL, NULL))
+                    posenc_plan_create(&plan, e, &dims, NULL, NULL);
+                assert_little(spec);
+                posenc_plan_free(plan);
+                posenc_encoding_free(e);
+            }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_files_ask_for_little),
+        cmocka_unit_test(small_manifests_ask_for_little),
+        cmocka_unit_test(specs_ask_for_little),
         cmocka_unit_test(reading_npz_survives_every_failure),
         cmocka_unit_test(reading_csv_survives_every_failure),
         cmocka_unit_test(writing_survives_every_failure),
