@@ -10,7 +10,7 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-torch wheel test-mpi \
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-mutants test-torch wheel test-mpi \
         test-sanitize test-coverage fuzz bench check format install clean
 
 help: ## this list
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers test-faults ## all of that, lines counted, models of PyPI's programs, faults
+test-release: test-all test-coverage test-peers test-faults test-mutants ## that, lines counted, models of PyPI, faults, mutants
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -74,6 +74,10 @@ test-faults: ## each allocation and each call of the system failing in turn, com
 	@tests/faults/names.py build/default/posenc --each
 	@tests/faults/system.py build/default/posenc build/default/tests/libposenc_faults.so
 	@tests/runs/test_kills.sh $(CURDIR) $(CURDIR)/build/default/posenc
+
+test-mutants: ## a hundred operators of engine and encodings changed, each noticed by a test or not (hours)
+	@$(call built,tests,$(quietly))
+	@tools/mutate.py
 
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)
