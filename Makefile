@@ -10,8 +10,8 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-threads test-torch wheel test-mpi \
-        test-sanitize test-coverage fuzz bench check format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-threads test-mutants test-torch wheel \
+        test-mpi test-sanitize test-coverage fuzz bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers test-faults test-threads ## all of that, lines counted, PyPI's models, faults, threads
+test-release: test-all test-coverage test-peers test-faults test-threads test-mutants ## that, lines counted, PyPI, faults, threads
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -78,6 +78,10 @@ test-faults: ## each allocation and each call of the system failing in turn, com
 test-threads: ## what runs on threads, under ThreadSanitizer with the pool of POSIX threads
 	@$(call built,threads,$(quietly))
 	@$(call tested,threads)
+
+test-mutants: ## a hundred operators of engine and encodings changed, each noticed by a test or not (hours)
+	@$(call built,tests,$(quietly))
+	@tools/mutate.py
 
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)

@@ -15,6 +15,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Numbers of a table, and of one written as text. */
+enum { MOST_NUMBERS = 1 << 26, MOST_IN_TEXT = 1 << 22 };
+
 typedef struct encode_job {
     pe_calc          p, listed; /* with the file of --params, and with that of --positions */
     const cli_args  *args;
@@ -31,7 +34,7 @@ static const cli_option options[] = {
     {0, "positions", "LIST|F",
      "the rows of these positions: 0,1.5,7 (coordinates joined by :) or a file of [L] or [L,N] (.npy, .npz, "
      ".csv; - is standard input)"},
-    {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(encode_job, dim), 1, 1 << 24},
+    {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(encode_job, dim), 1, 1 << 20},
     CLI_CONFIG_FILE,
     CLI_CONFIG_TOWER,
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
@@ -137,7 +140,16 @@ static void compute(encode_job *j)
     pe_calc_plan(p, POSENC_RUN_ROWS);
     if (pe_calc_failed(p))
         return;
-    j->width = posenc_rows_width(p->plan);
+    j->width           = posenc_rows_width(p->plan);
+    const int64_t most = is_csv(j->output) ? MOST_IN_TEXT : MOST_NUMBERS;
+    if (L && j->width > most / L) {
+        pe_calc_refuse(p,
+                       "%lld rows of %lld numbers are more than %lld%s; ask for fewer, or for some of the "
+                       "positions (--positions)",
+                       (long long)L, (long long)j->width, (long long)most,
+                       is_csv(j->output) ? ", the most in CSV" : "");
+        return;
+    }
     posenc_tensor *table =
         posenc_arrays_add(&p->results, "out_y", POSENC_DTYPE_F64, 2, (const int64_t[2]){L, j->width});
     if (!table) {

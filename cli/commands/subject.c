@@ -21,6 +21,7 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
 {
     int trainable = 0;
     s->p.dims     = *dims;
+    s->p.is_shown = 1;
     s->p.seed     = seed;
     pe_calc_params(&s->p, POSENC_DTYPE_F64);
     for (int i = 0; i < s->p.count; i++)

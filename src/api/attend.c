@@ -13,6 +13,7 @@
 #include "api/objects.h"
 #include "base/overlap.h"
 #include "base/positions.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 #include "engine/attend.h"
 
@@ -232,6 +233,49 @@ static int is_empty(const pe_attention *a)
     return !a->sizes.B || !a->sizes.Lq || !a->sizes.Lk;
 }
 
+static int uses_reference(const posenc_plan *plan, posenc_dtype q)
+{
+    return plan->options.executor == POSENC_EXECUTOR_REFERENCE ||
+           (plan->options.executor == POSENC_EXECUTOR_AUTO && q == POSENC_DTYPE_F64);
+}
+
+/* The farthest that a row stands from the middle of its tile; of arrays, from any row of two tiles. */
+static double apart(const posenc_positions *pos, int64_t B, int64_t L)
+{
+    double most = (double)(pe_smaller(L, PE_GROWN_ROWS) / 2) * fabs(pos->step);
+    for (int64_t b = 0; pos->array.data && b < B; b++)
+        for (int64_t first = 0; first < L; first += PE_GROWN_ROWS) {
+            double low = INFINITY, high = -INFINITY;
+            for (int64_t s = first; s < pe_smaller(L, first + 2 * PE_GROWN_ROWS); s++) {
+                const double x = pe_positions_at(pos, b, s);
+                low            = fmin(low, x);
+                high           = fmax(high, x);
+            }
+            most = fmax(first || b ? most : 0, high - low);
+        }
+    return most;
+}
+
+/* Float holds what decays along a tile, not what has all but vanished within one. */
+static posenc_status check_growth(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
+{
+    const pe_rotary *rotary = &plan->rotary;
+    double           most   = 0;
+    for (int64_t m = 0; rotary->growth && m < rotary->M; m++)
+        most = fmax(most, fabs(rotary->growth[m]));
+    if (most == 0 || uses_reference(plan, a->q.dtype))
+        return POSENC_OK;
+    const double far = fmax(apart(&a->q_pos, pe_positions_batches(&a->q_pos), a->sizes.Lq),
+                            apart(&a->k_pos, pe_positions_batches(&a->k_pos), a->sizes.Lk));
+    if (most * far <= PE_MOST_GROWTH)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_RANGE,
+        "attend: %s decays by a factor of e^%.3g between positions of neighbours that are %.3g apart; "
+        "float holds e^%d: take POSENC_EXECUTOR_REFERENCE",
+        plan->e->spec, most * far, far, PE_MOST_GROWTH);
+}
+
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
    those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
@@ -246,7 +290,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
         (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
-        (status = count_tokens(plan, a, err)) || is_empty(a))
+        (status = count_tokens(plan, a, err)) || is_empty(a) || (status = check_growth(plan, a, err)))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
@@ -481,12 +525,6 @@ static pe_numbers_use use_of(int run, int64_t Lq)
     return run == POSENC_RUN_ATTEND_BACKWARD || run == POSENC_RUN_BIAS_BACKWARD ? PE_NUMBERS_BOTH
            : Lq > POSENC_DECODE_QUERIES                                         ? PE_NUMBERS_FORWARD
                                                                                 : PE_NUMBERS_FEW;
-}
-
-static int uses_reference(const posenc_plan *plan, posenc_dtype q)
-{
-    return plan->options.executor == POSENC_EXECUTOR_REFERENCE ||
-           (plan->options.executor == POSENC_EXECUTOR_AUTO && q == POSENC_DTYPE_F64);
 }
 
 /* No run yet, but what is known of all runs of a size; run 0 is posenc_bias. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/objects.h"
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 const posenc_setting_info pe_catalog_common_settings[] = {
     {"scale", "real", "", "",

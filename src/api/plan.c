@@ -18,7 +18,7 @@
 #define LONGEST \
     ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
 
-enum { MOST_WIDTH = 1 << 24 }; /* numbers in a row of the input, as in d_model */
+enum { MOST_WIDTH = 1 << 24, MOST_ROW = 1 << 20 }; /* of d_model; numbers in a row of the input */
 
 static int attends(const posenc_plan *plan)
 {
@@ -147,9 +147,9 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
     plan->row_width  = pe_encoding_whole(input, &plan->dims, input->room->input.width);
     plan->row_tokens = tokens ? pe_encoding_whole(input, &plan->dims, tokens) : INT64_C(1) << 53;
     plan->row_ids    = ids ? pe_encoding_whole(input, &plan->dims, ids) : 0;
-    if (plan->row_width > MOST_WIDTH)
+    if (plan->row_width > MOST_ROW)
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "plan: %s makes rows of %lld numbers; at most 2^24 are possible",
+                       "plan: %s makes rows of %lld numbers; at most 2^20 are possible",
                        input->room->info.name, (long long)plan->row_width);
     return POSENC_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 enum { MAX_DEPTH = 32 }; /* of parentheses: the text may come from a stranger */
 

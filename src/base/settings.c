@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 #include "base/expression.h"
 #include "base/status.h"
 

@@ -2,7 +2,7 @@
 /* Status codes and the sentence that goes with them: contract in status.h and posenc.h. */
 #include "base/status.h"
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 posenc_status pe_fail(posenc_error *err, posenc_status status, const char *format, ...)
 {

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "files/arrays/file.h"
+#include "files/arrays/json.h"
 
 enum { LONGEST = 64 << 20 };
 
@@ -160,7 +161,8 @@ static void take_arrays(cases_reader *r, posenc_case *c, const json_t *arrays)
         wrong(r, "arrays", "an object, by name");
     c->arrays = had(r, calloc(json_object_size(arrays) + 1, sizeof *c->arrays));
     if (c->arrays)
-        json_object_foreach((json_t *)(uintptr_t)arrays, name, unused) c->arrays[n++] = had(r, strdup(name));
+        json_object_foreach((json_t *)(uintptr_t)arrays, name,
+                            unused) if ((c->arrays[n] = had(r, strdup(name)))) n++;
 }
 
 static void take_entry(cases_reader *r, posenc_case *c, const json_t *entry)
@@ -194,9 +196,9 @@ posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, co
                              posenc_error *err)
 {
     cases_reader r = {.path = path, .err = err};
+    pe_file_begin();
     json_error_t trouble;
-    json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &trouble),
-           *entries   = json_object_get(root, "entries"), *entry;
+    json_t      *root = pe_json_load(text, n, &trouble), *entries = json_object_get(root, "entries"), *entry;
     if (!root)
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL}, "line %d, column %d: %.80s",
                             trouble.line, trouble.column, trouble.text);
@@ -209,6 +211,8 @@ posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, co
         take_entry(&r, &r.cases.items[r.cases.count++], entry);
     }
     json_decref(root);
+    if (!r.status && pe_file_lost_memory())
+        r.status = pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "not enough memory");
     if (r.status)
         posenc_cases_free(&r.cases);
     else
@@ -218,6 +222,7 @@ posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, co
 
 posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err)
 {
+    pe_file_begin();
     FILE         *stream;
     int64_t       size;
     pe_bytes      bytes;

@@ -64,6 +64,7 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
                                  posenc_error *err)
 {
     const pe_source source = {bytes, read_bytes_at, (int64_t)n, path};
+    pe_file_begin();
     if (is_gguf(bytes, n))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(bytes, n))
@@ -144,6 +145,7 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
 posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, size_t n, const char *name,
                                        posenc_error *err)
 {
+    pe_file_begin();
     const char *said = name ? name : "memory";
     if (!model)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){said, NULL}, "model must not be NULL");
@@ -157,6 +159,7 @@ posenc_status posenc_model_read_memory(posenc_model **model, const void *bytes, 
 
 posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
 {
+    pe_file_begin();
     FILE   *stream;
     int64_t size;
     if (!model || !path)

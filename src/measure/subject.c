@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared/work.h"
+
 enum { ALIGNMENT = 64 };
 
 int pe_subject_has(const pe_subject *s, posenc_place place)
@@ -92,6 +94,10 @@ static posenc_status make_plans(pe_subject *s, posenc_error *err)
     options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     if (!status)
         status = posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
+    if (!status)
+        status = pe_work_check_plan(s->e, s->plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES, err);
+    if (!status)
+        status = pe_work_check_params(s->e, &s->dims, PE_WORK_PARAMS, err);
     if (status || !pe_subject_has(s, POSENC_PLACE_INPUT) || posenc_rows_width(s->plan) == s->dims.d_model)
         return status;
     /* rows are added to tokens of width d_model: a table must have that width too */

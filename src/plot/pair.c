@@ -11,6 +11,14 @@
 
 enum { MOST_ARROWS = 32, MOST_PAIRS = 12 };
 
+static int64_t refuse_growth(pe_sketch *s)
+{
+    pe_sketch_refuse(s, POSENC_ERROR_RANGE,
+                     "picture: with the settings of %s a vector one position on is longer than any number",
+                     posenc_encoding_spec(s->e));
+    return 0;
+}
+
 /* Unit vectors [1, D, 1, D] at position 1: y[c, partner] is not zero where c and its partner are rotated
    together. */
 static int64_t find_pairs(pe_sketch *s, int64_t (*pairs)[2])
@@ -23,7 +31,9 @@ static int64_t find_pairs(pe_sketch *s, int64_t (*pairs)[2])
     pe_rotated_vectors(s, y, D, 1, 1);
     for (int64_t c = 0; !s->status && c < D; c++)
         for (int64_t other = c + 1; other < D; other++)
-            if (y[c * D + other] != 0) {
+            if (!isfinite(y[c * D + other]))
+                return refuse_growth(s);
+            else if (y[c * D + other] != 0 && count < D) { /* a channel is in one pair at most */
                 pairs[count][0]   = c;
                 pairs[count++][1] = other;
             }

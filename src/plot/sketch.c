@@ -7,6 +7,7 @@
  */
 #include "plot/sketch.h"
 
+#include "base/shared/work.h"
 #include "files/arrays/text.h"
 
 #include <math.h>
@@ -81,6 +82,8 @@ int pe_sketch_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims 
     s->plan = NULL;
     if (!s->status)
         s->status = posenc_plan_create(&s->plan, e, dims, &options, s->err);
+    if (!s->status)
+        s->status = pe_work_check_plan(e, s->plan, runs, s->err);
     if (!s->status)
         s->status = posenc_workspace_create(&s->work, s->plan, runs, NULL, s->err);
     return !s->status;

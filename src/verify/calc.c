@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/shared/work.h"
+
 /* ---------------------------------------------------------------- beginning and end --------- */
 
 pe_calc pe_calc_new(const char *path)
@@ -463,6 +465,8 @@ void pe_calc_plan(pe_calc *p, posenc_run runs)
 {
     if (!pe_calc_failed(p))
         posenc_plan_create(&p->plan, p->e, &p->dims, &p->options, &p->err);
+    if (!pe_calc_failed(p) && p->is_shown)
+        pe_work_check_plan(p->e, p->plan, runs, &p->err);
     p->work = pe_calc_workspace(p, p->plan, runs);
 }
 
@@ -472,6 +476,8 @@ posenc_tensor *pe_calc_initial(pe_calc *p, posenc_dtype dtype)
     posenc_tensor *params = pe_calc_block(p, ((size_t)n + 1) * sizeof *params);
     int32_t        ndim;
     int64_t        shape[POSENC_MAX_DIMS];
+    if (n && !pe_calc_failed(p))
+        pe_work_check_params(p->e, &p->dims, p->is_shown ? PE_WORK_PARAMS : PE_WORK_OWN, &p->err);
     for (int i = 0; i < n && !pe_calc_failed(p); i++)
         if (!posenc_param_shape(p->e, &p->dims, i, &ndim, shape, &p->err))
             params[i] = pe_calc_make(p, dtype, ndim, shape);

@@ -38,6 +38,7 @@ typedef struct pe_calc {
     posenc_dims      dims;
     posenc_options   options;
     posenc_plan     *plan;
+    int              is_shown; /* its numbers are shown, not kept: fewer are made (base/shared/work.h) */
     posenc_workspace work;
 
     posenc_tensor *params;     /* `count` of them */

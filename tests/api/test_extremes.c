@@ -90,6 +90,35 @@ static void positions_beyond_the_table_are_refused(void **state)
 
 /* ---- sizes whose product no integer holds ---- */
 
+/* Rows of a tile are multiplied by what decays along it, and float does not hold all of that. The reference
+   executor does, and positions that are nearer have a result. */
+static void a_decay_that_float_does_not_hold_is_refused(void **state)
+{
+    static const struct {
+        const char     *spec;
+        double          step;
+        posenc_executor by;
+        posenc_status   status;
+    } all[]                = {{"xpos", 1, POSENC_EXECUTOR_TILED, POSENC_OK},
+                              {"xpos", 400, POSENC_EXECUTOR_TILED, POSENC_OK},
+                              {"xpos", 600, POSENC_EXECUTOR_TILED, POSENC_ERROR_RANGE},
+                              {"xpos", 600, POSENC_EXECUTOR_REFERENCE, POSENC_OK},
+                              {"xpos[scale_base=2]", 1, POSENC_EXECUTOR_TILED, POSENC_OK},
+                              {"xpos[scale_base=0.5]", 1, POSENC_EXECUTOR_TILED, POSENC_ERROR_RANGE},
+                              {"xpos[scale_base=0.5]", 1, POSENC_EXECUTOR_REFERENCE, POSENC_OK}};
+    const posenc_dims dims = {
+        .B = 1, .H = 2, .G = 1, .Lq = 70, .Lk = 70, .D = 4, .Dv = 4, .d_model = 8, .L = 8};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        attention_case c = case_make(all[i].spec, dims, 3);
+        c.q_pos = c.k_pos  = posenc_positions_range(0, all[i].step);
+        c.options.mask     = POSENC_MASK_CAUSAL;
+        c.options.executor = all[i].by;
+        assert_attention(&c, all[i].status, all[i].status ? "POSENC_EXECUTOR_REFERENCE" : "");
+        case_free(&c);
+    }
+}
+
 static void shapes_beyond_all_integers_are_refused(void **state)
 {
     uint8_t       valid[4] = {1, 1, 1, 1};
@@ -415,6 +444,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_beyond_the_table_are_refused),
+        cmocka_unit_test(a_decay_that_float_does_not_hold_is_refused),
         cmocka_unit_test(shapes_beyond_all_integers_are_refused),
         cmocka_unit_test(segments_of_too_many_tokens_are_refused),
         cmocka_unit_test(a_time_that_is_no_number_is_refused),

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 #include "files/parse.h"
 #include "files/scratch.h"
 

@@ -4,7 +4,8 @@
 
 Reading, writing, syncing, renaming and opening fail at each of their calls in turn (strace's inject; without strace that
 part is skipped), pipes give and take a byte at a time, streams are closed, disks full, files may not grow, folders
-cannot be written, SIGTERM comes between writing and renaming, the clock jumps. Each time: what the undisturbed call prints and writes, or status 1 or 2, one sentence, the old file and nothing beside it.
+cannot be written, SIGTERM comes between writing and renaming, the clock jumps, the locale
+has decimal commas. Each time: what the undisturbed call prints and writes, or status 1 or 2, one sentence, the old file and nothing beside it.
 FAULTS is the library of faults.c.
 """
 import os
@@ -39,7 +40,7 @@ def check(is_so, what):
 
 
 def run(folder, *words, before=(), **more):
-    environment = dict(os.environ, LC_ALL="C", TERM="dumb", OMP_NUM_THREADS="1", **more.pop("env", {}))
+    environment = {**os.environ, "LC_ALL": "C", "TERM": "dumb", "OMP_NUM_THREADS": "1", **more.pop("env", {})}
     more.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([*before, str(posenc), *words], cwd=folder, env=environment, capture_output=True, timeout=300,
                           check=False, **more)
@@ -147,7 +148,7 @@ def ended_early():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            child = subprocess.Popen([str(posenc), *"encode sinusoidal --length 16384 --dim 4096 -o t.csv".split()], cwd=folder,
+            child = subprocess.Popen([str(posenc), *"encode sinusoidal --length 4096 --dim 1024 -o t.csv".split()], cwd=folder,
                                      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             end = time.monotonic() + 120
             while not any(folder.glob("t.csv.tmp.*")) and child.poll() is None and time.monotonic() < end:
@@ -170,8 +171,23 @@ def clocks():
                   f"a clock that jumps changes {name}")
 
 
+def locales():
+    """A locale with decimal commas, made here if the machine has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        allocations.prepare(folder)
+        if not shutil.which("localedef") or subprocess.run(["localedef", "-c", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"],
+                                                           capture_output=True, check=False).returncode:
+            return print("system.py: without localedef and its sources no locale is tried here")
+        german = {"LC_ALL": "de_DE.UTF-8", "LOCPATH": str(folder)}
+        for line in ("inspect config.json --json", "encode timestep[downscale_freq_shift=0.5] --length 4 --dim 6 -o -", "explain alibi",
+                     "rotate -i rows.csv --set base=12345.5", "properties alibi --json"):
+            peace, done = run(folder, *line.split()), run(folder, *line.split(), env=german)
+            check(peace.returncode == 0 and (done.stdout, done.stderr) == (peace.stdout, peace.stderr), f"a locale changes {line}")
+
+
 posenc, faults = (Path(word).resolve() for word in sys.argv[1:3])
-for part in (pipes, closed_streams, full_disks, ended_early, clocks, each_call_fails):
+for part in (pipes, closed_streams, full_disks, ended_early, clocks, locales, each_call_fails):
     if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
         part()
 print(f"{len(wrong)} wrong")

@@ -1049,6 +1049,8 @@ static void what_cannot_be_drawn_is_refused(void **state)
         {"rope", "pair", "pair 9", POSENC_PLACE_ROTARY, 8, 0, 0, 1},
         {"rope", "pair", "32", POSENC_PLACE_ROTARY, 100, 0, 0, 0},
         {"alibi", "heatmap", "no heatmap", POSENC_PLACE_SCORE, 16, 0, 0, 0},
+        {"xpos[center=16777216]", "pair", "longer than any number", POSENC_PLACE_ROTARY, 8, 0, 0, 0},
+        {"sinusoidal[dim=1048576]", "heatmap", "at most 65536", POSENC_PLACE_INPUT, 16, 0, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -28,6 +28,10 @@ typedef struct pe_projected {
     int64_t      head, row;
 } pe_projected;
 
+/* Rows that grow (xpos) are multiplied by a factor about the middle of their tile, which has at most so many
+   rows; its logarithm is at most so large, and is cut there: tiled/tile_rows.c. */
+enum { PE_GROWN_ROWS = 64, PE_MOST_GROWTH = 40 };
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
     pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */

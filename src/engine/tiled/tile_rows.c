@@ -273,17 +273,16 @@ const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b)
  */
 
 /* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two.
-   What has decayed is 0: a least factor would come back where the two that it is multiplied by are large. */
-enum { MOST_GROWTH = 40 };
-
-/* Neighbours are most often the same: pairs of channels, and those that are not rotated. */
+   What has decayed is 0: a least factor would come back where the two that it is multiplied by are large.
+   Rows of a tile that stand too far apart for that were refused (api/attend.c). Neighbours are most often the
+   same: pairs of channels, and those that are not rotated. */
 static void grow_row(const pe_tiles *T, double distance, float to[])
 {
     for (int64_t d = 0; d < T->a->sizes.D; d++)
         to[d] = T->growth[d] == 0 ? 1
                 : d > 0 && T->growth[d] == T->growth[d - 1]
                     ? to[d - 1]
-                    : (float)exp(fmin(T->growth[d] * distance, MOST_GROWTH));
+                    : (float)exp(fmin(T->growth[d] * distance, PE_MOST_GROWTH));
     for (int64_t d = T->a->sizes.D; d < T->Dp; d++)
         to[d] = 0;
 }

@@ -143,11 +143,12 @@ void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena)
 }
 
 /* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the
-   middle of a tile and must stay finite at its ends (tile_rows.c), so there it is no longer than TILE. */
+   middle of a tile and must stay finite at its ends (tile_rows.c), so there it is no longer than
+   PE_GROWN_ROWS. */
 static int64_t tile_of(const pe_attention *a, int64_t asked, int64_t usual, int64_t n)
 {
     const int64_t side = pe_smaller(asked ? asked : usual, n);
-    return a->grown ? pe_smaller(side, TILE) : side;
+    return a->grown ? pe_smaller(side, PE_GROWN_ROWS) : side;
 }
 
 pe_tiles pe_tiles_of(const pe_attention *a)

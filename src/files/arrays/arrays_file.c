@@ -59,8 +59,11 @@ static posenc_status read_front(posenc_arrays *set, const pe_stream *stream, con
 }
 
 /* On failure *set is as it was. */
-static posenc_status finish(posenc_arrays *set, posenc_arrays *read, posenc_status status)
+static posenc_status finish(posenc_arrays *set, posenc_arrays *read, posenc_status status, const char *path,
+                            posenc_error *err)
 {
+    if (!status && pe_file_lost_memory())
+        status = pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "not enough memory");
     if (status)
         posenc_arrays_free(read);
     else
@@ -76,12 +79,14 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
     pe_memory       memory       = {bytes, n};
     const pe_stream stream       = pe_memory_stream(&memory, path);
     posenc_arrays   read         = {0};
+    pe_file_begin();
     memcpy(magic, bytes, got);
     if (is_csv(magic, got, path))
-        return finish(set, &read, pe_csv_read(&read, bytes, n, path, err));
+        return finish(set, &read, pe_csv_read(&read, bytes, n, path, err), path, err);
     return finish(set, &read,
                   is_archive(magic) ? pe_npz_read(&read, NULL, bytes, (int64_t)n, path, err)
-                                    : read_front(&read, &stream, magic, err));
+                                    : read_front(&read, &stream, magic, err),
+                  path, err);
 }
 
 /* A stream to its end, in memory. */
@@ -108,18 +113,19 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     if (got && is_csv(magic, got, path))
         return read_all(set, stream, path, err);
     if (got && is_archive(magic))
-        return finish(set, &read, pe_npz_read(&read, stream, NULL, size, path, err));
+        return finish(set, &read, pe_npz_read(&read, stream, NULL, size, path, err), path, err);
     const pe_stream     front = pe_file_stream(stream, size, path);
     const posenc_status status =
         got ? read_front(&read, &front, magic, err)
             : pe_file_fail(err, POSENC_ERROR_FORMAT, front.origin,
                            "it is empty; an .npy, .npz, .safetensors or .csv is needed");
     fclose(stream);
-    return finish(set, &read, status);
+    return finish(set, &read, status, path, err);
 }
 
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
 {
+    pe_file_begin();
     FILE   *stream;
     int64_t size;
     if (!set || !path)
@@ -155,6 +161,7 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
 
 posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err)
 {
+    pe_file_begin();
     if (!set || !to)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
                             "set and to must not be NULL");
@@ -163,6 +170,7 @@ posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_err
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
+    pe_file_begin();
     if (!set || !path)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
                             "set and path must not be NULL");

@@ -18,7 +18,7 @@
  *           empty cells that a spreadsheet puts behind a short line with #.
  * Strict    Every line of an array has as many numbers as its first, and all together as many as its shape.
  */
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 #include "base/half.h"
 #include "files/arrays/formats.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 enum { PATH_SHOWN = 90, MEMBER_SHOWN = 40 };
 
@@ -18,9 +18,21 @@ static int put_name(char *to, size_t size, const char *name, size_t shown)
     return n <= shown ? snprintf(to, size, "%s: ", name) : snprintf(to, size, "...%s: ", name + n - shown);
 }
 
+void pe_file_begin(void)
+{
+    errno = 0;
+}
+
+int pe_file_lost_memory(void)
+{
+    return errno == ENOMEM;
+}
+
 posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
                                 va_list list)
 {
+    const int is_memory = pe_file_lost_memory() && status != POSENC_ERROR_MEMORY;
+    status              = is_memory ? POSENC_ERROR_MEMORY : status;
     if (!err)
         return status;
     char  *to   = err->message;
@@ -28,7 +40,10 @@ posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_orig
                                    strcmp(origin.path, "-") ? origin.path : "standard input", PATH_SHOWN);
     if (origin.member)
         used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
-    pe_decimal_print(to + used, sizeof err->message - used, format, list);
+    if (is_memory)
+        snprintf(to + used, sizeof err->message - used, "not enough memory");
+    else
+        pe_decimal_print(to + used, sizeof err->message - used, format, list);
     for (; *to; to++) /* one line */
         if ((unsigned char)*to < 0x20 || *to == 0x7f)
             *to = '?';
@@ -40,9 +55,9 @@ posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin or
 {
     va_list list;
     va_start(list, format);
-    pe_file_fail_list(err, status, origin, format, list);
+    const posenc_status told = pe_file_fail_list(err, status, origin, format, list);
     va_end(list);
-    return status;
+    return told;
 }
 
 posenc_status pe_file_done(posenc_error *err)

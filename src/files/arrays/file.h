@@ -30,6 +30,13 @@ typedef struct pe_origin {
     const char *member; /* of an archive; NULL: the file itself */
 } pe_origin;
 
+/* jansson, libzip and the C library tell of memory that ended as of a file that is broken or missing, or
+   leave out what they could not make. The allocator tells errno: every public call begins by clearing it, and
+   asks before it succeeds. */
+void pe_file_begin(void);
+int  pe_file_lost_memory(void);
+
+/* Returns the status: MEMORY, with its sentence, where memory has ended since pe_file_begin. */
 posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

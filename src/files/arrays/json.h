@@ -11,6 +11,10 @@
 
 #include <jansson.h>
 
+/* The value of n bytes of JSON whose names differ, or NULL: it is none, or memory has ended (errno: ENOMEM).
+ */
+json_t *pe_json_load(const char *text, size_t n, json_error_t *why);
+
 static inline void pe_json_lose(json_t **whole)
 {
     json_decref(*whole);

@@ -18,6 +18,7 @@
  * Source    huggingface/safetensors, README.md (format) and safetensors/src/tensor.rs (Metadata::validate)
  */
 #include "files/arrays/formats.h"
+#include "files/arrays/json.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -217,7 +218,7 @@ static posenc_status read_text(const tensors_header *h, char **text, int64_t *le
 static posenc_status parse_text(tensors_header *h, const char *text, size_t length)
 {
     json_error_t why;
-    h->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    h->json = pe_json_load(text, length, &why);
     if (!h->json)
         return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
                             "its header: line %d, column %d: %s", why.line, why.column, why.text);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 /* The same word? NULL is none. */
 static inline int pe_text_is(const char *a, const char *b)

@@ -109,6 +109,7 @@ static FILE *open_beside(posenc_whole_file *file, const struct stat *old)
 
 posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err)
 {
+    pe_file_begin();
     struct stat old;
     if (!file || !path)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"whole file", NULL},

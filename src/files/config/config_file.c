@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#include "files/arrays/json.h"
+
 /* ---------------------------------------------------------------- the table ----------------- */
 
 #define MODEL(types, ...) {.names = types, __VA_ARGS__},
@@ -237,7 +239,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
     posenc_model *m = pe_build_begin(format, path, err);
     if (!m)
         return POSENC_ERROR_MEMORY;
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = pe_json_load(text, n, &why);
     if (!root)
         pe_build_refuse(m, "it is not valid JSON: line %d, column %d: %.80s", why.line, why.column, why.text);
     else if (!json_is_object(root))

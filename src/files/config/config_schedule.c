@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files/arrays/json.h"
+
 /* Does the type have a dictionary per layer type? */
 static int takes_layers(const pe_config *c)
 {
@@ -70,7 +72,8 @@ static json_t *class_dictionary(pe_config *c)
     char *text = pe_build_text(c->m, "%s", c->type.rope_default ? c->type.rope_default : "{}");
     for (char *at = text; *at; at++)
         *at = (char)(*at == '\'' ? '"' : *at);
-    json_t *made = json_loads(text, 0, NULL);
+    json_error_t why;
+    json_t      *made = pe_json_load(text, strlen(text), &why);
     if (!made)
         pe_build_refuse_memory(c->m);
     return made;
@@ -174,7 +177,7 @@ void pe_config_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
             s->name     = scaling ? "rope_scaling" : parameters ? "rope_parameters" : "the class";
             s->has_base = given && pe_config_get(given, "rope_theta");
         }
-        if (!s->words)
+        if (!s->words || pe_file_lost_memory()) /* jansson copies what it can */
             pe_build_refuse_memory(c->m);
     }
     if (!given && t->rope_default)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/decimal.h"
+#include "base/shared/decimal.h"
 
 typedef struct pe_build_piece {
     struct pe_build_piece *next;
@@ -442,6 +442,8 @@ static void add_other_terms(posenc_model *model)
 
 posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 {
+    if (pe_file_lost_memory())
+        pe_build_refuse_memory(model);
     if (!model->status) {
         sort_groups(model);
         join_groups(model);

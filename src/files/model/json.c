@@ -182,6 +182,7 @@ posenc_status posenc_model_json(char **text, const posenc_model *model, int grou
 {
     const pe_origin origin = {"posenc_model_json", NULL};
     size_t          size;
+    pe_file_begin();
     if (!text || !model)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin, "%s must not be NULL",
                             text ? "model" : "text");
@@ -193,7 +194,7 @@ posenc_status posenc_model_json(char **text, const posenc_model *model, int grou
     FILE *to = open_memstream(text, &size);
     if (to)
         put_model(to, model, group);
-    if (!to || ferror(to) | fclose(to)) {
+    if (!to || ferror(to) | fclose(to) || pe_file_lost_memory()) {
         free(*text);
         *text = NULL;
         return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "not enough memory for the text");

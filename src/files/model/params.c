@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "files/arrays/formats.h"
+#include "files/arrays/json.h"
 
 enum { MOST_WANTED = 32, LONGEST_NAME = 160, LONGEST_INDEX = 64 << 20 };
 
@@ -191,7 +192,7 @@ static posenc_status read_index(param_search *s)
     pe_file_close(stream);
     if (status)
         return status;
-    json_t       *json = json_loadb(bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
+    json_t       *json = pe_json_load(bytes.data, bytes.size, &why);
     const json_t *map  = json_object_get(json, "weight_map");
     free(bytes.data);
     status = json_is_object(map)
@@ -346,6 +347,7 @@ static posenc_status gather(param_search *s)
 posenc_status posenc_model_params(posenc_arrays *params, const posenc_model *model, int group, int64_t layer,
                                   const char *checkpoint, posenc_error *err)
 {
+    pe_file_begin();
     param_search s = {.model = model, .checkpoint = checkpoint, .err = err};
     if (!params || !model)
         return fail(&s, POSENC_ERROR_ARGUMENT, "%s must not be NULL", params ? "model" : "params");
@@ -356,6 +358,8 @@ posenc_status posenc_model_params(posenc_arrays *params, const posenc_model *mod
     posenc_status status = choose_layer(&s, group, layer);
     if (!status)
         status = gather(&s);
+    if (!status && pe_file_lost_memory())
+        status = fail(&s, POSENC_ERROR_MEMORY, "not enough memory");
     for (int i = 0; !status && i < s.params.count; i++) {
         posenc_array *a = &s.params.items[i];
         if (!pe_arrays_take(params, a->name, strlen(a->name), a))

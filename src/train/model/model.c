@@ -8,6 +8,7 @@
  */
 #include "train/model/model.h"
 
+#include "base/shared/work.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -83,7 +84,11 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
     options.mask              = m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     options.threads           = 1;
     posenc_status status      = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
-    return status ? status : posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
+    if (!status)
+        status = posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
+    if (!status)
+        status = pe_work_check_plan(m->encoding, m->long_plan, POSENC_RUN_FORWARD, err);
+    return status ? status : pe_work_check_params(m->encoding, &shorter, PE_WORK_PARAMS, err);
 }
 
 /* ---------------------------------------------------------------- memory -------------------- */
