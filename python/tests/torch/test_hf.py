@@ -70,12 +70,12 @@ def interleaved(cos):
 
 
 BROKEN = {
-    "wrong base": (lambda m: other_base(m), "the base is 1e+06"),
-    "positions one too far": (lambda m: wrap(m, lambda f, x, p, *a: f(x, p + 1, *a)), "off by +1"),
-    "positions one too near": (lambda m: wrap(m, lambda f, x, p, *a: f(x, p - 1, *a)), "off by -1"),
+    "wrong base": (lambda m: other_base(m), "base=1000000"),
+    "positions one too far": (lambda m: wrap(m, lambda f, x, p, *a: f(x, p + 1, *a)), "off by one more"),
+    "positions one too near": (lambda m: wrap(m, lambda f, x, p, *a: f(x, p - 1, *a)), "off by one less"),
     "low frequencies": (lambda m: rotary(m).to(torch.bfloat16), "bfloat16"),
     "magnitude": (lambda m: wrap(m, lambda f, x, p, *a: tuple(1.2 * t for t in f(x, p, *a))), "magnitude is 1.2"),
-    "sign of the sine": (lambda m: wrap(m, lambda f, x, p, *a: f(x, -p, *a)), ""),
+    "sign of the sine": (lambda m: wrap(m, lambda f, x, p, *a: f(x, -p, *a)), "sign"),
 }
 
 
