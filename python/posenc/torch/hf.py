@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from inspect import signature as inspect_signature
 from typing import Any, Iterator, Mapping, NamedTuple
 
 import numpy as np
@@ -189,10 +190,9 @@ def _check_tables(j: _Judge) -> None:
             if e is not None:
                 table = module.relative_attention_bias.weight.detach().double().cpu().numpy()
                 j.verified(name, verify(module.compute_bias(n, n)[0].detach(), Encoding(e.spec), params={"table": table}))
-        elif "Sinusoidal" in type(module).__name__ or type(module).__name__ == "WhisperPositionalEmbedding":
+        elif isinstance(module, nn.Embedding) and ("Sinusoidal" in type(module).__name__ or name.endswith("encoder.embed_positions")):
             e = of("sinusoidal")
-            if e is not None and isinstance(module, nn.Embedding) and "decoder" not in name.split(".") or e is not None and \
-                    "Sinusoidal" in type(module).__name__ and isinstance(module, nn.Embedding):
+            if e is not None:
                 j.verified(name, verify(module.weight.detach(), e))
         for build, call in (("build_alibi_tensor", lambda f, H: f(torch.ones(1, n), H, torch.float32).reshape(H, n)),
                             ("build_mpt_alibi_tensor", lambda f, H: f(H, n).reshape(H, n))):
@@ -280,7 +280,7 @@ def _attention_of(model: Any, name: str) -> Iterator[None]:
 
 
 def _differ(a: Tensor, b: Tensor) -> tuple[float, float]:
-    """The largest difference, and how much float32 arithmetic in another order may make."""
+    """The largest difference, and how much arithmetic in another order may make: some hundreds of roundings to float32."""
     return float((a - b).abs().max()), 2e-4 * max(float(a.abs().max()), 1e-3)
 
 
@@ -308,7 +308,11 @@ def _masked(j: _Judge, seen: list[_Layer], allowed: np.ndarray | None) -> tuple[
         m = np.ascontiguousarray((m if m.dtype == torch.bool else m > -1).cpu().numpy())
         if m.shape[1] > m.shape[2]:
             continue
+        if m.dtype == np.bool_ and not m[..., -1, -1].any():
+            m = ~m  # a mask of what is hidden: a query always sees itself
         window = groups[0].facts.get("sliding_window", (0, ""))[0] or 0
+        if isinstance(window, (list, tuple)):
+            window = window[layer.layer] or 0
         keys = None if allowed is None else np.ascontiguousarray(np.broadcast_to(allowed, (m.shape[0], m.shape[2])), np.bool_)
         right, b, q, k, wrong, cause = _core.seen(m, m.shape, True, int(window), keys)
         if not right:
@@ -357,7 +361,10 @@ def _check_runs(j: _Judge, ids: Tensor) -> None:
     pad, n = 3, ids.shape[1]
     padded = torch.cat([ids.new_zeros(ids.shape[0], pad), ids], 1)
     shown = torch.cat([ids.new_zeros(ids.shape[0], pad), torch.ones_like(ids)], 1)
-    prepared = model.prepare_inputs_for_generation(padded, attention_mask=shown, use_cache=False)
+    more = {}  # as generate() does
+    if hasattr(model, "_prepare_position_ids_for_generation") and "position_ids" in inspect_signature(model.forward).parameters:
+        more["position_ids"] = model._prepare_position_ids_for_generation(padded, {"attention_mask": shown})
+    prepared = model.prepare_inputs_for_generation(padded, attention_mask=shown, use_cache=False, **more)
     prepared = {k: v for k, v in prepared.items() if k in ("input_ids", "attention_mask", "position_ids") and v is not None}
     with _watched(model) as seen:
         got = _logits(model, **prepared)[:, pad:]
@@ -375,9 +382,12 @@ def _check_runs(j: _Judge, ids: Tensor) -> None:
     except (TypeError, ValueError, AttributeError) as error:
         j.notes.append(f"a cache was not tried: {error}")
         return
-    hold("with a cache", torch.cat([first.logits, rest.logits], 1).double(), whole,
-         "what is decoded with a cache differs from one call", [_turning(j, seen, half), _masked(j, seen, None)],
-         "positions of cached decoding, or its mask")
+    where, cause = _turning(j, seen, half)
+    fine = hold("with a cache", torch.cat([first.logits, rest.logits], 1).double(), whole,
+                "what is decoded with a cache differs from one call", [(where, cause), _masked(j, seen, None)],
+                "positions of cached decoding, or its mask")
+    if fine and cause and not j.findings:  # too little for the logits of this input
+        j.findings.append(Finding(f"with a cache, {where}", "the layer is given another table", float("inf"), cause))
 
 
 # ---------------------------------------------------------------- what is rotated -----------
