@@ -85,8 +85,8 @@ test-mutants: ## a hundred operators of engine and encodings changed, each notic
 
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)
-	@$(call built,tests,$(quietly)) --target posenc_core_module
-	@PYTHONPATH=build/default/python $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider python/tests/torch
+	@$(call built,tests,$(quietly)) --target posenc_core_module trace_steps
+	@PYTHONPATH=build/default/python POSENC_TRACE=$(CURDIR)/build/default/tests/trace_steps $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider python/tests/torch
 
 wheel: ## the Python wheel, in build/wheel; installed in a bare environment and tried (needs PyPI)
 	@python/wheel.sh build/wheel

@@ -80,6 +80,10 @@ PyObject *core_positions_from_mask(PyObject *module, PyObject *args);
 PyObject *core_positions_detr(PyObject *module, PyObject *args);
 PyObject *core_positions_segments(PyObject *module, PyObject *args);
 PyObject *core_compare(PyObject *module, PyObject *args);
+PyObject *core_conventions(PyObject *module, PyObject *encoding);
+PyObject *core_turns(PyObject *module, PyObject *args);
+PyObject *core_seen(PyObject *module, PyObject *args);
+PyObject *core_positions_cause(PyObject *module, PyObject *args);
 PyObject *core_offer(PyObject *module, PyObject *args);
 PyObject *core_picture(PyObject *module, PyObject *args);
 

@@ -103,6 +103,10 @@ static PyMethodDef functions[] = {
     {"positions_segments", core_positions_segments, METH_VARARGS, "positions_segments(segments, rules, out)"},
     {"offer", core_offer, METH_VARARGS, "offer(encoding, kind): place, axes, is a map, length, dim"},
     {"picture", core_picture, METH_VARARGS, "picture(kind, parts, shared, format, columns)"},
+    {"conventions", core_conventions, METH_O, "conventions(encoding): (words, SPEC or None, shift, inverse)"},
+    {"turns", core_turns, METH_VARARGS, "turns(encoding, params, D, positions, cosines, sines, rivals)"},
+    {"seen", core_seen, METH_VARARGS, "seen(seen, (B, Lq, Lk), causal, window, allowed)"},
+    {"positions_cause", core_positions_cause, METH_VARARGS, "positions_cause(got, wanted)"},
     {"compare", core_compare, METH_VARARGS,
      "compare(text, tokens, token_bytes, name, directory, preset, asked, workers, resume, seconds, dry, "
      "tell)"},

@@ -65,27 +65,6 @@ def patched(model: Any) -> Any:
 
 # ---------------------------------------------------------------- conventions that are tried ----
 
-def _other_settings(e: Encoding, place: str) -> list[tuple[str, Encoding]]:
-    """The same encoding with one choice made differently: every setting whose range lists words, or that is a flag."""
-    out = []
-    info = e.parts[place]
-    for s in info.settings:
-        words = s.range.split("|") if "|" in s.range and ".." not in s.range else []
-        for word in words:
-            try:
-                other = Encoding(e, **{f"{info.name}.{s.name}" if len(e.parts) > 1 else s.name: word.strip()})
-            except _core.PosencError:
-                continue
-            if other != e:
-                out.append((f"it fits {s.name}={word.strip()}", other))
-        if s.name == "base":
-            for base in (1e4, 1e5, 5e5, 1e6):
-                other = Encoding(e, **{f"{info.name}.base" if len(e.parts) > 1 else "base": base})
-                if other != e:
-                    out.append((f"it fits base={base:g}", other))
-    return out
-
-
 def _close(got: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], rtol: float) -> bool:
     return all(got[n].shape == want[n].shape and _error(got[n], want[n]) <= rtol * _scale(want[n]) for n in got)
 
@@ -203,9 +182,8 @@ def _first_wrong(name: str, got: np.ndarray, want: np.ndarray, allowed: float, e
 
 def _nearest(got: Mapping[str, np.ndarray], wanted: Callable, e: Encoding, place: str, limit: float) -> str:
     """Which known convention gives what was given."""
-    tries = [("the sign is the other one", e, 0, True)] if place != "input" else []
-    tries += [(f"positions are off by {'one more' if s > 0 else 'one less'}", e, s, False) for s in (1, -1)]
-    tries += [(words, other, 0, False) for words, other in _other_settings(e, place)]
+    tries = [(words, e if spec is None else Encoding._with(spec, e._values), shift, inverse)
+             for words, spec, shift, inverse in _core.conventions(e._core) if not (inverse and place == "input")]
     for words, other, shift, inverse in tries:
         try:
             want = wanted(other, shift, inverse)

@@ -68,8 +68,8 @@ def plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mappi
 
     >>> plot("decay", "rope", length=64)
     <Picture decay of rope>
-    >>> plot("bias", "alibi", "kerple_log", heads=1, length=8).csv.splitlines()[0]
-    'x,alibi,kerple_log'
+    >>> plot("bias", "alibi", "kerple_log", heads=1, length=3).csv.splitlines()[1].split(",")[:2]
+    ['2', '-0.0078125']
     """
     if isinstance(words, str):
         words = words.split()

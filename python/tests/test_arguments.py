@@ -205,7 +205,7 @@ def test_importing_posenc_does_not_import_torch():
 def test_the_docstrings_are_true():
     import doctest
     import importlib
-    for name in ("posenc", "posenc._encoding", "posenc._runs", "posenc._model", "posenc._check", "posenc.positions"):
+    for name in ("posenc", "posenc._encoding", "posenc._runs", "posenc._model", "posenc._check", "posenc._compare", "posenc._plot", "posenc.positions"):
         failed, tried = doctest.testmod(importlib.import_module(name))
         assert tried and not failed, name
 
@@ -216,3 +216,11 @@ def test_every_public_function_has_a_docstring_and_the_stub_names_the_extension(
     stub = (os.path.dirname(os.path.realpath(posenc.positions.__file__)) + "/_core.pyi")
     text = open(stub).read()
     assert all(f" {n}" in text for n in dir(_core) if not n.startswith("_"))
+
+
+def test_the_stub_is_that_of_the_extension():
+    pytest.importorskip("mypy", reason="stubtest comes with mypy")
+    import subprocess
+    import sys
+    said = subprocess.run([sys.executable, "-m", "mypy.stubtest", "posenc._core", "--ignore-missing-stub"], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Mapping
+from inspect import signature as inspect_signature
+from typing import Any, Iterator, Mapping, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from .. import _core, _runs
-from .._check import Finding, Report
+from .._check import Finding, Report, verify
 from .._encoding import Encoding
 from .._model import Model, inspect
 
@@ -24,6 +25,8 @@ def attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
               sliding_window: int | None = None, position_bias: Tensor | None = None, **options: Any) -> tuple[Tensor, None]:
     """What transformers calls in place of its own attention. q and k are rotated by the model already."""
     from . import attend
+    if _turned is not None:
+        _turned[id(module)] = (module, query.detach(), key.detach())
     for what, given in (("dropout while training", dropout and module.training), ("softcap", options.get("softcap")),
                         ("attention sinks", options.get("s_aux") is not None),
                         ("output_attentions", options.get("output_attentions"))):
@@ -102,105 +105,164 @@ def _table(module: nn.Module, x: Tensor, at: Tensor, kind: str | None) -> tuple[
     return tuple(t.detach().double().cpu().numpy() for t in out)  # type: ignore[return-value]
 
 
-def _wanted(e: Encoding, D: int, at: np.ndarray, layout: str, width: int) -> tuple[np.ndarray, np.ndarray] | None:
-    cos, sin = _runs.cos_sin(e, at, D=D, layout=layout)
-    return (cos.astype(np.float64), sin.astype(np.float64)) if cos.shape[-1] == width else None
+def _doubles(x: Any) -> np.ndarray:
+    return np.ascontiguousarray(x, np.float64)
 
 
-def _off(got: tuple, want: tuple | None) -> float:
-    if want is None or got[0].shape != want[0].shape:
-        return float("inf")
-    return max(float(np.abs(g - w).max()) for g, w in zip(got, want))
+def _fixed(e: Encoding, D: int) -> tuple:
+    """Parameters that a config holds: frequencies, factors."""
+    return _runs._rotary(e, D, 1, None)[2]
 
 
-def _causes(e: Encoding, D: int) -> Iterator[tuple[str, Encoding, int]]:
-    """(what went wrong, what it then turns by, by how many positions it is off)."""
-    info = e.parts["rotary"]
-    for shift in (1, -1):
-        yield f"positions are off by {shift:+d}", e, shift
-    given = {s.name for s in info.settings if f"{s.name}=" in e.spec}
-    if "schedule" in given:
-        bare = [n for n in given if n in ("base", "layout", "dim")]
-        keep = {n: e.spec.split(n + "=")[1].split(":")[0].rstrip("]") for n in bare}
-        yield "the scaling of the config is dropped", Encoding("rope", **keep), 0
-    for base in (1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7):
-        yield f"the base is {base:g}", Encoding(e, base=base), 0
-    for setting in info.settings:
-        for word in setting.range.split("|") if "|" in setting.range and ".." not in setting.range else ():
-            with contextlib.suppress(_core.PosencError):
-                yield f"{setting.name} is {word.strip()}", Encoding(e, **{setting.name: word.strip()}), 0
-    for factor in (2, 4, 8, 16, 32):
-        if "factor" in given:
-            with contextlib.suppress(_core.PosencError):
-                yield f"the factor is {factor}", Encoding(e, factor=factor), 0
+class _Judge:
+    """What a check of one model collects: what was compared, and what was found."""
+
+    def __init__(self, model: Any):
+        self.model, self.about = model, inspect(model.config)
+        self.text = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        self.checked: list[tuple[str, float, float]] = []
+        self.findings: list[Finding] = []
+        self.notes = [f"config: {w.sentence}" for w in self.about.warnings]
+        self.rotary = [g for g in self.about.groups if "rotary" in g.encoding.parts]
+
+    def turns(self, e: Encoding, D: int, at: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> tuple | None:
+        """posenc_core's verdict on a table [rows, width]; None: the encoding is of another kind."""
+        rivals = []
+        for g in self.rotary:
+            if g.encoding != e:
+                with contextlib.suppress(_core.PosencError):
+                    rivals.append((f"the table of other layers ({', '.join(map(str, g.layers[:4]))} ...)", g.encoding._core,
+                                   _fixed(g.encoding, D)))
+        try:
+            return _core.turns(e._core, _fixed(e, D), D, _doubles(at), _doubles(cos), _doubles(sin), tuple(rivals[:8]))
+        except _core.PosencError:
+            return None
+
+    def group(self, layer: int | None) -> Any:
+        for g in self.rotary:
+            if layer is None or g.is_all or layer in g.layers:
+                return g
+        return None
+
+    def verified(self, label: str, report: Report) -> None:
+        """What verify says of something inside the model."""
+        self.checked += [(f"{label}, {name}", error, allowed) for name, error, allowed in report.checked]
+        self.findings += [f._replace(where=f"{label}, {f.where}") for f in report.findings]
 
 
-def _check_rotary(name: str, module: nn.Module, kind: str | None, e: Encoding, D: int, ends: list[int],
-                  checked: list, findings: list, notes: list) -> None:
+# ---------------------------------------------------------------- tables --------------------
+
+def _check_rotary(j: _Judge, name: str, module: nn.Module, kind: str | None, e: Encoding, D: int, ends: list[int]) -> None:
     label = name if kind is None else f"{name} ({kind})"
     device = next(module.buffers()).device
-    at = np.array(sorted({n for n in ends if n >= 0}), np.int64)[None]
-    got = _table(module, torch.zeros(1, device=device, dtype=torch.float32), torch.from_numpy(at).to(device), kind)
-    width = got[0].shape[-1]
-    D = D or width
-    layouts = ("half", "interleaved")
-    layout = min(layouts, key=lambda way: _off(got, _wanted(e, D, at, way, width)))
-    want = _wanted(e, D, at, layout, width)
-    if want is None:
-        findings.append(Finding(label, f"its table is {width} wide; the config says {_runs.cos_sin(e, at, D=D)[0].shape[-1]}",
-                                float("inf"), "dimension"))
+    at = np.array(sorted({n for n in ends if n >= 0}), np.int64)
+    x, ids = torch.zeros(1, device=device, dtype=torch.float32), torch.from_numpy(at)[None].to(device)
+    cos, sin = _table(module, x, ids, kind)
+    verdict = j.turns(e, D or cos.shape[-1], at, cos[0], sin[0])
+    if verdict is None:
+        j.notes.append(f"{label}: its positions have several coordinates; its table was not compared")
         return
-    error = _off(got, want)
-    w = _runs.frequencies(e, D=D, length=float(at.max()) + 1).w
-    rounding = 2.0 ** -23 * max(float(at.max()) * float(np.abs(w).max(initial=0)), 1.0) * 2  # angles in float32
-    checked.append((f"{label}, positions {', '.join(map(str, at[0]))}", error, rounding))
-    if error <= rounding:
+    right, _, error, allowed, row, pair, _, got, wanted, cause = verdict
+    j.checked.append((f"{label}, positions {', '.join(map(str, at))}", error, allowed))
+    if right:
         if error > 1e-6:
-            notes.append(f"{label} rounds angles to float32: cosines are off by {error:.1g} at position {at.max()}")
+            j.notes.append(f"{label} rounds angles to float32: cosines are off by {error:.1g} at position {at.max()}")
         return
-    bad = np.abs(got[0] - want[0]) + np.abs(got[1] - want[1]) > rounding
-    row, channel = (int(n) for n in np.argwhere(bad[0])[0])
-    pair = channel % (width // 2) if layout == "half" else channel // 2
-    cause = "no known layout, base, schedule, factor or shift fits"
-    if got[0].dtype and _is_low(module):
-        cause = "its frequencies are stored in bfloat16 or float16, so angles have 8 or 11 bits"
-    else:
-        for words, other, shift in _causes(e, D):
-            with contextlib.suppress(_core.PosencError, ValueError):
-                if any(_off(got, _wanted(other, D, at + shift, way, width)) <= rounding for way in layouts):
-                    cause = words
-                    break
-        else:
-            ratio = _magnitude(got, want)
-            if ratio is not None:
-                cause = f"the magnitude is {ratio:.6g} times that of the config"
-            elif _fits_low(got, e, D, at, layout, width):
-                cause = "angles are rounded to bfloat16"
-    findings.append(Finding(f"{label}, position {at[0][row]}, pair {pair}",
-                            f"cosine {got[0][0, row, channel]:.6g} instead of {want[0][0, row, channel]:.6g} "
-                            f"(largest error {error:.2g})", error, cause))
+    where = f"{label}, position {at[row]}, pair {pair}" if row >= 0 else label
+    j.findings.append(Finding(where, f"cosine {got:.6g} instead of {wanted:.6g} (largest error {error:.2g})", error, cause))
 
 
-def _is_low(module: nn.Module) -> bool:
-    return any("inv_freq" in n and b.dtype in (torch.bfloat16, torch.float16) for n, b in module.named_buffers(recurse=False))
+def _check_tables(j: _Judge) -> None:
+    """Biases and rows that a model computes or stores: T5's buckets, ALiBi of BLOOM and MPT, sinusoids, windows of Swin."""
+    n = 24
+
+    def of(name: str, **wanted: str) -> Encoding | None:
+        fits = [g.encoding for g in j.about.groups if name in {i.name for i in g.encoding.parts.values()}]
+        for e in fits:
+            if all((f"{k}={v}" in e.spec) for k, v in wanted.items()):
+                return e
+        return fits[0] if fits and not wanted else None
+
+    for name, module in j.model.named_modules():
+        if hasattr(module, "compute_bias") and hasattr(module, "relative_attention_bias"):
+            e = of("t5", bidirectional="no") if getattr(module, "is_decoder", False) else \
+                next((g.encoding for g in j.about.groups if "score" in g.encoding.parts and "bidirectional=no" not in g.encoding.spec), None)
+            if e is not None:
+                table = module.relative_attention_bias.weight.detach().double().cpu().numpy()
+                j.verified(name, verify(module.compute_bias(n, n)[0].detach(), Encoding(e.spec), params={"table": table}))
+        elif isinstance(module, nn.Embedding) and ("Sinusoidal" in type(module).__name__ or name.endswith("encoder.embed_positions")):
+            e = of("sinusoidal")
+            if e is not None:
+                j.verified(name, verify(module.weight.detach(), e))
+        for build, call in (("build_alibi_tensor", lambda f, H: f(torch.ones(1, n), H, torch.float32).reshape(H, n)),
+                            ("build_mpt_alibi_tensor", lambda f, H: f(H, n).reshape(H, n))):
+            e = of("alibi")
+            if hasattr(module, build) and e is not None:
+                heads = int(getattr(j.text, "num_attention_heads", 0) or j.text.n_heads)
+                a = call(getattr(module, build), heads).double().cpu().numpy()
+                behind = a[:, None, :] - a[:, :, None]  # of key j, for query i
+                bias = np.where(np.tri(n, dtype=bool), behind, behind.swapaxes(1, 2))
+                j.verified(f"{name}.{build}", verify(bias.astype(np.float32), Encoding(e.spec)))
+        if hasattr(module, "relative_position_index") and hasattr(module, "window_size"):
+            index, window = module.relative_position_index.cpu().numpy(), tuple(module.window_size)
+            mine = _runs.window_index(*window)
+            wanted = mine[0] if isinstance(mine, tuple) else mine
+            index = index.reshape(wanted.shape)
+            error = float((index != wanted).sum())
+            j.checked.append((f"{name}.relative_position_index", error, 0.0))
+            if error:
+                q, k = (int(i) for i in np.argwhere(index != wanted)[0][-2:])
+                cause = "queries and keys are exchanged" if (index == wanted.T).all() else "no transposition fits"
+                j.findings.append(Finding(f"{name}.relative_position_index, query {q}, key {k}",
+                                          f"row {index[q, k]} instead of {wanted[q, k]}", error, cause))
 
 
-def _fits_low(got: tuple, e: Encoding, D: int, at: np.ndarray, layout: str, width: int) -> bool:
-    """Are these the cosines of angles that were rounded to bfloat16?"""
-    angle = _runs.angles(e, at, D=D).angle
-    low = torch.from_numpy(angle).bfloat16().double().numpy()
-    M = width // 2
-    near = got[0][..., :M] if layout == "half" else got[0][..., ::2]
-    return near.shape == low.shape and float(np.abs(np.cos(low) - near).max()) < 1e-2 < float(np.abs(np.cos(angle) - near).max())
+# ---------------------------------------------------------------- runs ----------------------
+
+class _Layer(NamedTuple):
+    name: str
+    layer: int | None
+    turns: tuple | None   # cosines, sines [B,L,width] that the layer was given
+    mask: Any
+    q: Any                # before rotation, [B,H,L,D], and after it
+    k: Any
 
 
-def _magnitude(got: tuple, want: tuple) -> float | None:
-    ratio = float(np.sqrt((got[0][0, 0] ** 2).sum() / max((want[0][0, 0] ** 2).sum(), 1e-30)))
-    fits = abs(ratio - 1) > 1e-4 and max(np.abs(g - ratio * w).max() for g, w in zip(got, want)) < 1e-4
-    return ratio if fits else None
+@contextlib.contextmanager
+def _watched(model: Any) -> Iterator[list[_Layer]]:
+    """What each attention is given while the model runs."""
+    seen: list[_Layer] = []
+    hooks = []
+
+    def look(name: str, module: nn.Module) -> Any:
+        def hook(_: nn.Module, args: tuple, kwargs: dict) -> None:
+            given = [kwargs.get("position_embeddings"), *args]
+            turns = next((g for g in given if isinstance(g, tuple) and len(g) == 2 and all(isinstance(t, Tensor) for t in g)), None)
+            mask = kwargs.get("attention_mask")
+            seen.append(_Layer(name, module.layer_idx, turns, mask, None, None))
+        return hook
+    for name, module in model.named_modules():
+        if isinstance(getattr(module, "layer_idx", None), int) and "attn" in name.rsplit(".", 1)[-1].lower() + "attn" * ("attention" in name):
+            hooks.append(module.register_forward_pre_hook(look(name, module), with_kwargs=True))
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
-# ---------------------------------------------------------------- the whole model -----------
+def _given(model: Any, ids: Tensor) -> dict[str, Any]:
+    """Inputs that this kind of model takes."""
+    c = model.config
+    name = getattr(model, "main_input_name", "input_ids")
+    if name == "pixel_values":
+        size = c.image_size if isinstance(c.image_size, int) else c.image_size[0]
+        return {name: torch.linspace(-1, 1, 2 * c.num_channels * size * size).reshape(2, c.num_channels, size, size)}
+    if name == "input_features":
+        return {name: torch.linspace(-1, 1, 2 * c.num_mel_bins * 2 * c.max_source_positions).reshape(2, c.num_mel_bins, -1),
+                "decoder_input_ids": ids}
+    return {name: ids, "decoder_input_ids": ids} if getattr(c, "is_encoder_decoder", False) else {name: ids}
+
 
 def _logits(model: nn.Module, **inputs: Any) -> Tensor:
     out = model(**inputs)
@@ -218,57 +280,185 @@ def _attention_of(model: Any, name: str) -> Iterator[None]:
 
 
 def _differ(a: Tensor, b: Tensor) -> tuple[float, float]:
-    """The largest difference, and how much float32 arithmetic in another order may make."""
+    """The largest difference, and how much arithmetic in another order may make: some hundreds of roundings to float32."""
     return float((a - b).abs().max()), 2e-4 * max(float(a.abs().max()), 1e-3)
 
 
-@torch.no_grad()
-def _check_runs(model: Any, ids: Tensor, checked: list, findings: list, notes: list) -> None:
-    whole = _logits(model, input_ids=ids)
+def _turning(j: _Judge, seen: list[_Layer], start: int) -> tuple[str, str]:
+    """(where, cause) of the first layer whose table is not that of positions start, start + 1, ...; ("", "")."""
+    for layer in seen:
+        g = j.group(layer.layer)
+        if layer.turns is None or g is None:
+            continue
+        cos, sin = (t.detach().double().cpu().numpy().reshape(-1, *t.shape[-2:]) for t in layer.turns)
+        at = np.arange(start, start + cos.shape[-2])
+        verdict = j.turns(g.encoding, int(g.sizes.get("D", 0)) or cos.shape[-1], at, cos[0], sin[0])
+        if verdict and not verdict[0]:
+            return f"{layer.name} (layer {layer.layer}), position {at[max(verdict[4], 0)]}, pair {verdict[5]}", verdict[9]
+    return "", ""
 
-    def hold(label: str, got: Tensor, want: Tensor, what: str, cause: str) -> None:
+
+def _masked(j: _Judge, seen: list[_Layer], allowed: np.ndarray | None) -> tuple[str, str]:
+    """(where, cause) of the first layer that sees other keys than its config and the padding let it."""
+    for layer in seen:
+        groups = [g for g in j.about.groups if not g.is_input and (g.is_all or layer.layer in g.layers)]
+        if not isinstance(layer.mask, Tensor) or layer.mask.dim() != 4 or not groups:
+            continue
+        m = layer.mask[:, 0].detach()
+        m = np.ascontiguousarray((m if m.dtype == torch.bool else m > -1).cpu().numpy())
+        if m.shape[1] > m.shape[2]:
+            continue
+        if m.dtype == np.bool_ and not m[..., -1, -1].any():
+            m = ~m  # a mask of what is hidden: a query always sees itself
+        window = groups[0].facts.get("sliding_window", (0, ""))[0] or 0
+        if isinstance(window, (list, tuple)):
+            window = window[layer.layer] or 0
+        keys = None if allowed is None else np.ascontiguousarray(np.broadcast_to(allowed, (m.shape[0], m.shape[2])), np.bool_)
+        right, b, q, k, wrong, cause = _core.seen(m, m.shape, True, int(window), keys)
+        if not right:
+            return f"{layer.name} (layer {layer.layer}), query {q}, key {k}", cause
+    return "", ""
+
+
+@torch.no_grad()
+def _check_runs(j: _Judge, ids: Tensor) -> None:
+    model = j.model
+    causal = not getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "generate")
+    with _watched(model) as seen:
+        whole = _logits(model, **_given(model, ids))
+
+    def hold(label: str, got: Tensor, want: Tensor, what: str, causes: Any, fallback: str) -> bool:
         error, allowed = _differ(want, got)
-        checked.append((label, error, allowed))
-        if not error <= allowed:
-            row = int((want - got).abs().amax(-1).amax(0).gt(allowed).nonzero()[0])
-            findings.append(Finding(f"{label}, position {row}", what + f" (largest error {error:.2g})", error, cause))
+        j.checked.append((label, error, allowed))
+        if error <= allowed:
+            return True
+        row = int((want - got).abs().flatten(2).amax(-1).amax(0).gt(allowed).nonzero()[0])
+        where, cause = next((c for c in causes if c[1]), ("", fallback))
+        j.findings.append(Finding(f"{label}, position {row}" + (f", {where}" if where else ""), what + f" (largest error {error:.2g})",
+                                  error, cause))
+        return False
+    where, cause = _turning(j, seen, 0)
+    if cause and not j.findings:
+        j.findings.append(Finding(where, "the layer is given another table", float("inf"), cause))
+    if causal:
+        with contextlib.suppress(ValueError, NotImplementedError), _attention_of(model, "eager"), _watched(model) as eager:
+            _logits(model, input_ids=ids)
+            where, cause = _masked(j, eager, None)
+            if any(isinstance(layer.mask, Tensor) for layer in eager):
+                j.checked.append(("masks", float(bool(cause)), 0.0))
+            if cause:
+                j.findings.append(Finding(where, "the layer sees other keys", float("inf"), cause))
     try:
-        with _attention_of(model, register()):
-            hold("posenc's attention", _logits(model, input_ids=ids), whole, "the logits differ", "mask, scale or window")
-    except (NotImplementedError, ValueError, AttributeError) as error:
-        notes.append(f"posenc's attention was not tried: {error}")
-    if getattr(model.config, "is_encoder_decoder", False) or not hasattr(model, "generate"):
+        with _attention_of(model, register()), _rotations() as turned:
+            with _projected(model) as before:
+                got = _logits(model, **_given(model, ids))
+            _check_rotations(j, before, turned)
+            hold("posenc's attention", got, whole, "the logits differ", [], "mask, scale or window")
+    except (NotImplementedError, ValueError, AttributeError, RuntimeError) as error:
+        j.notes.append(f"posenc's attention was not tried: {error}")
+    if not causal:
         return
     pad, n = 3, ids.shape[1]
     padded = torch.cat([ids.new_zeros(ids.shape[0], pad), ids], 1)
-    seen = torch.cat([ids.new_zeros(ids.shape[0], pad), torch.ones_like(ids)], 1)
-    prepared = model.prepare_inputs_for_generation(padded, attention_mask=seen, use_cache=False)
+    shown = torch.cat([ids.new_zeros(ids.shape[0], pad), torch.ones_like(ids)], 1)
+    more = {}  # as generate() does
+    if hasattr(model, "_prepare_position_ids_for_generation") and "position_ids" in inspect_signature(model.forward).parameters:
+        more["position_ids"] = model._prepare_position_ids_for_generation(padded, {"attention_mask": shown})
+    prepared = model.prepare_inputs_for_generation(padded, attention_mask=shown, use_cache=False, **more)
     prepared = {k: v for k, v in prepared.items() if k in ("input_ids", "attention_mask", "position_ids") and v is not None}
-    hold("padding on the left", _logits(model, **prepared)[:, pad:], whole, "padding changes what the tokens after it give",
+    with _watched(model) as seen:
+        got = _logits(model, **prepared)[:, pad:]
+    at = prepared.get("position_ids")
+    tail = "" if at is None else _core.positions_cause(_doubles(at[0, pad:].cpu()), _doubles(np.arange(n)))
+    visible = [layer._replace(turns=None if layer.turns is None else tuple(t[..., pad:, :] for t in layer.turns)) for layer in seen]
+    hold("padding on the left", got, whole, "padding changes what the tokens after it give",
+         [("position_ids", tail), _turning(j, visible, 0), _masked(j, seen, shown.cpu().numpy() != 0)],
          "positions count the padding, or it is seen")
     half = n // 2
     try:
         first = model(input_ids=ids[:, :half], use_cache=True)
-        rest = model(input_ids=ids[:, half:], past_key_values=first.past_key_values, use_cache=True)
-    except (TypeError, ValueError) as error:
-        notes.append(f"a cache was not tried: {error}")
+        with _watched(model) as seen:
+            rest = model(input_ids=ids[:, half:], past_key_values=first.past_key_values, use_cache=True)
+    except (TypeError, ValueError, AttributeError) as error:
+        j.notes.append(f"a cache was not tried: {error}")
         return
-    hold("with a cache", torch.cat([first.logits, rest.logits], 1).double(), whole,
-         "what is decoded with a cache differs from one call", "positions of cached decoding, or its mask")
+    where, cause = _turning(j, seen, half)
+    fine = hold("with a cache", torch.cat([first.logits, rest.logits], 1).double(), whole,
+                "what is decoded with a cache differs from one call", [(where, cause), _masked(j, seen, None)],
+                "positions of cached decoding, or its mask")
+    if fine and cause and not j.findings:  # too little for the logits of this input
+        j.findings.append(Finding(f"with a cache, {where}", "the layer is given another table", float("inf"), cause))
+
+
+# ---------------------------------------------------------------- what is rotated -----------
+
+_turned: dict[int, tuple[nn.Module, Tensor, Tensor]] | None = None  # by layer, while a check wants to know
+
+
+@contextlib.contextmanager
+def _rotations() -> Iterator[dict]:
+    global _turned
+    _turned = {}
+    try:
+        yield _turned
+    finally:
+        _turned = None
+
+
+@contextlib.contextmanager
+def _projected(model: Any) -> Iterator[dict]:
+    """id of an attention -> side -> what its projection, or the norm after it, gave."""
+    out: dict[int, dict[str, Tensor]] = {}
+    hooks = []
+    for module in model.modules():
+        for side in "qk":
+            last = getattr(module, f"{side}_norm", None) or getattr(module, f"{side}_layernorm", None) or getattr(module, f"{side}_proj", None)
+            if isinstance(last, nn.Module) and isinstance(getattr(module, "layer_idx", None), int):
+                def keep(_: nn.Module, args: tuple, y: Tensor, at: int = id(module), side: str = side) -> None:
+                    out.setdefault(at, {})[side] = y
+                hooks.append(last.register_forward_hook(keep))
+    try:
+        yield out
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _by_heads(x: Tensor, like: Tensor) -> Tensor | None:
+    """[B,H,L,D] as like is, of whatever order a projection or a norm has."""
+    B, H, L, D = like.shape
+    if x.numel() != like.numel():
+        return None
+    return x if x.shape == like.shape else x.reshape(B, L, H, D).transpose(1, 2)
+
+
+def _check_rotations(j: _Judge, before: dict, turned: dict) -> None:
+    """Are q and k rotated as the config says, where a module shows them before and after?"""
+    for at, (module, q, k) in turned.items():
+        g, given = j.group(getattr(module, "layer_idx", None)), before.get(at, {})
+        if g is None or len(given) < 2:
+            continue
+        pair = [_by_heads(given[s], like) for s, like in (("q", q), ("k", k))]
+        if None in pair:
+            continue
+        report = verify((q, k), g.encoding, inputs=tuple(pair))  # type: ignore[arg-type]
+        name = f"layer {module.layer_idx}"
+        if report.ok:
+            j.checked += [(f"{name}, rotated {n}", error, allowed) for n, error, allowed in report.checked]
+        elif not report.findings[0].cause.startswith("no other") and not j.findings:
+            j.verified(f"{name}, rotated", report)
+            return
 
 
 def check(model: Any, *, input_ids: Tensor | None = None, lengths: list[int] | None = None) -> Report:
-    """Is a model's own code true to its config? Rotary tables against exact angles; its logits through posenc's
-    attention, with padding, and with a cache.
+    """Is a model's own code true to its config? Rotary tables, biases and rows against exact ones; what each layer is
+    given, rotates and sees; its logits through posenc's attention, with padding, and with a cache.
 
     lengths: positions at which tables are compared besides 0, 1, the length of pre-training and the context's end.
-    The report names the module, position, pair, the size of the error, and the cause where a known one fits.
+    The report names the module, layer, position, pair, the size of the error, and the cause where a known one fits.
     """
-    about = inspect(model.config)
-    text = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    checked: list = []
-    findings: list = []
-    notes = [f"config: {w.sentence}" for w in about.warnings]
+    j = _Judge(model)
+    about, text = j.about, j.text
     ends = [0, 1, int(about.original_length or 0) - 1, int(about.max_positions or 2048) - 1, *(lengths or [])]
     was_training = model.training
     model.eval()
@@ -278,16 +468,17 @@ def check(model: Any, *, input_ids: Tensor | None = None, lengths: list[int] | N
                 try:
                     e, D = _encoding_of(about, text, kind)
                 except _core.PosencError as error:
-                    notes.append(f"{name}: {error}")
+                    j.notes.append(f"{name}: {error}")
                     continue
-                _check_rotary(name, module, kind, e, D, ends, checked, findings, notes)
+                _check_rotary(j, name, module, kind, e, D, ends)
+        _check_tables(j)
         if input_ids is None:
             n = min(16, int(about.max_positions or 16))
             input_ids = torch.arange(3, 3 + 2 * n).reshape(2, n) % int(getattr(text, "vocab_size", 100))
-        _check_runs(model, input_ids, checked, findings, notes)
+        _check_runs(j, input_ids)
     finally:
         model.train(was_training)
-    return Report(f"check {type(model).__name__}", checked, findings, notes)
+    return Report(f"check {type(model).__name__}", j.checked, j.findings, j.notes)
 
 
 @contextlib.contextmanager

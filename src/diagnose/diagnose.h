@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * diagnose.h: what is wrong with positions that another program computed, and why
+ *
+ * Given what a model's own code made (cosines and sines, a mask, positions) and what its config asks for,
+ * these functions say whether they agree, where first they do not, and which known mistake gives just these
+ * numbers: a cause is named only where it fits everything that was given. Nothing here trains, reads files or
+ * prints.
+ */
+#ifndef PE_DIAGNOSE_H
+#define PE_DIAGNOSE_H
+
+#include <posenc/registry.h>
+
+enum { PE_CAUSE = 200, PE_MOST_CONVENTIONS = 96 };
+
+/* ---------------------------------------------------------------- conventions: conventions.c - */
+
+/* The same encoding, understood otherwise: the sign, the start, or one setting. */
+typedef struct pe_convention {
+    char             words[PE_CAUSE]; /* "layout is half" */
+    posenc_encoding *e;               /* owned by the list; NULL: the given one */
+    int              shift, inverse;  /* positions are so much more; angles turn the other way */
+} pe_convention;
+
+typedef struct pe_conventions {
+    pe_convention items[PE_MOST_CONVENTIONS];
+    int           count;
+} pe_conventions;
+
+/* The likely ones first. Settings that do not go together are left out. */
+posenc_status pe_conventions_create(pe_conventions **list, const posenc_encoding *e, posenc_error *err);
+void          pe_conventions_free(pe_conventions *list); /* NULL is fine */
+
+/* ---------------------------------------------------------------- rotation: turns.c --------- */
+
+/* Another encoding of the same model, whose numbers may have been taken. */
+typedef struct pe_rival {
+    const char            *words; /* "the table of full_attention layers" */
+    const posenc_encoding *e;
+    const posenc_tensor   *params;
+} pe_rival;
+
+/* Cosines and sines [rows, width] that a program turns by at positions [rows], one coordinate each; width is
+   twice the pairs, as halves or neighbours. D: width of a head. params: of e, as posenc_rotate takes them. */
+typedef struct pe_turns {
+    const posenc_encoding *e;
+    const posenc_tensor   *params;
+    int64_t                D, rows, width;
+    const double          *positions, *cosines, *sines;
+    const pe_rival        *rivals;
+    int                    rival_count;
+} pe_turns;
+
+typedef struct pe_turns_verdict {
+    int     is_right;           /* within what angles in float32 may differ */
+    int     is_interleaved;     /* each number twice, not the halves one after the other */
+    double  error, allowed;     /* largest difference of a cosine or sine */
+    int64_t row, channel, pair; /* the first that is wrong */
+    double  got, wanted;        /* its cosine */
+    char    cause[PE_CAUSE];
+} pe_turns_verdict;
+
+/* Errors: those of plans; MEMORY. */
+posenc_status pe_turns_judge(pe_turns_verdict *verdict, const pe_turns *turns, posenc_error *err);
+
+/* ---------------------------------------------------------------- masks: masks.c ------------ */
+
+/* Which keys queries see, [B,Lq,Lk] bytes; the last query stands at the last key. Queries that are padding
+   themselves are not looked at. */
+typedef struct pe_seen {
+    const unsigned char *seen;
+    int64_t              B, Lq, Lk;
+    int                  causal;
+    int64_t              window;  /* keys with |t| < window; 0: none */
+    const unsigned char *allowed; /* [B,Lk] keys that are no padding; NULL: all */
+} pe_seen;
+
+typedef struct pe_seen_verdict {
+    int     is_right;
+    int64_t b, i, j; /* the first that is wrong */
+    int64_t wrong;   /* how many */
+    char    cause[PE_CAUSE];
+} pe_seen_verdict;
+
+pe_seen_verdict pe_seen_judge(const pe_seen *seen);
+
+/* Positions [n] that a model uses against those that it should: the difference in words, "" where there is
+   none. */
+void pe_positions_judge(char cause[PE_CAUSE], const double *got, const double *wanted, int64_t n);
+
+#endif
