@@ -98,7 +98,10 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
 {
     const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
     posenc_status status   = pe_tensor_check(from, names[0], 4, shape, err);
-    if (!status && to)
+    const int     in_place = !status && to && pe_overlap_is_same(to, from); /* then its shape is right */
+    if (in_place)
+        status = pe_tensor_check_written(to, names[1], err);
+    else if (!status && to)
         status = pe_tensor_check_output(to, names[1], 4, from->shape, err);
     if (!status && (!pe_tensor_is_float(from->dtype) || from->stride[3] != 1))
         status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
@@ -106,7 +109,7 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
     if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
         status = pe_fail(err, POSENC_ERROR_SHAPE,
                          "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
-    return status || !to ? status : pe_overlap_check(to, names[1], from, names[0], 1, err);
+    return status || !to || in_place ? status : pe_overlap_check(to, names[1], from, names[0], 1, err);
 }
 
 enum { ROTARY = 1 << POSENC_PLACE_ROTARY };

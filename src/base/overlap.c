@@ -95,7 +95,7 @@ static int cross(const block *x, const block *y, int *cuts)
     return 0;
 }
 
-static int are_same(const posenc_tensor *x, const posenc_tensor *y)
+int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y)
 {
     int same = x->data == y->data && x->dtype == y->dtype && x->ndim == y->ndim;
     for (int a = 0; same && a < x->ndim; a++)
@@ -107,7 +107,7 @@ posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, c
                                const char *in_name, int may_be_same, posenc_error *err)
 {
     int cuts = MOST_CUTS;
-    if (!out->data || !in->data || (may_be_same && are_same(out, in)))
+    if (!out->data || !in->data || (may_be_same && pe_overlap_is_same(out, in)))
         return POSENC_OK;
     const block x = block_of(out), y = block_of(in);
     if (!cross(&x, &y, &cuts))

@@ -5,6 +5,9 @@
 
 #include <posenc/posenc.h>
 
+/* Are they one tensor: data, type, shape and strides? */
+int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y);
+
 /* ARGUMENT where an element of `out` is also one of `in`, or, with may_be_same, where they are neither apart
    nor one tensor (data, type and strides). Tensors without data are apart from all. Where tensors run through
    each other in ways that a moment does not settle, they count as apart: no run is refused by mistake. */

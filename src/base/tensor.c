@@ -10,10 +10,11 @@
 
 void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 {
-    const int64_t index[3] = {i0, i1, i2};
-    int64_t       offset   = 0;
-    for (int a = 0; a < t->ndim - 1 && a < 3; a++)
-        offset += index[a] * t->stride[a];
+    int64_t offset = t->ndim > 1 ? i0 * t->stride[0] : 0;
+    if (t->ndim > 2)
+        offset += i1 * t->stride[1];
+    if (t->ndim > 3)
+        offset += i2 * t->stride[2];
     return (char *)t->data + pe_tensor_bytes(t->dtype, offset);
 }
 
@@ -137,8 +138,6 @@ static int fits_in_double(const posenc_tensor *t)
     return count <= 0x1p56 && span <= 0x1p56;
 }
 
-/* Every run asks this of every tensor: where no product of four sizes or of a size and a stride can be large
-   it is known without any. */
 int pe_tensor_fits(const posenc_tensor *t)
 {
     uint64_t sizes = 0, strides = 0;
@@ -146,7 +145,7 @@ int pe_tensor_fits(const posenc_tensor *t)
         sizes |= (uint64_t)t->shape[a];
         strides |= (uint64_t)t->stride[a];
     }
-    return (t->ndim <= 4 && sizes < 1 << 14 && strides < (uint64_t)1 << 40) || fits_in_double(t);
+    return pe_tensor_is_small(t->ndim, sizes, strides) || fits_in_double(t);
 }
 
 int64_t pe_tensor_elements(const posenc_tensor *t)
@@ -224,8 +223,8 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
     return pe_fail(err, POSENC_ERROR_SHAPE, "%s has shape %s; it must be %s", who, is, must);
 }
 
-posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
-                              posenc_error *err)
+posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                                    posenc_error *err)
 {
     if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape) &&
         pe_tensor_fits(t))
@@ -237,13 +236,16 @@ posenc_status pe_tensor_check_output(const posenc_tensor *t, const char *who, in
                                      posenc_error *err)
 {
     const posenc_status status = pe_tensor_check(t, who, ndim, shape, err);
-    if (status)
-        return status;
+    return status ? status : pe_tensor_check_written(t, who, err);
+}
+
+posenc_status pe_tensor_check_written(const posenc_tensor *t, const char *who, posenc_error *err)
+{
     if (!pe_tensor_is_float(t->dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
                        pe_tensor_dtype_name(t->dtype));
-    for (int a = 0; a < ndim; a++)
-        if (t->shape[a] > 1 && t->stride[a] == 0 && !pe_tensor_is_empty(t))
+    for (int a = 0; a < t->ndim; a++)
+        if (t->stride[a] == 0 && t->shape[a] > 1 && !pe_tensor_is_empty(t))
             return pe_fail(err, POSENC_ERROR_SHAPE,
                            "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
     return POSENC_OK;

@@ -78,13 +78,41 @@ static inline int pe_tensor_is_float(posenc_dtype dtype)
            dtype == POSENC_DTYPE_BF16;
 }
 
+/* Of all its sizes or-ed together, and all its strides: can no product of four sizes or of a size and a
+   stride be large? Then it fits, which is known without any product. */
+static inline int pe_tensor_is_small(int ndim, uint64_t sizes, uint64_t strides)
+{
+    return ndim <= 4 && sizes < 1 << 14 && strides < (uint64_t)1 << 40;
+}
+
 /* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size, 0 too. `who` is "attend:
  * q". */
-posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
-                              posenc_error *err);
+posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                                    posenc_error *err);
+
+/* Inlined for tensors that are right and small, as a run checks all its tensors, which takes a good part of a
+   small run. A negative size is not small. */
+static inline posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim,
+                                            const int64_t *shape, posenc_error *err)
+{
+    uint64_t sizes = 0, strides = 0, wrong = 0;
+    if (!t->data || t->ndim != ndim || (size_t)t->dtype > POSENC_DTYPE_Q8_0)
+        return pe_tensor_check_other(t, who, ndim, shape, err);
+    for (int a = 0; a < ndim; a++) {
+        wrong |= shape[a] < 0 ? 0 : (uint64_t)(t->shape[a] ^ shape[a]);
+        sizes |= (uint64_t)t->shape[a];
+        strides |= (uint64_t)t->stride[a];
+    }
+    return !wrong && pe_tensor_is_small(ndim, sizes, strides)
+               ? POSENC_OK
+               : pe_tensor_check_other(t, who, ndim, shape, err);
+}
+
 /* A tensor that is written: in addition no two indices share an element (no stride 0 on an axis longer than
    1). */
 posenc_status pe_tensor_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                                      posenc_error *err);
+/* What that asks of an output beyond pe_tensor_check, which has found it right. */
+posenc_status pe_tensor_check_written(const posenc_tensor *t, const char *who, posenc_error *err);
 
 #endif
