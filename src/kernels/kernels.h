@@ -331,17 +331,25 @@ typedef enum pe_cache_type {
     PE_CACHE_Q8
 } pe_cache_type;
 
-enum { PE_CACHE_WIDEST = 512 }; /* channels of a row */
+enum { PE_CACHE_WIDEST = 512, PE_CACHE_PLACES = 8 }; /* channels of a row; places of rows at most */
+
+/* Rows at one place, or C / places of them at each of 2, 4 or 8: a multiple of PE_CACHE_TURN, for so many
+   rows are read at a place before those of the next. Rows are numbered place by place. */
+enum { PE_CACHE_TURN = 4 };
 
 typedef struct pe_cache {
-    const void   *rows;  /* row c at c*stride elements */
-    float         scale; /* what numbers of 8 bits are multiplied by */
-    int64_t       C, D;  /* rows of D numbers: a multiple of 2 PE_LANES, at most PE_CACHE_WIDEST */
+    const void *rows[PE_CACHE_PLACES]; /* row c of a place at c*stride elements */
+    int         spread;                /* how often 1 is doubled for the number of places */
+    float       scale;                 /* what numbers of 8 bits are multiplied by */
+    int64_t     C, D;                  /* C rows of D numbers: a multiple of 2 PE_LANES, at most
+                                          PE_CACHE_WIDEST */
     int64_t       stride;
     pe_cache_type type;
-    const void   *next;      /* rows that will be read afterwards, to be prefetched; NULL: not known */
-    int64_t       next_step; /* bytes from one to the next */
-    int found; /* the hardware finds such rows by itself: do not prefetch (not pe_kernels_prefetch_helps) */
+    const void   *next[PE_CACHE_PLACES]; /* what will be read afterwards at these places; NULL: not known */
+    int64_t       next_step;             /* bytes from row to row there */
+    int           found; /* the hardware finds rows of one place by itself: do not prefetch (not
+                            pe_kernels_prefetch_helps) */
+    int far;             /* rows of several places come from memory: prefetch */
 } pe_cache;
 
 /*

@@ -178,6 +178,11 @@ static inline void hstream(uint16_t *p, hvec h)
     _mm_stream_si128((__m128i *)p, h);
 }
 
+static inline vec vfrom_i8(const void *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
+}
+
 static inline vec vfrom_f16(hvec h)
 {
     return _mm256_cvtph_ps(h);

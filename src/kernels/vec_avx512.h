@@ -204,6 +204,11 @@ static inline void vfence(void)
     _mm_sfence();
 }
 
+static inline vec vfrom_i8(const void *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));
+}
+
 /* ---- 16-bit floats ---- */
 
 static inline void hstream(uint16_t *p, hvec h)

@@ -131,6 +131,13 @@ static inline vec vfrom_bf16(hvec h)
 }
 
 /* pe_half_f16_to_float for all lanes */
+static inline vec vfrom_i8(const void *p)
+{
+    int8_t x[4];
+    memcpy(x, p, sizeof x);
+    return (vec){(float)x[0], (float)x[1], (float)x[2], (float)x[3]};
+}
+
 static inline vec vfrom_f16(hvec h)
 {
     const uvec x = __builtin_convertvector(h, uvec), sign = (x & 0x8000) << 16, rest = (x & 0x7fff) << 13;

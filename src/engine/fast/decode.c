@@ -13,10 +13,12 @@
  * long runs: each jump to another place costs what a quarter of a microsecond would have read, so blocks are
  * as long as their scores are small, and all of a head comes before the next. Where keys are rotated on their
  * way it is the other way round: short blocks, of each all heads, so that cosines and sines of a position are
- * made once; and where they lie in pages, so that the heads of a page are read together. Masks and biases are
- * added to the scores of a block in pieces that stay in the first-level cache. Rows that cannot be read where
- * they lie (a width that is no multiple of a vector, double, keys that are rotated on their way) pass through
- * a few rows of scratch.
+ * made once; and where they lie in pages, so that the heads of a page are read together. Pages are read
+ * several at a time, some rows of each in turn: one alone is nearly read when the hardware has found it
+ * (pages of 16 were read at a third of the speed of rows side by side). Masks and biases are added to the
+ * scores of a block in pieces that stay in the first-level cache. Rows that cannot be read where they lie (a
+ * width that is no multiple of a vector, double, keys that are rotated on their way) pass through a few rows
+ * of scratch.
  *
  * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined
  *          afterwards)
@@ -67,11 +69,18 @@ typedef struct decoder {
     int                    banded;  /* are biases and gates made for each piece? */
 } decoder;
 
+/* Rows of keys or values: of head g from j on. */
+typedef struct key_place {
+    const posenc_tensor *t; /* NULL: none */
+    int64_t              g, j;
+} key_place;
+
 /* C keys from j0 on of item b. */
 typedef struct key_block {
-    int64_t     b, j0, C;
-    const void *next; /* the rows that are read after them; NULL: none */
-    int64_t     at;   /* of a run within a block: where it begins */
+    int64_t   b, j0, C;
+    key_place next;   /* what is read after them */
+    int64_t   at;     /* of a run within a block: where it begins */
+    int       spread; /* of a run: of how many whole pages, as pe_cache has it */
 } key_block;
 
 /* Does something go by positions one by one? */
@@ -88,6 +97,7 @@ enum {
     SUMS   = 1 << 19, /* bytes for each item */
     LEAST  = 256,     /* keys of a chunk at least, of all heads together */
     BLOCK  = 2048,    /* of a block at most */
+    TURN   = 1024,    /* of pages that are read in turn, where chunks are shorter */
     RUN    = 512,     /* of a piece that a table by distance is added to */
     SCORES = 16384    /* of a block of several pieces: what the caches hold with rows that pass by */
 };
@@ -108,6 +118,12 @@ static void find_keys(decoder *x)
 static int64_t in_pieces(int64_t keys)
 {
     return (keys + PIECE - 1) / PIECE * PIECE;
+}
+
+/* Keys of a page; 0: there are none. */
+static int64_t page_of(const pe_attention *a)
+{
+    return a->pages.data ? a->k.shape[2] : 0;
 }
 
 /* Do all heads of a short block go by before the next? Where keys lie in pages, each read of a head is a
@@ -146,6 +162,20 @@ static int64_t most_parts(const decoder *x)
     return p->H * most;
 }
 
+/* Of a block. Where keys lie in pages: of as many as are read in turn, if chunks stay small. */
+static int64_t keys_of_block(const decoder *x)
+{
+    const int64_t most = pe_larger(PIECE, pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE),
+                  fits = pe_smaller(most, pe_larger(x->chunk, TURN)), page = page_of(x->a);
+    int64_t pages = page <= fits ? PE_CACHE_PLACES : 0;
+    while (pages * page > fits)
+        pages /= 2;
+    const int64_t blocks = (x->chunk + most - 1) / most;
+    return x->a->rotary    ? PIECE
+           : page && pages ? in_pieces(pages * page)
+                           : in_pieces((x->chunk + blocks - 1) / blocks);
+}
+
 /* Keys into chunks, chunks into blocks. */
 static void cut_keys(decoder *x)
 {
@@ -153,10 +183,10 @@ static void cut_keys(decoder *x)
     const int64_t n = x->to - x->from, want = (n + most_chunks - 1) / most_chunks,
                   heads = x->a->sizes.G / x->together;
     x->chunk            = pe_larger(in_pieces(want), least_chunk(heads));
-    x->chunks           = (n + x->chunk - 1) / x->chunk;
-    const int64_t fits  = by_blocks(x->a) ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
-                  most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
-    x->block = in_pieces((x->chunk + blocks - 1) / blocks);
+    x->block            = keys_of_block(x);
+    if (page_of(x->a) && !x->a->rotary)
+        x->chunk = (x->chunk + x->block - 1) / x->block * x->block;
+    x->chunks = (n + x->chunk - 1) / x->chunk;
 }
 
 /* Thousands of calls for a few numbers each would be a tenth of the time of a cache of 16 bits. */
@@ -277,6 +307,17 @@ static void load_queries(const decoder *x)
 
 enum { LINE = 64 }; /* bytes that are asked for at once */
 
+/* A quarter of a millisecond of reading: what a second thread would save of it is less than it costs to wait
+   for one that other programs keep from its processor. */
+enum { LITTLE = 6 << 20 };
+
+static double bytes_read(const decoder *x)
+{
+    const pe_problem *p   = &x->a->sizes;
+    const int64_t     row = pe_tensor_bytes(x->a->k.dtype, p->D) + pe_tensor_bytes(x->a->v.dtype, p->Dv);
+    return (double)(p->B * p->G) * (double)(x->to - x->from) * (double)row;
+}
+
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
     switch (dtype) {
@@ -289,17 +330,32 @@ static int cache_type(posenc_dtype dtype, pe_cache_type *type)
     }
 }
 
+/* What is read afterwards, from as many places. */
+static void find_next(const decoder *x, pe_cache *cache, const key_block *n)
+{
+    const key_place next = n->next;
+    for (int i = 0; i < (1 << n->spread); i++) {
+        const int64_t j = next.j + i * next.t->shape[2];
+        cache->next[i]  = pe_keys_row(x->a, next.t, n->b, next.g, j < x->to ? j : next.j);
+    }
+    cache->next_step = pe_tensor_bytes(next.t->dtype, next.t->stride[2]);
+}
+
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
 static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor *t, const key_block *n,
                          int64_t g)
 {
-    cache->rows   = pe_keys_row(x->a, t, n->b, g, n->j0);
+    for (int i = 0; i < (1 << n->spread); i++)
+        cache->rows[i] = pe_keys_row(x->a, t, n->b, g, n->j0 + i * t->shape[2]);
+    cache->spread = n->spread;
+    cache->far    = bytes_read(x) > LITTLE;
     cache->scale  = (float)pe_keys_scale(x->a, t, g);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
     cache->found  = !pe_kernels_prefetch_helps();
-    cache->next   = n->next;
+    if (n->next.t && (n->spread ? cache->far : !cache->found))
+        find_next(x, cache, n);
     return t->shape[3] % PE_FAST_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }
@@ -329,24 +385,42 @@ static pe_cache rows_in_scratch(const decoder *x, decode_scratch *z, const posen
         pe_rotation_rows(z->few, stride, a->sizes.D, a->rotary_keys,
                          z->table + (n->at + s) * pe_rotation_width(a->rotary_keys), count, 1, a->kernels);
     return (pe_cache){
-        .rows = z->few, .C = count, .D = stride, .stride = stride, .type = PE_CACHE_F32, .found = 1};
+        .rows = {z->few}, .C = count, .D = stride, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
 
-/* The run of a block that begins at key c: keys that lie one after the other. After its rows of t the next
-   run's are read, or those at `last`. */
+/* Of how many pages is the run, which begins with one, if nothing of them is hidden? */
+static int spread_at(const decoder *x, const posenc_tensor *t, const key_block *n, const key_block *run)
+{
+    const int64_t page = page_of(x->a), most = pe_smaller(n->C, run->at + PE_CACHE_PLACES * page);
+    int64_t       end = run->at + page; /* of pages that are shown */
+    int           y   = 0;
+    if (!page || run->C != page || page % PE_CACHE_TURN || pe_keys_is_hidden(x->a, n->b, run->j0))
+        return 0;
+    while (end + page <= most && !pe_keys_is_hidden(x->a, n->b, n->j0 + end) &&
+           pe_keys_run(x->a, t, n->b, n->j0 + end, page) == page)
+        end += page;
+    while (run->at + (page << (y + 1)) <= end)
+        y++;
+    return y;
+}
+
+/* The run of a block that begins at key c: keys that lie one after the other, or in pages side by side. After
+   its rows of t the next run's are read, or those at `last`. */
 static key_block run_at(const decoder *x, const posenc_tensor *t, const key_block *n, int64_t g, int64_t c,
-                        const void *last)
+                        key_place last)
 {
     key_block run = {.b = n->b, .j0 = n->j0 + c, .at = c};
     run.C         = pe_keys_run(x->a, t, n->b, run.j0, n->C - c);
-    run.next      = c + run.C < n->C ? pe_keys_row(x->a, t, n->b, g, run.j0 + run.C) : last;
+    run.spread    = spread_at(x, t, n, &run);
+    run.C <<= run.spread;
+    run.next = c + run.C < n->C ? (key_place){t, g, run.j0 + run.C} : last;
     return run;
 }
 
 static void multiply_keys(const decoder *x, decode_scratch *z, const float *Q, const key_block *n, int64_t g)
 {
     const pe_attention *a     = x->a;
-    pe_cache            cache = {.next_step = pe_tensor_bytes(a->v.dtype, a->v.stride[2])};
+    pe_cache            cache = {.C = 0};
     float              *S     = z->S + n->at;
     if (rows_in_place(x, &cache, &a->k, n, g) && !a->rotary) {
         if (x->keys)
@@ -368,7 +442,7 @@ static void multiply_keys(const decoder *x, decode_scratch *z, const float *Q, c
 static void decode_keys(const decoder *x, decode_scratch *z, const float *Q, const key_block *n, int64_t g)
 {
     const pe_attention *a      = x->a;
-    const void         *values = pe_keys_row(a, &a->v, n->b, g, n->j0);
+    const key_place     values = {&a->v, g, n->j0};
     for (int64_t c = 0; c < n->C;) {
         const key_block run = run_at(x, &a->k, n, g, c, values);
         if (!pe_keys_is_hidden(a, n->b, run.j0))
@@ -382,7 +456,7 @@ static void decode_keys(const decoder *x, decode_scratch *z, const float *Q, con
 static void add_values(const decoder *x, decode_scratch *z, float *O, const key_block *n, int64_t g)
 {
     const pe_attention *a     = x->a;
-    pe_cache            cache = {.next_step = pe_tensor_bytes(a->k.dtype, a->k.stride[2])};
+    pe_cache            cache = {.C = 0};
     if (rows_in_place(x, &cache, &a->v, n, g)) {
         if (x->values)
             x->values->cache_values(O, x->T.Dvp, z->P + n->at, x->block, &cache, x->rows);
@@ -512,7 +586,7 @@ static void decode_finish(const decoder *x, decode_scratch *z, const key_block *
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t c = 0; c < n->C; c += x->piece) {
-        const key_block piece = {n->b, n->j0 + c, pe_smaller(x->piece, n->C - c), NULL, c};
+        const key_block piece = {.b = n->b, .j0 = n->j0 + c, .C = pe_smaller(x->piece, n->C - c), .at = c};
         load_mask(x, z, &piece);
         for (int64_t r = 0; r < x->rows; r++)
             finish_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
@@ -523,7 +597,7 @@ static void decode_gate(const decoder *x, decode_scratch *z, const key_block *n,
 {
     const int64_t Lq = x->a->sizes.Lq;
     for (int64_t c = 0; pe_has(x->a->terms, PE_GATE) && c < n->C; c += PIECE) {
-        const key_block piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL, c};
+        const key_block piece = {.b = n->b, .j0 = n->j0 + c, .C = pe_smaller(PIECE, n->C - c), .at = c};
         for (int64_t r = 0; r < x->rows; r++)
             gate_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
     }
@@ -559,14 +633,14 @@ static void visit_block(const decoder *x, decode_scratch *z, const key_block *n,
 
 /* The keys that are read after those of head g, which go by with those of the heads g0 .. g1-1: of the next
    head, of the next block, of the next heads. */
-static const void *next_keys(const decoder *x, const key_block *n, int64_t g, int64_t g0, int64_t g1)
+static key_place next_keys(const decoder *x, const key_block *n, int64_t g, int64_t g0, int64_t g1)
 {
     const pe_attention *a   = x->a;
     const int64_t       end = n->j0 + n->C;
-    return g + 1 < g1        ? pe_keys_row(a, &a->k, n->b, g + 1, n->j0)
-           : end < x->to     ? pe_keys_row(a, &a->k, n->b, g0, end)
-           : g1 < a->sizes.G ? pe_keys_row(a, &a->k, n->b, g1, x->from)
-                             : NULL;
+    return g + 1 < g1        ? (key_place){&a->k, g + 1, n->j0}
+           : end < x->to     ? (key_place){&a->k, g0, end}
+           : g1 < a->sizes.G ? (key_place){&a->k, g1, x->from}
+                             : (key_place){NULL, 0, 0};
 }
 
 /* Rows from `at` on. */
@@ -587,6 +661,13 @@ static void fill_cosines(const decoder *x, decode_scratch *z, const key_block *n
                      n->j0, n->C, x->climbs ? &x->ladder : NULL, &z->rung, 0, a->kernels);
 }
 
+/* Where the block that begins at key j ends: with a page, if it can be. */
+static int64_t end_of_block(const decoder *x, int64_t j)
+{
+    const int64_t page = page_of(x->a), end = j + x->block, unit = page && page <= x->block ? page : 1;
+    return end / unit * unit > j ? end / unit * unit : end;
+}
+
 /* Chunks of the same heads follow each other. */
 static void visit_chunk(void *context, int64_t index, int thread)
 {
@@ -598,8 +679,9 @@ static void visit_chunk(void *context, int64_t index, int thread)
     const int64_t start = x->from + part * x->chunk, end = pe_smaller(start + x->chunk, x->to);
     const int64_t heads = p->H * p->Lq, at = (b * x->chunks + part) * heads;
     start_rows(x, at + g0 * x->rows, (g1 - g0) * x->rows);
-    for (int64_t j = start; j < end; j += x->block) {
-        key_block n = {.b = b, .j0 = j, .C = pe_smaller(x->block, end - j)};
+    for (int64_t j = start, next; j < end; j = next) {
+        next        = pe_smaller(end_of_block(x, j), end);
+        key_block n = {.b = b, .j0 = j, .C = next - j};
         if (x->a->rotary)
             fill_cosines(x, z, &n);
         for (int64_t g = g0; g < g1; g++) {
@@ -665,17 +747,6 @@ void pe_decode_lay_out(const pe_attention *a, pe_arena *arena)
     pe_attention few = *a;
     few.sizes.Lq     = pe_smaller(few.sizes.Lq, POSENC_DECODE_QUERIES);
     lay_out(&few, arena);
-}
-
-/* A quarter of a millisecond of reading: what a second thread would save of it is less than it costs to wait
-   for one that other programs keep from its processor. */
-enum { LITTLE = 6 << 20 };
-
-static double bytes_read(const decoder *x)
-{
-    const pe_problem *p   = &x->a->sizes;
-    const int64_t     row = pe_tensor_bytes(x->a->k.dtype, p->D) + pe_tensor_bytes(x->a->v.dtype, p->Dv);
-    return (double)(p->B * p->G) * (double)(x->to - x->from) * (double)row;
 }
 
 void pe_decode_run(const pe_attention *a, pe_arena *arena)
