@@ -445,7 +445,7 @@ static void short_sequences_are_shared_among_threads(void **state)
         table[b * pages] = (int32_t)(b % page_count);
     }
     for (int i = 0; i < ENCODINGS; i++) {
-        const served s   = open_encoding(&encodings[i]);
+        const served s = open_encoding(&encodings[i]);
         decode(&s, &caches[0], makes_no_vectors(&s) ? 2 : 1, o[0]);
         the_crew.batches = 0;
         decode(&s, &caches[0], CREW, o[1]);
