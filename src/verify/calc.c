@@ -476,7 +476,7 @@ posenc_tensor *pe_calc_initial(pe_calc *p, posenc_dtype dtype)
     posenc_tensor *params = pe_calc_block(p, ((size_t)n + 1) * sizeof *params);
     int32_t        ndim;
     int64_t        shape[POSENC_MAX_DIMS];
-    if (n && !pe_calc_failed(p))
+    if (n && !pe_calc_failed(p) && !p->most)
         pe_work_check_params(p->e, &p->dims, p->is_shown ? PE_WORK_PARAMS : PE_WORK_OWN, &p->err);
     for (int i = 0; i < n && !pe_calc_failed(p); i++)
         if (!posenc_param_shape(p->e, &p->dims, i, &ndim, shape, &p->err))
