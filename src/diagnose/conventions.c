@@ -103,6 +103,19 @@ static void add_unscaled(making *m)
     add(m, m->part->name, text, 0, 0, "the scaling of the config is dropped");
 }
 
+/* A whole number, halved and doubled: num_buckets=16, max_distance=64. */
+static void add_neighbours(making *m, const posenc_setting_info *s)
+{
+    char        text[TEXT];
+    const char *at = NULL;
+    snprintf(text, sizeof text, "%.80s=", s->name);
+    if (is_given(m, s->name))
+        at = strstr(posenc_encoding_spec(m->e), text) + strlen(text);
+    const double value = strtod(at ? at : s->default_value ? s->default_value : "", NULL);
+    if (value >= 2)
+        add_numbers(m, s->name, (const double[]){(double)((long long)value / 2), 2 * value}, 2);
+}
+
 static void add_settings(making *m)
 {
     static const double bases[]   = {1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7};
@@ -115,6 +128,8 @@ static void add_settings(making *m)
             add_numbers(m, s->name, bases, sizeof bases / sizeof *bases);
         else if (!strcmp(s->name, "factor") && is_given(m, s->name))
             add_numbers(m, s->name, factors, sizeof factors / sizeof *factors);
+        else if (!strcmp(s->type, "integer"))
+            add_neighbours(m, s);
     }
 }
 

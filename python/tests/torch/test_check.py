@@ -199,7 +199,7 @@ BROKEN = [
     ("llama", "every second position under padding", learned_positions(lambda p, seen: 2 * p), "multiplied by 2"),
     *((n, "padding seen", unseen_padding, "it is seen") for n in ("llama", "qwen2")),
     *((n, "mirrored buckets", mirrored_buckets, "") for n in ("t5", "mt5")),
-    *((n, "buckets of another distance", buckets(max_distance=64), "") for n in ("t5", "mt5")),
+    *((n, "buckets of another distance", buckets(max_distance=64), "max_distance=64") for n in ("t5", "mt5")),
     ("bloom", "the slopes' sign", slopes(lambda a: -a), "sign"),
     ("bloom", "steeper slopes", slopes(lambda a: 2 * a), ""),
     ("mpt", "the slopes' sign", slopes(lambda a: -a, "build_mpt_alibi_tensor"), "sign"),
