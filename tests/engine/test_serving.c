@@ -363,7 +363,8 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
     posenc_bound *bound = NULL;
     posenc_sizes  sizes = posenc_sizes_default();
     posenc_error  err;
-    sizes.dtype = POSENC_DTYPE_F32;
+    sizes.dtype      = POSENC_DTYPE_F32;
+    the_crew.threads = threads; /* as many as the plan has scratch for, when binding too */
     if (threads > 1 && posenc_plan_bind(&bound, plan, s->params, &err))
         stop(s, &err);
     const posenc_workspace  work = make_workspace(posenc_plan_workspace(plan, POSENC_RUN_DECODE, &sizes));
@@ -379,7 +380,6 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
                                     .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
     const posenc_attend_out out  = {.size = sizeof out,
                                     .o    = posenc_tensor_contiguous(o, POSENC_DTYPE_F32, 4, query)};
-    the_crew.threads             = threads;
     if (posenc_attend(plan, &in, &out, &work, &err))
         stop(s, &err);
     const memory m = {work.bytes, touched_of(&work, s)};
