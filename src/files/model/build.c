@@ -105,9 +105,11 @@ void pe_build_warn(posenc_model *model, const char *code, const char *format, ..
             (posenc_model_warning){code, pe_build_text(model, "%s", sentence)};
 }
 
+/* A reader that has refused before it made a group still adds its facts: they go nowhere. */
 static posenc_model_group *last_group(posenc_model *model)
 {
-    return &model->groups[model->info.group_count - 1];
+    const int count = model->info.group_count;
+    return &model->groups[count ? count - 1 : 0];
 }
 
 posenc_model_group *pe_build_group(posenc_model *model, const char *encoding, posenc_dims dims, int64_t width)
