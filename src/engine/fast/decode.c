@@ -56,6 +56,7 @@ typedef struct decoder {
     int64_t             block, together;         /* keys of a block; key heads that share its cosines */
     int64_t             piece;                   /* keys that masks and biases are added to at once */
     double              near;                    /* the smallest distance among them */
+    double              bytes;                   /* of keys and values that are read */
     float              *Q;                       /* [B, H, Lq, Dp] rotated and scaled */
     uint16_t           *Q16; /* the same as they came, where they are multiplied by keys as pairs of bf16 */
     const pe_bf16_kernels *keys;    /* of those pairs; NULL: they do not */
@@ -238,6 +239,13 @@ static int are_rounded(const pe_attention *a)
 }
 
 /* A plan, which does not know how keys are cut and what is stored, takes the most of everything. */
+static double bytes_read(const decoder *x)
+{
+    const pe_problem *p   = &x->a->sizes;
+    const int64_t     row = pe_tensor_bytes(x->a->k.dtype, p->D) + pe_tensor_bytes(x->a->v.dtype, p->Dv);
+    return (double)(p->B * p->G) * (double)(x->to - x->from) * (double)row;
+}
+
 static decoder lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p = &a->sizes;
@@ -252,6 +260,7 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     x.to = p->Lk;
     if (!a->for_any_run)
         find_keys(&x);
+    x.bytes = bytes_read(&x);
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = a->for_any_run ? most_parts(&x) : x.chunks * queries;
@@ -311,13 +320,6 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
    for one that other programs keep from its processor. */
 enum { LITTLE = 6 << 20 };
 
-static double bytes_read(const decoder *x)
-{
-    const pe_problem *p   = &x->a->sizes;
-    const int64_t     row = pe_tensor_bytes(x->a->k.dtype, p->D) + pe_tensor_bytes(x->a->v.dtype, p->Dv);
-    return (double)(p->B * p->G) * (double)(x->to - x->from) * (double)row;
-}
-
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
     switch (dtype) {
@@ -348,7 +350,7 @@ static int rows_in_place(const decoder *x, pe_cache *cache, const posenc_tensor 
     for (int i = 0; i < (1 << n->spread); i++)
         cache->rows[i] = pe_keys_row(x->a, t, n->b, g, n->j0 + i * t->shape[2]);
     cache->spread = n->spread;
-    cache->far    = bytes_read(x) > LITTLE;
+    cache->far    = x->bytes > LITTLE;
     cache->scale  = (float)pe_keys_scale(x->a, t, g);
     cache->C      = n->C;
     cache->D      = t->shape[3];
@@ -752,7 +754,7 @@ void pe_decode_lay_out(const pe_attention *a, pe_arena *arena)
 void pe_decode_run(const pe_attention *a, pe_arena *arena)
 {
     decoder       x    = lay_out(a, arena);
-    const pe_team team = pe_parallel_for_work(&a->team, bytes_read(&x), LITTLE);
+    const pe_team team = pe_parallel_for_work(&a->team, x.bytes, LITTLE);
     pe_tiles_fill(&x.T);
     if (x.banded)
         pe_bands_center(&x.T);
