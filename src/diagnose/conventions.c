@@ -8,6 +8,8 @@
  */
 #include "diagnose/diagnose.h"
 
+#include "base/shared/decimal.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +150,8 @@ posenc_status pe_conventions_create(pe_conventions **list, const posenc_encoding
         m.joined += part != NULL;
         m.part = m.part ? m.part : part;
     }
-    m.joined = m.joined > 1;
+    m.joined              = m.joined > 1;
+    const locale_t before = pe_decimal_begin(); /* numbers go into SPECs and come out of them */
     if (!posenc_encoding_part(e, POSENC_PLACE_INPUT) || m.joined)
         add(&m, NULL, NULL, 0, 1, "the sign is the other one");
     add(&m, NULL, NULL, 1, 0, "positions are off by one more");
@@ -156,6 +159,7 @@ posenc_status pe_conventions_create(pe_conventions **list, const posenc_encoding
     if (!m.joined && is_given(&m, "schedule"))
         add_unscaled(&m);
     add_settings(&m);
+    pe_decimal_end(before);
     return POSENC_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "diagnose/diagnose.h"
 
 #include "base/half.h"
+#include "base/shared/decimal.h"
 
 #include <math.h>
 #include <posenc/rotary.h>
@@ -408,7 +409,8 @@ static posenc_status judge(judging *j)
 posenc_status pe_turns_judge(pe_turns_verdict *verdict, const pe_turns *turns, posenc_error *err)
 {
     const size_t  rows = (size_t)turns->rows, width = (size_t)turns->width;
-    posenc_error  attempts; /* what an attempt says is nobody's affair */
+    posenc_error  attempts;                    /* what an attempt says is nobody's affair */
+    locale_t      before = pe_decimal_begin(); /* numbers go into SPECs and come out of them */
     posenc_status status = POSENC_ERROR_MEMORY;
     judging       j      = {.t         = turns,
                             .v         = verdict,
@@ -422,6 +424,7 @@ posenc_status pe_turns_judge(pe_turns_verdict *verdict, const pe_turns *turns, p
     attempts = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
     if (j.table && j.positions && j.angle && j.wanted)
         status = judge(&j);
+    pe_decimal_end(before);
     if (status)
         *err = attempts;
     free(j.table);

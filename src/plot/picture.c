@@ -8,6 +8,8 @@
  */
 #include "plot/sketch.h"
 
+#include "base/tensor.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,21 +63,13 @@ const pe_picture_size *pe_picture_size_of(const char *kind)
     return NULL;
 }
 
-static int64_t elements(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int32_t a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
 static int is_constant(const posenc_tensor *t)
 {
     const double *x = t->data;
-    for (int64_t i = 1; i < elements(t); i++)
+    for (int64_t i = 1; i < pe_tensor_elements(t); i++)
         if (x[i] != x[0])
             return 0;
-    return elements(t) > 1;
+    return pe_tensor_elements(t) > 1;
 }
 
 int pe_picture_vary(const posenc_encoding *e, const posenc_tensor *params, const int *varied, int64_t seed,
@@ -89,7 +83,7 @@ int pe_picture_vary(const posenc_encoding *e, const posenc_tensor *params, const
         const char  *name = posenc_param_name(e, i);
         double      *x    = params[i].data;
         const size_t used = strlen(names);
-        for (int64_t k = 0; k < elements(&params[i]); k++)
+        for (int64_t k = 0; k < pe_tensor_elements(&params[i]); k++)
             x[k] += posenc_random_normal((uint64_t)seed, name, (uint64_t)k);
         snprintf(names + used, n - used, "%s%s", count++ ? ", " : "", name);
     }

@@ -8,6 +8,7 @@
  */
 #include <posenc/registry.h>
 
+#include "base/tensor.h"
 #include "fuzz/draw.h"
 #include "verify/case.h"
 
@@ -27,19 +28,11 @@ static int          count;
 
 /* ---- the cases as they are ---- */
 
-static int64_t elements(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
 static int is_small(const posenc_arrays *file)
 {
     int64_t n = 0;
     for (int i = 0; i < file->count; i++)
-        n += elements(&file->items[i].tensor);
+        n += pe_tensor_elements(&file->items[i].tensor);
     return n <= LARGEST;
 }
 
@@ -73,7 +66,7 @@ static const char *any_name(draw_source *s)
 /* Another shape of at most as many elements. */
 static void change_shape(draw_source *s, posenc_tensor *t)
 {
-    const int64_t most = elements(t);
+    const int64_t most = pe_tensor_elements(t);
     const int     axis = (int)draw_below(s, POSENC_MAX_DIMS);
     switch (draw_below(s, 4)) {
     case 0:
@@ -116,7 +109,7 @@ static void add_array(draw_source *s, posenc_arrays *to, const posenc_array *fro
     if (change == 3)
         change_shape(s, &t);
     const posenc_tensor *made = posenc_arrays_add(to, name, t.dtype, t.ndim, t.shape);
-    const int64_t        n    = made ? elements(made) : 0;
+    const int64_t        n    = made ? pe_tensor_elements(made) : 0;
     for (int64_t i = 0; i < n; i++)
         draw_put(made->data, made->dtype, i, number_at(&from->tensor, i));
     if (change == 4 && n)
