@@ -214,6 +214,9 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
         if (t->shape[a] < 0)
             return pe_fail(err, POSENC_ERROR_SHAPE, "%s has size %lld on axis %d; sizes are 0 or more", who,
                            (long long)t->shape[a], a);
+    if (!pe_tensor_is_aligned(t))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s begins between two elements of %s; align its data",
+                       who, pe_tensor_dtype_name(t->dtype));
     print_shape(is, sizeof is, t->ndim, t->shape);
     if (same_shape(t, ndim, shape))
         return pe_fail(err, POSENC_ERROR_SHAPE,
@@ -227,7 +230,7 @@ posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int
                                     posenc_error *err)
 {
     if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape) &&
-        pe_tensor_fits(t))
+        pe_tensor_is_aligned(t) && pe_tensor_fits(t))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }

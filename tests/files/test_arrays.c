@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "files/arrays/file.h"
 #include "scratch.h"
 
 static void a_set_grows_and_finds_by_name(void **state)
@@ -116,6 +117,32 @@ static void what_is_no_array_is_refused_in_one_sentence(void **state)
     read_refused(scratch_folder, POSENC_ERROR_FILE, "it is a folder");
 }
 
+/* Whoever reads /dev/zero gets a sentence, not the end of memory. */
+static void no_more_is_read_than_may_be(void **state)
+{
+    const int64_t limits[] = {1 << 15, (1 << 16) - 1, 1 << 16, 100000, 300000};
+    char         *long_one = calloc(1, 300001);
+    (void)state;
+    assert_non_null(long_one);
+    scratch_write("long", long_one, 300001);
+    free(long_one);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        posenc_error err;
+        pe_bytes     bytes;
+        int64_t      size;
+        FILE        *from;
+        assert_int_equal(pe_file_open(&from, &size, scratch("long"), &err), POSENC_OK);
+        assert_int_equal(pe_file_read(&bytes, from, limits[i], "long", &err), POSENC_ERROR_FORMAT);
+        assert_non_null(strstr(err.message, "the most that are read"));
+        assert_int_equal(ftell(from), limits[i] + 1);
+        rewind(from);
+        assert_int_equal(pe_file_read(&bytes, from, 300001, "long", &err), POSENC_OK);
+        assert_int_equal(bytes.size, 300001);
+        free(bytes.data);
+        pe_file_close(from);
+    }
+}
+
 static void a_long_name_loses_its_front_and_never_the_reason(void **state)
 {
     char long_name[1200];
@@ -134,6 +161,7 @@ int main(void)
         cmocka_unit_test_teardown(content_decides_what_a_file_is, scratch_clear),
         cmocka_unit_test_teardown(a_pipe_is_read, scratch_clear),
         cmocka_unit_test_teardown(what_is_no_array_is_refused_in_one_sentence, scratch_clear),
+        cmocka_unit_test_teardown(no_more_is_read_than_may_be, scratch_clear),
         cmocka_unit_test(a_long_name_loses_its_front_and_never_the_reason),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
