@@ -81,9 +81,9 @@ static void only_what_shows_itself_is_shown(void **state)
                  "a",
                  "???a"}, /* writes from right to left */
                 {"\xff\xfe", "??"},
-                {"\xd8\x9c", "??"}, /* a mark of direction, as U+200E is */
+                {"\xd8\x9c", "??"},                              /* a mark of direction, as U+200E is */
                 {"\xef\xbf\xbe\xef\xbf\xbd", "???\xef\xbf\xbd"}, /* no XML holds the first */
-                {"\xc0\xaf", "??"}, /* a slash in too many bytes */
+                {"\xc0\xaf", "??"},                              /* a slash in too many bytes */
                 {"\xed\xa0\x80"
                  "a",
                  "???a"}, /* half of a pair */
