@@ -105,8 +105,8 @@ test-coverage: ## how many lines of each folder the tests of `make test` run
 	@$(call tested,coverage) -LE '^long$$'
 	@tools/coverage.py build/coverage
 
-fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20), or one: make fuzz NAME=api (needs clang)
-	@tools/fuzz.sh $(TIME) $(NAME)
+fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20) or RUNS inputs, or one: make fuzz NAME=api (needs clang)
+	@RUNS=$(RUNS) tools/fuzz.sh $(TIME) $(NAME)
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench
