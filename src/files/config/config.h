@@ -39,10 +39,12 @@ typedef struct pe_model_type {
     const char *ratio_key, *rope_default;
     int64_t     original_length;
     const char *only, *needs, *extra_keys;
-    int         alpha;
+    int         alpha, mixed;
     const char *axis_rule;
+    int         axes, periods;
     int64_t     sections[3];
-    const char *layers;
+    const char *layers, *labels, *indices_key, *blocks_key;
+    int         none_listed;
     int64_t     every;
     const char *every_key, *pattern, *temperature;
     const char *score;
@@ -56,10 +58,15 @@ typedef struct pe_model_type {
     const char *preset;
     int64_t     offset;
     int         offset_inside;
+    const char *rows_key, *image_key, *beside;
     int64_t     patch, image, prefix_rows;
     int         two_stacks;
     int64_t     table_dim;
+    const char *table_dim_key;
     const char *nested;
+    const char *by_width_key, *beyond;
+    int64_t     alibi_width;
+    const char *unknown;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
@@ -112,8 +119,8 @@ void pe_config_windows(pe_config *c);
 /* What attention does besides the encoding. */
 void pe_config_other_terms(pe_config *c);
 
-/* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
-void pe_config_encoding(pe_config *c);
+/* Adds the groups of an encoding, one of the words of model_types.def; two of its readers. */
+void pe_config_encoding(pe_config *c, const char *word);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
 

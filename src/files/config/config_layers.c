@@ -25,10 +25,10 @@ typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
 static word word_of(pe_config *c, const json_t *value)
 {
     static const char *const words[] = {
-        [FULL]       = "full_attention attention global",
-        [SLIDING]    = "sliding_attention chunked_attention local",
+        [FULL]       = "full_attention attention global indexed_attention hybrid",
+        [SLIDING]    = "sliding_attention chunked_attention local hybrid_sliding reference_sliding_attention",
         [COMPRESSED] = "compressed_sparse_attention heavily_compressed_attention",
-        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent",
+        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent mlp moe",
     };
     for (word means = FULL; means <= LINEAR; means++)
         if (pe_text_is_among(words[means], json_string_value(value)))
@@ -99,7 +99,8 @@ static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t
 static void pattern_words(pe_config *c, word *words, int64_t depth)
 {
     const int64_t every   = every_of(c);
-    const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
+    const char   *named   = c->type.indices_key ? c->type.indices_key : "full_attn_idxs";
+    const json_t *indices = pe_config_list(c, c->file, named), *ratios = NULL;
     const word    other = pe_text_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
     if (pe_text_is(c->type.layers, "main-compress"))
         ratios = pe_config_list(c, c->file, "compress_ratios");
@@ -109,7 +110,7 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
         for (int64_t i = 0; !c->m->status && i < depth; i++)
             if (pe_text_is(c->type.layers, "main-compress"))
                 words[i] = COMPRESSED;
-            else if (indices && !c->type.every_key && other == LINEAR)
+            else if ((indices || c->type.none_listed) && !c->type.every_key && other == LINEAR)
                 words[i] = is_listed(indices, i) ? FULL : LINEAR;
             else
                 words[i] = every && !is_full(c, every, i, depth) ? other : FULL;
@@ -117,13 +118,16 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 
 static void layer_words(pe_config *c, word *words, int64_t depth)
 {
-    const char   *own  = c->type.layer_types_key;
-    const char   *key  = pe_config_get(c->file, own) ? own : "layer_types";
-    const json_t *list = pe_config_list(c, c->file, key);
-    if (!list) {
+    const char   *own    = c->type.layer_types_key;
+    const char   *key    = pe_config_get(c->file, own) ? own : "layer_types";
+    const json_t *list   = pe_config_list(c, c->file, key);
+    const json_t *blocks = list ? NULL : pe_config_list(c, c->file, c->type.blocks_key);
+    for (int64_t i = 0; !c->m->status && json_array_size(blocks) && i < depth; i++)
+        words[i] = word_of(c, json_array_get(blocks, (size_t)i % json_array_size(blocks)));
+    if (!list && !json_array_size(blocks))
         pattern_words(c, words, depth);
+    if (!list)
         return;
-    }
     check_length(c, key, list, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
@@ -146,6 +150,20 @@ static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
                             pe_config_shown(c, value));
         const int rotates = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
         kinds[i]          = rotates ? PE_FULL : PE_NOPE;
+    }
+}
+
+/* A base for each layer, 0 where it does not rotate; without the list full layers do not. */
+static void no_rope_bases(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    const json_t *list = pe_config_list(c, c->file, "layer_rope_theta");
+    if (list)
+        check_length(c, "layer_rope_theta", list, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
+        const double base = json_number_value(json_array_get(list, (size_t)i));
+        kinds[i]          = (list ? base > 0 : words[i] == SLIDING) ? PE_FULL : PE_NOPE;
+        if (words[i] == LINEAR)
+            kinds[i] = PE_NO_ATTENTION;
     }
 }
 
@@ -180,6 +198,8 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         return NULL;
     if (pe_text_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
+    else if (pe_text_is(c->type.layers, "no-rope-bases"))
+        no_rope_bases(c, kinds, words, depth);
     else if (pe_text_is(c->type.layers, "no-cross")) {
         /* Mllama: layers that look at the image have no positions of the text */
         const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");

@@ -160,11 +160,31 @@ static int64_t sum_of(const int64_t x[3])
     return x[0] + x[1] + x[2];
 }
 
+/* Eyes: each coordinate has as many pairs as the others, and what is left over does not rotate. */
+static void even_sections(pe_config *c, pe_file_rotation *r)
+{
+    r->axes          = c->type.axes;
+    r->axis_rule     = c->type.axis_rule;
+    r->sections_rule = "as many for each";
+    for (int a = 0; a < r->axes; a++)
+        r->sections[a] = r->dim / 2 / r->axes;
+    if (r->sections[0] < 1)
+        pe_build_refuse(c->m, "%lld channels of a head are too few for %d coordinates", (long long)r->dim,
+                        r->axes);
+    if (r->dim != 2 * r->axes * r->sections[0])
+        r->dim_rule = "what the coordinates can share out evenly";
+    r->dim = 2 * r->axes * r->sections[0];
+}
+
 static void find_sections(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const json_t *list = pe_config_list(c, s->words, "mrope_section");
     if (!c->type.axis_rule || c->m->status)
         return;
+    if (c->type.axes) {
+        even_sections(c, r);
+        return;
+    }
     r->axes          = 3;
     r->axis_rule     = c->type.axis_rule;
     r->sections_rule = list ? pe_build_text(c->m, "mrope_section of %s", s->name) : "the class";
@@ -208,7 +228,11 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_file_rota
     const double by_width = 1 / sqrt((double)r->head_dim);
     r->score_scale        = by_width;
     r->score_rule         = "1 / sqrt(head_dim)";
-    if (pe_text_is(key, "one"))
+    if (pe_config_flag(c, c->file, c->type.by_width_key, 0))
+        r->score_scale = by_width * by_width, r->score_rule = c->type.by_width_key;
+    else if (pe_text_is(key, "half_width"))
+        r->score_scale = 1 / sqrt((double)r->head_dim / 2), r->score_rule = "1 / sqrt(head_dim / 2)";
+    else if (pe_text_is(key, "one"))
         r->score_scale = 1, r->score_rule = "by the model type";
     else if (pe_text_is(c->type.head, "mla")) {
         /* DeepSeek's classes put g of the factor on the scores, squared */
@@ -242,9 +266,9 @@ static void find_layout(pe_config *c, pe_file_rotation *r)
                                                                           : "as llama has it: a guess"
                                         : pe_build_text(c->m, "by the model type %s", c->type.name);
     r->inverse          = c->type.inverse;
+    r->writes_half      = c->type.writes_half;
     if (c->type.writes_half)
-        r->layout_rule =
-            pe_build_text(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
+        r->layout_rule = pe_build_text(c->m, "%s; transformers writes half order", r->layout_rule);
     if (value && !pe_config_flag(c, c->file, c->type.layout_key, 1))
         r->layout = "half", r->layout_rule = pe_build_text(c->m, "%s is false", c->type.layout_key);
 }
@@ -253,7 +277,8 @@ static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, int
 {
     pe_file_rotation r = pe_rotation_none();
     pe_config_choose_schedule(c, s, &r);
-    r.dims = pe_config_dims(c);
+    r.dims    = pe_config_dims(c);
+    r.periods = c->type.periods;
     find_layout(c, &r);
     pe_config_base(c, s, &r);
     find_width(c, &r, is_full);

@@ -30,9 +30,13 @@ static int takes_layers(const pe_config *c)
 /* ---------------------------------------------------------------- which dictionaries --------- */
 
 /* "full_attention", or "main" for DeepSeek-V4. */
-static const char *label(const pe_config *c, int kind)
+static const char *label(pe_config *c, int kind)
 {
-    const int compresses = pe_text_is(c->type.layers, "main-compress");
+    const int   compresses = pe_text_is(c->type.layers, "main-compress");
+    const char *own        = c->type.labels;
+    if (own)
+        return pe_build_text(c->m, "%.*s", (int)strcspn(own, " "),
+                             kind == PE_SOURCE_FULL ? own : strchr(own, ' ') + 1);
     return kind == PE_SOURCE_FULL ? compresses ? "main" : "full_attention"
            : compresses           ? "compress"
                                   : "sliding_attention";
@@ -196,7 +200,7 @@ void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
         pe_config_real(c, s->words, c->type.fixed_base ? NULL : "rope_theta", (double)NAN);
     const json_t *nested  = pe_config_get(c->file, key) ? NULL : pe_config_nested(c);
     const double  of_file = pe_config_real(c, nested ? nested : c->file, key, (double)NAN);
-    if (nested && !isnan(of_file) && isnan(of_words) && of_file != s->base)
+    if (nested && !c->type.beyond && !isnan(of_file) && isnan(of_words) && of_file != s->base)
         pe_build_warn(c->m, "programs-disagree",
                       "%s of %s is %.15g; transformers 5 does not look there and takes %.15g", key,
                       c->type.nested, of_file, s->base);
@@ -231,6 +235,10 @@ static int has_length(const pe_file_rotation *r)
 /* The name that counts today. */
 static const char *todays_name(pe_config *c, const char *name)
 {
+    if (c->type.axes && !strcmp(name, "axial"))
+        return "default"; /* the rule of the axes, which the type has anyway */
+    if (c->type.mixed && !strcmp(name, "ntk"))
+        return "ntk_mixed";
     static const char *const old[][2] = {{"su", "longrope"}, {"mrope", "default"}, {"yarn", "longrope"}};
     const int                allowed  = pe_text_is_among(c->type.only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
@@ -427,6 +435,11 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_file_rotation 
                       (long long)r->original_length, (long long)r->max_length);
 }
 
+static void read_mixed(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
+{
+    r->mixed_b = pe_config_real(c, s->words, "mixed_b", (double)NAN);
+}
+
 static void read_ntk(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->alpha = pe_config_real(c, s->words, "alpha", 1);
@@ -464,6 +477,7 @@ static const schedule *find_schedule(const char *name)
         {"linear", "factor", "factor", NULL},
         {"dynamic", "factor", "factor", NULL},
         {"ntk", "alpha", "alpha factor", read_ntk},
+        {"ntk_mixed", "factor", "factor mixed_b", read_mixed},
         {"yarn", "", "factor beta_fast beta_slow attention_factor mscale mscale_all_dim truncate", read_yarn},
         {"longrope", "short_factor long_factor", "factor short_factor long_factor attention_factor",
          read_longrope},
@@ -483,9 +497,10 @@ void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_ro
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
         pe_build_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type is used", s->name,
                       old, new);
-    const char *name = todays_name(c, given);
-    const int   is_known =
-        find_schedule(name) && strcmp(name, "ntk") != 0; /* a form of dynamic, no name in a file */
+    const char *name     = todays_name(c, given);
+    const int   is_known = find_schedule(name) &&
+                         strcmp(name, "ntk") != 0 && /* a form of dynamic, no name in a file */
+                         (c->type.mixed || strcmp(name, "ntk_mixed") != 0);
     if (!is_known)
         pe_build_refuse(
             c->m,
