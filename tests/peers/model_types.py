@@ -70,11 +70,34 @@ def rotary_classes(config):
                 yield one
 
 
+def runs(made, config):
+    """Raises where the class fails on its own configuration."""
+    import torch
+
+    kinds = [[]] + [[kind] for kind in (getattr(config, "layer_types", None) or [])[:1]]
+    forms = [torch.zeros(1, 4, dtype=torch.long), torch.zeros(3, 1, 4, dtype=torch.long), torch.zeros(1, 2, 4),
+             torch.zeros(1, 3, 4), torch.zeros(2, 4), torch.zeros(1, 4, 2), torch.zeros(1, 3, 224, 224)]
+    for form in forms:
+        for kind in kinds:
+            try:
+                return made(torch.zeros(1, 3, 224, 224) if form.ndim == 4 else torch.zeros(1, 4, 8), form, *kind)
+            except TypeError as why:
+                if "positional" in str(why) and form.ndim != 4:
+                    return None
+                last = why
+            except Exception as why:
+                last = why
+    raise last
+
+
 def rotations(config):
     """[(frequencies, factor)] that the classes compute; None where there is no such class."""
+    if getattr(config, "position_embedding_type", "") == "absolute":
+        return None  # ESM has the class, and does not use it
     found, classes = [], list(rotary_classes(config))
     for one in classes:
         made = one(config)
+        runs(made, config)
         for name, buffer in made.named_buffers():
             if name.endswith("inv_freq") and "original" not in name:
                 scale = getattr(made, name.replace("inv_freq", "attention_scaling"), 1.0)
@@ -90,7 +113,10 @@ def tables(config):
     with torch.device("meta"):
         model = AutoModel.from_config(config)
     shapes = set()
+    parts = [key for key, value in config.to_dict().items() if isinstance(value, dict) and "model_type" in value]
     for name, value in model.named_parameters():
+        if parts or not value.requires_grad:
+            continue
         own = name.replace(".weight", "").split(".")[-1]
         if re.fullmatch(r"(wpe|(embed_)?positions?(_embed\w*)?|pos(ition\w*)?_?emb(ed\w*)?|positional_embedding\w*)", own):
             shape = [n for n in value.shape if n > 1]
@@ -112,8 +138,9 @@ def windows_of(config):
     kinds = config.get("layer_types")
     if config.get("model_type") == "modernbert":
         size = config["local_attention"] // 2 + 1
-    if isinstance(kinds, list) and any("sliding" in kind for kind in kinds):
-        return [size if "sliding" in kind else 0 for kind in kinds]
+    words = ("sliding_attention", "hybrid_sliding")
+    if isinstance(kinds, list) and any(kind in words for kind in kinds):
+        return [size if kind in words else 0 for kind in kinds]
     return None
 
 
@@ -194,7 +221,8 @@ def read(posenc, path, config):
         return "both" if failed else "refused", run.stderr.strip().split(": ", 3)[-1]
     got = json.loads(run.stdout)
     if "not-known" in got["warnings"]:
-        return "said", ""
+        failed = isinstance(attempt(rotations, inner), Exception)
+        return "both" if failed else "said", next((w for w in run.stderr.splitlines() if w), "")
     if "unknown-model-type" in got["warnings"]:
         return ("unknown", "") if got["encoding"] == "unknown" else ("guessed", "")
     found = compare(config, inner, got)

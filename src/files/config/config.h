@@ -23,8 +23,9 @@ typedef struct pe_model_type {
     int         scaled_bias;
     const char *layout, *layout_key;
     int         writes_half;
-    int share_read; /* mla: the class sets the fraction to d / D itself, so one that says so is no surprise */
-    int inverse;
+    int share_read; /* mla: the class sets the fraction to d / D itself; 1: and its default schedule does not
+                       read it */
+    int         inverse;
     const char *head;
     int64_t     head_dim, full_head_dim, nope_dim, rope_dim;
     int         rotary_dim_key;
@@ -44,7 +45,7 @@ typedef struct pe_model_type {
     int         axes, periods;
     int64_t     sections[3];
     const char *layers, *labels, *indices_key, *blocks_key;
-    int         none_listed;
+    int         none_listed, every_named;
     int64_t     every;
     const char *every_key, *pattern, *temperature;
     const char *score;
@@ -145,6 +146,9 @@ enum { PE_SOURCE_FULL, PE_SOURCE_LOCAL, PE_SOURCES };
 /* The dictionaries, whose words the caller gives back; warns of bases that the file does not give. */
 void pe_config_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
 void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
+
+/* What the dictionary of a source is called: "full_attention", or "main" for DeepSeek-V4. */
+const char *pe_config_label(pe_config *c, int kind);
 
 /* Which schedule; its lengths, factors and further numbers, once r->dim is known. */
 void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);

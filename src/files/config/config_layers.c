@@ -198,7 +198,11 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         return NULL;
     if (pe_text_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
-    else if (pe_text_is(c->type.layers, "no-rope-bases"))
+    else if (pe_text_is(c->type.layers, "scaled-layers")) {
+        const json_t *list = pe_config_list(c, c->file, "rope_scaling_layers");
+        for (int64_t i = 0; i < depth; i++)
+            kinds[i] = !list || is_listed(list, i) ? PE_FULL : PE_LOCAL;
+    } else if (pe_text_is(c->type.layers, "no-rope-bases"))
         no_rope_bases(c, kinds, words, depth);
     else if (pe_text_is(c->type.layers, "no-cross")) {
         /* Mllama: layers that look at the image have no positions of the text */
@@ -217,7 +221,9 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
 /* The file's, where null says that there is none; else the class's. */
 static int64_t window_size(pe_config *c, const char **rule)
 {
-    const char *key      = c->type.window_key ? c->type.window_key : "sliding_window";
+    const char *usual    = "sliding_window";
+    const int   is_local = c->type.window_key && !(pe_config_get(c->file, usual) && !c->type.window_both);
+    const char *key      = is_local ? c->type.window_key : usual;
     const int   is_given = json_object_get(c->file, key) != NULL;
     *rule                = is_given ? pe_build_text(c->m, "%s of the file", key) : "default of the class";
     return is_given ? pe_config_whole(c, c->file, key, 0, INT64_C(1) << 53, 0) : c->type.window;
@@ -233,7 +239,7 @@ static int slides(const pe_config *c, int64_t i, int64_t first)
 
 void pe_config_windows(pe_config *c)
 {
-    const char   *rule  = c->type.windows, *why;
+    const char   *rule = c->type.windows, *why = "";
     const int64_t depth = rule ? pe_config_size(c, PE_DEPTH) : 0, size = rule ? window_size(c, &why) : 0;
     const int64_t first =
         pe_config_whole(c, c->file, "max_window_layers", 0, INT64_C(1) << 31, c->type.window_first);
@@ -247,8 +253,9 @@ void pe_config_windows(pe_config *c)
         layer_words(c, words, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         if (is_listed ? words[i] == SLIDING : slides(c, i, first))
-            windows[i] =
-                pe_text_is(c->type.window_key, "local_attention") ? size / 2 + c->type.window_both : size;
+            windows[i] = pe_text_is(c->type.window_key, "local_attention") && !strstr(why, "sliding_window")
+                             ? size / 2 + c->type.window_both
+                             : size;
     if (!c->m->status)
         pe_build_windows(c->m, windows, why);
 }

@@ -51,9 +51,22 @@ static void learned_inside(pe_config *c, int64_t context)
     c->m->info.max_positions = context - offset;
 }
 
+/* Rows of a table: a key's number, or the product of two ("a*b"); the context of most. */
+static int64_t row_count(pe_config *c)
+{
+    const char *key = c->type.rows_key, *second = key ? strchr(key, '*') : NULL;
+    if (!key)
+        return pe_config_size(c, PE_CONTEXT);
+    const char *first = second ? pe_build_text(c->m, "%.*s", (int)(second - key), key) : key;
+    if (!pe_config_get(c->file, first))
+        return c->type.context;
+    return pe_config_whole(c, c->file, first, 1, PE_MODEL_WIDEST, 1) *
+           (second ? pe_config_whole(c, c->file, second + 1, 1, PE_MODEL_WIDEST, 1) : 1);
+}
+
 static void learned(pe_config *c)
 {
-    const int64_t context = pe_config_size(c, PE_CONTEXT);
+    const int64_t context = row_count(c);
     if (context > MOST_ROWS)
         pe_build_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is accepted",
                         (long long)context, MOST_ROWS);

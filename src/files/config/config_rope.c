@@ -105,7 +105,15 @@ static void mla_dim(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char  *where;
     const double fraction = find_fraction(c, s, &where);
-    if (fraction == 1 || (c->type.share_read && part_of(c, r->head_dim, fraction) == r->dim))
+    if (c->type.share_read == 1 && pe_text_is(r->schedule, "default")) {
+        pe_build_refuse(c->m,
+                        "the class %s rotates head_dim channels with the schedule default, more than the "
+                        "%lld that it has for that, and fails; name another schedule",
+                        c->type.name, (long long)r->dim);
+        return;
+    }
+    if (fraction == 1 || (c->type.share_read &&
+                          part_of(c, pe_config_width(c, "head_dim", 1, r->head_dim), fraction) == r->dim))
         return;
     if (!c->type.partial_read) {
         unread_fraction(c, r, fraction);
@@ -318,14 +326,47 @@ static void add_nope(pe_config *c, const char *kinds, int64_t depth)
     pe_rotation_nope(c->m, &r, kinds, depth);
 }
 
+/* Molmo 2: layers outside rope_scaling_layers have the base alone. */
+static void unscaled_source(pe_config *c, pe_rope_source from[PE_SOURCES])
+{
+    pe_rope_source *s    = &from[PE_SOURCE_LOCAL];
+    const json_t   *base = pe_config_get(from[PE_SOURCE_FULL].words, "rope_theta");
+    json_decref(s->words);
+    *s       = from[PE_SOURCE_FULL];
+    s->words = json_object();
+    if (!s->words || (base && json_object_set(s->words, "rope_theta", (json_t *)(uintptr_t)base)))
+        pe_build_refuse_memory(c->m);
+}
+
+/* Layers whose dictionary is null do not rotate; some types need one, or null, for each. */
+static void unrotated_kinds(pe_config *c, char *kinds)
+{
+    static const char by_source[PE_SOURCES] = {PE_FULL, PE_LOCAL};
+    const json_t     *parameters            = pe_config_get(c->file, "rope_parameters");
+    for (int kind = 0; kind < PE_SOURCES && c->type.local_base > 0; kind++) {
+        const char   *name = pe_config_label(c, kind);
+        const json_t *own  = json_object_get(parameters, name);
+        for (char *at = kinds; !own && c->type.every_named && *at; at++)
+            if (*at == by_source[kind] && !c->m->status)
+                pe_build_refuse(c->m,
+                                "rope_parameters has no %s; the type %s needs a dictionary or null there",
+                                name, c->type.name);
+        for (char *at = kinds; json_is_null(own) && *at; at++)
+            *at = *at == by_source[kind] ? PE_NOPE : *at;
+    }
+}
+
 void pe_config_rope(pe_config *c)
 {
     pe_rope_source from[PE_SOURCES] = {0};
     int64_t        depth;
-    const char    *kinds = pe_config_kinds(c, &depth);
+    char          *kinds = pe_config_kinds(c, &depth);
     if (!kinds)
         return;
     pe_config_sources(c, from);
+    if (pe_text_is(c->type.layers, "scaled-layers"))
+        unscaled_source(c, from);
+    unrotated_kinds(c, kinds);
     if (strchr(kinds, PE_FULL))
         add_rotation(c, &from[PE_SOURCE_FULL], kinds, depth, PE_FULL);
     if (strchr(kinds, PE_LOCAL))

@@ -30,7 +30,7 @@ static int takes_layers(const pe_config *c)
 /* ---------------------------------------------------------------- which dictionaries --------- */
 
 /* "full_attention", or "main" for DeepSeek-V4. */
-static const char *label(pe_config *c, int kind)
+const char *pe_config_label(pe_config *c, int kind)
 {
     const int   compresses = pe_text_is(c->type.layers, "main-compress");
     const char *own        = c->type.labels;
@@ -63,7 +63,8 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
     else if (parameters && !is_layered(parameters) && takes_layers(c))
         pe_build_refuse(c->m,
                         "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
-                        c->type.name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
+                        c->type.name, pe_config_label(c, PE_SOURCE_FULL),
+                        pe_config_label(c, PE_SOURCE_LOCAL));
     if (scaling && parameters && !json_equal(scaling, parameters))
         pe_build_warn(c->m, "both-styles",
                       "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
@@ -88,12 +89,12 @@ static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json
                            const json_t *parameters, const json_t *of_class)
 {
     const char   *to  = c->type.scaling ? c->type.scaling : "full";
-    const json_t *own = pe_config_get(parameters ? parameters : of_class, label(c, kind));
+    const json_t *own = pe_config_get(parameters ? parameters : of_class, pe_config_label(c, kind));
     s->words          = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
-    s->name           = parameters ? pe_build_text(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
-    s->has_base       = parameters && pe_config_get(own, "rope_theta");
+    s->name = parameters ? pe_build_text(c->m, "rope_parameters.%s", pe_config_label(c, kind)) : "the class";
+    s->has_base = parameters && pe_config_get(own, "rope_theta");
     if (own && !json_is_object(own))
-        pe_build_refuse(c->m, "rope_parameters.%s is %s; it must be an object", label(c, kind),
+        pe_build_refuse(c->m, "rope_parameters.%s is %s; it must be an object", pe_config_label(c, kind),
                         pe_config_shown(c, own));
     if (!scaling || !(pe_text_is(to, "both") || pe_text_is(to, kind == PE_SOURCE_FULL ? "full" : "local")))
         return;
@@ -128,7 +129,8 @@ static const char *default_bases(pe_config *c, const pe_rope_source *from)
     if (!takes_layers(c) || base[PE_SOURCE_FULL] == base[PE_SOURCE_LOCAL])
         return pe_build_text(c->m, "%.15g is", base[PE_SOURCE_FULL]);
     return pe_build_text(c->m, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL],
-                         label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
+                         pe_config_label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL],
+                         pe_config_label(c, PE_SOURCE_LOCAL));
 }
 
 static void warn_of_base(pe_config *c, const pe_rope_source *from)
