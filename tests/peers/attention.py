@@ -9,7 +9,7 @@ each is made with random weights, and run. What it did in one layer is then done
     rotate   where the model changes q and k after their rotation: the rotated q and k
     encode   rows that an embedding of positions adds, from the model's .safetensors
 
-Each must agree within 2e-5 of the largest number (float32; 1e-4 of positions' own rounding for angles). Types whose
+Each must agree within 2e-5 of the largest number (float32). Types whose
 attention has terms that no SPEC says (other_terms, a temperature) must be refused by attend with that reason, and are
 not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
 Exit status 1 if any differs.
@@ -156,7 +156,7 @@ def rows(posenc, folder, model, group):
     """Rows of a learned table: the checkpoint's own, by encode --config."""
     import numpy
 
-    status, why = run(posenc, "encode", "--config", f"{folder}/model.safetensors", "--length", LENGTH, "-o", f"{folder}/out.npy")
+    status, why = run(posenc, "encode", "--config", f"{folder}/model.safetensors", *(["--tower", group["stack"]] if group.get("stack") else []), "--length", LENGTH, "-o", f"{folder}/out.npy")
     if status:
         return why.splitlines()[-1]
     got = numpy.load(f"{folder}/out.npy")
@@ -166,25 +166,37 @@ def rows(posenc, folder, model, group):
     return None if any(not off(got, t[first : first + LENGTH]) for t in tables if t.shape[-1] == got.shape[-1]) else "other rows"
 
 
+def made(config):
+    """A model of the configuration: by AutoModel, or the class of its module that says that it takes it."""
+    from transformers import AutoModel, PreTrainedModel
+
+    config._attn_implementation = "eager"
+    try:
+        return AutoModel.from_config(config, attn_implementation="eager")
+    except ValueError:
+        module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
+        for name, one in vars(module).items():
+            if inspect.isclass(one) and issubclass(one, PreTrainedModel) and name.endswith("Model") and not name.endswith(
+                    "PreTrainedModel") and getattr(one, "config_class", None) is type(config):
+                return one(config)
+        raise
+
+
 def trial(posenc, folder, name):
     """(how, reason or None) of a type; raises where it cannot be made or shows nothing."""
     import torch
-    from transformers import CONFIG_MAPPING, AutoModel
+    from transformers import CONFIG_MAPPING
 
     config = tiny(CONFIG_MAPPING[name])
     with torch.device("meta"):
-        if sum(p.numel() for p in AutoModel.from_config(config).parameters()) > LARGEST:
+        if sum(p.numel() for p in made(config).parameters()) > LARGEST:
             raise MemoryError("its keys do not make it small")
     torch.manual_seed(0)
-    model = AutoModel.from_config(config, attn_implementation="eager").eval().float()
+    model = made(config).eval().float()
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.2) if p.ndim > 1 else None
     model.save_pretrained(folder)
     path = f"{folder}/config.json"
-    done = subprocess.run([posenc, "inspect", "--json", path], capture_output=True, text=True)
-    if done.returncode:
-        return "inspect", done.stderr.strip()
-    got = json.loads(done.stdout)
     spy = Spy(importlib.import_module(type(model).__module__))
     ids = torch.randint(3, 90, (1, LENGTH))
     with torch.no_grad():
@@ -192,7 +204,10 @@ def trial(posenc, folder, name):
             model(input_ids=ids)
         except Exception:
             model(input_ids=ids, decoder_input_ids=ids)
-    results = []
+    done = subprocess.run([posenc, "inspect", "--json", path], capture_output=True, text=True)
+    if done.returncode:
+        return "inspect", done.stderr.strip()
+    got, results = json.loads(done.stdout), []
     for group in got["groups"]:
         if group["encoding"] == "learned":
             results.append(("encode", rows(posenc, folder, model, group)))
@@ -200,6 +215,7 @@ def trial(posenc, folder, name):
             continue
         one = None if group["layers"] == "all" else group["layers"][-1]
         seen = [s for s in spy.attended if one is None or s[0] == one]
+        one = seen[-1][0] if seen and isinstance(group.get("sliding_window"), list) else one
         if seen:
             wrong, how = held(posenc, folder, path, group, one, seen[-1])
             results.append((how, wrong))
@@ -212,8 +228,8 @@ def drawable(posenc, path, config):
     """Does inspect name an encoding, with no term besides?"""
     config.to_json_file(path)
     done = subprocess.run([posenc, "inspect", "--json", path], capture_output=True, text=True)
-    if done.returncode:
-        return False
+    if done.returncode or any(isinstance(v, dict) and "model_type" in v for v in config.to_dict().values()):
+        return False  # the parts of a model are types of their own
     groups = json.loads(done.stdout)["groups"]
     return any(g["encoding"] in ("rope", "learned", "alibi", "nope") for g in groups) and not any(
         "other_terms" in g or g.get("temperature.rule") for g in groups)

@@ -34,7 +34,7 @@ enum { ROWS, COLUMNS }; /* ORDER params; axes of a grid */
 /* 2 max(a, b) - 1, of a grid's rows or columns; 0 of the keys gives 2 a - 1. */
 #define BOTH(axis)                                                                                           \
     "grid" axis "+key_grid" axis "+sqrt((grid" axis "-key_grid" axis ")*(grid" axis "-key_grid" axis "))-1," \
-                                                                                                     "D"
+    "D"
 static const posenc_param_info params[] = {
     {"Rh", BOTH("1"), "normal(0, sigma)", "multiplied with queries, by rows between", 1},
     {"Rw", BOTH("2"), "normal(0, sigma)", "multiplied with queries, by columns between", 1},
