@@ -28,11 +28,12 @@ static double usual_scale(pe_config *c)
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
     const int64_t          hidden = pe_config_size(c, PE_HIDDEN), own = c->type.table_dim;
+    const char            *key   = c->type.table_dim_key ? c->type.table_dim_key : "embedding_size";
     const pe_learned_table table = {.rows      = rows,
                                     .offset    = offset,
-                                    .dim       = own ? pe_config_width(c, "embedding_size", 1, own) : hidden,
+                                    .dim       = own ? pe_config_width(c, key, 1, own) : hidden,
                                     .rows_rule = rule,
-                                    .dim_rule  = own ? "embedding_size" : NULL,
+                                    .dim_rule  = own ? key : NULL,
                                     .stack     = stack};
     pe_build_learned(c->m, pe_config_dims(c), &table);
 }
@@ -50,9 +51,22 @@ static void learned_inside(pe_config *c, int64_t context)
     c->m->info.max_positions = context - offset;
 }
 
+/* Rows of a table: a key's number, or the product of two ("a*b"); the context of most. */
+static int64_t row_count(pe_config *c)
+{
+    const char *key = c->type.rows_key, *second = key ? strchr(key, '*') : NULL;
+    if (!key)
+        return pe_config_size(c, PE_CONTEXT);
+    const char *first = second ? pe_build_text(c->m, "%.*s", (int)(second - key), key) : key;
+    if (!pe_config_get(c->file, first))
+        return c->type.context;
+    return pe_config_whole(c, c->file, first, 1, PE_MODEL_WIDEST, 1) *
+           (second ? pe_config_whole(c, c->file, second + 1, 1, PE_MODEL_WIDEST, 1) : 1);
+}
+
 static void learned(pe_config *c)
 {
-    const int64_t context = pe_config_size(c, PE_CONTEXT);
+    const int64_t context = row_count(c);
     if (context > MOST_ROWS)
         pe_build_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is accepted",
                         (long long)context, MOST_ROWS);
@@ -89,7 +103,8 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
+    two_sizes(c, c->type.image_key ? c->type.image_key : "image_size", c->type.image ? c->type.image : IMAGE,
+              image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
@@ -196,7 +211,13 @@ static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64
 
 static void sinusoidal(pe_config *c)
 {
-    add_sinusoid(c, c->type.preset, c->type.offset, 0, NULL);
+    const int64_t pad    = pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
+    const int64_t offset = c->type.offset_inside ? pad + 1 : c->type.offset;
+    const int64_t rows =
+        pe_config_whole(c, c->file, c->type.rows_key, 1, MOST_ROWS, c->type.rows_key ? c->type.context : 0);
+    add_sinusoid(c, c->type.preset, offset, rows, NULL);
+    if (rows)
+        c->m->info.max_positions = rows;
 }
 
 static void whisper(pe_config *c)
@@ -248,6 +269,13 @@ static void t5(pe_config *c)
     add_buckets(c, &b);
     b.stack         = "decoder";
     b.bidirectional = 0;
+    add_buckets(c, &b);
+}
+
+static void t5_decoder(pe_config *c)
+{
+    buckets b  = {.count = bucket_count(c), .score_scale = 1};
+    b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
     add_buckets(c, &b);
 }
 
@@ -372,7 +400,8 @@ static void alibi(pe_config *c)
     const double  scale  = usual_scale(c);
     const json_t *nested = pe_config_nested(c);
     const double  most   = pe_config_real(c, nested, "alibi_bias_max", 8);
-    const double  scores = pe_config_real(c, nested, "softmax_scale", scale);
+    const double  own    = pe_config_flag(c, c->file, c->type.by_width_key, 0) ? scale * scale : scale;
+    const double  scores = pe_config_real(c, nested, "softmax_scale", own);
     if (!(most > 0))
         pe_build_refuse(c->m, "alibi_bias_max is %g; it must be above 0", most);
     if (most != 8)
@@ -408,18 +437,29 @@ static void huang(pe_config *c)
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-void pe_config_encoding(pe_config *c)
+void pe_config_encoding(pe_config *c, const char *word)
 {
     static const struct {
         const char *word;
         void (*read)(pe_config *c);
     } readers[] = {
-        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
-        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},     {"swin", swin},
-        {"swin_v2", swin},          {"huang_m4", huang},
+        {"rope", pe_config_rope},
+        {"nope", pe_config_nope},
+        {"learned", learned},
+        {"patches", patches},
+        {"sinusoidal", sinusoidal},
+        {"whisper", whisper},
+        {"t5", t5},
+        {"mpnet", mpnet},
+        {"t5_decoder", t5_decoder},
+        {"deberta", deberta},
+        {"xlnet", xlnet},
+        {"alibi", alibi},
+        {"swin", swin},
+        {"swin_v2", swin},
+        {"huang_m4", huang},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_text_is(readers[i].word, c->encoding))
+        if (pe_text_is(readers[i].word, word))
             readers[i].read(c);
 }
