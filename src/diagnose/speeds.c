@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * speeds.c: how fast each pair turns from token to token, and which positions given speeds would mean
+ *
+ * Speeds      Between neighbours a pair turns by its frequency times the step; between tokens twice as far
+ *             apart by twice that. So each lag says to which turn the next one belongs, and the longest gives
+ *             the digits. Where many pairs jump at once (a reset, packed sequences) a lag is not counted.
+ * Positions   The slowest pair tells a position but for its noise; each faster one makes it finer.
+ */
+#include "diagnose/dump.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double pi = 0x1.921fb54442d18p+1;
+
+/* ---------------------------------------------------------------- speeds -------------------- */
+
+/* Rows row and row + k are tokens of one sequence, the expected positions k steps apart. */
+typedef struct walk {
+    const pe_rows  *rows;
+    const pe_gains *g;
+    int            *jumps; /* [count+1] how many jumps lie before a row; a sequence ends with one */
+    double          step;
+} walk;
+
+static double step_at(const pe_rows *rows, int64_t row)
+{
+    int64_t       b, l, b2, l2;
+    const int64_t side = pe_row_side(rows, row, &b, &l);
+    if (row + 1 == rows->count || pe_row_side(rows, row + 1, &b2, &l2) != side || b2 != b)
+        return NAN;
+    return *pe_row_position(rows, row + 1) - *pe_row_position(rows, row);
+}
+
+/* The step that most neighbours have. */
+static double usual_step(const pe_rows *rows)
+{
+    double  best = 1;
+    int64_t most = 0;
+    for (int64_t tries = 0; tries < 64 && tries < rows->count; tries++) {
+        const double step  = step_at(rows, tries * rows->count / 64 < rows->count ? tries * rows->count / 64 : 0);
+        int64_t      count = 0;
+        for (int64_t row = 0; row < rows->count; row++)
+            count += step_at(rows, row) == step;
+        if (count > most && step != 0) {
+            most = count;
+            best = step;
+        }
+    }
+    return best;
+}
+
+static double complex turn(const walk *k, int64_t row, int64_t lag, int64_t m)
+{
+    return k->g->z[(row + lag) * k->g->M + m] * conj(k->g->z[row * k->g->M + m]);
+}
+
+/* The angle that most turns are near: means, in which those far off count less each time. */
+static double usual_turn(const walk *k, int64_t m)
+{
+    double angle = 0;
+    for (int round = 0; round < 12; round++) {
+        double complex sum = 0;
+        for (int64_t row = 0; row < k->rows->count; row++) {
+            if (k->jumps[row + 1] != k->jumps[row])
+                continue;
+            const double complex u = turn(k, row, 1, m) * cexp(-I * angle);
+            const double         e = fabs(carg(u));
+            sum += round ? u / (cabs(u) + 1e-300) / (0.02 + e * e) : u;
+        }
+        angle += carg(sum);
+    }
+    return remainder(angle, 2 * pi);
+}
+
+/* Marks what is no neighbour, then what turns otherwise than most. */
+static void mark_jumps(walk *k, const double *usual)
+{
+    int jumps = 0;
+    for (int64_t row = 0; row < k->rows->count; row++) {
+        int is_jump      = !(step_at(k->rows, row) == k->step);
+        k->jumps[row]    = jumps;
+        for (int64_t m = 0; usual && m < k->g->M && !is_jump; m++)
+            is_jump = fabs(remainder(carg(turn(k, row, 1, m)) - usual[m], 2 * pi)) > 0.35;
+        jumps += is_jump;
+    }
+    k->jumps[k->rows->count] = jumps;
+}
+
+/* One lag: the mean error of w, and how many tokens said so. */
+static int64_t refine(const walk *k, int64_t lag, int64_t m, double *w, double *error)
+{
+    double  sum = 0, squares = 0, weight = 0;
+    int64_t n = 0;
+    for (int64_t row = 0; row + lag < k->rows->count; row++) {
+        if (k->jumps[row + lag] != k->jumps[row])
+            continue;
+        const double complex u = turn(k, row, lag, m) * cexp(-I * *w * k->step * (double)lag);
+        const double         e = carg(u), p = cabs(u);
+        sum += p * e;
+        squares += p * e * e;
+        weight += p;
+        n++;
+    }
+    if (!n || !(weight > 0) || squares / weight > 0.5)
+        return 0;
+    *w += sum / weight / (k->step * (double)lag);
+    *error = sqrt(squares / weight) / (fabs(k->step) * (double)lag);
+    return n;
+}
+
+double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g)
+{
+    walk    k      = {rows, g, malloc((size_t)(rows->count + 1) * sizeof(int)), usual_step(rows)};
+    int64_t within = 0, all = 0;
+    *reach = 1;
+    if (!k.jumps)
+        return 0;
+    mark_jumps(&k, NULL);
+    for (int64_t row = 0; row < rows->count; row++)
+        all += k.jumps[row + 1] == k.jumps[row];
+    for (int64_t m = 0; m < g->M; m++)
+        w[m] = usual_turn(&k, m);
+    mark_jumps(&k, w);
+    for (int64_t row = 0; row < rows->count; row++)
+        within += k.jumps[row + 1] == k.jumps[row];
+    for (int64_t m = 0; m < g->M; m++) {
+        w[m] /= k.step;
+        error[m] = 1;
+        for (int64_t lag = 1; lag < rows->count && refine(&k, lag, m, &w[m], &error[m]); lag *= 2)
+            *reach = fmax(*reach, (double)lag * fabs(k.step));
+    }
+    free(k.jumps);
+    return all ? (double)within / (double)all : 0;
+}
+
+/* ---------------------------------------------------------------- positions ----------------- */
+
+static double row_misfit(const pe_gains *g, int64_t row, const pe_course *c, int axis, double p)
+{
+    double sum = 0;
+    for (int64_t m = 0; m < g->M; m++)
+        if (c->coordinate[m] == axis) {
+            const double complex d = g->z[row * g->M + m] - c->size * cexp(I * c->w[m] * p);
+            sum += g->power[row * g->M + m] * (creal(d) * creal(d) + cimag(d) * cimag(d));
+        }
+    return sum;
+}
+
+/* From the slowest pair to the fastest: p is known to a part of a turn of the next. Few of the slow are
+   heard where nothing but noise turns them; they count by their weight. */
+static double unwrap(const pe_gains *g, int64_t row, const pe_course *c, int axis, double prior)
+{
+    double p = prior, above = 0, below = 0;
+    for (int64_t i = 0; i < g->M; i++) {
+        const int64_t m = c->order[i], at = row * g->M + m;
+        if (c->coordinate[m] != axis || c->w[m] == 0 || !(g->power[at] > 0))
+            continue;
+        const double angle  = carg(g->z[at]);
+        const double whole  = angle + 2 * pi * rint((c->w[m] * p - angle) / (2 * pi));
+        const double weight = g->power[at] / (g->noise[at] + 1e-300);
+        above += weight * c->w[m] * whole;
+        below += weight * c->w[m] * c->w[m];
+        p = above / below;
+    }
+    return p;
+}
+
+double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected)
+{
+    const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
+    double       best = expected, least = INFINITY;
+    for (size_t i = 0; i < sizeof priors / sizeof *priors; i++) {
+        const double p = unwrap(g, row, c, axis, priors[i]), misfit = row_misfit(g, row, c, axis, p);
+        if (misfit < least) {
+            least = misfit;
+            best  = p;
+        }
+    }
+    return best;
+}
