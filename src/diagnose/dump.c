@@ -232,6 +232,7 @@ static void fill(pe_gains *g, const pe_rows *rows, double *x, double *y)
             double        rest;
             const int64_t i = row * g->M + m;
             g->z[i]         = gain(&f, m, &g->power[i], &rest);
+            g->angle[i]     = carg(g->z[i]);
             g->noise[i]     = at[pe_pairing_channel(&g->pairing, 1, m, 0)] +
                           at[pe_pairing_channel(&g->pairing, 1, m, 1)];
             g->rest += rest;
@@ -254,12 +255,13 @@ posenc_status pe_gains_create(pe_gains **gains, const pe_rows *rows, const pe_pa
         *g = (pe_gains){.pairing = *p,
                         .M       = p->dim / 2,
                         .z       = malloc(n * sizeof *g->z),
+                        .angle   = malloc(n * sizeof *g->angle),
                         .power   = malloc(n * sizeof *g->power),
                         .noise   = malloc(n * sizeof *g->noise)};
-        if (x && g->z && g->power && g->noise)
+        if (x && g->z && g->angle && g->power && g->noise)
             fill(g, rows, x, x + heads * rows->D);
     }
-    const int is_made = g && x && g->z && g->power && g->noise;
+    const int is_made = g && x && g->z && g->angle && g->power && g->noise;
     free(x);
     return is_made ? POSENC_OK : no_memory(err);
 }
@@ -269,6 +271,7 @@ void pe_gains_free(pe_gains *g)
     if (!g)
         return;
     free(g->z);
+    free(g->angle);
     free(g->power);
     free(g->noise);
     free(g);

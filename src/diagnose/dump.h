@@ -37,6 +37,7 @@ typedef struct pe_gains {
     pe_pairing      pairing;
     int64_t         M;
     double complex *z;       /* [rows,M] */
+    double         *angle;   /* [rows,M] of z */
     double         *power;   /* [rows,M] sum of |x|^2 */
     double         *noise;   /* [rows,M] of both channels */
     double          rest;    /* squares that no gain explains, and those of passing channels */

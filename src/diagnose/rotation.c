@@ -506,15 +506,16 @@ static double nearest_round(double x, double slackness, int *digits)
     return x;
 }
 
-/* Positions of all rows, if these speeds give the gains: [rows,N], or NULL. */
-static double *find_places(const search *s, int pairing, const frame *f)
+/* Positions [rows,N] at which these speeds give the gains: of the few rows, or of all. */
+static void find_places(double *list, const search *s, int pairing, const frame *f, int is_all)
 {
-    const pe_gains *g    = s->pairings[pairing].gains;
-    double         *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
-    for (int64_t row = 0; list && row < s->rows->count; row++)
-        for (int n = 0; n < s->N; n++)
-            list[row * s->N + n] = pe_place(g, row, &f->course, n, pe_row_position(s->rows, row)[n]);
-    return list;
+    const pe_gains *g = s->pairings[pairing].gains;
+    const int64_t   n = is_all ? s->rows->count : s->look_count;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = is_all ? i : s->look[i];
+        for (int a = 0; a < s->N; a++)
+            list[row * s->N + a] = pe_place(g, row, &f->course, a, pe_row_position(s->rows, row)[a]);
+    }
 }
 
 /* Whole numbers where nearly all are nearly so. */
@@ -724,16 +725,19 @@ static int try(search *s, int pairing, const char *settings, unsigned departs, i
         else if (is_permuted(s))
             is_it = 0;
         else {
-            double *list = find_places(s, pairing, &f);
+            double *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
+            is_it        = list != NULL;
             if (list) {
+                find_places(list, s, pairing, &f, 0);
                 t.list = list;
                 settle_size(&t, s, &f);
                 measure(&t, s, &f, 0, &l);
                 t.list = NULL;
                 is_it  = t.misfit <= same + 0.5;
-                if (is_it)
+                if (is_it) {
+                    find_places(list, s, pairing, &f, 1);
                     settle_places(&t, s, list);
-                else
+                } else
                     free(list);
             }
         }
@@ -1442,10 +1446,13 @@ static posenc_status look(pe_diagnosis *d, search *s)
     choose_rows(s);
     if (find_pairings(s, &expected) || keep_pairings(s))
         return POSENC_ERROR_MEMORY;
-    for (int p = 0; p < s->pairing_count; p++)
+    theory       right = {0};
+    const double away  = s->in->e ? distance(s, s->in->is_strict, &right) : INFINITY;
+    posenc_encoding_free(right.e);
+    for (int p = 0; p < s->pairing_count && away > 0.6; p++)
         if (is_rotation(s, &s->pairings[p]))
             try_axes(s, p);
-    if (best_cost(s) > 104)
+    if (away > same && best_cost(s) > 104)
         try_lows(s);
     choose(d, s);
     return POSENC_OK;

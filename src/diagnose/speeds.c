@@ -52,25 +52,31 @@ static double usual_step(const pe_rows *rows)
     return best;
 }
 
-static double complex turn(const walk *k, int64_t row, int64_t lag, int64_t m)
+/* By how much a pair turns more than `angle` between tokens so far apart. */
+static double turn(const walk *k, int64_t row, int64_t lag, int64_t m, double angle)
 {
-    return k->g->z[(row + lag) * k->g->M + m] * conj(k->g->z[row * k->g->M + m]);
+    const double x = k->g->angle[(row + lag) * k->g->M + m] - k->g->angle[row * k->g->M + m] - angle;
+    return x - 2 * pi * rint(x / (2 * pi));
 }
 
 /* The angle that most turns are near: means, in which those far off count less each time. */
 static double usual_turn(const walk *k, int64_t m)
 {
-    double angle = 0;
+    double        angle = 0;
+    const int64_t step  = 1 + k->rows->count / 512;
     for (int round = 0; round < 12; round++) {
-        double complex sum = 0;
-        for (int64_t row = 0; row < k->rows->count; row++) {
+        double complex sum    = 0;
+        double         more   = 0, weight = 0;
+        for (int64_t row = 0; row < k->rows->count; row += step) {
             if (k->jumps[row + 1] != k->jumps[row])
                 continue;
-            const double complex u = turn(k, row, 1, m) * cexp(-I * angle);
-            const double         e = fabs(carg(u));
-            sum += round ? u / (cabs(u) + 1e-300) / (0.02 + e * e) : u;
+            const double e = turn(k, row, 1, m, angle), w = 1 / (0.02 + e * e);
+            if (!round)
+                sum += cexp(I * e);
+            more += w * e;
+            weight += w;
         }
-        angle += carg(sum);
+        angle += round ? more / (weight + 1e-300) : carg(sum);
     }
     return remainder(angle, 2 * pi);
 }
@@ -83,7 +89,7 @@ static void mark_jumps(walk *k, const double *usual)
         int is_jump      = !(step_at(k->rows, row) == k->step);
         k->jumps[row]    = jumps;
         for (int64_t m = 0; usual && m < k->g->M && !is_jump; m++)
-            is_jump = fabs(remainder(carg(turn(k, row, 1, m)) - usual[m], 2 * pi)) > 0.35;
+            is_jump = fabs(turn(k, row, 1, m, usual[m])) > 0.35;
         jumps += is_jump;
     }
     k->jumps[k->rows->count] = jumps;
@@ -97,8 +103,8 @@ static int64_t refine(const walk *k, int64_t lag, int64_t m, double *w, double *
     for (int64_t row = 0; row + lag < k->rows->count; row++) {
         if (k->jumps[row + lag] != k->jumps[row])
             continue;
-        const double complex u = turn(k, row, lag, m) * cexp(-I * *w * k->step * (double)lag);
-        const double         e = carg(u), p = cabs(u);
+        const double e = turn(k, row, lag, m, *w * k->step * (double)lag);
+        const double p = k->g->power[row * k->g->M + m];
         sum += p * e;
         squares += p * e * e;
         weight += p;
@@ -158,7 +164,7 @@ static double unwrap(const pe_gains *g, int64_t row, const pe_course *c, int axi
         const int64_t m = c->order[i], at = row * g->M + m;
         if (c->coordinate[m] != axis || c->w[m] == 0 || !(g->power[at] > 0))
             continue;
-        const double angle  = carg(g->z[at]);
+        const double angle  = g->angle[at];
         const double whole  = angle + 2 * pi * rint((c->w[m] * p - angle) / (2 * pi));
         const double weight = g->power[at] / (g->noise[at] + 1e-300);
         above += weight * c->w[m] * whole;
