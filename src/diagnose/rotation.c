@@ -513,8 +513,10 @@ static void find_places(double *list, const search *s, int pairing, const frame 
     const int64_t   n = is_all ? s->rows->count : s->look_count;
     for (int64_t i = 0; i < n; i++) {
         const int64_t row = is_all ? i : s->look[i];
-        for (int a = 0; a < s->N; a++)
-            list[row * s->N + a] = pe_place(g, row, &f->course, a, pe_row_position(s->rows, row)[a]);
+        for (int a = 0; a < s->N; a++) {
+            const double p = pe_place(g, row, &f->course, a, pe_row_position(s->rows, row)[a]);
+            list[row * s->N + a] = fabs(p - rint(p)) < 0.02 ? rint(p) : p;
+        }
     }
 }
 
@@ -659,6 +661,32 @@ static void settle_size(theory *t, const search *s, const frame *f)
     }
 }
 
+/* Is there any position at all for a few of the rows? */
+static int has_places(search *s, theory *t, const frame *f, double *list)
+{
+    enum { FEW = 12 };
+    const int all = s->look_count;
+    int64_t   kept[LOOK];
+    left      l;
+    memcpy(kept, s->look, sizeof kept);
+    if (all > 2 * FEW) {
+        s->look_count = FEW;
+        for (int i = 0; i < FEW; i++)
+            s->look[i] = kept[(i * 2 + 1) * all / (2 * FEW)];
+        find_places(list, s, t->pairing, f, 0);
+        settle_size(t, s, f);
+        measure(t, s, f, 0, &l);
+        memcpy(s->look, kept, sizeof kept);
+        s->look_count = all;
+        if (t->misfit > 20)
+            return 0;
+    }
+    find_places(list, s, t->pairing, f, 0);
+    settle_size(t, s, f);
+    measure(t, s, f, 0, &l);
+    return t->misfit <= same + 0.5;
+}
+
 static void keep(search *s, theory *t)
 {
     t->cost += 100 * departures(t->departs);
@@ -728,12 +756,11 @@ static int try(search *s, int pairing, const char *settings, unsigned departs, i
             double *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
             is_it        = list != NULL;
             if (list) {
-                find_places(list, s, pairing, &f, 0);
-                t.list = list;
-                settle_size(&t, s, &f);
-                measure(&t, s, &f, 0, &l);
-                t.list = NULL;
-                is_it  = t.misfit <= same + 0.5;
+                const theory clean = t;
+                t.list             = list;
+                is_it              = has_places(s, &t, &f, list);
+                t.list             = NULL;
+                t.departs          = is_it ? t.departs : clean.departs;
                 if (is_it) {
                     find_places(list, s, pairing, &f, 1);
                     settle_places(&t, s, list);
@@ -767,15 +794,15 @@ typedef struct family {
 static void family_text(char text[TEXT], const family *f)
 {
     if (f->key)
-        snprintf(text, TEXT, "%s base=%.17g %s=%.17g", f->fixed, f->base, f->key, f->factor);
+        snprintf(text, TEXT, "%.300s base=%.17g %s=%.17g", f->fixed, f->base, f->key, f->factor);
     else
-        snprintf(text, TEXT, "%s base=%.17g", f->fixed, f->base);
+        snprintf(text, TEXT, "%.300s base=%.17g", f->fixed, f->base);
 }
 
 /* log of each speed; 0 where it cannot be. */
 static int family_speeds(double *logs, const search *s, int pairing, const family *f)
 {
-    char             text[TEXT];
+    char             text[TEXT + 80];
     frame            one;
     family_text(text, f);
     posenc_encoding *e     = make_encoding(s, pairing, text);

@@ -177,10 +177,13 @@ static double unwrap(const pe_gains *g, int64_t row, const pe_course *c, int axi
 double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected)
 {
     const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
-    double       best = expected, least = INFINITY;
+    double       best = NAN, least = INFINITY;
     for (size_t i = 0; i < sizeof priors / sizeof *priors; i++) {
-        const double p = unwrap(g, row, c, axis, priors[i]), misfit = row_misfit(g, row, c, axis, p);
-        if (misfit < least) {
+        const double p = unwrap(g, row, c, axis, priors[i]);
+        if (fabs(p - best) <= 1e-9 * fabs(p))
+            continue;
+        const double misfit = row_misfit(g, row, c, axis, p);
+        if (!(misfit >= least)) {
             least = misfit;
             best  = p;
         }

@@ -306,9 +306,10 @@ class Port:
             kinds = list(rng.permutation(np.array(TWO, object))[:2])
         for fault in kinds:
             done = fault(rng, self.port, q)
-            if done:
-                self.causes.append(done[0])
-                q = done[1]
+            while not done:  # not for this config: another one
+                done = FAULTS[int(rng.integers(len(FAULTS)))](rng, self.port, q)
+            self.causes.append(done[0])
+            q = done[1]
         q = np.maximum(q, 0) if q.min() >= 0 else q
         if self.port["schedule"] == "dynamic" and "positions" in self.causes:
             q = self.p
