@@ -162,4 +162,52 @@ typedef struct pe_diagnosis {
 posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_error *err);
 void          pe_diagnosis_free(pe_diagnosis *d);
 
+/* ---------------------------------------------------------------- scores: scores.c ---------- */
+
+/* Which keys are seen: t = P(i) - P(j) from low to high. */
+typedef struct pe_range {
+    int64_t low, high;
+} pe_range;
+
+/* What makes scores `after` of scores `before`: softcap(scale * before + bias), and a mask. */
+typedef struct pe_scores_reading {
+    char     encoding[16]; /* none, alibi, t5, distance (a bias of each distance), unknown */
+    double   scale;
+    int      has_temperature; /* the scale differs from row to row: first .. last */
+    double   first, last;
+    double   softcap; /* 0: none */
+    pe_range seen;
+    int      is_irregular; /* the mask is no range of distances */
+    int64_t  buckets, max_distance;
+    int      is_bidirectional;
+    double  *slopes; /* [H] of alibi */
+    int64_t  heads;
+    char     words[PE_WORDS];
+} pe_scores_reading;
+
+typedef struct pe_scores {
+    posenc_tensor            before, after; /* [B,H,Lq,Lk]; the last query stands at the last key */
+    const pe_scores_reading *expected;      /* NULL: nothing is */
+    const double            *table;         /* [num_buckets,H] of a t5 that is expected; NULL: unknown */
+} pe_scores;
+
+typedef struct pe_scores_diagnosis {
+    pe_verdict        verdict;
+    unsigned          departs;
+    pe_scores_reading found; /* its slopes: pe_scores_diagnosis_free */
+    unsigned          alternatives[PE_MOST_ALTERNATIVES];
+    char              alternative_words[PE_MOST_ALTERNATIVES][PE_WORDS];
+    int               alternative_count, advice_count;
+    char              advice[PE_MOST_ADVICE][PE_WORDS];
+    double            residual; /* rms, in units of the rounding of `after` */
+} pe_scores_diagnosis;
+
+/* Errors: SHAPE, MEMORY. */
+posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err);
+void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
+
+/* The slopes of the paper for H heads, and the bucket of key j - i = -t. */
+void    pe_scores_slopes(double *slopes, int64_t H);
+int64_t pe_scores_bucket(int64_t t, int64_t buckets, int64_t max_distance, int is_bidirectional);
+
 #endif

@@ -18,7 +18,7 @@ static posenc_status no_memory(posenc_error *err)
 
 /* ---------------------------------------------------------------- elements ------------------ */
 
-static double element(const posenc_tensor *t, int64_t at)
+double pe_dump_element(const posenc_tensor *t, int64_t at)
 {
     switch (t->dtype) {
     case POSENC_DTYPE_F64: return ((const double *)t->data)[at];
@@ -33,11 +33,11 @@ static void read_row(double *to, const posenc_tensor *t, int64_t b, int64_t h, i
 {
     const int64_t at = b * t->stride[0] + h * t->stride[1] + l * t->stride[2];
     for (int64_t c = 0; c < t->shape[3]; c++)
-        to[c] = element(t, at + c * t->stride[3]);
+        to[c] = pe_dump_element(t, at + c * t->stride[3]);
 }
 
 /* The mean square of rounding x to so many bits: a number's last bit, uniformly. */
-static double rounding(double x, double bits)
+double pe_dump_rounding(double x, double bits)
 {
     int exponent;
     if (x == 0)
@@ -69,15 +69,15 @@ const double *pe_row_position(const pe_rows *rows, int64_t row)
 }
 
 /* How many bits the numbers really have: arrays of float32 may hold bfloat16, for which NumPy has no type. */
-static double bits_of(const pe_rotation *in)
+double pe_dump_bits(const posenc_tensor *const *list, int count)
 {
-    int      bf16 = 1, f16 = 1, f32 = 1;
-    for (int s = 0; s < in->count; s++) {
-        const posenc_tensor *t    = &in->sides[s].after;
+    int bf16 = 1, f16 = 1, f32 = 1;
+    for (int s = 0; s < count; s++) {
+        const posenc_tensor *t    = list[s];
         const int64_t        n    = t->shape[0] * t->shape[1] * t->shape[2] * t->shape[3];
         const int64_t        step = 1 + n / 20000;
         for (int64_t i = 0; i < n; i += step) {
-            const double x = element(t, i);
+            const double x = pe_dump_element(t, i);
             bf16 &= pe_half_round_to_bf16(x) == x;
             f16 &= pe_half_round_to_f16(x) == x;
             f32 &= (double)(float)x == x;
@@ -94,7 +94,7 @@ static void measure_noise(pe_rows *r, double *line)
         for (int64_t h = 0; h < r->heads[side]; h++) {
             read_row(line, &r->in->sides[side].after, b, h, l);
             for (int64_t c = 0; c < r->D; c++)
-                r->noise[row * r->D + c] += rounding(line[c], r->bits);
+                r->noise[row * r->D + c] += pe_dump_rounding(line[c], r->bits);
         }
         for (int64_t c = 0; c < r->D; c++)
             r->total += r->noise[row * r->D + c];
@@ -114,7 +114,8 @@ posenc_status pe_rows_create(pe_rows **rows, const pe_rotation *in, posenc_error
         r->count += shape[0] * shape[2];
         r->heads[s] = shape[1] < most ? shape[1] : most;
     }
-    r->bits      = bits_of(in);
+    const posenc_tensor *after[] = {&in->sides[0].after, &in->sides[1].after};
+    r->bits      = pe_dump_bits(after, in->count);
     r->noise     = calloc((size_t)(r->count * r->D), sizeof *r->noise);
     r->scale     = malloc((size_t)r->count * sizeof *r->scale);
     double *line = malloc((size_t)r->D * sizeof *line);
@@ -319,7 +320,7 @@ void pe_channels_changed(double *changed, const pe_rows *rows)
         const int64_t heads = read_rows(rows, row, LOOK_HEADS, x, y);
         for (int64_t i = 0; i < heads * D; i++) {
             changed[i % D] += (y[i] - x[i]) * (y[i] - x[i]);
-            noise[i % D] += rounding(y[i], rows->bits);
+            noise[i % D] += pe_dump_rounding(y[i], rows->bits);
         }
     }
     for (int64_t c = 0; x && noise && c < D; c++)

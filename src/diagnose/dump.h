@@ -45,6 +45,12 @@ typedef struct pe_gains {
     double          size[2]; /* |z| of each side */
 } pe_gains;
 
+/* Element `at` of the data of real numbers; the mean square of rounding x to so many bits of fraction; and how
+   many bits the numbers of some arrays have. */
+double pe_dump_element(const posenc_tensor *t, int64_t at);
+double pe_dump_rounding(double x, double bits);
+double pe_dump_bits(const posenc_tensor *const *list, int count);
+
 posenc_status pe_rows_create(pe_rows **rows, const pe_rotation *in, posenc_error *err);
 void          pe_rows_free(pe_rows *rows);
 

@@ -586,7 +586,7 @@ static void describe_places(char words[PE_WORDS], const search *s, const double 
 }
 
 /* Decides between the expected positions, a rule for all, and a list. */
-static void settle_places(theory *t, const search *s, double *list)
+static void settle_places(theory *t, const search *s, const frame *f, double *list)
 {
     double       step, offset;
     int          step_digits = 1, offset_digits = 1;
@@ -594,9 +594,16 @@ static void settle_places(theory *t, const search *s, double *list)
     double       extent = 1;
     for (int64_t row = 0; row < s->rows->count; row++)
         extent = fmax(extent, fabs(pe_row_position(s->rows, row)[0]));
-    if (worst < 0.45 || worst < 0.02 * fabs(step)) {
+    theory rule = *t;
+    left   l;
+    if (worst < 2 || worst < 0.02 * fabs(step)) {
         step      = nearest_round(step, 0.3 * fmin(0.1, fmax(worst, 1e-4)) / extent, &step_digits);
-        offset    = nearest_round(offset, fmax(0.04, 0.5 * worst), &offset_digits);
+        offset    = fabs(offset) < fmax(0.04, 0.5 * worst) ? 0 : nearest_round(offset, fmax(0.04, 0.5 * worst), &offset_digits);
+        rule.step   = step;
+        rule.offset = offset;
+        measure(&rule, s, f, 0, &l);
+    }
+    if ((worst < 2 || worst < 0.02 * fabs(step)) && rule.misfit <= same + 0.5) {
         t->step   = step;
         t->offset = offset;
         free(list);
@@ -763,7 +770,7 @@ static int try(search *s, int pairing, const char *settings, unsigned departs, i
                 t.departs          = is_it ? t.departs : clean.departs;
                 if (is_it) {
                     find_places(list, s, pairing, &f, 1);
-                    settle_places(&t, s, list);
+                    settle_places(&t, s, &f, list);
                 } else
                     free(list);
             }
@@ -1111,15 +1118,52 @@ static void try_low(search *s, theory *t, const frame *f)
             continue;
         theory copy = *t;
         copy.e      = NULL;
+        copy.list   = NULL;
         posenc_error why;
         if (posenc_encoding_create(&copy.e, posenc_encoding_spec(t->e), NULL, &why))
             return;
+        if (t->list) {
+            const size_t bytes = (size_t)(s->rows->count * s->N) * sizeof *copy.list;
+            copy.list          = malloc(bytes);
+            if (!copy.list) {
+                posenc_encoding_free(copy.e);
+                return;
+            }
+            memcpy(copy.list, t->list, bytes);
+        }
         copy.departs |= 1u << PE_ANGLES;
         copy.cost += low;
         measure(&copy, s, f, 1, &l);
         keep(s, &copy);
         return;
     }
+}
+
+/* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
+static double *restarted(const search *s, int pairing)
+{
+    const pe_gains *g     = s->pairings[pairing].gains;
+    double         *list  = malloc((size_t)s->rows->count * sizeof *list), start = 0;
+    int             count = 0;
+    for (int64_t row = 0; list && row < s->rows->count; row++) {
+        int64_t      b, l;
+        const double p    = *pe_row_position(s->rows, row);
+        double       most = 0;
+        pe_row_side(s->rows, row, &b, &l);
+        for (int64_t m = 0; m < g->M; m++)
+            most = fmax(most, fabs(g->angle[row * g->M + m]));
+        if (l > 0 && most < 0.02) {
+            start = p;
+            count++;
+        }
+        start     = l ? start : 0;
+        list[row] = p - start;
+    }
+    if (!count) {
+        free(list);
+        list = NULL;
+    }
+    return list;
 }
 
 static void try_low_encoding(search *s, int p, const char *settings, unsigned departs, int cost)
@@ -1134,8 +1178,22 @@ static void try_low_encoding(search *s, int p, const char *settings, unsigned de
         return;
     }
     for (int inverse = 0; inverse < 2 && has_channels(&f, &s->pairings[p].pairing); inverse++) {
-        double tried[16] = {0};
-        int    count     = 1;
+        double  tried[16] = {0};
+        int     count     = 1;
+        double *list      = s->N == 1 ? restarted(s, p) : NULL;
+        if (list) {
+            theory u = t;
+            u.list   = list;
+            u.step   = inverse ? -1 : 1;
+            for (int64_t row = 0; inverse && row < s->rows->count; row++)
+                list[row] = -list[row];
+            u.departs |= (inverse ? 1u << PE_DIRECTION : 0) | 1u << PE_POSITIONS;
+            for (int side = 0; side < 2; side++)
+                u.size[side] = f.course.size;
+            describe_places(u.places, s, list);
+            try_low(s, &u, &f);
+            free(list);
+        }
         for (int i = 0; i < 8 && i < s->look_count; i++) { /* small positions are the least rounded */
             const int64_t row = s->look[i];
             const double  expected = pe_row_position(s->rows, row)[0];
