@@ -28,6 +28,7 @@ typedef struct job {
     cli_config      config;
     pe_rotation     in;
     pe_diagnosis    d;
+    const char     *scores_before, *scores_after, *content;
     int             status;
 } job;
 
@@ -38,8 +39,16 @@ static const cli_option options[] = {
      offsetof(job, before_path), .words = ".npz|.npy|.safetensors|.csv"},
     {0, "after", "F", "the same arrays after it", CLI_TEXT, offsetof(job, after_path),
      .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "scores-before", "F", "scores [B,H,Lq,Lk] or [H,Lq,Lk] without the bias, or of the implementation that is right", CLI_TEXT,
+     offsetof(job, scores_before), .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "scores-after", "F", "scores with it, or of the other implementation", CLI_TEXT, offsetof(job, scores_after),
+     .words = ".npz|.npy|.safetensors|.csv"},
+    {'i', "input", "F", "of scores: q and k, whose products are then what --scores-before would hold", CLI_TEXT,
+     offsetof(job, content), .words = ".npz|.safetensors"},
     CLI_CONFIG_OPTIONS,
-    {0, "set", "K=V", "a setting of the rotation that is expected; may be repeated (posenc list rope shows them)"},
+    {0, "set", "K=V",
+     "a setting of what is expected; may be repeated (posenc list rope shows them). Of scores also scale, softcap, causal=yes, "
+     "window"},
     {0, "positions", "F", "the positions as they should be: a file with [L], [B,L] or [B,L,N], or a list such as 0,1,2",
      .words = ".npy|.npz|.safetensors|.csv"},
     {0, "offset", "N", "position of the first token where no file says positions (default: 0)", CLI_WHOLE,
@@ -60,8 +69,15 @@ static void read_arguments(job *j)
                        j->args->count);
     else if (j->args->count && cli_value(j->args, "config"))
         pe_calc_refuse(p, "%s and --config both say what is expected; give only one", cli_at(j->args, 0));
-    else if (!cli_value(j->args, "before") || !cli_value(j->args, "after"))
-        pe_calc_refuse(p, "the tensors are missing; name them by --before F and --after F");
+    else if (cli_value(j->args, "scores-after")
+                 ? !cli_value(j->args, "scores-before") && !cli_value(j->args, "input")
+                 : !cli_value(j->args, "before") || !cli_value(j->args, "after"))
+        pe_calc_refuse(p, "the tensors are missing; name them by --before F and --after F, or --scores-before F and "
+                          "--scores-after F");
+    else if (cli_value(j->args, "scores-after") && (cli_value(j->args, "before") || cli_value(j->args, "after")))
+        pe_calc_refuse(p, "--scores-after and --after are two questions; ask one at a time");
+    else if (!cli_value(j->args, "scores-after") && (cli_value(j->args, "scores-before") || cli_value(j->args, "input")))
+        pe_calc_refuse(p, "--scores-before and -i go with --scores-after F; give it");
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
 }
@@ -383,6 +399,219 @@ static int print_words(job *j)
     return CLI_DONE;
 }
 
+/* ---------------------------------------------------------------- scores -------------------- */
+
+/* What --set says beside the encoding's own settings; NULL: nothing. */
+static const char *said(const job *j, const char *name)
+{
+    const size_t n = strlen(name);
+    for (int i = cli_value_count(j->args, "set") - 1; i >= 0; i--) {
+        const char *text = cli_value_at(j->args, "set", i);
+        if (!strncmp(text, name, n) && text[n] == '=')
+            return text + n + 1;
+    }
+    return NULL;
+}
+
+static double said_number(const job *j, const char *name, double otherwise)
+{
+    const char *text = said(j, name);
+    return text ? strtod(text, NULL) : otherwise;
+}
+
+/* [B,H,Lq,Lk] of the only array, or of one named so. */
+static posenc_tensor read_scores(pe_calc *file, const char *path)
+{
+    static const char *const names[] = {"scores", "out_score", "S", "bias", "logits", "before", "after", NULL};
+    pe_calc_read(file, path);
+    const char *const only[] = {file->file.count == 1 ? file->file.items[0].name : "", NULL};
+    posenc_tensor     t      = pe_calc_find(file, file->file.count == 1 ? only : names);
+    if (!t.data)
+        pe_calc_refuse(file, "it has no array scores, and not one array alone");
+    else if (!pe_tensor_is_float(t.dtype) || t.ndim < 2 || t.ndim > 4 || pe_tensor_elements(&t) < 1)
+        pe_calc_refuse(file, "%s must be real numbers [B,H,Lq,Lk], [H,Lq,Lk] or [Lq,Lk], not %s",
+                       "its array", pe_calc_shape_text(file, t.ndim, t.shape));
+    return pe_calc_failed(file) ? t : pe_calc_with_axes(t, 4);
+}
+
+/* Products of q and k, [B,H,Lq,Lk]. */
+static posenc_tensor products(job *j)
+{
+    static const char *const q_names[] = {"q", "in_q", NULL}, *const k_names[] = {"k", "in_k", NULL};
+    pe_calc      *p = &j->p;
+    pe_calc_read(p, j->content);
+    posenc_tensor q = pe_calc_with_axes(pe_calc_need(p, q_names), 4), k = pe_calc_with_axes(pe_calc_need(p, k_names), 4);
+    q = pe_calc_convert(p, POSENC_DTYPE_F64, &q);
+    k = pe_calc_convert(p, POSENC_DTYPE_F64, &k);
+    if (pe_calc_failed(p))
+        return q;
+    const int64_t *n = q.shape, *m = k.shape, B = n[0], H = n[1], Lq = n[2], D = n[3], Lk = m[2];
+    if (m[0] != B || m[3] != D || m[1] < 1 || H % m[1])
+        pe_calc_refuse(p, "its q has the shape %s and its k %s; batch and width must be equal and heads divide each other",
+                       pe_calc_shape_text(p, 4, n), pe_calc_shape_text(p, 4, m));
+    posenc_tensor s = pe_calc_make(p, POSENC_DTYPE_F64, 4, (const int64_t[4]){B, H, Lq, Lk});
+    for (int64_t r = 0; s.data && !pe_calc_failed(p) && r < B * H * Lq; r++) {
+        const double *x = (const double *)q.data + r * D;
+        const double *y = (const double *)k.data + (r / (H * Lq) * m[1] + r / Lq % H / (H / m[1])) * Lk * D;
+        for (int64_t t = 0; t < Lk; t++)
+            for (int64_t c = 0; c < D; c++)
+                ((double *)s.data)[r * Lk + t] += x[c] * y[t * D + c];
+    }
+    j->p.dims.D = D;
+    return s;
+}
+
+static int is_own(const char *name)
+{
+    return !strcmp(name, "scale") || !strcmp(name, "softcap") || !strcmp(name, "causal") || !strcmp(name, "window") ||
+           !strcmp(name, "encoding");
+}
+
+/* What the encoding expects of scores. */
+static void expect_scores(job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
+{
+    pe_calc    *p     = &j->p;
+    const char *more  = "", *spec = j->args->count ? cli_at(j->args, 0) : said(j, "encoding");
+    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
+    const posenc_model_group *g = j->config.group;
+    j->is_expected              = g || spec || cli_value_count(j->args, "set");
+    for (int i = 0; i < cli_value_count(j->args, "set"); i++) {
+        const char *text = cli_value_at(j->args, "set", i), *name = pe_calc_text(p, "%.*s", (int)strcspn(text, "="), text);
+        more = is_own(name) ? more : pe_calc_text(p, "%s%s ", more, text);
+    }
+    pe_calc_encoding(p, g ? g->spec : spec ? spec : "nope", more);
+    if (pe_calc_failed(p))
+        return;
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_SCORE);
+    const char                 *name = part ? part->name : "none", *all = posenc_encoding_spec(p->e);
+    name = !strcmp(name, "nope") ? "none" : name;
+    snprintf(e->encoding, sizeof e->encoding, "%s",
+             !strcmp(name, "alibi") || !strcmp(name, "t5") || !strcmp(name, "none") ? name : "unknown");
+    e->buckets          = (int64_t)strtod(setting(p, all, "num_buckets", "32"), NULL);
+    e->max_distance     = (int64_t)strtod(setting(p, all, "max_distance", "128"), NULL);
+    e->is_bidirectional = strcmp(setting(p, all, "bidirectional", "yes"), "no") != 0;
+    e->heads            = H;
+    e->slopes           = pe_calc_block(p, (size_t)H * sizeof(double));
+    if (e->slopes)
+        pe_scores_slopes(e->slopes, H);
+    const double fact = g ? cli_config_fact(g, "scale") : NAN;
+    const double usual = !j->content ? 1 : !strcmp(name, "t5") ? 1 : isfinite(fact) ? fact : 1 / sqrt((double)p->dims.D);
+    const double cap   = g ? cli_config_fact(g, "softcap") : NAN;
+    e->scale           = said_number(j, "scale", usual);
+    e->softcap         = said_number(j, "softcap", isfinite(cap) ? cap : 0);
+    const double window = said_number(j, "window", g ? cli_config_fact(g, "window") : NAN);
+    const char  *causal = said(j, "causal");
+    e->seen             = (pe_range){1, 0};
+    if (causal || isfinite(window)) {
+        const int64_t w = isfinite(window) && window >= 1 ? (int64_t)window - 1 : Lk;
+        e->seen         = (pe_range){causal && strcmp(causal, "no") ? 0 : -w, w};
+        if (!causal && g)
+            e->seen.low = 0;
+    }
+}
+
+static json_t *scores_json(const pe_scores_reading *r)
+{
+    json_t *o = json_object(), *slopes = json_array();
+    pe_json_set(&o, "encoding", json_string(r->encoding));
+    pe_json_set(&o, "scale", r->has_temperature ? json_null() : cli_json_real(r->scale));
+    pe_json_set(&o, "temperature", r->has_temperature ? json_pack("[f,f]", r->first, r->last) : json_null());
+    pe_json_set(&o, "softcap", r->softcap > 0 ? cli_json_real(r->softcap) : json_null());
+    pe_json_set(&o, "mask", r->is_irregular ? json_string("irregular") : r->seen.low > r->seen.high ? json_null() : json_pack("{s:I,s:I}", "low", (json_int_t)r->seen.low, "high", (json_int_t)r->seen.high));
+    const int is_t5 = !strcmp(r->encoding, "t5");
+    pe_json_set(&o, "num_buckets", is_t5 ? json_integer(r->buckets) : json_null());
+    pe_json_set(&o, "max_distance", is_t5 ? json_integer(r->max_distance) : json_null());
+    pe_json_set(&o, "bidirectional", is_t5 ? json_boolean(r->is_bidirectional) : json_null());
+    for (int64_t h = 0; r->slopes && !strcmp(r->encoding, "alibi") && h < r->heads; h++)
+        pe_json_add(&slopes, cli_json_real(r->slopes[h]));
+    pe_json_set(&o, "slopes", slopes);
+    return o;
+}
+
+static int print_scores_json(const job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+{
+    json_t *o = json_object(), *list = json_array(), *advice = json_array();
+    for (int i = 0; i < d->alternative_count; i++) {
+        json_t *a = json_object();
+        pe_json_set(&a, "departs", names_json(d->alternatives[i]));
+        pe_json_set(&a, "words", json_string(d->alternative_words[i]));
+        pe_json_add(&list, a);
+    }
+    for (int i = 0; i < d->advice_count; i++)
+        pe_json_add(&advice, json_string(d->advice[i]));
+    pe_json_set(&o, "verdict", json_string(verdicts[d->verdict]));
+    pe_json_set(&o, "departs", names_json(d->departs));
+    pe_json_set(&o, "found", d->verdict == PE_UNEXPLAINED ? json_null() : scores_json(&d->found));
+    pe_json_set(&o, "expected", j->is_expected ? scores_json(e) : json_null());
+    pe_json_set(&o, "alternatives", list);
+    pe_json_set(&o, "residual", cli_json_real(d->residual));
+    pe_json_set(&o, "advice", advice);
+    return cli_print_json(o, 0);
+}
+
+static int print_scores_words(const job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+{
+    printf("%s", verdicts[d->verdict]);
+    for (int i = 0, n = 0; i < PE_DEPARTURES; i++)
+        if (d->departs >> i & 1)
+            printf("%s%s", n++ ? ", " : ": ", pe_departures[i]);
+    printf("\n");
+    const pe_scores_reading *r = &d->found;
+    if (d->verdict != PE_UNEXPLAINED) {
+        printf("found      bias %s; scale %.6g", r->encoding, r->scale);
+        if (r->has_temperature)
+            printf(" (%.6g to %.6g by row)", r->first, r->last);
+        if (r->softcap > 0)
+            printf("; softcap %.6g", r->softcap);
+        printf("; keys seen at distances %lld to %lld\n", (long long)r->seen.low, (long long)r->seen.high);
+        if (!strcmp(r->encoding, "t5"))
+            printf("           num_buckets %lld, max_distance %lld, %s\n", (long long)r->buckets, (long long)r->max_distance,
+                   r->is_bidirectional ? "two-sided" : "one-sided");
+        if (!strcmp(r->encoding, "alibi"))
+            printf("           slopes %.6g to %.6g\n", r->slopes[0], r->slopes[r->heads - 1]);
+    }
+    if (j->is_expected)
+        printf("expected   bias %s; scale %.6g\n", e->encoding, e->scale);
+    for (int i = 0; i < d->alternative_count; i++)
+        printf("%-10s %s\n", i ? "" : "or", d->alternative_words[i]);
+    for (int i = 0; i < d->advice_count; i++)
+        printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
+    return CLI_DONE;
+}
+
+static void judge_scores(job *j)
+{
+    pe_scores           in = {0};
+    pe_scores_reading   e  = {0};
+    pe_scores_diagnosis d;
+    pe_calc            *p = &j->p;
+    if (j->content)
+        in.before = products(j);
+    else
+        in.before = read_scores(p, j->scores_before);
+    if (pe_calc_failed(p))
+        return;
+    in.after = read_scores(&j->after, j->scores_after);
+    if (pe_calc_failed(&j->after))
+        return;
+    if (memcmp(in.before.shape, in.after.shape, sizeof(int64_t[4])))
+        pe_calc_refuse(p, "the scores before have the shape %s, those after %s; they must be equal",
+                       pe_calc_shape_text(p, 4, in.before.shape), pe_calc_shape_text(p, 4, in.after.shape));
+    else if (in.after.shape[2] > in.after.shape[3])
+        pe_calc_refuse(p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
+                       (long long)in.after.shape[2], (long long)in.after.shape[3]);
+    if (!pe_calc_failed(p))
+        expect_scores(j, &e, in.after.shape[1], in.after.shape[3]);
+    in.expected = j->is_expected ? &e : NULL;
+    if (pe_calc_failed(p) || pe_scores_judge(&d, &in, &p->err))
+        return;
+    j->status         = d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    const int printed = (j->is_json ? print_scores_json : print_scores_words)(j, &d, &e);
+    j->status         = printed ? printed : j->status;
+    pe_scores_diagnosis_free(&d);
+    cli_config_warn(&j->config);
+}
+
 /* ---------------------------------------------------------------- the command --------------- */
 
 static void judge(job *j)
@@ -400,9 +629,12 @@ static int run(const cli_args *args)
 {
     static void (*const steps[])(job *) = {read_arguments, make_encoding, read_tensors, make_plan, read_positions, judge};
     job j = {.args = args, .p = pe_calc_new("diagnose"), .after = pe_calc_new("diagnose"), .where = pe_calc_new("diagnose")};
-    int failed = 0;
-    for (size_t i = 0; !failed && i < sizeof steps / sizeof *steps; i++) {
-        steps[i](&j);
+    static void (*const of_scores[])(job *) = {read_arguments, judge_scores};
+    const int    is_scores = cli_value(args, "scores-after") != NULL;
+    const size_t count     = is_scores ? sizeof of_scores / sizeof *of_scores : sizeof steps / sizeof *steps;
+    int          failed    = 0;
+    for (size_t i = 0; !failed && i < count; i++) {
+        (is_scores ? of_scores : steps)[i](&j);
         failed = pe_calc_failed(&j.p) || pe_calc_failed(&j.after) || pe_calc_failed(&j.where);
     }
     const int ends[] = {cli_calc_end(&j.p), cli_calc_end(&j.after), cli_calc_end(&j.where)};
@@ -415,6 +647,8 @@ static void lines(void (*line)(const char *text))
 {
     line("Is the port's rotation that of the model's config?");
     line("    posenc diagnose --before q.npy --after q_rotated.npy --config config.json");
+    line("Which bias was added?");
+    line("    posenc diagnose alibi --scores-before s.npy --scores-after biased.npy");
     line("What rotation is this at all?");
     line("    posenc diagnose --before before.npz --after after.npz");
 }
@@ -422,7 +656,7 @@ static void lines(void (*line)(const char *text))
 const cli_command cli_diagnose = {
     .name     = "diagnose",
     .summary  = "say what another implementation does otherwise, and how to mend it",
-    .synopsis = "[SPEC | --config F [--layer N]] --before F --after F [--set K=V]... [--positions F] [--json]",
+    .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F [-i F] [--set K=V]... [--positions F] [--json]",
     .details =
         "The files hold q, k or both before and after the other program rotated them: [B,H,L,D], [H,L,D] or [L,D], "
         "float64, float32, float16 or bfloat16. What was done to them is measured: which channels are pairs (layout in "
@@ -433,6 +667,10 @@ const cli_command cli_diagnose = {
         "to change. Without something expected it says what it found. Angles that are exact and those of float32 both "
         "count as right, unless --set angles=exact asks for exact ones. Differences below 2.5 times the rounding of the "
         "file after are none.\n\n"
+        "Of scores, --scores-after is explained by --scores-before (or by the products of q and k of -i): a bias (alibi "
+        "with its slopes, t5 with its buckets), a scale, a temperature of each row, a softcap, a mask. What is expected "
+        "is SPEC (alibi, t5), --config, or --set encoding=alibi, scale=, softcap=, causal=yes, window=; a mask that the "
+        "scores before have is expected too.\n\n"
         "Exit status: 0 same, 1 different or unexplained.",
     .lines   = lines,
     .options = options,

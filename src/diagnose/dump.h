@@ -71,6 +71,9 @@ const double *pe_row_position(const pe_rows *rows, int64_t row);
    was compared; the share of neighbours that agree. One coordinate. */
 double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g);
 
+/* The same of several coordinates, if pair m follows axes[m]. */
+void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g, const int *axes);
+
 /* What a theory says of the pairs of a pairing. */
 typedef struct pe_course {
     double  *w;

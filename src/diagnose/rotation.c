@@ -748,7 +748,7 @@ static int try(search *s, int pairing, const char *settings, unsigned departs, i
         t.cost += width_rank(p->pairing.dim, s->rows->D);
     say(t.words, "%s", words);
     int is_it = has_channels(&f, &p->pairing);
-    if (is_it && s->N == 1 && p->agreed > 0.9 && common_step(p, &f, &sign) == 0)
+    if (is_it && p->agreed > 0.9 && common_step(p, &f, &sign) == 0)
         is_it = 0;
     if (is_it) {
         theory plain = t;
@@ -1020,17 +1020,33 @@ static int best_cost(const search *s)
     return best;
 }
 
+/* Speeds of several coordinates depend on which pair follows which. */
+static void measure_axes(search *s, int p, const char *settings)
+{
+    paired          *q = &s->pairings[p];
+    frame            f;
+    posenc_encoding *e = s->N > 1 ? make_encoding(s, p, settings) : NULL;
+    if (e && frame_open(&f, s, e)) {
+        for (int64_t m = 0; m < f.M; m++)
+            f.course.coordinate[m] = s->axes[f.course.coordinate[m]];
+        if (f.M == q->pairing.dim / 2)
+            pe_speeds_of_axes(q->w, q->error, &q->reach, s->rows, q->gains, f.course.coordinate);
+        q->agreed = 0.95;
+        frame_free(&f);
+    }
+    posenc_encoding_free(e);
+}
+
 static void try_pairing(search *s, int p, const char *prefix, unsigned departs)
 {
     const int so_far = departures(s->pairings[p].departs | departs);
     if (100 * so_far > best_cost(s) + 20)
         return;
+    measure_axes(s, p, prefix);
     try_numbers(s, p, prefix, departs);
     if (100 * so_far + 100 > best_cost(s) + 20)
         return;
     try_exponents(s, p, prefix, departs);
-    if (s->N > 1)
-        return;
     try_schedules(s, p, prefix, departs, number(s->base, "base", 1e4), 0);
     if (100 * so_far + 200 > best_cost(s) + 20)
         return;

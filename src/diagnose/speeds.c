@@ -142,6 +142,55 @@ double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, c
     return all ? (double)within / (double)all : 0;
 }
 
+/* ---- several coordinates: the speed that gives the gains of some rows best ---- */
+
+static double coherence(const pe_rows *rows, const pe_gains *g, int64_t m, int axis, double w, int64_t step)
+{
+    double sum = 0;
+    for (int64_t row = step / 2; row < rows->count; row += step)
+        sum += g->power[row * g->M + m] * cos(g->angle[row * g->M + m] - w * pe_row_position(rows, row)[axis]);
+    return sum;
+}
+
+/* Least squares on what is left of a turn. */
+static double sharpen(double *w, const pe_rows *rows, const pe_gains *g, int64_t m, int axis)
+{
+    double above = 0, below = 0, squares = 0;
+    for (int64_t row = 0; row < rows->count; row++) {
+        const double p = pe_row_position(rows, row)[axis], x = g->angle[row * g->M + m] - *w * p;
+        const double e = x - 2 * pi * rint(x / (2 * pi)), weight = g->power[row * g->M + m];
+        above += weight * e * p;
+        below += weight * p * p;
+        squares += weight * e * e;
+    }
+    *w += below > 0 ? above / below : 0;
+    return below > 0 ? sqrt(squares / below) : INFINITY;
+}
+
+void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g, const int *axes)
+{
+    const int64_t step = 1 + rows->count / 40;
+    *reach             = 1;
+    for (int64_t m = 0; m < g->M; m++) {
+        double most = 0, best = -INFINITY;
+        w[m]     = 0;
+        error[m] = 1e9;
+        for (int64_t row = 0; row < rows->count; row++)
+            most = fmax(most, fabs(pe_row_position(rows, row)[axes[m]]));
+        if (!(most > 0))
+            continue;
+        for (double x = 1e-7; x < 3.2; x *= 1 + fmin(0.2, 0.7 / (x * most)))
+            for (int sign = -1; sign <= 1; sign += 2) {
+                const double c = coherence(rows, g, m, axes[m], sign * x, step);
+                w[m]           = c > best ? sign * x : w[m];
+                best           = fmax(best, c);
+            }
+        for (int round = 0; round < 4; round++)
+            error[m] = sharpen(&w[m], rows, g, m, axes[m]);
+        *reach = fmax(*reach, most);
+    }
+}
+
 /* ---------------------------------------------------------------- positions ----------------- */
 
 static double row_misfit(const pe_gains *g, int64_t row, const pe_course *c, int axis, double p)
@@ -176,10 +225,17 @@ static double unwrap(const pe_gains *g, int64_t row, const pe_course *c, int axi
 
 double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected)
 {
-    const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
-    double       best = NAN, least = INFINITY;
-    for (size_t i = 0; i < sizeof priors / sizeof *priors; i++) {
-        const double p = unwrap(g, row, c, axis, priors[i]);
+    enum { TURNS = 3 }; /* of the slowest pair, where that is fast */
+    double slowest = 0, best = NAN, least = INFINITY;
+    for (int64_t i = 0; i < g->M && slowest == 0; i++)
+        slowest = c->coordinate[c->order[i]] == axis ? fabs(c->w[c->order[i]]) : 0;
+    const int far = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    for (int i = 0; i < 5 + 2 * far; i++) {
+        const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
+        const double prior    = i < 5 ? priors[i] : (i % 2 ? expected : -expected) + ((i - 5) / 2 - TURNS) * 2 * pi / slowest;
+        if (i >= 5 && far == 1)
+            break;
+        const double p = unwrap(g, row, c, axis, prior);
         if (fabs(p - best) <= 1e-9 * fabs(p))
             continue;
         const double misfit = row_misfit(g, row, c, axis, p);
