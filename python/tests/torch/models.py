@@ -5,7 +5,6 @@ import transformers
 
 SMALL = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2)
-NEOX = {n: v for n, v in SMALL.items() if n != "num_key_value_heads"}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64, "rope_theta": 5e5}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
@@ -98,7 +97,7 @@ def make(name):
     kind, settings = MODELS[name]
     torch.manual_seed(0)
     model = getattr(transformers, kind)
-    small = SMALL if "num_key_value_heads" in SMALL else NEOX
+    small = SMALL
     if "d_model" in settings or "n_embd" in settings or "embed_dim" in settings:
         small = {n: SMALL[n] for n in ("vocab_size", "pad_token_id", "bos_token_id", "eos_token_id")}
     return model(model.config_class(**{**small, **settings})).eval()

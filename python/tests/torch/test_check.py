@@ -155,6 +155,12 @@ def sinusoids(change):
     return fault
 
 
+def later_rows(model, patch):
+    for m in model.modules():
+        if hasattr(m, "embed_positions"):
+            m.embed_positions.copy_(torch.roll(m.embed_positions, -1, 0))
+
+
 def exchanged_index(model, patch):
     for m in model.modules():
         if hasattr(m, "relative_position_index"):
@@ -196,6 +202,7 @@ BROKEN = [
     *((n, "from 0 with a cache", under_cache(lambda p: p - p[:, :1]), "start again at 0 instead of 8") for n in ("llama", "qwen3")),
     ("gpt2", "one too far under padding", learned_positions(lambda p, seen: p + 1), "off by +1"),
     ("gpt2", "padding counted", learned_positions(lambda p, seen: torch.arange(p.shape[1])[None].expand_as(p)), "off by +3"),
+    *((n, "rows one too far", later_rows, "off by one more") for n in ("gptj", "codegen")),
     ("llama", "every second position under padding", learned_positions(lambda p, seen: 2 * p), "multiplied by 2"),
     *((n, "padding seen", unseen_padding, "it is seen") for n in ("llama", "qwen2")),
     *((n, "mirrored buckets", mirrored_buckets, "") for n in ("t5", "mt5")),
