@@ -135,18 +135,36 @@ static int table_of(const double *const par[])
     return par[BIAS] ? BIAS : TABLE;
 }
 
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+/* Numbers `at` of the table. */
+typedef void look_up(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                     double x[]);
+
+static void read_table(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                       double x[])
 {
     const double *table = par[table_of(par)];
-    int64_t       at[TOGETHER];
+    for (int64_t c = 0; table && c < n; c++)
+        x[c] = table[at[c]];
+    for (int64_t c = 0; !table && c < n; c++)
+        pe_read(p, par, TABLE, at[c], 1, x + c);
+}
+
+static void visit_by(look_up *read, const pe_problem *p, const double *const par[], const pe_tile *tile,
+                     double x[])
+{
+    int64_t at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
         const window_keys keys = keys_from(p, tile, first, has_class_token(p, par));
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
-            for (int64_t c = 0; c < keys.count; c++)
-                x[r * tile->stride + first + c] = table[at[c]];
+            read(p, par, at, keys.count, x + r * tile->stride + first);
         }
     }
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    visit_by(read_table, p, par, tile, x);
 }
 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
@@ -210,27 +228,28 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 }
 
 const pe_encoding pe_swin = {
-    .info.name       = "swin",
-    .info.place      = POSENC_PLACE_SCORE,
-    .info.title      = "a learned bias per offset on a window",
-    .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                       "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-    .info.symbols    = "T_{x,h}: the learned number of offset x in head h\n"
-                       "x: the offset of the two tokens on the window, as one number\n"
-                       "dy: row of the query less that of the key\n"
-                       "dx: column of the query less that of the key\n"
-                       "rows: rows of the window, setting window\n"
-                       "columns: columns of the window",
-    .info.paper      = "arXiv:2103.14030",
-    .info.models     = "Swin Transformer, BEiT",
-    .info.beyond     = "The table ends with its window: another window needs a resized table and tuning.",
-    .info.pictures   = "bias",
-    .info.row_limit  = "window",
-    .info.at_length  = A_SQUARE,
-    .model           = "window=4*Lx2 sigma=0.1",
-    .check           = check,
-    .attention.hook  = {.visit = visit, .visit_back = visit_back},
-    .attention.reach = reach_with_class,
+    .info.name          = "swin",
+    .info.place         = POSENC_PLACE_SCORE,
+    .info.title         = "a learned bias per offset on a window",
+    .info.formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                          "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.symbols       = "T_{x,h}: the learned number of offset x in head h\n"
+                          "x: the offset of the two tokens on the window, as one number\n"
+                          "dy: row of the query less that of the key\n"
+                          "dx: column of the query less that of the key\n"
+                          "rows: rows of the window, setting window\n"
+                          "columns: columns of the window",
+    .info.paper         = "arXiv:2103.14030",
+    .info.models        = "Swin Transformer, BEiT",
+    .info.beyond        = "The table ends with its window: another window needs a resized table and tuning.",
+    .info.pictures      = "bias",
+    .info.row_limit     = "window",
+    .info.at_length     = A_SQUARE,
+    .model              = "window=4*Lx2 sigma=0.1",
+    .check              = check,
+    .attention.hook     = {.visit = visit, .visit_back = visit_back},
+    .attention.in_place = 1 << TABLE,
+    .attention.reach    = reach_with_class,
     PE_TABLES(settings, params, examples),
 };
 
@@ -296,6 +315,8 @@ static int64_t offsets(const pe_problem *p, int axis)
     return 2 * p->set[WINDOW].items[axis] - 1;
 }
 
+enum { MANY = 1 << 14 }; /* numbers of BIAS: 128 KiB */
+
 static int64_t bias_count(const pe_problem *p)
 {
     return offsets(p, 0) * offsets(p, 1) * p->H;
@@ -317,6 +338,26 @@ static double hidden(const double *const par[], int64_t m, double cy, double cx)
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
+}
+
+/* Few queries need few of a long table's numbers: each asks the network, and gets what make_bias gives. */
+static void ask_network(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                        double x[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer, columns = offsets(p, 1);
+    for (int64_t c = 0; c < n; c++) {
+        const int64_t offset = at[c] / p->H, h = at[c] % p->H;
+        const double  cy = coordinate(p, 0, offset / columns), cx = coordinate(p, 1, offset % columns);
+        double        sum = 0;
+        for (int64_t m = 0; m < width; m++)
+            sum += par[W2][h * width + m] * fmax(0, hidden(par, m, cy, cx));
+        x[c] = 16 * sigmoid(sum);
+    }
+}
+
+static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    visit_by(par[BIAS] ? read_table : ask_network, p, par, tile, x);
 }
 
 static void make_bias(const pe_problem *p, const double *const par[], double bias[])
@@ -428,7 +469,7 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
-    s->hook    = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << BIAS};
+    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_back, .learns = 1 << BIAS};
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .products64 = 1};
 }
 
@@ -460,10 +501,11 @@ const pe_encoding pe_swin_v2 = {
                   "G*Lk)*(3*D+2)",
     .check      = check_v2,
     .init       = init_v2,
-    .attention.terms       = terms_v2,
-    .attention.reach       = reach,
-    .attention.derived     = bias_count,
-    .attention.derive      = make_bias,
-    .attention.derive_back = make_bias_back,
+    .attention.terms            = terms_v2,
+    .attention.reach            = reach,
+    .attention.derived          = bias_count,
+    .attention.derived_for_many = MANY,
+    .attention.derive           = make_bias,
+    .attention.derive_back      = make_bias_back,
     PE_TABLES(settings_v2, params_v2, examples_v2),
 };
