@@ -18,7 +18,7 @@
 enum { L = 75, MOST_COORDINATES = 8, OUTPUTS = 4 };
 
 static const posenc_dims dims = {
-    .B = 2, .H = 4, .G = 2, .Lq = L, .Lk = L, .D = 8, .Dv = 8, .d_model = 32, .L = 64};
+    .B = 2, .H = 4, .G = 4, .Lq = L, .Lk = L, .D = 8, .Dv = 8, .d_model = 32, .L = 64};
 
 /* What a run gave: its results, and the gradients of its parameters. */
 typedef struct given {
