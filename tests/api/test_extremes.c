@@ -134,6 +134,8 @@ static void shapes_beyond_all_integers_are_refused(void **state)
     pos.shape[0]  = from.shape[0];
     pos.shape[1]  = 4;
     assert_refused(posenc_positions_detr(&from, 0, 1e-6, &pos, &err), &err, POSENC_ERROR_SHAPE, "");
+    const posenc_tensor wide = posenc_tensor_from_blhd(to, POSENC_DTYPE_F64, 1, INT64_MAX, 2, 2);
+    assert_int_equal(wide.shape[2], INT64_MAX); /* what the sanitizer says of its strides counts */
 }
 
 /* Rows without a token are not gone through, however many they are. */
