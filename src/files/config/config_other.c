@@ -305,6 +305,36 @@ static void sinusoidal(pe_config *c)
         c->m->info.max_positions = rows;
 }
 
+/* MAE's fixed table: sinusoids of the grid, and a row of zeros for the class token. */
+static void mae(pe_config *c)
+{
+    const int64_t dim = pe_config_size(c, PE_HIDDEN);
+    int64_t       grid[2];
+    find_grid(c, grid);
+    pe_build_input(c->m, "sinusoidal2d", pe_config_dims(c), NULL)->spec =
+        pe_build_text(c->m, "sinusoidal2d[preset=mae,height=%lld,width=%lld,dim=%lld,prefix_rows=%lld]",
+                      (long long)grid[0], (long long)grid[1], (long long)dim, (long long)c->type.prefix_rows);
+    pe_build_word(c->m, "preset", "mae", "by the model type");
+    pe_build_integer(c->m, "rows", c->type.prefix_rows + grid[0] * grid[1], "prefix + one for each patch");
+    pe_build_integer(c->m, "prefix_rows", c->type.prefix_rows, "zeros");
+    pe_build_integer(c->m, "dim", dim, NULL);
+}
+
+/* A Conformer's attention is Transformer-XL's, with sines and cosines in turn. */
+static void conformer(pe_config *c)
+{
+    const int64_t width = pe_config_derived_width(c), dim = pe_config_size(c, PE_HIDDEN);
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_build_group(c->m, "transformer_xl", pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, "transformer_xl[d_model=%lld]", (long long)dim);
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_word(c->m, "Wr", "rows 0, 2, 4, ... of relative_k_proj's input, then rows 1, 3, 5, ...",
+                  "the model has sines and cosines in turn");
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
+}
+
 static void whisper(pe_config *c)
 {
     const int64_t source = pe_config_whole(c, c->file, "max_source_positions", 1, MOST_ROWS, 1500);
@@ -537,6 +567,8 @@ void pe_config_encoding(pe_config *c, const char *word)
         {"t5", t5},
         {"mpnet", mpnet},
         {"t5_decoder", t5_decoder},
+        {"mae", mae},
+        {"conformer", conformer},
         {"sam", sam},
         {"beit", beit},
         {"deberta", deberta},
