@@ -7,6 +7,7 @@ the format is that of docs/reference-cases.md. Read by `posenc verify OUT`.
 
     decomposed  SAM's get_decomposed_rel_pos (transformers), MViTv2's cal_rel_pos_type (timm): pooled keys, a class token
     swin        BEiT's table with three rows for the class token (transformers, timm)
+    transformer_xl  Parakeet's Conformer, whose sines and cosines stand in turn (transformers)
 """
 import json
 import os
@@ -102,12 +103,33 @@ def beit_timm(rows, columns):
                 "timm, RelPosBias with a class token", (rows * columns + 1,) * 2, {"table": table}, score)
 
 
+def parakeet(length):
+    from transformers import ParakeetEncoderConfig
+    from transformers.models.parakeet import modeling_parakeet as peer
+
+    config = ParakeetEncoderConfig(hidden_size=H * D, num_attention_heads=H, num_key_value_heads=H, num_hidden_layers=1)
+    layer = peer.ParakeetEncoderAttention(config, 0).double()
+    angles = torch.arange(length - 1, -length, -1, dtype=torch.float64)[:, None] * 1e4 ** (
+        -torch.arange(0, H * D, 2, dtype=torch.float64) / (H * D))  # ParakeetEncoderRelPositionalEncoding, not rounded to float32
+    places = torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(2 * length - 1, H * D)
+    u, w, wr = drawn(H, D), drawn(H, D), drawn(H * D, H, D)
+    in_turn = torch.arange(H * D) // 2 + torch.arange(H * D) % 2 * (H * D // 2)  # where the peer's rows are in Wr
+
+    def score(q, k):
+        rows = places @ wr[in_turn].reshape(H * D, H * D)
+        relative = (q + w[:, None]) @ rows.reshape(-1, H, D).permute(1, 2, 0)
+        return D**-0.5 * ((q + u[:, None]) @ k.transpose(-1, -2) + layer._rel_shift(relative)[..., :length])
+
+    return case(f"parakeet_{length}", "transformer_xl", {"d_model": H * D}, "transformers, ParakeetEncoderAttention",
+                (length, length), {"u_bias": u, "v_bias": w, "Wr": wr}, score)
+
+
 def main():
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
     torch.manual_seed(0)
     made = [sam(4, 4), sam(3, 5), mvit((4, 6), (2, 3), 1), mvit((2, 2), (4, 4), 0), mvit((3, 3), (3, 3), 1), mvit((7, 7), (4, 4), 1),
-            beit(3, 4), beit(4, 4), beit_timm(3, 3)]
+            beit(3, 4), beit(4, 4), beit_timm(3, 3), parakeet(7)]
     for entry, arrays in made:
         numpy.savez(os.path.join(out, entry["file"]), **arrays)
     with open(os.path.join(out, "manifest.json"), "w") as to:

@@ -105,13 +105,26 @@ def rotations(config):
     return found if classes else None
 
 
+def model_of(config):
+    """By AutoModel, or the class of its module that takes the configuration."""
+    from transformers import AutoModel, PreTrainedModel
+
+    try:
+        return AutoModel.from_config(config)
+    except ValueError:
+        for name, one in vars(module_of(config)).items():
+            if inspect.isclass(one) and issubclass(one, PreTrainedModel) and not name.endswith("PreTrainedModel"):
+                if getattr(one, "config_class", None) is type(config):
+                    return one(config)
+        raise
+
+
 def tables(config):
     """{(rows, channels)} of the tables of positions of the model's own class."""
     import torch
-    from transformers import AutoModel
 
     with torch.device("meta"):
-        model = AutoModel.from_config(config)
+        model = model_of(config)
     shapes = set()
     parts = [key for key, value in config.to_dict().items() if isinstance(value, dict) and "model_type" in value]
     for name, value in model.named_parameters():

@@ -3,8 +3,10 @@
 #
 # run.sh POSENC BUILD [--keep]: model files from the real writers, made anew, and read by `posenc inspect`
 #
-# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, about 300 MB, no PyTorch). What
-# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads.
+# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, with PyTorch; some GB). What
+# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads, and the
+# cases of cases.py as tests/golden/grids. Then every model type is read (model_types.py), and tiny models of 40 types,
+# drawn by the day or by SEED, are run beside posenc (attention.py).
 set -eu
 
 posenc=$(realpath "$1")
@@ -33,6 +35,7 @@ chmod -R u=rwX,go=rX "$files"
 if [ "${3-}" = --keep ]; then
     rm -rf "$here/../golden/peers"
     cp -r "$files" "$here/../golden/peers"
+    "$build/new/bin/python" "$here/cases.py" "$here/../golden/grids"
 fi
 mkdir -p "$build/bin"
 ln -sf "$posenc" "$build/bin/posenc"
@@ -45,3 +48,10 @@ done
     exit 1
 }
 sed '/^[a-z]* *[^ ]* ([a-z]*)/d' "$build/types.txt" # the counts; the reasons stay in the file
+"$build/new/bin/python" "$here/cases.py" "$build/grids"
+"$posenc" verify "$build/grids" | tail -n 1
+"$build/new/bin/python" "$here/attention.py" "$posenc" "$build/tiny" ${SEED-} >"$build/tiny.txt" 2>"$build/tiny.log" || {
+    grep '^differs' "$build/tiny.txt" >&2
+    exit 1
+}
+sed -n '1p;$p' "$build/tiny.txt"

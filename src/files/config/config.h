@@ -67,7 +67,7 @@ typedef struct pe_model_type {
     const char *nested;
     const char *by_width_key, *beyond;
     int64_t     alibi_width;
-    const char *unknown;
+    const char *unknown, *shown;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;

@@ -14,6 +14,7 @@
  */
 #include "files/config/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "files/arrays/json.h"
@@ -131,6 +132,19 @@ static void guess_heads(pe_config *c)
         "rotate, neighbours are pairs)");
 }
 
+/* " (num_conv_pos_embeddings 128, ...)": keys of the file that say more of what no SPEC says. */
+static const char *shown_keys(pe_config *c)
+{
+    char        word[40];
+    int         used = 0;
+    const char *text = "", *at = c->type.shown;
+    for (; at && sscanf(at, " %39s%n", word, &used) == 1; at += used)
+        if (pe_config_get(c->file, word))
+            text = pe_build_text(c->m, "%s%s%s %s", text, *text ? ", " : " (", word,
+                                 pe_config_shown(c, pe_config_get(c->file, word)));
+    return *text ? pe_build_text(c->m, "%s)", text) : text;
+}
+
 static void choose_row(pe_config *c, const json_t *outer, const char *type)
 {
     const char *own           = pe_config_word(c, c->file, "model_type");
@@ -154,7 +168,7 @@ static void choose_row(pe_config *c, const json_t *outer, const char *type)
     }
     if (row->unknown) {
         c->encoding = "unknown";
-        pe_build_warn(c->m, "not-known", "%s: %s", name, row->unknown);
+        pe_build_warn(c->m, "not-known", "%s: %s%s", name, row->unknown, shown_keys(c));
         return;
     }
     const json_t *value = pe_config_get(c->file, c->type.switch_key);
