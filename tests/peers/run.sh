@@ -3,8 +3,10 @@
 #
 # run.sh POSENC BUILD [--keep]: model files from the real writers, made anew, and read by `posenc inspect`
 #
-# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, about 300 MB, no PyTorch). What
-# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads.
+# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, about 300 MB). What
+# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads. A third one,
+# with PyTorch (requirements-torch.txt), computes with what permute and extend write; POSENC_PEERS_PYTHON names an interpreter
+# that has those packages, and is taken in its place.
 set -eu
 
 posenc=$(realpath "$1")
@@ -45,3 +47,17 @@ done
     exit 1
 }
 sed '/^[a-z]* *[^ ]* ([a-z]*)/d' "$build/types.txt" # the counts; the reasons stay in the file
+
+torch=${POSENC_PEERS_PYTHON-$build/torch/bin/python}
+if [ -z "${POSENC_PEERS_PYTHON-}" ] && ! cmp -s "$here/requirements-torch.txt" "$build/torch/installed.txt"; then
+    python3 -m venv "$build/torch"
+    "$torch" -m pip install --quiet --disable-pip-version-check -r "$here/requirements-torch.txt"
+    cp "$here/requirements-torch.txt" "$build/torch/installed.txt"
+fi
+for name in permute extend; do
+    "$torch" "$here/$name.py" "$posenc" 2>"$build/$name.log" || {
+        cat "$build/$name.log" >&2
+        exit 1
+    }
+done
+"$here/../runs/test_checkpoints.py" "$posenc" --sparse
