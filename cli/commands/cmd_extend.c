@@ -126,7 +126,7 @@ const cli_command cli_extend = {
         "hierarchical). The new rows want training.\n\n"
         "max_position_embeddings (or n_positions, max_target_positions) follows in the config.json that is "
         "written beside the output, image_size for a grid, and stored position_ids become as long. Other "
-        "tensors are copied, of any size in bounded memory; the file is written whole or not at all.",
+        "tensors are copied, whatever their size; the file is written whole or not at all.",
     .lines   = lines,
     .options = options,
     .run     = run,

@@ -143,8 +143,8 @@ static int print_table(const permute_job *j)
                                         {.head = "rows"},
                                         {.head = "heads"},
                                         {.head = "channels"}};
-    printf("%s -> %s: %lld tensors change\n", pe_layout_name(j->plan.from), pe_layout_name(j->plan.to),
-           (long long)j->plan.changes);
+    printf(j->plan.changes == 1 ? "%s -> %s: %lld tensor changes\n" : "%s -> %s: %lld tensors change\n",
+           pe_layout_name(j->plan.from), pe_layout_name(j->plan.to), (long long)j->plan.changes);
     return cli_print_rows("permute", columns, 6, (int)j->plan.changes, set_row, &j->plan);
 }
 

@@ -206,7 +206,7 @@ static int ask_model(pe_extend *x)
     const posenc_fact *grid = g ? posenc_model_fact(g, "grid") : NULL;
     if (g)
         x->prefix = grid ? fact(g, "prefix_rows") : fact(g, "offset");
-    if (grid && grid->count == 2 && !x->wish.length) {
+    if (grid && grid->count == 2 && !x->old_grid[0]) {
         x->old_grid[0] = (int64_t)grid->list[0];
         x->old_grid[1] = (int64_t)grid->list[1];
     }

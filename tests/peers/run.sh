@@ -6,7 +6,9 @@
 # Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, with PyTorch; some GB). What
 # make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads, and the
 # cases of cases.py as tests/golden/grids. Then every model type is read (model_types.py), and tiny models of 40 types,
-# drawn by the day or by SEED, are run beside posenc (attention.py).
+# drawn by the day or by SEED, are run beside posenc (attention.py). A third environment, with
+# requirements-torch.txt, computes with what permute and extend write; POSENC_PEERS_PYTHON names an interpreter that has
+# those packages, and is taken in its place.
 set -eu
 
 posenc=$(realpath "$1")
@@ -55,3 +57,17 @@ sed '/^[a-z]* *[^ ]* ([a-z]*)/d' "$build/types.txt" # the counts; the reasons st
     exit 1
 }
 sed -n '1p;$p' "$build/tiny.txt"
+
+torch=${POSENC_PEERS_PYTHON-$build/torch/bin/python}
+if [ -z "${POSENC_PEERS_PYTHON-}" ] && ! cmp -s "$here/requirements-torch.txt" "$build/torch/installed.txt"; then
+    python3 -m venv "$build/torch"
+    "$torch" -m pip install --quiet --disable-pip-version-check -r "$here/requirements-torch.txt"
+    cp "$here/requirements-torch.txt" "$build/torch/installed.txt"
+fi
+for name in permute extend; do
+    "$torch" "$here/$name.py" "$posenc" 2>"$build/$name.log" || {
+        cat "$build/$name.log" >&2
+        exit 1
+    }
+done
+"$here/../runs/test_checkpoints.py" "$posenc" --sparse
