@@ -128,8 +128,6 @@ static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, co
 /* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
 enum { TABLE = 0, BIAS = 4 };
 
-static int has_class_token(const pe_problem *p, const double *const par[]);
-
 static int table_of(const double *const par[])
 {
     return par[BIAS] ? BIAS : TABLE;
@@ -149,12 +147,12 @@ static void read_table(const pe_problem *p, const double *const par[], const int
         pe_read(p, par, TABLE, at[c], 1, x + c);
 }
 
-static void visit_by(look_up *read, const pe_problem *p, const double *const par[], const pe_tile *tile,
-                     double x[])
+static void visit_by(look_up *read, int has_class, const pe_problem *p, const double *const par[],
+                     const pe_tile *tile, double x[])
 {
     int64_t at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
-        const window_keys keys = keys_from(p, tile, first, has_class_token(p, par));
+        const window_keys keys = keys_from(p, tile, first, has_class);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
             read(p, par, at, keys.count, x + r * tile->stride + first);
@@ -162,18 +160,13 @@ static void visit_by(look_up *read, const pe_problem *p, const double *const par
     }
 }
 
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    visit_by(read_table, p, par, tile, x);
-}
-
-static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
-                       double *const dpar[])
+static void add_to_table(int has_class, const pe_problem *p, const double *const par[], const pe_tile *tile,
+                         const double dx[], double *const dpar[])
 {
     double *dtable = dpar[table_of(par)];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
-        const window_keys keys = keys_from(p, tile, first, has_class_token(p, par));
+        const window_keys keys = keys_from(p, tile, first, has_class);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
@@ -193,14 +186,25 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == CLASS_TOKEN + 1, "ORDER settings");
 
-static int has_class_token(const pe_problem *p, const double *const par[])
+static int has_class_token(const pe_problem *p)
 {
-    return table_of(par) == TABLE && p->set[CLASS_TOKEN].integer;
+    return (int)p->set[CLASS_TOKEN].integer;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    visit_by(read_table, has_class_token(p), p, par, tile, x);
+}
+
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
+{
+    add_to_table(has_class_token(p), p, par, tile, dx, dpar);
 }
 
 static posenc_status reach_with_class(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
-    return reach_after(p, span, (int)p->set[CLASS_TOKEN].integer, err);
+    return reach_after(p, span, has_class_token(p), err);
 }
 
 static const posenc_param_info params[] = {
@@ -357,7 +361,13 @@ static void ask_network(const pe_problem *p, const double *const par[], const in
 
 static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    visit_by(par[BIAS] ? read_table : ask_network, p, par, tile, x);
+    visit_by(par[BIAS] ? read_table : ask_network, 0, p, par, tile, x);
+}
+
+static void visit_back_v2(const pe_problem *p, const double *const par[], const pe_tile *tile,
+                          const double dx[], double *const dpar[])
+{
+    add_to_table(0, p, par, tile, dx, dpar);
 }
 
 static void make_bias(const pe_problem *p, const double *const par[], double bias[])
@@ -469,7 +479,7 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
-    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_back, .learns = 1 << BIAS};
+    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_back_v2, .learns = 1 << BIAS};
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .products64 = 1};
 }
 
