@@ -78,6 +78,8 @@ double pe_dump_bits(const posenc_tensor *const *list, int count)
         const int64_t        step = 1 + n / 20000;
         for (int64_t i = 0; i < n; i += step) {
             const double x = pe_dump_element(t, i);
+            if (!(x > -9e3)) /* masked scores */
+                continue;
             bf16 &= pe_half_round_to_bf16(x) == x;
             f16 &= pe_half_round_to_f16(x) == x;
             f32 &= (double)(float)x == x;

@@ -444,6 +444,13 @@ static void compare_slopes(pe_scores_diagnosis *d, const pe_scores_reading *e, c
            (long long)first, r->slopes[first], e->slopes[first]);
 }
 
+/* Finer buckets fit what coarser ones made, but then some neighbours would have one bias by chance. */
+static int is_as_coarse(const fitting *f, const pe_scores_reading *e, const pe_scores_reading *r)
+{
+    const int64_t wanted = fits_buckets(f, e->buckets, e->max_distance, e->is_bidirectional);
+    return wanted && wanted <= fits_buckets(f, r->buckets, r->max_distance, r->is_bidirectional);
+}
+
 static void compare_bias(pe_scores_diagnosis *d, const pe_scores_reading *e, const fitting *f)
 {
     const pe_scores_reading *r       = &d->found;
@@ -452,8 +459,7 @@ static void compare_bias(pe_scores_diagnosis *d, const pe_scores_reading *e, con
         return;
     if (is_line && !strcmp(r->encoding, "alibi"))
         compare_slopes(d, e, f);
-    else if (!strcmp(e->encoding, "t5") && fits_buckets(f, e->buckets, e->max_distance, e->is_bidirectional) &&
-             !(strcmp(r->encoding, "t5") && strcmp(r->encoding, "distance") && strcmp(r->encoding, "alibi")))
+    else if (!strcmp(e->encoding, "t5") && !strcmp(r->encoding, "t5") && is_as_coarse(f, e, r))
         return;
     else if (strcmp(r->encoding, e->encoding)) {
         depart(d, is_line || !strcmp(r->encoding, "alibi") ? PE_SLOPES : PE_BUCKETS);

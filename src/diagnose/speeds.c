@@ -175,9 +175,12 @@ void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *r
         double most = 0, best = -INFINITY;
         w[m]     = 0;
         error[m] = 1e9;
-        for (int64_t row = 0; row < rows->count; row++)
+        int is_constant = 1;
+        for (int64_t row = 0; row < rows->count; row++) {
             most = fmax(most, fabs(pe_row_position(rows, row)[axes[m]]));
-        if (!(most > 0))
+            is_constant &= pe_row_position(rows, row)[axes[m]] == pe_row_position(rows, 0)[axes[m]];
+        }
+        if (!(most > 0) || is_constant) /* one angle is that of many speeds */
             continue;
         for (double x = 1e-7; x < 3.2; x *= 1 + fmin(0.2, 0.7 / (x * most)))
             for (int sign = -1; sign <= 1; sign += 2) {
@@ -229,11 +232,14 @@ double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, do
     double slowest = 0, best = NAN, least = INFINITY;
     for (int64_t i = 0; i < g->M && slowest == 0; i++)
         slowest = c->coordinate[c->order[i]] == axis ? fabs(c->w[c->order[i]]) : 0;
-    const int far = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    const int far   = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    double    noise = 0;
+    for (int64_t m = 0; m < g->M; m++)
+        noise += c->coordinate[m] == axis ? g->noise[row * g->M + m] : 0;
     for (int i = 0; i < 5 + 2 * far; i++) {
         const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
         const double prior    = i < 5 ? priors[i] : (i % 2 ? expected : -expected) + ((i - 5) / 2 - TURNS) * 2 * pi / slowest;
-        if (i >= 5 && far == 1)
+        if ((i >= 5 && far == 1) || least < 4 * noise)
             break;
         const double p = unwrap(g, row, c, axis, prior);
         if (fabs(p - best) <= 1e-9 * fabs(p))

@@ -193,6 +193,8 @@ def wrong_schedule(rng, c, p):
 
 
 def wrong_dim(rng, c, p):
+    if "sections" in c:
+        return None
     c["dim"] = int(other(rng, [c["D"], c["D"] // 2, c["D"] // 4], c["dim"]))
     c["offset_dim"] = 0 if c["offset_dim"] == 0 else c["D"] - c["dim"]
     return "dim", p
