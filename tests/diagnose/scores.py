@@ -71,6 +71,7 @@ class Port:
             n, most, both = int(rng.choice([16, 32])), int(rng.choice([32, 64, 128])), bool(rng.integers(2))
             self.call += ["--set", f"num_buckets={n}", "--set", f"max_distance={most}", "--set", f"bidirectional={'yes' if both else 'no'}"]
             table = rng.standard_normal((n * 2 + 64, H)) * 2
+            groups = [np.unique([bucket(int(d), n, most, side) for d in range(-L + 1, L)], return_inverse=True)[1] for side in (both, not both)]
             if fault == "buckets":
                 both = not both
             bias = np.array([[table[bucket(int(d), n, most, both)] for d in row] for row in t]).transpose(2, 0, 1)
@@ -96,6 +97,10 @@ class Port:
             else:
                 seen = t >= int(rng.choice([-1, 1]))
                 seen[0, 0] = True
+        if fault == "buckets":  # distances that are seen may have the same buckets one-sided and two-sided
+            shown = [int(d) + L - 1 for d in np.unique(t[seen])]
+            if [tuple(g[shown] == g[i]) for g in groups[:1] for i in shown] == [tuple(g[shown] == g[i]) for g in groups[1:] for i in shown]:
+                self.causes = []
         right = (raw * scale if self.content else self.before) + (0 if fault in ("slopes", "buckets") else bias)
         rounding = math.sqrt(float(((store(y) - y)[..., seen] ** 2).mean())) + 1e-300
         self.ratio = math.inf if fault in ("mask", "slopes", "buckets") else math.sqrt(float(((y - right)[..., seen] ** 2).mean())) / rounding
