@@ -160,9 +160,10 @@ static PyObject *reading(const pe_reading *r)
 {
     if (!r->spec[0])
         Py_RETURN_NONE;
-    return Py_BuildValue("{s:N,s:s,s:s,s:d,s:d,s:s,s:d,s:d,s:s}", "departs", departures(r->departs), "spec", r->spec,
-                         "words", r->words, "step", r->step, "offset", r->offset, "positions", r->positions, "magnitude",
-                         r->magnitude, "residual", r->mismatch, "angles", r->angles);
+    return Py_BuildValue("{s:N,s:s,s:s,s:d,s:d,s:s,s:d,s:d,s:s}", "departs", departures(r->departs), "spec",
+                         r->spec, "words", r->words, "step", r->step, "offset", r->offset, "positions",
+                         r->positions, "magnitude", r->magnitude, "residual", r->mismatch, "angles",
+                         r->angles);
 }
 
 static PyObject *diagnosis(const pe_diagnosis *d)
@@ -182,12 +183,14 @@ static PyObject *diagnosis(const pe_diagnosis *d)
         Py_XDECREF(row);
     }
     return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:d,s:d,s:N}", "verdict", verdicts[d->verdict], "departs",
-                         departures(d->departs), "found", reading(&d->found), "expected", reading(&d->expected),
-                         "alternatives", others, "residual", d->residual, "difference", d->difference, "advice", advice);
+                         departures(d->departs), "found", reading(&d->found), "expected",
+                         reading(&d->expected), "alternatives", others, "residual", d->residual, "difference",
+                         d->difference, "advice", advice);
 }
 
-/* rotation(encoding or None, params, (before, after, ...), (positions, ...), N, strict): q, k or both, tensors
-   [B,H,L,D], positions float64 [B*L,N] in one piece: what pe_rotation_judge finds, as a dictionary. */
+/* rotation(encoding or None, params, (before, after, ...), (positions, ...), N, strict): q, k or both,
+   tensors [B,H,L,D], positions float64 [B*L,N] in one piece: what pe_rotation_judge finds, as a dictionary.
+ */
 PyObject *core_rotation(PyObject *module, PyObject *args)
 {
     core_state   *state = PyModule_GetState(module);
@@ -199,8 +202,8 @@ PyObject *core_rotation(PyObject *module, PyObject *args)
     Py_buffer     at[2]      = {{0}};
     PyObject     *encoding, *params, *all, *places, *out = NULL;
     posenc_error  err;
-    if (!PyArg_ParseTuple(args, "OO!O!O!ip", &encoding, &PyTuple_Type, &params, &PyTuple_Type, &all, &PyTuple_Type,
-                          &places, &in.coordinates, &in.is_strict))
+    if (!PyArg_ParseTuple(args, "OO!O!O!ip", &encoding, &PyTuple_Type, &params, &PyTuple_Type, &all,
+                          &PyTuple_Type, &places, &in.coordinates, &in.is_strict))
         return NULL;
     own.views.count = 0;
     in.count        = (int)PyTuple_Size(places);
@@ -210,13 +213,15 @@ PyObject *core_rotation(PyObject *module, PyObject *args)
         in.e      = core_encoding(encoding);
         in.params = own.params;
     }
-    int is_read = !PyErr_Occurred() && !core_tensors(&views, tensors, 2 * in.count, all, "tensors", CORE_READ);
+    int is_read =
+        !PyErr_Occurred() && !core_tensors(&views, tensors, 2 * in.count, all, "tensors", CORE_READ);
     for (int i = 0; is_read && i < in.count; i++) {
         in.sides[i] = (pe_dump){.name = i ? "k" : "q", .before = tensors[2 * i], .after = tensors[2 * i + 1]};
         is_read     = PyObject_GetBuffer(PyTuple_GetItem(places, i), &at[i], PyBUF_C_CONTIGUOUS) == 0;
         in.sides[i].positions = at[i].buf;
-        if (is_read && (tensors[2 * i].ndim != 4 ||
-                        at[i].len != (Py_ssize_t)sizeof(double) * tensors[2 * i].shape[0] * tensors[2 * i].shape[2] * in.coordinates)) {
+        if (is_read &&
+            (tensors[2 * i].ndim != 4 || at[i].len != (Py_ssize_t)sizeof(double) * tensors[2 * i].shape[0] *
+                                                          tensors[2 * i].shape[2] * in.coordinates)) {
             PyErr_SetString(PyExc_ValueError, "rotation takes tensors [B,H,L,D] and positions [B*L,N]");
             is_read = 0;
         }
