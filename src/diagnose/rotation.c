@@ -301,8 +301,8 @@ static void measure(theory *t, const rotation_search *s, const frame *f, int is_
         int64_t       b, at;
         const double  heads = (double)s->rows->heads[pe_row_side(s->rows, row, &b, &at)];
         add_row(l, s, t, f, row);
-        for (int64_t c = 0; c < s->rows->D; c++)
-            total += s->rows->noise[row * s->rows->D + c];
+        for (int64_t m = 0; m < g->M; m++) /* channels that pass are not rounded again */
+            total += g->noise[row * g->M + m];
         for (int64_t m = 0; m < g->M; m++)
             expected += s->noisiness * g->noise[row * g->M + m] / heads;
     }
@@ -439,7 +439,14 @@ static posenc_status keep_pairings(rotation_search *s)
             return POSENC_ERROR_MEMORY;
         s->floor = fmin(s->floor, s->pairings[i].gains->floor);
     }
-    s->noisiness = fmin(30, fmax(0.5, s->floor / (s->rows->total + 1e-300)));
+    double noise = 0;
+    for (int i = 0; i < kept; i++) {
+        const pe_gains *g = s->pairings[i].gains;
+        if (g->floor == s->floor && noise == 0)
+            for (int64_t k = 0; k < s->rows->count * g->M; k++)
+                noise += g->noise[k];
+    }
+    s->noisiness = fmin(30, fmax(0.5, s->floor / (noise + 1e-300)));
     return POSENC_OK;
 }
 
