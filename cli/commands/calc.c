@@ -102,5 +102,5 @@ posenc_tensor cli_calc_heads(const posenc_array *array, int is_blhd, void *data,
                   L = n > 1 ? size[swapped ? n - 3 : n - 2] : 1,
                   D = size[n - 1] * (array->is_complex ? 2 : 1);
     return is_blhd ? posenc_tensor_from_blhd(data, dtype, B, L, H, D)
-                      : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
+                   : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
 }

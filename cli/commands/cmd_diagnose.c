@@ -2,9 +2,9 @@
 /*
  * cmd_diagnose.c: posenc diagnose: which of two implementations is wrong, and in what
  *
- * For whoever ports a model: tensors before and after the other program's rotation, or logits without and with
- * its bias, and the model's config. What was done to them is measured (src/diagnose) and held against what the
- * config asks for; the difference is named and a mend is said.
+ * For whoever ports a model: tensors before and after the other program's rotation, or logits without and
+ * with its bias, and the model's config. What was done to them is measured (src/diagnose) and held against
+ * what the config asks for; the difference is named and a mend is said.
  */
 #include "cli/commands/config.h"
 #include "cli/print/print.h"
@@ -17,7 +17,7 @@
 
 enum { SIDES = 2 };
 
-typedef struct job {
+typedef struct diagnose_job {
     pe_calc         p;     /* the file before, and the encoding */
     pe_calc         after; /* the file after */
     pe_calc         where; /* of --positions */
@@ -30,38 +30,41 @@ typedef struct job {
     pe_diagnosis    d;
     const char     *scores_before, *scores_after, *content;
     int             status;
-} job;
+} diagnose_job;
 
 #define MOST (INT64_C(1) << 52)
 
 static const cli_option options[] = {
     {0, "before", "F", "q, k or both before they were rotated: .npz, .npy, .safetensors or .csv", CLI_TEXT,
-     offsetof(job, before_path), .words = ".npz|.npy|.safetensors|.csv"},
-    {0, "after", "F", "the same arrays after it", CLI_TEXT, offsetof(job, after_path),
+     offsetof(diagnose_job, before_path), .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "after", "F", "the same arrays after it", CLI_TEXT, offsetof(diagnose_job, after_path),
      .words = ".npz|.npy|.safetensors|.csv"},
-    {0, "scores-before", "F", "scores [B,H,Lq,Lk] or [H,Lq,Lk] without the bias, or of the implementation that is right", CLI_TEXT,
-     offsetof(job, scores_before), .words = ".npz|.npy|.safetensors|.csv"},
-    {0, "scores-after", "F", "scores with it, or of the other implementation", CLI_TEXT, offsetof(job, scores_after),
-     .words = ".npz|.npy|.safetensors|.csv"},
-    {'i', "input", "F", "of scores: q and k, whose products are then what --scores-before would hold", CLI_TEXT,
-     offsetof(job, content), .words = ".npz|.safetensors"},
+    {0, "scores-before", "F",
+     "scores [B,H,Lq,Lk] or [H,Lq,Lk] without the bias, or of the implementation that is right", CLI_TEXT,
+     offsetof(diagnose_job, scores_before), .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "scores-after", "F", "scores with it, or of the other implementation", CLI_TEXT,
+     offsetof(diagnose_job, scores_after), .words = ".npz|.npy|.safetensors|.csv"},
+    {'i', "input", "F", "of scores: q and k, whose products are then what --scores-before would hold",
+     CLI_TEXT, offsetof(diagnose_job, content), .words = ".npz|.safetensors"},
     CLI_CONFIG_OPTIONS,
     {0, "set", "K=V",
-     "a setting of what is expected; may be repeated (posenc list rope shows them). Of scores also scale, softcap, causal=yes, "
+     "a setting of what is expected; may be repeated (posenc list rope shows them). Of scores also scale, "
+     "softcap, causal=yes, "
      "window"},
-    {0, "positions", "F", "the positions as they should be: a file with [L], [B,L] or [B,L,N], or a list such as 0,1,2",
+    {0, "positions", "F",
+     "the positions as they should be: a file with [L], [B,L] or [B,L,N], or a list such as 0,1,2",
      .words = ".npy|.npz|.safetensors|.csv"},
     {0, "offset", "N", "position of the first token where no file says positions (default: 0)", CLI_WHOLE,
-     offsetof(job, offset), -MOST, MOST},
-    {0, "heads-layout", "NAME", "axis order of the tensors: bhld (default) or blhd", CLI_WORD, offsetof(job, is_blhd),
-     .words = "bhld|blhd"},
-    {0, "json", NULL, "print one JSON object, for programs", CLI_FLAG, offsetof(job, is_json)},
+     offsetof(diagnose_job, offset), -MOST, MOST},
+    {0, "heads-layout", "NAME", "axis order of the tensors: bhld (default) or blhd", CLI_WORD,
+     offsetof(diagnose_job, is_blhd), .words = "bhld|blhd"},
+    {0, "json", NULL, "print one JSON object, for programs", CLI_FLAG, offsetof(diagnose_job, is_json)},
     {0},
 };
 
 /* ---------------------------------------------------------------- what is expected ---------- */
 
-static void read_arguments(job *j)
+static void read_arguments(diagnose_job *j)
 {
     pe_calc *p = &j->p;
     if (j->args->count > 1)
@@ -72,25 +75,31 @@ static void read_arguments(job *j)
     else if (cli_value(j->args, "scores-after")
                  ? !cli_value(j->args, "scores-before") && !cli_value(j->args, "input")
                  : !cli_value(j->args, "before") || !cli_value(j->args, "after"))
-        pe_calc_refuse(p, "the tensors are missing; name them by --before F and --after F, or --scores-before F and "
-                          "--scores-after F");
-    else if (cli_value(j->args, "scores-after") && (cli_value(j->args, "before") || cli_value(j->args, "after")))
+        pe_calc_refuse(
+            p, "the tensors are missing; name them by --before F and --after F, or --scores-before F and "
+               "--scores-after F");
+    else if (cli_value(j->args, "scores-after") &&
+             (cli_value(j->args, "before") || cli_value(j->args, "after")))
         pe_calc_refuse(p, "--scores-after and --after are two questions; ask one at a time");
-    else if (!cli_value(j->args, "scores-after") && (cli_value(j->args, "scores-before") || cli_value(j->args, "input")))
+    else if (!cli_value(j->args, "scores-after") &&
+             (cli_value(j->args, "scores-before") || cli_value(j->args, "input")))
         pe_calc_refuse(p, "--scores-before and -i go with --scores-after F; give it");
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
 }
 
-static void make_encoding(job *j)
+static void make_encoding(diagnose_job *j)
 {
     pe_calc    *p        = &j->p;
     const char *settings = cli_calc_settings(p, j->args);
     cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ROTATE));
-    j->is_expected = j->config.group || j->args->count || *settings;
+    j->is_expected  = j->config.group || j->args->count || *settings;
     j->in.is_strict = strstr(settings, "angles=exact") != NULL;
     if (j->is_expected)
-        pe_calc_encoding(p, j->config.group ? j->config.group->spec : j->args->count ? cli_at(j->args, 0) : "rope",
+        pe_calc_encoding(p,
+                         j->config.group  ? j->config.group->spec
+                         : j->args->count ? cli_at(j->args, 0)
+                                          : "rope",
                          settings);
     const posenc_encoding_info *part = p->e ? posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) : NULL;
     if (p->e && !pe_calc_failed(p) && (!part || strcmp(part->name, "rope")))
@@ -100,12 +109,13 @@ static void make_encoding(job *j)
 
 /* ---------------------------------------------------------------- tensors ------------------- */
 
-static void read_side(job *j, pe_calc *file, posenc_tensor *to, const posenc_array *array)
+static void read_side(diagnose_job *j, pe_calc *file, posenc_tensor *to, const posenc_array *array)
 {
     const posenc_tensor *t = &array->tensor;
     const int32_t        n = t->ndim - array->is_complex;
     if (!pe_tensor_is_float(t->dtype))
-        pe_calc_refuse(file, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
+        pe_calc_refuse(file,
+                       "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
                        array->name);
     else if (n < 2 || n > 4 || pe_tensor_elements(t) < 1)
         pe_calc_refuse(file, "%s has the shape %s; it must be %s, with no size 0", array->name,
@@ -116,7 +126,7 @@ static void read_side(job *j, pe_calc *file, posenc_tensor *to, const posenc_arr
 }
 
 /* q and k by the names that rotate reads and writes; or the only array. */
-static void find_sides(job *j, pe_calc *file, int is_after)
+static void find_sides(diagnose_job *j, pe_calc *file, int is_after)
 {
     static const char *const names[SIDES][6] = {{"q", "in_q", "out_q", NULL}, {"k", "in_k", "out_k", NULL}};
     static const char *const own[SIDES]      = {"q", "k"};
@@ -124,7 +134,7 @@ static void find_sides(job *j, pe_calc *file, int is_after)
     for (int i = 0; i < SIDES && !pe_calc_failed(file); i++) {
         static const char *const first[SIDES][2][3] = {{{"q", "in_q", NULL}, {"out_q", NULL}},
                                                        {{"k", "in_k", NULL}, {"out_k", NULL}}};
-        const posenc_array *array = pe_calc_find_array(file, first[i][is_after ? 1 : 0]);
+        const posenc_array      *array              = pe_calc_find_array(file, first[i][is_after ? 1 : 0]);
         if (!array && !pe_calc_failed(file))
             array = pe_calc_find_array(file, first[i][is_after ? 0 : 1]);
         if (!array)
@@ -145,7 +155,7 @@ static void find_sides(job *j, pe_calc *file, int is_after)
     }
 }
 
-static void read_tensors(job *j)
+static void read_tensors(diagnose_job *j)
 {
     pe_calc *p = &j->p;
     pe_calc_read(p, j->before_path);
@@ -157,7 +167,8 @@ static void read_tensors(job *j)
     if (pe_calc_failed(&j->after))
         return;
     pe_dump *s = j->in.sides;
-    if (!s[0].before.data != !s[0].after.data && !s[1].before.data != !s[1].after.data && !!s[0].before.data != !!s[1].before.data) {
+    if (!s[0].before.data != !s[0].after.data && !s[1].before.data != !s[1].after.data &&
+        !!s[0].before.data != !!s[1].before.data) {
         /* one array each, one of them named k by its file */
         const int at = s[0].before.data ? 0 : 1;
         s[at].after  = s[1 - at].after;
@@ -175,8 +186,8 @@ static void read_tensors(job *j)
                            pe_calc_shape_text(p, 4, s[i].before.shape), j->after_path,
                            pe_calc_shape_text(p, 4, s[i].after.shape));
     if (!pe_calc_failed(p) && count == 2 && s[0].before.shape[3] != s[1].before.shape[3])
-        pe_calc_refuse(p, "its q is %lld wide and its k %lld; they must be equal", (long long)s[0].before.shape[3],
-                       (long long)s[1].before.shape[3]);
+        pe_calc_refuse(p, "its q is %lld wide and its k %lld; they must be equal",
+                       (long long)s[0].before.shape[3], (long long)s[1].before.shape[3]);
     if (!pe_calc_failed(p))
         p->dims = pe_calc_attention_dims(&s[0].before, &s[count - 1].before, &s[0].before);
 }
@@ -189,7 +200,7 @@ static int is_list(const char *text)
 }
 
 /* The array of positions for a side; no data: counted from --offset. */
-static posenc_tensor given_positions(job *j, int side)
+static posenc_tensor given_positions(diagnose_job *j, int side)
 {
     static const char *const names[SIDES][5] = {{"q_pos", "in_q_pos", "pos", "in_pos", NULL},
                                                 {"k_pos", "in_k_pos", "pos", "in_pos", NULL}};
@@ -199,7 +210,8 @@ static posenc_tensor given_positions(job *j, int side)
     if (!path)
         return pe_calc_find_positions(from, names[!strcmp(j->in.sides[side].name, "k")]);
     const char *const only[] = {from->file.count == 1 ? from->file.items[0].name : "", NULL};
-    posenc_tensor t = is_list(path) ? from->params[0] : pe_calc_find_positions(from, from->file.count == 1 ? only : others);
+    posenc_tensor     t =
+        is_list(path) ? from->params[0] : pe_calc_find_positions(from, from->file.count == 1 ? only : others);
     if (!t.data)
         t = pe_calc_find_positions(from, names[!strcmp(j->in.sides[side].name, "k")]);
     if (!t.data)
@@ -208,15 +220,16 @@ static posenc_tensor given_positions(job *j, int side)
 }
 
 /* Numbers joined by commas; those of one position by colons. */
-static void read_list(job *j, const char *text)
+static void read_list(diagnose_job *j, const char *text)
 {
     int64_t count = 1, N = 1;
     for (size_t i = 0; text[i]; i++)
         count += text[i] == ',' || text[i] == ':';
     for (size_t i = 0; text[i] && text[i] != ','; i++)
         N += text[i] == ':';
-    j->where.params    = pe_calc_block(&j->where, sizeof(posenc_tensor));
-    j->where.params[0] = pe_calc_make(&j->where, POSENC_DTYPE_F64, N > 1 ? 2 : 1, (const int64_t[2]){count / N, N});
+    j->where.params = pe_calc_block(&j->where, sizeof(posenc_tensor));
+    j->where.params[0] =
+        pe_calc_make(&j->where, POSENC_DTYPE_F64, N > 1 ? 2 : 1, (const int64_t[2]){count / N, N});
     for (int64_t i = 0; i < count / N * N; i++) {
         char *end;
         ((double *)j->where.params[0].data)[i] = strtod(text, &end);
@@ -224,32 +237,34 @@ static void read_list(job *j, const char *text)
     }
 }
 
-static void fill_positions(job *j, int side, int N)
+static void fill_positions(diagnose_job *j, int side, int N)
 {
     const int64_t *shape = j->in.sides[side].before.shape, B = shape[0], L = shape[2];
-    pe_calc       *p     = &j->p;
-    posenc_tensor  t     = given_positions(j, side);
-    pe_calc       *from  = cli_value(j->args, "positions") ? &j->where : p;
-    double        *to    = pe_calc_make(p, POSENC_DTYPE_F64, 1, (const int64_t[1]){B * L * N}).data;
-    const int64_t  n     = t.data ? pe_tensor_elements(&t) : 0;
+    pe_calc       *p    = &j->p;
+    posenc_tensor  t    = given_positions(j, side);
+    pe_calc       *from = cli_value(j->args, "positions") ? &j->where : p;
+    double        *to   = pe_calc_make(p, POSENC_DTYPE_F64, 1, (const int64_t[1]){B * L * N}).data;
+    const int64_t  n    = t.data ? pe_tensor_elements(&t) : 0;
     if (pe_calc_failed(p) || pe_calc_failed(from))
         return;
     if (t.data && n != L && n != B * L && n != L * N && n != B * L * N)
-        pe_calc_refuse(from, "the positions have the shape %s; for %s they must be [L] or [B,L]%s, L = %lld, B = %lld",
-                       pe_calc_shape_text(from, t.ndim, t.shape), j->in.sides[side].name,
-                       N > 1 ? ", or with N coordinates as last axis" : "", (long long)L, (long long)B);
+        pe_calc_refuse(
+            from, "the positions have the shape %s; for %s they must be [L] or [B,L]%s, L = %lld, B = %lld",
+            pe_calc_shape_text(from, t.ndim, t.shape), j->in.sides[side].name,
+            N > 1 ? ", or with N coordinates as last axis" : "", (long long)L, (long long)B);
     const int is_wide = N > 1 && (n == B * L * N || (n == L * N && n != L && n != B * L));
     for (int64_t b = 0; b < B && !pe_calc_failed(from); b++)
         for (int64_t l = 0; l < L; l++)
             for (int a = 0; a < N; a++) {
                 const int64_t width = is_wide ? N : 1, item = n == B * L * width ? b : 0;
-                to[(b * L + l) * N + a] = t.data ? pe_calc_element(&t, (item * L + l) * width + (is_wide ? a : 0))
-                                                 : (double)(j->offset + l);
+                to[(b * L + l) * N + a] =
+                    t.data ? pe_calc_element(&t, (item * L + l) * width + (is_wide ? a : 0))
+                           : (double)(j->offset + l);
             }
     j->in.sides[side].positions = to;
 }
 
-static void read_positions(job *j)
+static void read_positions(diagnose_job *j)
 {
     const char *path = cli_value(j->args, "positions");
     if (path && is_list(path))
@@ -262,7 +277,7 @@ static void read_positions(job *j)
         fill_positions(j, i, j->in.coordinates);
 }
 
-static void make_plan(job *j)
+static void make_plan(diagnose_job *j)
 {
     pe_calc *p = &j->p;
     if (!j->is_expected)
@@ -297,27 +312,29 @@ static const char *setting(pe_calc *p, const char *spec, const char *name, const
     return otherwise;
 }
 
-static json_t *setting_json(pe_calc *p, const char *spec, const char *name, const char *otherwise, int is_number)
+static json_t *setting_json(pe_calc *p, const char *spec, const char *name, const char *otherwise,
+                            int is_number)
 {
     const char *text = setting(p, spec, name, otherwise);
     return !text ? json_null() : is_number ? json_real(strtod(text, NULL)) : json_string(text);
 }
 
-static json_t *reading_json(job *j, const pe_reading *r, int is_alternative)
+static json_t *reading_json(diagnose_job *j, const pe_reading *r, int is_alternative)
 {
     static const struct {
         const char *name, *otherwise;
         int         is_number;
-    } rows[] = {{"layout", "interleaved", 0}, {"layout_out", NULL, 0},    {"dim", NULL, 1},
-                {"offset_dim", "0", 1},       {"base", "10000", 1},       {"schedule", "default", 0},
-                {"factor", NULL, 1},          {"alpha", NULL, 1},         {"axis_rule", NULL, 0}};
+    } rows[]   = {{"layout", "interleaved", 0}, {"layout_out", NULL, 0}, {"dim", NULL, 1},
+                  {"offset_dim", "0", 1},       {"base", "10000", 1},    {"schedule", "default", 0},
+                  {"factor", NULL, 1},          {"alpha", NULL, 1},      {"axis_rule", NULL, 0}};
     json_t  *o = json_object();
     pe_calc *p = &j->p;
     if (is_alternative)
         pe_json_set(&o, "departs", names_json(r->departs));
     pe_json_set(&o, "spec", json_string(r->spec));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        pe_json_set(&o, rows[i].name, setting_json(p, r->spec, rows[i].name, rows[i].otherwise, rows[i].is_number));
+        pe_json_set(&o, rows[i].name,
+                    setting_json(p, r->spec, rows[i].name, rows[i].otherwise, rows[i].is_number));
     if (!strcmp(setting(p, r->spec, "layout_out", "same"), "same"))
         pe_json_set(&o, "layout_out", setting_json(p, r->spec, "layout", "interleaved", 0));
     if (json_is_null(json_object_get(o, "dim")))
@@ -340,7 +357,7 @@ static json_t *reading_json(job *j, const pe_reading *r, int is_alternative)
 
 static const char *const verdicts[] = {"same", "different", "unexplained"};
 
-static int print_json(job *j)
+static int print_json(diagnose_job *j)
 {
     const pe_diagnosis *d = &j->d;
     json_t             *o = json_object(), *list = json_array(), *advice = json_array();
@@ -372,7 +389,7 @@ static void print_reading(const char *title, const pe_reading *r)
     printf("           positions %s; magnitude %.6g; angles %s\n", r->positions, r->magnitude, r->angles);
 }
 
-static int print_words(job *j)
+static int print_words(diagnose_job *j)
 {
     const pe_diagnosis *d = &j->d;
     printf("%s", verdicts[d->verdict]);
@@ -392,8 +409,8 @@ static int print_words(job *j)
         printf(": %s\n", *d->alternatives[i].words ? d->alternatives[i].words : d->alternatives[i].spec);
     }
     if (j->is_expected && isfinite(d->difference))
-        printf("difference %.3g times the rounding of %s; the finding leaves %.3g\n", d->difference, j->after_path,
-               d->residual);
+        printf("difference %.3g times the rounding of %s; the finding leaves %.3g\n", d->difference,
+               j->after_path, d->residual);
     for (int i = 0; i < d->advice_count; i++)
         printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
     return CLI_DONE;
@@ -402,7 +419,7 @@ static int print_words(job *j)
 /* ---------------------------------------------------------------- scores -------------------- */
 
 /* What --set says beside the encoding's own settings; NULL: nothing. */
-static const char *said(const job *j, const char *name)
+static const char *said(const diagnose_job *j, const char *name)
 {
     const size_t n = strlen(name);
     for (int i = cli_value_count(j->args, "set") - 1; i >= 0; i--) {
@@ -413,7 +430,7 @@ static const char *said(const job *j, const char *name)
     return NULL;
 }
 
-static double said_number(const job *j, const char *name, double otherwise)
+static double said_number(const diagnose_job *j, const char *name, double otherwise)
 {
     const char *text = said(j, name);
     return text ? strtod(text, NULL) : otherwise;
@@ -422,33 +439,37 @@ static double said_number(const job *j, const char *name, double otherwise)
 /* [B,H,Lq,Lk] of the only array, or of one named so. */
 static posenc_tensor read_scores(pe_calc *file, const char *path)
 {
-    static const char *const names[] = {"scores", "out_score", "S", "bias", "logits", "before", "after", NULL};
+    static const char *const names[] = {"scores", "out_score", "S",     "bias",
+                                        "logits", "before",    "after", NULL};
     pe_calc_read(file, path);
     const char *const only[] = {file->file.count == 1 ? file->file.items[0].name : "", NULL};
     posenc_tensor     t      = pe_calc_find(file, file->file.count == 1 ? only : names);
     if (!t.data)
         pe_calc_refuse(file, "it has no array scores, and not one array alone");
     else if (!pe_tensor_is_float(t.dtype) || t.ndim < 2 || t.ndim > 4 || pe_tensor_elements(&t) < 1)
-        pe_calc_refuse(file, "%s must be real numbers [B,H,Lq,Lk], [H,Lq,Lk] or [Lq,Lk], not %s",
-                       "its array", pe_calc_shape_text(file, t.ndim, t.shape));
+        pe_calc_refuse(file, "%s must be real numbers [B,H,Lq,Lk], [H,Lq,Lk] or [Lq,Lk], not %s", "its array",
+                       pe_calc_shape_text(file, t.ndim, t.shape));
     return pe_calc_failed(file) ? t : pe_calc_with_axes(t, 4);
 }
 
 /* Products of q and k, [B,H,Lq,Lk]. */
-static posenc_tensor products(job *j)
+static posenc_tensor products(diagnose_job *j)
 {
     static const char *const q_names[] = {"q", "in_q", NULL}, *const k_names[] = {"k", "in_k", NULL};
-    pe_calc      *p = &j->p;
+    pe_calc *p = &j->p;
     pe_calc_read(p, j->content);
-    posenc_tensor q = pe_calc_with_axes(pe_calc_need(p, q_names), 4), k = pe_calc_with_axes(pe_calc_need(p, k_names), 4);
-    q = pe_calc_convert(p, POSENC_DTYPE_F64, &q);
-    k = pe_calc_convert(p, POSENC_DTYPE_F64, &k);
+    posenc_tensor q = pe_calc_with_axes(pe_calc_need(p, q_names), 4),
+                  k = pe_calc_with_axes(pe_calc_need(p, k_names), 4);
+    q               = pe_calc_convert(p, POSENC_DTYPE_F64, &q);
+    k               = pe_calc_convert(p, POSENC_DTYPE_F64, &k);
     if (pe_calc_failed(p))
         return q;
     const int64_t *n = q.shape, *m = k.shape, B = n[0], H = n[1], Lq = n[2], D = n[3], Lk = m[2];
     if (m[0] != B || m[3] != D || m[1] < 1 || H % m[1])
-        pe_calc_refuse(p, "its q has the shape %s and its k %s; batch and width must be equal and heads divide each other",
-                       pe_calc_shape_text(p, 4, n), pe_calc_shape_text(p, 4, m));
+        pe_calc_refuse(
+            p,
+            "its q has the shape %s and its k %s; batch and width must be equal and heads divide each other",
+            pe_calc_shape_text(p, 4, n), pe_calc_shape_text(p, 4, m));
     posenc_tensor s = pe_calc_make(p, POSENC_DTYPE_F64, 4, (const int64_t[4]){B, H, Lq, Lk});
     for (int64_t r = 0; s.data && !pe_calc_failed(p) && r < B * H * Lq; r++) {
         const double *x = (const double *)q.data + r * D;
@@ -463,21 +484,22 @@ static posenc_tensor products(job *j)
 
 static int is_own(const char *name)
 {
-    return !strcmp(name, "scale") || !strcmp(name, "softcap") || !strcmp(name, "causal") || !strcmp(name, "window") ||
-           !strcmp(name, "encoding");
+    return !strcmp(name, "scale") || !strcmp(name, "softcap") || !strcmp(name, "causal") ||
+           !strcmp(name, "window") || !strcmp(name, "encoding");
 }
 
 /* What the encoding expects of scores. */
-static void expect_scores(job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
+static void expect_scores(diagnose_job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
 {
-    pe_calc    *p     = &j->p;
-    const char *more  = "", *spec = j->args->count ? cli_at(j->args, 0) : said(j, "encoding");
+    pe_calc    *p    = &j->p;
+    const char *more = "", *spec = j->args->count ? cli_at(j->args, 0) : said(j, "encoding");
     cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
     const posenc_model_group *g = j->config.group;
     j->is_expected              = g || spec || cli_value_count(j->args, "set");
     for (int i = 0; i < cli_value_count(j->args, "set"); i++) {
-        const char *text = cli_value_at(j->args, "set", i), *name = pe_calc_text(p, "%.*s", (int)strcspn(text, "="), text);
-        more = is_own(name) ? more : pe_calc_text(p, "%s%s ", more, text);
+        const char *text = cli_value_at(j->args, "set", i),
+                   *name = pe_calc_text(p, "%.*s", (int)strcspn(text, "="), text);
+        more             = is_own(name) ? more : pe_calc_text(p, "%s%s ", more, text);
     }
     pe_calc_encoding(p, g ? g->spec : spec ? spec : "nope", more);
     if (pe_calc_failed(p))
@@ -494,11 +516,14 @@ static void expect_scores(job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
     e->slopes           = pe_calc_block(p, (size_t)H * sizeof(double));
     if (e->slopes)
         pe_scores_slopes(e->slopes, H);
-    const double fact = g ? cli_config_fact(g, "scale") : NAN;
-    const double usual = !j->content ? 1 : !strcmp(name, "t5") ? 1 : isfinite(fact) ? fact : 1 / sqrt((double)p->dims.D);
-    const double cap   = g ? cli_config_fact(g, "softcap") : NAN;
-    e->scale           = said_number(j, "scale", usual);
-    e->softcap         = said_number(j, "softcap", isfinite(cap) ? cap : 0);
+    const double fact   = g ? cli_config_fact(g, "scale") : NAN;
+    const double usual  = !j->content           ? 1
+                          : !strcmp(name, "t5") ? 1
+                          : isfinite(fact)      ? fact
+                                                : 1 / sqrt((double)p->dims.D);
+    const double cap    = g ? cli_config_fact(g, "softcap") : NAN;
+    e->scale            = said_number(j, "scale", usual);
+    e->softcap          = said_number(j, "softcap", isfinite(cap) ? cap : 0);
     const double window = said_number(j, "window", g ? cli_config_fact(g, "window") : NAN);
     const char  *causal = said(j, "causal");
     e->seen             = (pe_range){1, 0};
@@ -517,7 +542,11 @@ static json_t *scores_json(const pe_scores_reading *r)
     pe_json_set(&o, "scale", r->has_temperature ? json_null() : cli_json_real(r->scale));
     pe_json_set(&o, "temperature", r->has_temperature ? json_pack("[f,f]", r->first, r->last) : json_null());
     pe_json_set(&o, "softcap", r->softcap > 0 ? cli_json_real(r->softcap) : json_null());
-    pe_json_set(&o, "mask", r->is_irregular ? json_string("irregular") : r->seen.low > r->seen.high ? json_null() : json_pack("{s:I,s:I}", "low", (json_int_t)r->seen.low, "high", (json_int_t)r->seen.high));
+    pe_json_set(&o, "mask",
+                r->is_irregular              ? json_string("irregular")
+                : r->seen.low > r->seen.high ? json_null()
+                                             : json_pack("{s:I,s:I}", "low", (json_int_t)r->seen.low, "high",
+                                                         (json_int_t)r->seen.high));
     const int is_t5 = !strcmp(r->encoding, "t5");
     pe_json_set(&o, "num_buckets", is_t5 ? json_integer(r->buckets) : json_null());
     pe_json_set(&o, "max_distance", is_t5 ? json_integer(r->max_distance) : json_null());
@@ -528,7 +557,7 @@ static json_t *scores_json(const pe_scores_reading *r)
     return o;
 }
 
-static int print_scores_json(const job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+static int print_scores_json(const diagnose_job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
 {
     json_t *o = json_object(), *list = json_array(), *advice = json_array();
     for (int i = 0; i < d->alternative_count; i++) {
@@ -549,7 +578,7 @@ static int print_scores_json(const job *j, const pe_scores_diagnosis *d, const p
     return cli_print_json(o, 0);
 }
 
-static int print_scores_words(const job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+static int print_scores_words(const diagnose_job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
 {
     printf("%s", verdicts[d->verdict]);
     for (int i = 0, n = 0; i < PE_DEPARTURES; i++)
@@ -565,8 +594,8 @@ static int print_scores_words(const job *j, const pe_scores_diagnosis *d, const 
             printf("; softcap %.6g", r->softcap);
         printf("; keys seen at distances %lld to %lld\n", (long long)r->seen.low, (long long)r->seen.high);
         if (!strcmp(r->encoding, "t5"))
-            printf("           num_buckets %lld, max_distance %lld, %s\n", (long long)r->buckets, (long long)r->max_distance,
-                   r->is_bidirectional ? "two-sided" : "one-sided");
+            printf("           num_buckets %lld, max_distance %lld, %s\n", (long long)r->buckets,
+                   (long long)r->max_distance, r->is_bidirectional ? "two-sided" : "one-sided");
         if (!strcmp(r->encoding, "alibi"))
             printf("           slopes %.6g to %.6g\n", r->slopes[0], r->slopes[r->heads - 1]);
     }
@@ -579,7 +608,7 @@ static int print_scores_words(const job *j, const pe_scores_diagnosis *d, const 
     return CLI_DONE;
 }
 
-static void judge_scores(job *j)
+static void judge_scores(diagnose_job *j)
 {
     pe_scores           in = {0};
     pe_scores_reading   e  = {0};
@@ -598,8 +627,9 @@ static void judge_scores(job *j)
         pe_calc_refuse(p, "the scores before have the shape %s, those after %s; they must be equal",
                        pe_calc_shape_text(p, 4, in.before.shape), pe_calc_shape_text(p, 4, in.after.shape));
     else if (in.after.shape[2] > in.after.shape[3])
-        pe_calc_refuse(p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
-                       (long long)in.after.shape[2], (long long)in.after.shape[3]);
+        pe_calc_refuse(
+            p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
+            (long long)in.after.shape[2], (long long)in.after.shape[3]);
     if (!pe_calc_failed(p))
         expect_scores(j, &e, in.after.shape[1], in.after.shape[3]);
     in.expected = j->is_expected ? &e : NULL;
@@ -614,11 +644,11 @@ static void judge_scores(job *j)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-static void judge(job *j)
+static void judge(diagnose_job *j)
 {
     if (pe_rotation_judge(&j->d, &j->in, &j->p.err))
         return;
-    j->status = j->d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    j->status         = j->d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
     const int printed = (j->is_json ? print_json : print_words)(j);
     if (printed)
         j->status = printed;
@@ -627,12 +657,16 @@ static void judge(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_tensors, make_plan, read_positions, judge};
-    job j = {.args = args, .p = pe_calc_new("diagnose"), .after = pe_calc_new("diagnose"), .where = pe_calc_new("diagnose")};
-    static void (*const of_scores[])(job *) = {read_arguments, judge_scores};
-    const int    is_scores = cli_value(args, "scores-after") != NULL;
-    const size_t count     = is_scores ? sizeof of_scores / sizeof *of_scores : sizeof steps / sizeof *steps;
-    int          failed    = 0;
+    static void (*const steps[])(diagnose_job *)     = {read_arguments, make_encoding,  read_tensors,
+                                                        make_plan,      read_positions, judge};
+    diagnose_job j                                   = {.args  = args,
+                                                        .p     = pe_calc_new("diagnose"),
+                                                        .after = pe_calc_new("diagnose"),
+                                                        .where = pe_calc_new("diagnose")};
+    static void (*const of_scores[])(diagnose_job *) = {read_arguments, judge_scores};
+    const int    is_scores                           = cli_value(args, "scores-after") != NULL;
+    const size_t count  = is_scores ? sizeof of_scores / sizeof *of_scores : sizeof steps / sizeof *steps;
+    int          failed = 0;
     for (size_t i = 0; !failed && i < count; i++) {
         (is_scores ? of_scores : steps)[i](&j);
         failed = pe_calc_failed(&j.p) || pe_calc_failed(&j.after) || pe_calc_failed(&j.where);
@@ -656,21 +690,23 @@ static void lines(void (*line)(const char *text))
 const cli_command cli_diagnose = {
     .name     = "diagnose",
     .summary  = "say what another implementation does otherwise, and how to mend it",
-    .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F [-i F] [--set K=V]... [--positions F] [--json]",
+    .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F "
+                "[-i F] [--set K=V]... [--positions F] [--json]",
     .details =
-        "The files hold q, k or both before and after the other program rotated them: [B,H,L,D], [H,L,D] or [L,D], "
-        "float64, float32, float16 or bfloat16. What was done to them is measured: which channels are pairs (layout in "
-        "and out, rotated block), how fast and which way each turns (base, schedule, factor), at which positions, with "
-        "which magnitude, and how its angles were rounded.\n\n"
-        "This is held against --config, SPEC or --set. The first line is same, different with the names of what "
-        "departs, or unexplained; then what was found and expected, other causes that give the same rotation, and what "
-        "to change. Without something expected it says what it found. Angles that are exact and those of float32 both "
-        "count as right, unless --set angles=exact asks for exact ones. Differences below 2.5 times the rounding of the "
-        "file after are none.\n\n"
-        "Of scores, --scores-after is explained by --scores-before (or by the products of q and k of -i): a bias (alibi "
-        "with its slopes, t5 with its buckets), a scale, a temperature of each row, a softcap, a mask. What is expected "
-        "is SPEC (alibi, t5), --config, or --set encoding=alibi, scale=, softcap=, causal=yes, window=; a mask that the "
-        "scores before have is expected too.\n\n"
+        "The files hold q, k or both before and after the other program rotated them: [B,H,L,D], [H,L,D] or "
+        "[L,D], float64, float32, float16 or bfloat16. What was done to them is measured: which channels are "
+        "pairs (layout in and out, rotated block), how fast and which way each turns (base, schedule, "
+        "factor), "
+        "at which positions, with which magnitude, and how its angles were rounded.\n\n"
+        "This is held against --config, SPEC or --set. The first line is same, different with the names of "
+        "what departs, or unexplained; then what was found and expected, other causes that give the same "
+        "rotation, and what to change. Without something expected it says what it found. Exact angles and "
+        "those of float32 count as right, unless --set angles=exact asks for exact ones. Differences below "
+        "2.5 times the rounding of the file after are none.\n\n"
+        "Of scores, --scores-after is explained by --scores-before (or by the products of q and k of -i): a "
+        "bias (alibi with its slopes, t5 with its buckets), a scale, a temperature of each row, a softcap, a "
+        "mask. What is expected is SPEC (alibi, t5), --config, or --set encoding=alibi, scale=, softcap=, "
+        "causal=yes, window=; a mask that the scores before have is expected too.\n\n"
         "Exit status: 0 same, 1 different or unexplained.",
     .lines   = lines,
     .options = options,

@@ -240,7 +240,7 @@ static void make_result(rotate_job *j, rotate_side *s, const char *name)
     if (!to.data)
         return;
     j->p.results.items[j->p.results.count - 1].is_complex = s->array->is_complex;
-    s->to                                                 = cli_calc_heads(s->array, j->is_blhd, to.data, dtype);
+    s->to = cli_calc_heads(s->array, j->is_blhd, to.data, dtype);
 }
 
 static void compute(rotate_job *j)

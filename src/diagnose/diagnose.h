@@ -91,7 +91,8 @@ void pe_positions_judge(char cause[PE_CAUSE], const double *got, const double *w
 
 /* ---------------------------------------------------------------- two implementations ------- */
 
-/* What may differ between two implementations, in the order of pe_departures; a set of them has bit 1 << x. */
+/* What may differ between two implementations, in the order of pe_departures; a set of them has bit 1 << x.
+ */
 typedef enum pe_departure {
     PE_LAYOUT,
     PE_DIM,
@@ -119,14 +120,14 @@ typedef enum pe_verdict { PE_SAME, PE_DIFFERENT, PE_UNEXPLAINED } pe_verdict;
 
 /* One way to understand what was found. */
 typedef struct pe_reading {
-    unsigned departs;              /* from what is expected */
-    char     spec[PE_SPEC];        /* the encoding, as posenc_encoding_create takes it */
-    char     words[PE_WORDS];      /* what differs */
-    double   step, offset;         /* of the positions: expected times step plus offset */
-    char     positions[PE_WORDS];  /* in words: "as expected", "offset by 3" */
-    int      axes[PE_MOST_AXES];   /* coordinate n of this reading is that of the expected positions */
-    double   magnitude, mismatch;  /* factor on cosine and sine; rms difference in units of the rounding */
-    char     angles[32];           /* exact, float32, ggml, bfloat16 */
+    unsigned departs;             /* from what is expected */
+    char     spec[PE_SPEC];       /* the encoding, as posenc_encoding_create takes it */
+    char     words[PE_WORDS];     /* what differs */
+    double   step, offset;        /* of the positions: expected times step plus offset */
+    char     positions[PE_WORDS]; /* in words: "as expected", "offset by 3" */
+    int      axes[PE_MOST_AXES];  /* coordinate n of this reading is that of the expected positions */
+    double   magnitude, mismatch; /* factor on cosine and sine; rms difference in units of the rounding */
+    char     angles[32];          /* exact, float32, ggml, bfloat16 */
 } pe_reading;
 
 /* Heads before and after a rotation, [B,H,L,D] of any strides; positions [B*L,N] as they should be. */

@@ -78,6 +78,8 @@ double pe_dump_bits(const posenc_tensor *const *list, int count)
         const int64_t        step = 1 + n / 20000;
         for (int64_t i = 0; i < n; i += step) {
             const double x = pe_dump_element(t, i);
+            if (!(x > -9e3)) /* masked scores */
+                continue;
             bf16 &= pe_half_round_to_bf16(x) == x;
             f16 &= pe_half_round_to_f16(x) == x;
             f32 &= (double)(float)x == x;
@@ -115,10 +117,10 @@ posenc_status pe_rows_create(pe_rows **rows, const pe_rotation *in, posenc_error
         r->heads[s] = shape[1] < most ? shape[1] : most;
     }
     const posenc_tensor *after[] = {&in->sides[0].after, &in->sides[1].after};
-    r->bits      = pe_dump_bits(after, in->count);
-    r->noise     = calloc((size_t)(r->count * r->D), sizeof *r->noise);
-    r->scale     = malloc((size_t)r->count * sizeof *r->scale);
-    double *line = malloc((size_t)r->D * sizeof *line);
+    r->bits                      = pe_dump_bits(after, in->count);
+    r->noise                     = calloc((size_t)(r->count * r->D), sizeof *r->noise);
+    r->scale                     = malloc((size_t)r->count * sizeof *r->scale);
+    double *line                 = malloc((size_t)r->D * sizeof *line);
     if (r->noise && r->scale && line) {
         for (int64_t i = 0; i < r->count; i++)
             r->scale[i] = 1;
@@ -149,19 +151,19 @@ int64_t pe_pairing_channel(const pe_pairing *p, int is_out, int64_t m, int secon
 }
 
 /* The gains of a row, and what they leave over; x and y are [heads,D]. */
-typedef struct fit {
+typedef struct gain_fit {
     const pe_pairing *p;
     int64_t           heads, D;
     const double     *x, *y;
-} fit;
+} gain_fit;
 
-static double complex pair_of(const fit *f, const double *v, int is_out, int64_t m, int64_t h)
+static double complex pair_of(const gain_fit *f, const double *v, int is_out, int64_t m, int64_t h)
 {
     const double *row = v + h * f->D;
     return CMPLX(row[pe_pairing_channel(f->p, is_out, m, 0)], row[pe_pairing_channel(f->p, is_out, m, 1)]);
 }
 
-static double complex gain(const fit *f, int64_t m, double *power, double *rest)
+static double complex gain(const gain_fit *f, int64_t m, double *power, double *rest)
 {
     double complex xy = 0;
     *power            = 0;
@@ -180,7 +182,7 @@ static double complex gain(const fit *f, int64_t m, double *power, double *rest)
 }
 
 /* Squares of the channels that should pass. */
-static double passing(const fit *f)
+static double passing(const gain_fit *f)
 {
     double sum = 0;
     for (int64_t h = 0; h < f->heads; h++)
@@ -227,15 +229,15 @@ static void fill(pe_gains *g, const pe_rows *rows, double *x, double *y)
 {
     double free_rest = 0, passed = 0;
     for (int64_t row = 0; row < rows->count; row++) {
-        const fit     f  = {&g->pairing, read_rows(rows, row, INT64_MAX, x, y), rows->D, x, y};
-        const double *at = rows->noise + row * rows->D;
+        const gain_fit f  = {&g->pairing, read_rows(rows, row, INT64_MAX, x, y), rows->D, x, y};
+        const double  *at = rows->noise + row * rows->D;
         for (int64_t m = 0; m < g->M; m++) {
             double        rest;
             const int64_t i = row * g->M + m;
             g->z[i]         = gain(&f, m, &g->power[i], &rest);
             g->angle[i]     = carg(g->z[i]);
-            g->noise[i]     = at[pe_pairing_channel(&g->pairing, 1, m, 0)] +
-                          at[pe_pairing_channel(&g->pairing, 1, m, 1)];
+            g->noise[i] =
+                at[pe_pairing_channel(&g->pairing, 1, m, 0)] + at[pe_pairing_channel(&g->pairing, 1, m, 1)];
             g->rest += rest;
             free_rest += f.heads > 1 ? rest * (double)f.heads / (double)(f.heads - 1) : g->noise[i];
         }
@@ -286,10 +288,10 @@ double pe_pairing_misfit(const pe_rows *rows, const pe_pairing *p)
     if (!x)
         return INFINITY;
     for (int64_t row = step / 2; row < rows->count; row += step) {
-        double   *y = x + LOOK_HEADS * rows->D;
-        const fit f = {p, read_rows(rows, row, LOOK_HEADS, x, y), rows->D, x, y};
-        int64_t   b, l;
-        const double all = (double)rows->heads[pe_row_side(rows, row, &b, &l)];
+        double        *y = x + LOOK_HEADS * rows->D;
+        const gain_fit f = {p, read_rows(rows, row, LOOK_HEADS, x, y), rows->D, x, y};
+        int64_t        b, l;
+        const double   all = (double)rows->heads[pe_row_side(rows, row, &b, &l)];
         for (int64_t m = 0; m < M; m++) {
             double               power, rest;
             const double complex z = gain(&f, m, &power, &rest);
@@ -312,7 +314,7 @@ double pe_pairing_misfit(const pe_rows *rows, const pe_pairing *p)
 void pe_channels_changed(double *changed, const pe_rows *rows)
 {
     const int64_t step = 1 + rows->count / (4 * LOOK_ROWS), D = rows->D;
-    double       *x = malloc((size_t)(LOOK_HEADS * D) * 2 * sizeof *x), *noise = calloc((size_t)D, sizeof *noise);
+    double *x = malloc((size_t)(LOOK_HEADS * D) * 2 * sizeof *x), *noise = calloc((size_t)D, sizeof *noise);
     for (int64_t c = 0; c < D; c++)
         changed[c] = x && noise ? 0 : INFINITY;
     for (int64_t row = (rows->count - 1) % step; x && noise && row < rows->count; row += step) {

@@ -45,8 +45,8 @@ typedef struct pe_gains {
     double          size[2]; /* |z| of each side */
 } pe_gains;
 
-/* Element `at` of the data of real numbers; the mean square of rounding x to so many bits of fraction; and how
-   many bits the numbers of some arrays have. */
+/* Element `at` of the data of real numbers; the mean square of rounding x to so many bits of fraction; and
+   how many bits the numbers of some arrays have. */
 double pe_dump_element(const posenc_tensor *t, int64_t at);
 double pe_dump_rounding(double x, double bits);
 double pe_dump_bits(const posenc_tensor *const *list, int count);
@@ -64,7 +64,7 @@ double pe_pairing_misfit(const pe_rows *rows, const pe_pairing *p);
 /* Per channel [D]: squares of what differs between before and after, in units of rounding. */
 void pe_channels_changed(double *changed, const pe_rows *rows);
 
-int64_t pe_row_side(const pe_rows *rows, int64_t row, int64_t *b, int64_t *l);
+int64_t       pe_row_side(const pe_rows *rows, int64_t row, int64_t *b, int64_t *l);
 const double *pe_row_position(const pe_rows *rows, int64_t row);
 
 /* Radians per step of the expected positions of each pair, [M], their error, and the longest distance that
@@ -72,7 +72,8 @@ const double *pe_row_position(const pe_rows *rows, int64_t row);
 double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g);
 
 /* The same of several coordinates, if pair m follows axes[m]. */
-void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g, const int *axes);
+void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g,
+                       const int *axes);
 
 /* What a theory says of the pairs of a pairing. */
 typedef struct pe_course {

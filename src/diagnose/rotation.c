@@ -27,14 +27,15 @@
 enum { TEXT = 400, MOST_PAIRINGS = 24, MOST_THEORIES = 96, LOOK = 160, LOWS = 24 };
 
 static const double pi      = 0x1.921fb54442d18p+1;
-static const double same    = 2.5;  /* roundings: less is no difference */
-static const double near_by = 12;   /* and less than this may be none by another count */
-static const double slack   = 0.7;  /* a simpler theory may leave so much more over */
+static const double same    = 2.5;       /* roundings: less is no difference */
+static const double near_by = 12;        /* and less than this may be none by another count */
+static const double slack   = 0.7;       /* a simpler theory may leave so much more over */
 static const double float32 = 0x1.4p-23; /* relative error of an angle of float32: 2.5 roundings */
 
-const char *const pe_departures[PE_DEPARTURES] = {
-    "layout",    "dim",  "direction", "base",   "schedule", "factor", "positions",   "magnitude",
-    "axes",      "angles", "slopes",  "buckets", "scale",   "mask",   "temperature", "softcap"};
+const char *const pe_departures[PE_DEPARTURES] = {"layout",   "dim",    "direction",   "base",
+                                                  "schedule", "factor", "positions",   "magnitude",
+                                                  "axes",     "angles", "slopes",      "buckets",
+                                                  "scale",    "mask",   "temperature", "softcap"};
 
 /* ---------------------------------------------------------------- what is known ------------- */
 
@@ -61,7 +62,7 @@ typedef struct paired {
     unsigned   departs;
 } paired;
 
-typedef struct search {
+typedef struct rotation_search {
     const pe_rotation *in;
     pe_rows           *rows;
     const char        *base; /* SPEC that theories change */
@@ -76,7 +77,7 @@ typedef struct search {
     int                look_count;
     int                axes[PE_MOST_AXES]; /* which expected coordinate each is taken for */
     posenc_error      *err;
-} search;
+} rotation_search;
 
 /* What an encoding makes of the pairs of a pairing. */
 typedef struct frame {
@@ -110,19 +111,19 @@ static void sort_pairs(frame *f)
 }
 
 /* 0 where it cannot be: an encoding that does not fit the heads, or has parameters that nobody knows. */
-static int frame_open(frame *f, const search *s, const posenc_encoding *e)
+static int frame_open(frame *f, const rotation_search *s, const posenc_encoding *e)
 {
-    const int64_t     D       = s->rows->D;
+    const int64_t     D        = s->rows->D;
     const int         is_given = s->in->e && posenc_param_count(e) == posenc_param_count(s->in->e);
-    const posenc_dims dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = D, .L = round_up(s->length)};
-    posenc_options    options = posenc_options_default();
-    posenc_plan      *plan    = NULL;
-    posenc_workspace  work    = {0};
+    const posenc_dims dims     = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = D, .L = round_up(s->length)};
+    posenc_options    options  = posenc_options_default();
+    posenc_plan      *plan     = NULL;
+    posenc_workspace  work     = {0};
     posenc_error      why;
     double            magnitude = 1;
     *f                          = (frame){0};
     options.threads             = 1;
-    int is_good = (posenc_param_count(e) == 0 || (is_given && s->in->params)) &&
+    int is_good                 = (posenc_param_count(e) == 0 || (is_given && s->in->params)) &&
                   !posenc_plan_create(&plan, e, &dims, &options, &why) &&
                   posenc_rotary_coordinates(plan) == s->N &&
                   !posenc_rotary_frequencies(plan, NULL, &f->M, &magnitude, &why) && f->M > 0;
@@ -132,9 +133,10 @@ static int frame_open(frame *f, const search *s, const posenc_encoding *e)
         f->course.coordinate = malloc((size_t)f->M * sizeof *f->course.coordinate);
         f->course.order      = malloc((size_t)f->M * sizeof *f->course.order);
         f->course.size       = magnitude;
-        is_good = f->pairs && f->course.w && f->course.coordinate && f->course.order &&
-                  !posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, &why) &&
-                  !posenc_rotary_pairs(plan, is_given ? s->in->params : NULL, s->length, f->pairs, &work, &why);
+        is_good =
+            f->pairs && f->course.w && f->course.coordinate && f->course.order &&
+            !posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, &why) &&
+            !posenc_rotary_pairs(plan, is_given ? s->in->params : NULL, s->length, f->pairs, &work, &why);
     }
     posenc_workspace_free(&work);
     posenc_plan_free(plan);
@@ -235,7 +237,7 @@ static double complex low_gain(const struct low *l, double w, double p, double s
 
 /* ---------------------------------------------------------------- what is left -------------- */
 
-static double place_of(const search *s, const theory *t, int64_t row, int axis)
+static double place_of(const rotation_search *s, const theory *t, int64_t row, int axis)
 {
     if (t->list)
         return t->list[row * s->N + axis];
@@ -246,10 +248,10 @@ typedef struct left {
     double free, strict, bad, cells; /* squares beyond float32's angles; all; cells that are far off, of */
 } left;
 
-static void add_row(left *l, const search *s, const theory *t, const frame *f, int64_t row)
+static void add_row(left *l, const rotation_search *s, const theory *t, const frame *f, int64_t row)
 {
     int64_t         b, at;
-    const int64_t   side = pe_row_side(s->rows, row, &b, &at);
+    const int64_t   side  = pe_row_side(s->rows, row, &b, &at);
     const pe_gains *g     = s->pairings[t->pairing].gains;
     const double    heads = (double)s->rows->heads[side];
     double          places[PE_MOST_AXES];
@@ -288,7 +290,7 @@ static double in_roundings(double squares, double expected, double total)
     return sqrt(fmax(0, squares - expected) / (total + 1e-300));
 }
 
-static void measure(theory *t, const search *s, const frame *f, int is_all, left *l)
+static void measure(theory *t, const rotation_search *s, const frame *f, int is_all, left *l)
 {
     const pe_gains *g     = s->pairings[t->pairing].gains;
     const int64_t   n     = is_all ? s->rows->count : s->look_count;
@@ -299,8 +301,8 @@ static void measure(theory *t, const search *s, const frame *f, int is_all, left
         int64_t       b, at;
         const double  heads = (double)s->rows->heads[pe_row_side(s->rows, row, &b, &at)];
         add_row(l, s, t, f, row);
-        for (int64_t c = 0; c < s->rows->D; c++)
-            total += s->rows->noise[row * s->rows->D + c];
+        for (int64_t m = 0; m < g->M; m++) /* channels that pass are not rounded again */
+            total += g->noise[row * g->M + m];
         for (int64_t m = 0; m < g->M; m++)
             expected += s->noisiness * g->noise[row * g->M + m] / heads;
     }
@@ -318,7 +320,7 @@ static int is_same_pairing(const pe_pairing *a, const pe_pairing *b)
 }
 
 /* The pairing of an encoding, if it is one of ours. */
-static int pairing_of(pe_pairing *p, const search *s, const posenc_encoding *e)
+static int pairing_of(pe_pairing *p, const rotation_search *s, const posenc_encoding *e)
 {
     const char *spec = posenc_encoding_spec(e);
     frame       f;
@@ -335,7 +337,7 @@ static int pairing_of(pe_pairing *p, const search *s, const posenc_encoding *e)
 }
 
 /* Adds a pairing that nobody has added yet. */
-static void add_pairing(search *s, pe_pairing p, unsigned departs)
+static void add_pairing(rotation_search *s, pe_pairing p, unsigned departs)
 {
     if (p.dim < 2 || p.dim % 2 || p.offset < 0 || p.offset + p.dim > s->rows->D || p.dim / 2 % p.blocks)
         return;
@@ -354,10 +356,16 @@ static void add_pairing(search *s, pe_pairing p, unsigned departs)
 /* Widths of blocks that are often met come first: where nothing turns, a wider block does as well. */
 static int width_rank(int64_t d, int64_t D)
 {
-    return d == D ? 0 : 2 * d == D || 4 * d == D || 4 * d == 3 * D ? 1 : d % 32 == 0 ? 2 : d % 16 == 0 ? 3 : d % 8 == 0 ? 4 : 5;
+    return d == D                                       ? 0
+           : 2 * d == D || 4 * d == D || 4 * d == 3 * D ? 1
+           : d % 32 == 0                                ? 2
+           : d % 16 == 0                                ? 3
+           : d % 8 == 0                                 ? 4
+                                                        : 5;
 }
 
-static void add_block(search *s, const pe_pairing *e, int64_t offset, int64_t dim, int is_expected_dim)
+static void add_block(rotation_search *s, const pe_pairing *e, int64_t offset, int64_t dim,
+                      int is_expected_dim)
 {
     for (int layouts = 0; layouts < 4; layouts++) {
         pe_pairing p = {layouts & 1, layouts >> 1, 1, offset, dim};
@@ -373,9 +381,9 @@ static void add_block(search *s, const pe_pairing *e, int64_t offset, int64_t di
 }
 
 /* All blocks that hold every channel that changes, at the head's front or tail. */
-static posenc_status find_pairings(search *s, const pe_pairing *expected)
+static posenc_status find_pairings(rotation_search *s, const pe_pairing *expected)
 {
-    const int64_t D = s->rows->D;
+    const int64_t D       = s->rows->D;
     double       *changed = malloc((size_t)D * sizeof *changed);
     int64_t       low = D, high = -1;
     if (!changed)
@@ -401,7 +409,7 @@ static posenc_status find_pairings(search *s, const pe_pairing *expected)
     return POSENC_OK;
 }
 
-static posenc_status measure_pairing(search *s, paired *p)
+static posenc_status measure_pairing(rotation_search *s, paired *p)
 {
     const size_t        M      = (size_t)p->pairing.dim / 2;
     const posenc_status status = pe_gains_create(&p->gains, s->rows, &p->pairing, s->err);
@@ -415,7 +423,7 @@ static posenc_status measure_pairing(search *s, paired *p)
 }
 
 /* Keeps pairings that leave over hardly more than the best does; the expected one stays, for comparison. */
-static posenc_status keep_pairings(search *s)
+static posenc_status keep_pairings(rotation_search *s)
 {
     double best = INFINITY;
     int    kept = 1;
@@ -431,11 +439,18 @@ static posenc_status keep_pairings(search *s)
             return POSENC_ERROR_MEMORY;
         s->floor = fmin(s->floor, s->pairings[i].gains->floor);
     }
-    s->noisiness = fmin(30, fmax(0.5, s->floor / (s->rows->total + 1e-300)));
+    double noise = 0;
+    for (int i = 0; i < kept; i++) {
+        const pe_gains *g = s->pairings[i].gains;
+        if (g->floor == s->floor && noise == 0)
+            for (int64_t k = 0; k < s->rows->count * g->M; k++)
+                noise += g->noise[k];
+    }
+    s->noisiness = fmin(30, fmax(0.5, s->floor / (noise + 1e-300)));
     return POSENC_OK;
 }
 
-static int is_rotation(const search *s, const paired *p)
+static int is_rotation(const rotation_search *s, const paired *p)
 {
     return p->gains->floor <= fmax(2 * s->floor, s->floor + 4 * s->rows->total) &&
            s->floor <= 40 * s->rows->total;
@@ -443,16 +458,18 @@ static int is_rotation(const search *s, const paired *p)
 
 /* ---------------------------------------------------------------- theories ------------------ */
 
-static const char *pairing_text(char text[TEXT], const search *s, int pairing)
+static const char *pairing_text(char text[TEXT], const rotation_search *s, int pairing)
 {
     const pe_pairing *p = &s->pairings[pairing].pairing;
     snprintf(text, TEXT, "layout=%s layout_out=%s dim=%lld offset_dim=%lld%s", p->in ? "half" : "interleaved",
-             p->out == p->in ? "same" : p->out ? "half" : "interleaved", (long long)p->dim,
-             (long long)p->offset, p->blocks > 1 ? " axis_rule=halves" : "");
+             p->out == p->in ? "same"
+             : p->out        ? "half"
+                             : "interleaved",
+             (long long)p->dim, (long long)p->offset, p->blocks > 1 ? " axis_rule=halves" : "");
     return text;
 }
 
-static posenc_encoding *make_encoding(const search *s, int pairing, const char *settings)
+static posenc_encoding *make_encoding(const rotation_search *s, int pairing, const char *settings)
 {
     posenc_encoding *e = NULL;
     posenc_error     why;
@@ -471,7 +488,7 @@ static void theory_free(theory *t)
 static double common_step(const paired *p, const frame *f, double *sign)
 {
     double above = 0, below = 0;
-    *sign        = 1;
+    *sign = 1;
     for (int64_t i = 0; i < f->M; i++) { /* from the slowest: its turn is not lost */
         const int64_t m = f->course.order[i];
         const double  w = f->course.w[m], got = p->w[m], sure = p->error[m] + 1e-7 * fabs(got);
@@ -484,7 +501,8 @@ static double common_step(const paired *p, const frame *f, double *sign)
     }
     const double step = below > 0 ? above / below : 1;
     for (int64_t m = 0; m < f->M; m++)
-        if (fabs(remainder(step * f->course.w[m] - p->w[m], 2 * pi)) * p->reach > 0.6 + 12 * p->error[m] * p->reach)
+        if (fabs(remainder(step * f->course.w[m] - p->w[m], 2 * pi)) * p->reach >
+            0.6 + 12 * p->error[m] * p->reach)
             return 0;
     return step;
 }
@@ -507,14 +525,14 @@ static double nearest_round(double x, double slackness, int *digits)
 }
 
 /* Positions [rows,N] at which these speeds give the gains: of the few rows, or of all. */
-static void find_places(double *list, const search *s, int pairing, const frame *f, int is_all)
+static void find_places(double *list, const rotation_search *s, int pairing, const frame *f, int is_all)
 {
     const pe_gains *g = s->pairings[pairing].gains;
     const int64_t   n = is_all ? s->rows->count : s->look_count;
     for (int64_t i = 0; i < n; i++) {
         const int64_t row = is_all ? i : s->look[i];
         for (int a = 0; a < s->N; a++) {
-            const double p = pe_place(g, row, &f->course, a, pe_row_position(s->rows, row)[a]);
+            const double p       = pe_place(g, row, &f->course, a, pe_row_position(s->rows, row)[a]);
             list[row * s->N + a] = fabs(p - rint(p)) < 0.02 ? rint(p) : p;
         }
     }
@@ -531,7 +549,7 @@ static void snap(double *list, int64_t n)
 }
 
 /* step * expected + offset by least squares; the largest distance of a row from it. */
-static double affine(const search *s, const double *list, double *step, double *offset)
+static double affine(const rotation_search *s, const double *list, double *step, double *offset)
 {
     double        sx = 0, sy = 0, sxx = 0, sxy = 0, worst = 0;
     const int64_t n = s->rows->count * s->N;
@@ -552,14 +570,14 @@ static double affine(const search *s, const double *list, double *step, double *
 
 /* ---- positions that follow no rule of all rows, in words ---- */
 
-static void describe_places(char words[PE_WORDS], const search *s, const double *list)
+static void describe_places(char words[PE_WORDS], const rotation_search *s, const double *list)
 {
     int64_t first = -1, resets = 0, reset = -1, same_in_item = 1, repeats = 0, items = 0;
     double  least = INFINITY, most = -INFINITY;
     for (int64_t row = 0; row < s->rows->count; row++) {
         int64_t       b, l;
-        const int64_t side  = pe_row_side(s->rows, row, &b, &l);
-        const double *p     = pe_row_position(s->rows, row), shift = list[row * s->N] - p[0];
+        const int64_t side = pe_row_side(s->rows, row, &b, &l);
+        const double *p = pe_row_position(s->rows, row), shift = list[row * s->N] - p[0];
         const int64_t start = row - l;
         (void)side;
         first = first < 0 && shift != 0 ? row : first;
@@ -586,19 +604,21 @@ static void describe_places(char words[PE_WORDS], const search *s, const double 
 }
 
 /* Decides between the expected positions, a rule for all, and a list. */
-static void settle_places(theory *t, const search *s, const frame *f, double *list)
+static void settle_places(theory *t, const rotation_search *s, const frame *f, double *list)
 {
     double       step, offset;
     int          step_digits = 1, offset_digits = 1;
-    const double worst = affine(s, list, &step, &offset);
+    const double worst  = affine(s, list, &step, &offset);
     double       extent = 1;
     for (int64_t row = 0; row < s->rows->count; row++)
         extent = fmax(extent, fabs(pe_row_position(s->rows, row)[0]));
     theory rule = *t;
     left   l;
     if (worst < 2 || worst < 0.02 * fabs(step)) {
-        step      = nearest_round(step, 0.3 * fmin(0.1, fmax(worst, 1e-4)) / extent, &step_digits);
-        offset    = fabs(offset) < fmax(0.04, 0.5 * worst) ? 0 : nearest_round(offset, fmax(0.04, 0.5 * worst), &offset_digits);
+        step        = nearest_round(step, 0.3 * fmin(0.1, fmax(worst, 1e-4)) / extent, &step_digits);
+        offset      = fabs(offset) < fmax(0.04, 0.5 * worst)
+                          ? 0
+                          : nearest_round(offset, fmax(0.04, 0.5 * worst), &offset_digits);
         rule.step   = step;
         rule.offset = offset;
         measure(&rule, s, f, 0, &l);
@@ -616,9 +636,11 @@ static void settle_places(theory *t, const search *s, const frame *f, double *li
         else if (fabs(step) == 1)
             snprintf(t->places, PE_WORDS, "offset by %.10g", offset * step);
         else
-            snprintf(t->places, PE_WORDS, "multiplied by %.10g%s%.0g", fabs(step), offset != 0 ? ", then offset" : "", 0.0);
+            snprintf(t->places, PE_WORDS, "multiplied by %.10g%s%.0g", fabs(step),
+                     offset != 0 ? ", then offset" : "", 0.0);
         if (fabs(step) != 1)
-            snprintf(t->places, PE_WORDS, offset != 0 ? "multiplied by %.10g, then offset by %.10g" : "multiplied by %.10g",
+            snprintf(t->places, PE_WORDS,
+                     offset != 0 ? "multiplied by %.10g, then offset by %.10g" : "multiplied by %.10g",
                      fabs(step), offset);
         return;
     }
@@ -645,11 +667,11 @@ static int departures(unsigned departs)
 }
 
 /* Is the size of the gains the encoding's? */
-static void settle_size(theory *t, const search *s, const frame *f)
+static void settle_size(theory *t, const rotation_search *s, const frame *f)
 {
-    const pe_gains *g         = s->pairings[t->pairing].gains;
-    const double    relative  = fmax(1e-6, ldexp(1, -(int)s->rows->bits - 1));
-    int             is_size   = 1;
+    const pe_gains *g        = s->pairings[t->pairing].gains;
+    const double    relative = fmax(1e-6, ldexp(1, -(int)s->rows->bits - 1));
+    int             is_size  = 1;
     for (int side = 0; side < s->in->count; side++)
         is_size &= fabs(g->size[side] / f->course.size - 1) <= relative;
     for (int side = 0; side < 2; side++)
@@ -669,7 +691,7 @@ static void settle_size(theory *t, const search *s, const frame *f)
 }
 
 /* Is there any position at all for a few of the rows? */
-static int has_places(search *s, theory *t, const frame *f, double *list)
+static int has_places(rotation_search *s, theory *t, const frame *f, double *list)
 {
     enum { FEW = 12 };
     const int all = s->look_count;
@@ -694,7 +716,7 @@ static int has_places(search *s, theory *t, const frame *f, double *list)
     return t->misfit <= same + 0.5;
 }
 
-static void keep(search *s, theory *t)
+static void keep(rotation_search *s, theory *t)
 {
     t->cost += 100 * departures(t->departs);
     if (s->theory_count < MOST_THEORIES) {
@@ -721,7 +743,7 @@ static void say(char *words, const char *format, ...)
     va_end(list);
 }
 
-static int is_permuted(const search *s)
+static int is_permuted(const rotation_search *s)
 {
     int is_it = 0;
     for (int n = 0; n < s->N; n++)
@@ -729,8 +751,10 @@ static int is_permuted(const search *s)
     return is_it;
 }
 
-/* One encoding: at the positions that its speeds tell, if they tell any. Kept where it leaves nothing over. */
-static int try(search *s, int pairing, const char *settings, unsigned departs, int cost, const char *words)
+/* One encoding: at the positions that its speeds tell, if they tell any. Kept where it leaves nothing over.
+ */
+static int try(rotation_search *s, int pairing, const char *settings, unsigned departs, int cost,
+               const char *words)
 {
     paired *p = &s->pairings[pairing];
     frame   f;
@@ -807,10 +831,10 @@ static void family_text(char text[TEXT], const family *f)
 }
 
 /* log of each speed; 0 where it cannot be. */
-static int family_speeds(double *logs, const search *s, int pairing, const family *f)
+static int family_speeds(double *logs, const rotation_search *s, int pairing, const family *f)
 {
-    char             text[TEXT + 80];
-    frame            one;
+    char  text[TEXT + 80];
+    frame one;
     family_text(text, f);
     posenc_encoding *e     = make_encoding(s, pairing, text);
     const int        is_it = e && frame_open(&one, s, e);
@@ -824,12 +848,12 @@ static int family_speeds(double *logs, const search *s, int pairing, const famil
 }
 
 /* One step of Gauss and Newton on the logarithms of base and factor; whether it could be taken. */
-static int improve(family *f, const search *s, int pairing, int loose, double *work)
+static int improve(family *f, const rotation_search *s, int pairing, int loose, double *work)
 {
-    const paired *p = &s->pairings[pairing];
-    const int64_t M = p->pairing.dim / 2;
+    const paired *p  = &s->pairings[pairing];
+    const int64_t M  = p->pairing.dim / 2;
     double       *at = work, *by_base = work + M, *by_factor = work + 2 * M;
-    const double  h = 1e-3;
+    const double  h     = 1e-3;
     family        moved = *f;
     moved.base *= exp(h);
     if (!family_speeds(at, s, pairing, f) || ((loose & BASE) && !family_speeds(by_base, s, pairing, &moved)))
@@ -862,10 +886,10 @@ static int improve(family *f, const search *s, int pairing, int loose, double *w
     return f->base > 1 && f->base < 1e15 && f->factor > 1e-4 && f->factor < 1e6;
 }
 
-static int fit_family(family *f, const search *s, int pairing, int loose)
+static int fit_family(family *f, const rotation_search *s, int pairing, int loose)
 {
-    const int64_t M    = s->pairings[pairing].pairing.dim / 2;
-    double       *work = malloc((size_t)(3 * M) * sizeof *work);
+    const int64_t M     = s->pairings[pairing].pairing.dim / 2;
+    double       *work  = malloc((size_t)(3 * M) * sizeof *work);
     int           is_it = work != NULL;
     for (int round = 0; is_it && round < 10; round++)
         is_it = improve(f, s, pairing, loose, work);
@@ -874,7 +898,8 @@ static int fit_family(family *f, const search *s, int pairing, int loose)
 }
 
 /* Tries a family's numbers with as few digits as do. */
-static int try_family(search *s, int pairing, family f, int loose, unsigned departs, const char *words)
+static int try_family(rotation_search *s, int pairing, family f, int loose, unsigned departs,
+                      const char *words)
 {
     char         text[TEXT], said_words[PE_WORDS], number_text[40];
     const family exact = f;
@@ -893,7 +918,8 @@ static int try_family(search *s, int pairing, family f, int loose, unsigned depa
     return 0;
 }
 
-static int fit_and_try(search *s, int pairing, family f, int loose, unsigned departs, const char *words)
+static int fit_and_try(rotation_search *s, int pairing, family f, int loose, unsigned departs,
+                       const char *words)
 {
     return s->pairings[pairing].w && fit_family(&f, s, pairing, loose) &&
            try_family(s, pairing, f, loose, departs, words);
@@ -902,21 +928,23 @@ static int fit_and_try(search *s, int pairing, family f, int loose, unsigned dep
 static const unsigned to_base = 1u << PE_BASE, to_schedule = 1u << PE_SCHEDULE, to_factor = 1u << PE_FACTOR;
 
 /* The expected schedule with other numbers, or none. */
-static void try_numbers(search *s, int p, const char *prefix, unsigned departs)
+static void try_numbers(rotation_search *s, int p, const char *prefix, unsigned departs)
 {
     char         schedule[64], text[TEXT];
     const char  *spec = s->base;
     const double base = number(spec, "base", 1e4);
     const int    has  = said(schedule, sizeof schedule, spec, "schedule") && strcmp(schedule, "default") != 0;
     const char  *key  = !has ? NULL : !strcmp(schedule, "ntk") ? "alpha" : "factor";
-    const family f    = {prefix, key && number(spec, key, 0) > 0 ? key : NULL, base, key ? number(spec, key, 0) : 1};
+    const family f    = {prefix, key && number(spec, key, 0) > 0 ? key : NULL, base,
+                      key ? number(spec, key, 0) : 1};
     snprintf(text, sizeof text, "%s schedule=default", prefix);
     try(s, p, prefix, departs, 0, "");
     if (has)
         try(s, p, text, departs | to_schedule, 0, "the schedule is dropped");
     fit_and_try(s, p, f, BASE, departs | to_base, "");
     if (has)
-        fit_and_try(s, p, (family){text, NULL, base, 1}, BASE, departs | to_base | to_schedule, "the schedule is dropped");
+        fit_and_try(s, p, (family){text, NULL, base, 1}, BASE, departs | to_base | to_schedule,
+                    "the schedule is dropped");
     if (f.key) {
         static const double starts[] = {0, 1.5, 3, 6, 12, 24, 48};
         for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
@@ -941,22 +969,23 @@ static void try_numbers(search *s, int p, const char *prefix, unsigned departs)
 }
 
 /* The exponent divided by the width of the head, not of the rotated block; and the other way round. */
-static void try_exponents(search *s, int p, const char *prefix, unsigned departs)
+static void try_exponents(rotation_search *s, int p, const char *prefix, unsigned departs)
 {
-    char          text[TEXT];
-    const double  base = number(s->base, "base", 1e4), D = (double)s->rows->D;
-    const double  d    = (double)s->pairings[p].pairing.dim, expected = (double)s->pairings[0].pairing.dim;
-    const double  widths[] = {D, expected};
+    char         text[TEXT];
+    const double base = number(s->base, "base", 1e4), D = (double)s->rows->D;
+    const double d = (double)s->pairings[p].pairing.dim, expected = (double)s->pairings[0].pairing.dim;
+    const double widths[] = {D, expected};
     for (int i = 0; i < 2; i++)
         if (widths[i] != d) {
             snprintf(text, sizeof text, "%s base=%.17g", prefix, pow(base, d / widths[i]));
-            try(s, p, text, departs | 1u << PE_DIM, 4 + i, "the exponent is divided by another width than that of the rotated block");
+            try(s, p, text, departs | 1u << PE_DIM, 4 + i,
+                "the exponent is divided by another width than that of the rotated block");
         }
 }
 
 /* A schedule that is not the expected one, with numbers of which the expected may know some. */
-static void try_schedule(search *s, int p, const char *prefix, unsigned departs, const char *settings, const char *key,
-                         double factor, unsigned extra, double base)
+static void try_schedule(rotation_search *s, int p, const char *prefix, unsigned departs,
+                         const char *settings, const char *key, double factor, unsigned extra, double base)
 {
     char   fixed[TEXT];
     family f = {fixed, key, base, factor};
@@ -973,7 +1002,8 @@ static void try_schedule(search *s, int p, const char *prefix, unsigned departs,
     fit_and_try(s, p, f, FACTOR, departs | to_schedule | extra, "");
 }
 
-static void try_schedules(search *s, int p, const char *prefix, unsigned departs, double base, unsigned extra)
+static void try_schedules(rotation_search *s, int p, const char *prefix, unsigned departs, double base,
+                          unsigned extra)
 {
     static const double lengths[] = {0, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
     char                schedule[64], text[TEXT];
@@ -994,25 +1024,29 @@ static void try_schedules(search *s, int p, const char *prefix, unsigned departs
     if (slowest < 1.005)
         return;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        const double length = i ? lengths[i] : number(s->base, "original_length", number(s->base, "max_length", 0));
+        const double length =
+            i ? lengths[i] : number(s->base, "original_length", number(s->base, "max_length", 0));
         if (!(length > 1))
             continue;
         const unsigned named = !has || (strcmp(schedule, "yarn") != 0) ? and_factor : 0;
         for (int truncate = 1; truncate >= 0; truncate--) {
-            snprintf(text, sizeof text, "schedule=yarn original_length=%.10g truncate=%s", length, truncate ? "yes" : "no");
+            snprintf(text, sizeof text, "schedule=yarn original_length=%.10g truncate=%s", length,
+                     truncate ? "yes" : "no");
             try_schedule(s, p, prefix, departs, text, "factor", slowest, extra | named, base);
         }
-        snprintf(text, sizeof text, "schedule=llama3 original_length=%.10g low_freq_factor=1 high_freq_factor=4", length);
+        snprintf(text, sizeof text,
+                 "schedule=llama3 original_length=%.10g low_freq_factor=1 high_freq_factor=4", length);
         try_schedule(s, p, prefix, departs, text, "factor", slowest, extra | named, base);
         snprintf(text, sizeof text, "schedule=dynamic max_length=%.10g", length);
         if (s->length > length)
             try_schedule(s, p, prefix, departs, text, "factor", 2, extra | named, base);
     }
     if (!has || strcmp(schedule, "ntk_mixed") != 0)
-        try_schedule(s, p, prefix, departs, "schedule=ntk_mixed", "factor", slowest, extra | and_factor, base);
+        try_schedule(s, p, prefix, departs, "schedule=ntk_mixed", "factor", slowest, extra | and_factor,
+                     base);
 }
 
-static int best_cost(const search *s)
+static int best_cost(const rotation_search *s)
 {
     int best = 1000;
     for (int i = 0; i < s->theory_count; i++)
@@ -1021,7 +1055,7 @@ static int best_cost(const search *s)
 }
 
 /* Speeds of several coordinates depend on which pair follows which. */
-static void measure_axes(search *s, int p, const char *settings)
+static void measure_axes(rotation_search *s, int p, const char *settings)
 {
     paired          *q = &s->pairings[p];
     frame            f;
@@ -1037,7 +1071,7 @@ static void measure_axes(search *s, int p, const char *settings)
     posenc_encoding_free(e);
 }
 
-static void try_pairing(search *s, int p, const char *prefix, unsigned departs)
+static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned departs)
 {
     const int so_far = departures(s->pairings[p].departs | departs);
     if (100 * so_far > best_cost(s) + 20)
@@ -1062,11 +1096,17 @@ static void try_pairing(search *s, int p, const char *prefix, unsigned departs)
 
 /* ---------------------------------------------------------------- axes ---------------------- */
 
-static void try_axes(search *s, int p)
+static void try_axes(rotation_search *s, int p)
 {
-    static const char *const rules[] = {"sections", "interleaved_sections", "interleaved_sections_ggml", "alternate_sections",
-                                        "balanced", "axial", "axial_alternate", "alternate"};
-    char text[TEXT], value[64];
+    static const char *const rules[] = {"sections",
+                                        "interleaved_sections",
+                                        "interleaved_sections_ggml",
+                                        "alternate_sections",
+                                        "balanced",
+                                        "axial",
+                                        "axial_alternate",
+                                        "alternate"};
+    char                     text[TEXT], value[64];
     try_pairing(s, p, "", 0);
     if (s->N < 2)
         return;
@@ -1095,17 +1135,17 @@ static void try_axes(search *s, int p)
 /* ---------------------------------------------------------------- fewer bits ---------------- */
 
 /* Cells whose angle is small cannot be far off, whatever was rounded. */
-static int may_be_low(const search *s, const theory *t, const frame *f)
+static int may_be_low(const rotation_search *s, const theory *t, const frame *f)
 {
-    const pe_gains *g = s->pairings[t->pairing].gains;
+    const pe_gains *g   = s->pairings[t->pairing].gains;
     double          bad = 0, all = 0;
     for (int i = 0; i < s->look_count; i++) {
         const int64_t row = s->look[i];
         int64_t       b, l;
         const int64_t side = pe_row_side(s->rows, row, &b, &l);
         for (int64_t m = 0; m < g->M; m++) {
-            const int64_t  at = row * g->M + m;
-            const double   a  = f->course.w[m] * place_of(s, t, row, f->course.coordinate[m]);
+            const int64_t at = row * g->M + m;
+            const double  a  = f->course.w[m] * place_of(s, t, row, f->course.coordinate[m]);
             if (!(fabs(a) < 0.5) || !(fabs(a) > 0) || !(g->power[at] > 0))
                 continue;
             const double d = cabs(g->z[at] - t->size[side] * cexp(I * a));
@@ -1116,7 +1156,7 @@ static int may_be_low(const search *s, const theory *t, const frame *f)
     return all > 0 && bad <= 0.04 * all;
 }
 
-static void try_low(search *s, theory *t, const frame *f)
+static void try_low(rotation_search *s, theory *t, const frame *f)
 {
     left   l;
     double plain;
@@ -1156,10 +1196,10 @@ static void try_low(search *s, theory *t, const frame *f)
 }
 
 /* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
-static double *restarted(const search *s, int pairing)
+static double *restarted(const rotation_search *s, int pairing)
 {
-    const pe_gains *g     = s->pairings[pairing].gains;
-    double         *list  = malloc((size_t)s->rows->count * sizeof *list), start = 0;
+    const pe_gains *g    = s->pairings[pairing].gains;
+    double         *list = malloc((size_t)s->rows->count * sizeof *list), start = 0;
     int             count = 0;
     for (int64_t row = 0; list && row < s->rows->count; row++) {
         int64_t      b, l;
@@ -1182,7 +1222,7 @@ static double *restarted(const search *s, int pairing)
     return list;
 }
 
-static void try_low_encoding(search *s, int p, const char *settings, unsigned departs, int cost)
+static void try_low_encoding(rotation_search *s, int p, const char *settings, unsigned departs, int cost)
 {
     frame  f;
     theory t = {.departs = departs | s->pairings[p].departs, .cost = cost, .pairing = p};
@@ -1211,10 +1251,11 @@ static void try_low_encoding(search *s, int p, const char *settings, unsigned de
             free(list);
         }
         for (int i = 0; i < 8 && i < s->look_count; i++) { /* small positions are the least rounded */
-            const int64_t row = s->look[i];
+            const int64_t row      = s->look[i];
             const double  expected = pe_row_position(s->rows, row)[0];
-            const double  place = pe_place(s->pairings[p].gains, row, &f.course, 0, inverse ? -expected : expected);
-            const double  shift = rint((inverse ? -place : place) - expected);
+            const double  place =
+                pe_place(s->pairings[p].gains, row, &f.course, 0, inverse ? -expected : expected);
+            const double shift = rint((inverse ? -place : place) - expected);
             if (count < 16 && fabs(shift) < 1e7)
                 tried[count++] = shift;
         }
@@ -1245,9 +1286,9 @@ static void try_low_encoding(search *s, int p, const char *settings, unsigned de
     posenc_encoding_free(t.e);
 }
 
-static void try_lows(search *s)
+static void try_lows(rotation_search *s)
 {
-    static const double bases[]   = {1e2, 1e3, 1e4, 2e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 4e6, 5e6, 8e6, 1e7};
+    static const double bases[] = {1e2, 1e3, 1e4, 2e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 4e6, 5e6, 8e6, 1e7};
     static const double factors[] = {1.5, 2, 3, 4, 6, 8, 10, 16, 20, 32, 40, 64};
     char                text[TEXT], schedule[64];
     const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
@@ -1273,17 +1314,21 @@ static void try_lows(search *s)
 
 /* ---------------------------------------------------------------- the verdict --------------- */
 
-static void read_theory(pe_reading *r, const search *s, const theory *t, const frame *f)
+static void read_theory(pe_reading *r, const rotation_search *s, const theory *t, const frame *f)
 {
     *r = (pe_reading){.departs = t->departs, .step = t->step, .offset = t->offset, .mismatch = t->misfit};
     snprintf(r->spec, sizeof r->spec, "%s", posenc_encoding_spec(t->e));
     snprintf(r->words, sizeof r->words, "%s", t->words);
     snprintf(r->positions, sizeof r->positions, "%s", t->places);
     memcpy(r->axes, t->axes, sizeof r->axes);
-    r->magnitude = t->size[0];
+    r->magnitude        = t->size[0];
     const struct low *l = t->low ? &lows[t->low - 1] : NULL;
     snprintf(r->angles, sizeof r->angles, "%s",
-             l ? l->places < 0 ? "ggml" : l->is_f16 ? "float16" : "bfloat16" : t->strict <= same ? "exact" : "float32");
+             l                   ? l->places < 0 ? "ggml"
+                                   : l->is_f16   ? "float16"
+                                                 : "bfloat16"
+             : t->strict <= same ? "exact"
+                                 : "float32");
     (void)s;
     (void)f;
 }
@@ -1333,7 +1378,8 @@ static void advise_all(pe_diagnosis *d, double wanted_size)
     char           got[64], wanted[64];
     if (x >> PE_LAYOUT & 1) {
         advise(d,
-               "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows of q and k in "
+               "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
+               "of q and k in "
                "the checkpoint (posenc permute --to %s)",
                value_of(got, d->found.spec, "layout", "interleaved"),
                !strcmp(value_of(wanted, d->found.spec, "layout_out", "same"), "same") ? got : wanted,
@@ -1351,8 +1397,9 @@ static void advise_all(pe_diagnosis *d, double wanted_size)
         advise_setting(d, "base", "10000", " (rope_theta)");
     if (x >> PE_SCHEDULE & 1) {
         advise(d, "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s",
-               value_of(got, d->found.spec, "schedule", "default"), value_of(wanted, d->expected.spec, "schedule", "default"),
-               *d->found.words ? ": " : "", d->found.words);
+               value_of(got, d->found.spec, "schedule", "default"),
+               value_of(wanted, d->expected.spec, "schedule", "default"), *d->found.words ? ": " : "",
+               d->found.words);
     }
     if (x >> PE_FACTOR & 1) {
         advise_setting(d, "factor", "none", "");
@@ -1364,20 +1411,22 @@ static void advise_all(pe_diagnosis *d, double wanted_size)
         advise_magnitude(d, wanted_size);
     if (x >> PE_AXES & 1)
         advise(d, "pairs follow other coordinates: %s, and should be axis_rule=%s",
-               value_of(got, d->found.spec, "axis_rule", "sections"), value_of(wanted, d->expected.spec, "axis_rule", "sections"));
+               value_of(got, d->found.spec, "axis_rule", "sections"),
+               value_of(wanted, d->expected.spec, "axis_rule", "sections"));
     if (x >> PE_ANGLES & 1)
-        advise(d, "angles are those of %s: compute frequencies, positions and angles in float32 at least%s", d->found.angles,
-               strcmp(d->found.angles, "float32") ? "" : ", here in float64");
+        advise(d, "angles are those of %s: compute frequencies, positions and angles in float32 at least%s",
+               d->found.angles, strcmp(d->found.angles, "float32") ? "" : ", here in float64");
 }
 
 static int compare_theories(const void *a, const void *b)
 {
     const theory *x = a, *y = b;
-    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) : (x->misfit > y->misfit) - (x->misfit < y->misfit);
+    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost)
+                              : (x->misfit > y->misfit) - (x->misfit < y->misfit);
 }
 
 /* How far what is expected is from what was found, in roundings. */
-static double distance(const search *s, int is_strict, theory *expected)
+static double distance(const rotation_search *s, int is_strict, theory *expected)
 {
     const paired *p = &s->pairings[0];
     frame         f;
@@ -1400,23 +1449,25 @@ static double distance(const search *s, int is_strict, theory *expected)
 }
 
 /* Theories that give the same rotation by another name. */
-static void add_siblings(pe_diagnosis *d, const search *s, const theory *best)
+static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory *best)
 {
     pe_reading  *r = &d->alternatives[d->alternative_count];
     char         schedule[64];
     const double base = number(s->base, "base", 1e4), found = number(d->found.spec, "base", 1e4);
     said(schedule, sizeof schedule, d->found.spec, "schedule");
     const int    is_plain = !*schedule || !strcmp(schedule, "default");
-    const double dim = (double)s->pairings[best->pairing].pairing.dim;
+    const double dim      = (double)s->pairings[best->pairing].pairing.dim;
     if (d->alternative_count + 3 > PE_MOST_ALTERNATIVES)
         return;
     if ((best->departs & to_base) && is_plain && dim > 2) {
         *r         = d->found;
         r->departs = (best->departs & ~to_base) | to_schedule;
-        snprintf(r->words, PE_WORDS, "schedule=ntk alpha=%.6g, which is base=%.10g", pow(found / base, (dim - 2) / dim), found);
+        snprintf(r->words, PE_WORDS, "schedule=ntk alpha=%.6g, which is base=%.10g",
+                 pow(found / base, (dim - 2) / dim), found);
         r++, d->alternative_count++;
     }
-    if ((best->departs >> PE_POSITIONS & 1) && !best->list && fabs(best->step) != 1 && best->offset == 0 && is_plain) {
+    if ((best->departs >> PE_POSITIONS & 1) && !best->list && fabs(best->step) != 1 && best->offset == 0 &&
+        is_plain) {
         *r         = d->found;
         r->departs = (best->departs & ~(1u << PE_POSITIONS)) | to_schedule;
         snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g", 1 / fabs(best->step));
@@ -1431,12 +1482,13 @@ static void add_siblings(pe_diagnosis *d, const search *s, const theory *best)
     if ((best->departs & to_schedule) && !strcmp(schedule, "ntk")) {
         *r         = d->found;
         r->departs = (best->departs & ~to_schedule) | to_base;
-        snprintf(r->words, PE_WORDS, "base=%.10g", found * pow(number(d->found.spec, "alpha", 1), dim / (dim - 2)));
+        snprintf(r->words, PE_WORDS, "base=%.10g",
+                 found * pow(number(d->found.spec, "alpha", 1), dim / (dim - 2)));
         r++, d->alternative_count++;
     }
 }
 
-static void choose(pe_diagnosis *d, search *s)
+static void choose(pe_diagnosis *d, rotation_search *s)
 {
     theory       expected;
     const int    is_strict = s->in->is_strict;
@@ -1454,7 +1506,9 @@ static void choose(pe_diagnosis *d, search *s)
     if (is_known) {
         read_theory(&d->expected, s, &expected, NULL);
         snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
-                 is_strict ? "exact" : expected.low ? "ggml" : "exact or float32");
+                 is_strict      ? "exact"
+                 : expected.low ? "ggml"
+                                : "exact or float32");
     }
     if (is_known && away <= same) {
         d->verdict = PE_SAME;
@@ -1462,27 +1516,33 @@ static void choose(pe_diagnosis *d, search *s)
         d->residual = expected.misfit;
     } else if (best < 0) {
         d->verdict = PE_UNEXPLAINED;
-        advise(d, s->floor > 40 * s->rows->total
-                      ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
-                      : "these channels are rotated, but no base, schedule, factor or positions give their angles");
+        advise(
+            d,
+            s->floor > 40 * s->rows->total
+                ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
+                : "these channels are rotated, but no base, schedule, factor or positions give their angles");
     } else {
         theory *t = &s->theories[best];
         read_theory(&d->found, s, t, NULL);
         if (is_strict && !t->low && t->strict > same)
             t->departs |= 1u << PE_ANGLES;
         d->found.departs = d->departs = s->in->e ? t->departs : 0;
-        d->verdict  = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
-        d->residual = t->misfit;
+        d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
+        d->residual                   = t->misfit;
     }
     const int is_near = is_known && away > same && away < near_by;
     for (int i = 0; i < s->theory_count && best >= 0; i++) {
-        theory *t = &s->theories[i];
+        theory *t     = &s->theories[i];
         int     known = !t->departs || !s->in->e || d->alternative_count >= PE_MOST_ALTERNATIVES - 4;
         for (int k = 0; k < d->alternative_count; k++)
             known |= d->alternatives[k].departs == t->departs;
-        if (known || (d->verdict == PE_DIFFERENT && t->departs == d->departs && !is_near) || t->misfit > fmin(same, least + slack) + 0.5)
+        known |=
+            d->verdict == PE_DIFFERENT && t->departs != d->departs && (t->departs & d->departs) == d->departs;
+        if (known || (d->verdict == PE_DIFFERENT && t->departs == d->departs && !is_near) ||
+            t->misfit > fmin(same, least + slack) + 0.5)
             continue;
-        if (t->cost > s->theories[best].cost / 100 * 100 + 199 || (d->verdict == PE_SAME && !(t->misfit < away - 0.4)))
+        if (t->cost > s->theories[best].cost / 100 * 100 + 199 ||
+            (d->verdict == PE_SAME && !(t->misfit < away - 0.4)))
             continue;
         read_theory(&d->alternatives[d->alternative_count++], s, t, NULL);
     }
@@ -1491,12 +1551,12 @@ static void choose(pe_diagnosis *d, search *s)
         advise_all(d, is_known ? expected.size[0] : 1);
     }
     if (best >= 0 && d->verdict != PE_UNEXPLAINED) {
-        frame f;
+        frame   f;
         theory *t = d->verdict == PE_SAME && is_known ? &expected : &s->theories[best];
         if (frame_open(&f, s, t->e)) {
-            d->frequencies   = f.course.w;
-            d->pairs         = f.M;
-            f.course.w       = NULL;
+            d->frequencies = f.course.w;
+            d->pairs       = f.M;
+            f.course.w     = NULL;
             frame_free(&f);
         }
     }
@@ -1506,7 +1566,7 @@ static void choose(pe_diagnosis *d, search *s)
 
 /* ---------------------------------------------------------------- all of it ----------------- */
 
-static void choose_rows(search *s)
+static void choose_rows(rotation_search *s)
 {
     const int64_t n = s->rows->count, most = n < LOOK ? n : LOOK;
     for (int64_t i = 0; i < most; i++) /* the first few, and some of all the rest */
@@ -1520,14 +1580,15 @@ static posenc_status check(const pe_rotation *in, posenc_error *err)
         if (a->ndim != 4 || b->ndim != 4 || memcmp(a->shape, b->shape, 4 * sizeof *a->shape) ||
             a->shape[3] != in->sides[0].before.shape[3] || a->shape[3] < 2) {
             *err = (posenc_error){.status = POSENC_ERROR_SHAPE,
-                                  .message = "diagnose: tensors before and after must have one shape, [B,H,L,D]"};
+                                  .message =
+                                      "diagnose: tensors before and after must have one shape, [B,H,L,D]"};
             return err->status;
         }
     }
     return POSENC_OK;
 }
 
-static posenc_status look(pe_diagnosis *d, search *s)
+static posenc_status look(pe_diagnosis *d, rotation_search *s)
 {
     pe_pairing       expected = {0, 0, 1, 0, s->rows->D - s->rows->D % 2};
     posenc_encoding *e        = NULL;
@@ -1539,8 +1600,9 @@ static posenc_status look(pe_diagnosis *d, search *s)
         return status;
     if (!pairing_of(&expected, s, e) && s->in->e) {
         posenc_encoding_free(e);
-        *s->err = (posenc_error){.status = POSENC_ERROR_UNSUPPORTED,
-                                 .message = "diagnose: the expected rotation does not fit these heads, or is no rope whose pairs have one angle each"};
+        *s->err = (posenc_error){.status  = POSENC_ERROR_UNSUPPORTED,
+                                 .message = "diagnose: the expected rotation does not fit these heads, or is "
+                                            "no rope whose pairs have one angle each"};
         return s->err->status;
     }
     posenc_encoding_free(e);
@@ -1561,13 +1623,15 @@ static posenc_status look(pe_diagnosis *d, search *s)
 
 posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_error *err)
 {
-    const locale_t before = pe_decimal_begin();
-    search        *s      = calloc(1, sizeof *s);
-    *d                    = (pe_diagnosis){0};
-    *err                  = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
-    posenc_status status  = s ? check(in, err) == POSENC_ERROR_SHAPE ? POSENC_ERROR_SHAPE : pe_rows_create(&s->rows, in, err) : err->status;
+    const locale_t   before = pe_decimal_begin();
+    rotation_search *s      = calloc(1, sizeof *s);
+    *d                      = (pe_diagnosis){0};
+    *err = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
+    posenc_status status =
+        s ? check(in, err) == POSENC_ERROR_SHAPE ? POSENC_ERROR_SHAPE : pe_rows_create(&s->rows, in, err)
+          : err->status;
     if (!status) {
-        *err = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
+        *err    = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
         s->in   = in;
         s->N    = in->coordinates;
         s->base = in->e ? posenc_encoding_spec(in->e) : "rope";

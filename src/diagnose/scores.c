@@ -62,9 +62,10 @@ int64_t pe_scores_bucket(int64_t t, int64_t buckets, int64_t max_distance, int i
     const int64_t exact = buckets / 2;
     if (n < exact)
         return base + n;
-    const int64_t large = exact + (int64_t)(log((double)n / (double)exact) / log((double)max_distance / (double)exact) *
-                                                (double)(buckets - exact) +
-                                            1e-9);
+    const int64_t large =
+        exact + (int64_t)(log((double)n / (double)exact) / log((double)max_distance / (double)exact) *
+                              (double)(buckets - exact) +
+                          1e-9);
     return base + (large < buckets - 1 ? large : buckets - 1);
 }
 
@@ -127,13 +128,13 @@ static double weight_of(const fitting *f, double y)
 
 /* ---------------------------------------------------------------- fits ---------------------- */
 
-typedef struct sums {
+typedef struct part_sums {
     double *above, *below; /* [Lq] or [H,T] or [B,H,Lq] */
-} sums;
+} part_sums;
 
 static void sum_scale(fitting *f, void *to, int64_t at[4], double x, double y)
 {
-    sums        *s = to;
+    part_sums   *s = to;
     const double w = weight_of(f, y);
     s->above[at[2]] += w * x * (uncapped(f, y) - *bias_at(f, at) - *shift_at(f, at));
     s->below[at[2]] += w * x * x;
@@ -141,7 +142,7 @@ static void sum_scale(fitting *f, void *to, int64_t at[4], double x, double y)
 
 static void sum_bias(fitting *f, void *to, int64_t at[4], double x, double y)
 {
-    sums         *s = to;
+    part_sums    *s = to;
     const double  w = weight_of(f, y);
     const int64_t k = bias_at(f, at) - f->bias;
     s->above[k] += w * (uncapped(f, y) - f->scale[at[2]] * x - *shift_at(f, at));
@@ -150,7 +151,7 @@ static void sum_bias(fitting *f, void *to, int64_t at[4], double x, double y)
 
 static void sum_shift(fitting *f, void *to, int64_t at[4], double x, double y)
 {
-    sums         *s = to;
+    part_sums    *s = to;
     const double  w = weight_of(f, y);
     const int64_t k = shift_at(f, at) - f->shift;
     s->above[k] += w * (uncapped(f, y) - f->scale[at[2]] * x - *bias_at(f, at));
@@ -183,7 +184,7 @@ static void measure(fitting *f, int what)
     f->rest = rest[1] > free ? rest[0] / (rest[1] - free) : INFINITY;
 }
 
-static void solve_scale(fitting *f, int what, sums s)
+static void solve_scale(fitting *f, int what, part_sums s)
 {
     double above = 0, below = 0;
     memset(s.above, 0, (size_t)f->Lq * sizeof *s.above);
@@ -197,7 +198,7 @@ static void solve_scale(fitting *f, int what, sums s)
         f->scale[i] = what & ROWS && s.below[i] > 0 ? s.above[i] / s.below[i] : below > 0 ? above / below : 1;
 }
 
-static void solve_list(fitting *f, visitor *visit, double *list, int64_t n, sums s)
+static void solve_list(fitting *f, visitor *visit, double *list, int64_t n, part_sums s)
 {
     memset(s.above, 0, (size_t)n * sizeof *s.above);
     memset(s.below, 0, (size_t)n * sizeof *s.below);
@@ -207,7 +208,7 @@ static void solve_list(fitting *f, visitor *visit, double *list, int64_t n, sums
 }
 
 /* The parts of a theory in turn, until nothing moves. */
-static void fit(fitting *f, int what, double cap, sums s)
+static void fit(fitting *f, int what, double cap, part_sums s)
 {
     const int parts = !!(what & (SCALE | ROWS)) + !!(what & BIAS) + !!(what & SHIFT);
     f->cap          = cap;
@@ -240,7 +241,7 @@ static void largest(fitting *f, void *to, int64_t at[4], double x, double y)
 }
 
 /* The cap that leaves least: from just above the largest score on, then finer, then rounder. */
-static void fit_cap(fitting *f, int what, sums s)
+static void fit_cap(fitting *f, int what, part_sums s)
 {
     double most = 0, best = 0, least = INFINITY, ratio = 1.1;
     visit_all(f, largest, &most);
@@ -290,8 +291,8 @@ static int find_range(pe_range *r, const fitting *f, const posenc_tensor *t)
     for (int64_t j = 0; j < f->Lk; j++) {
         int64_t seen = 0, hid = 0;
         for (int64_t i = 0; i < f->Lq; i++) {
-            const int64_t d        = distance_of(f, i, j);
-            const int     is_seen  = !is_hidden(score(t, 0, 0, i, j));
+            const int64_t d       = distance_of(f, i, j);
+            const int     is_seen = !is_hidden(score(t, 0, 0, i, j));
             seen += is_seen;
             hid += !is_seen && d >= r->low && d <= r->high;
         }
@@ -320,7 +321,8 @@ static int is_line(pe_scores_reading *r, const fitting *f)
         double above = 0, below = 0, mean = 0, weight = 0, mean_t = 0;
         for (int pass = 0; pass < 2; pass++) {
             for (int64_t k = 0; k < f->T; k++) {
-                const double n = f->count[h * f->T + k], t = fabs((double)(k - f->Lk + 1)), b = f->bias[h * f->T + k];
+                const double n = f->count[h * f->T + k], t = fabs((double)(k - f->Lk + 1)),
+                             b = f->bias[h * f->T + k];
                 if (pass) {
                     above += n * (t - mean_t) * (b - mean);
                     below += n * (t - mean_t) * (t - mean_t);
@@ -339,7 +341,8 @@ static int is_line(pe_scores_reading *r, const fitting *f)
         for (int64_t k = 0; k < f->T; k++) {
             const double t = fabs((double)(k - f->Lk + 1));
             if (f->count[h * f->T + k] > 0 &&
-                fabs(f->bias[h * f->T + k] - mean + r->slopes[h] * (t - mean_t)) > tolerance(f, h * f->T + k) + 3e-3 * fabs(r->slopes[h] * t))
+                fabs(f->bias[h * f->T + k] - mean + r->slopes[h] * (t - mean_t)) >
+                    tolerance(f, h * f->T + k) + 3e-3 * fabs(r->slopes[h] * t))
                 return 0;
         }
         any |= fabs(r->slopes[h]) * (double)f->Lk > 4 * sqrt(f->noise);
@@ -356,7 +359,8 @@ static int64_t fits_buckets(const fitting *f, int64_t buckets, int64_t max_dista
         double mean = 0, error = 0;
         last = -1;
         for (int64_t k = 0; k < f->T; k++) {
-            const int64_t i = h * f->T + k, bucket = pe_scores_bucket(k - f->Lk + 1, buckets, max_distance, is_bidirectional);
+            const int64_t i      = h * f->T + k,
+                          bucket = pe_scores_bucket(k - f->Lk + 1, buckets, max_distance, is_bidirectional);
             if (!(f->count[i] > 0))
                 continue;
             if (bucket != last) {
@@ -374,18 +378,22 @@ static int64_t fits_buckets(const fitting *f, int64_t buckets, int64_t max_dista
 /* How many steps the bias has: as many buckets should there be. */
 static int is_bucketed(pe_scores_reading *r, const fitting *f, const pe_scores_reading *expected)
 {
-    static const int64_t counts[] = {4, 8, 16, 32, 64, 128, 256, 320}, most[] = {8, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 500, 512, 800, 1000, 1024};
-    int64_t least = INT64_MAX;
-    const int64_t given = expected ? expected->buckets : 0;
+    static const int64_t counts[] = {4, 8, 16, 32, 64, 128, 256, 320},
+                         most[] = {8, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 500, 512, 800, 1000, 1024};
+    int64_t       least         = INT64_MAX;
+    const int64_t given         = expected ? expected->buckets : 0;
     for (int way = 0; way < 2; way++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts + 1; c++)
             for (size_t m = 0; m < sizeof most / sizeof *most + 1; m++) {
-                const int64_t n = c ? counts[c - 1] : given, d = m ? most[m - 1] : expected ? expected->max_distance : 0;
-                const int bidirectional = expected ? expected->is_bidirectional ^ way : way;
+                const int64_t n = c ? counts[c - 1] : given, d = m          ? most[m - 1]
+                                                                 : expected ? expected->max_distance
+                                                                            : 0;
+                const int     bidirectional = expected ? expected->is_bidirectional ^ way : way;
                 if (n < 4 || d <= n / 2 / (bidirectional ? 2 : 1))
                     continue;
                 int64_t steps = fits_buckets(f, n, d, bidirectional);
-                steps += steps && n != given && n != 32; /* of equal ones what is expected, then what is usual */
+                steps +=
+                    steps && n != given && n != 32; /* of equal ones what is expected, then what is usual */
                 if (steps && 4 * steps < least) {
                     least               = 4 * steps;
                     r->buckets          = n;
@@ -435,13 +443,23 @@ static void compare_slopes(pe_scores_diagnosis *d, const pe_scores_reading *e, c
     const pe_scores_reading *r     = &d->found;
     int64_t                  first = -1;
     for (int64_t h = 0; h < r->heads && first < 0; h++)
-        if (fabs(r->slopes[h] - e->slopes[h]) * (double)f->Lk > 0.012 * fabs(e->slopes[h]) * (double)f->Lk + 3 * sqrt(f->noise))
+        if (fabs(r->slopes[h] - e->slopes[h]) * (double)f->Lk >
+            0.012 * fabs(e->slopes[h]) * (double)f->Lk + 3 * sqrt(f->noise))
             first = h;
     if (first < 0)
         return;
     depart(d, PE_SLOPES);
-    advise(d, "the slope of head %lld is %.6g, and should be %.6g: 2^(-8(h+1)/H), for other H than powers of 2 by the paper's rule",
+    advise(d,
+           "the slope of head %lld is %.6g, and should be %.6g: 2^(-8(h+1)/H), for other H than powers of 2 "
+           "by the paper's rule",
            (long long)first, r->slopes[first], e->slopes[first]);
+}
+
+/* Finer buckets fit what coarser ones made, but then some neighbours would have one bias by chance. */
+static int is_as_coarse(const fitting *f, const pe_scores_reading *e, const pe_scores_reading *r)
+{
+    const int64_t wanted = fits_buckets(f, e->buckets, e->max_distance, e->is_bidirectional);
+    return wanted && wanted <= fits_buckets(f, r->buckets, r->max_distance, r->is_bidirectional);
 }
 
 static void compare_bias(pe_scores_diagnosis *d, const pe_scores_reading *e, const fitting *f)
@@ -452,17 +470,18 @@ static void compare_bias(pe_scores_diagnosis *d, const pe_scores_reading *e, con
         return;
     if (is_line && !strcmp(r->encoding, "alibi"))
         compare_slopes(d, e, f);
-    else if (!strcmp(e->encoding, "t5") && fits_buckets(f, e->buckets, e->max_distance, e->is_bidirectional) &&
-             !(strcmp(r->encoding, "t5") && strcmp(r->encoding, "distance") && strcmp(r->encoding, "alibi")))
+    else if (!strcmp(e->encoding, "t5") && !strcmp(r->encoding, "t5") && is_as_coarse(f, e, r))
         return;
     else if (strcmp(r->encoding, e->encoding)) {
         depart(d, is_line || !strcmp(r->encoding, "alibi") ? PE_SLOPES : PE_BUCKETS);
         advise(d, "the bias is %s, and should be %s", r->encoding, e->encoding);
     } else if (!strcmp(e->encoding, "t5")) {
         depart(d, PE_BUCKETS);
-        advise(d, "buckets are those of num_buckets=%lld max_distance=%lld bidirectional=%s, and should be of %lld, %lld, %s",
-               (long long)r->buckets, (long long)r->max_distance, r->is_bidirectional ? "yes" : "no", (long long)e->buckets,
-               (long long)e->max_distance, e->is_bidirectional ? "yes" : "no");
+        advise(d,
+               "buckets are those of num_buckets=%lld max_distance=%lld bidirectional=%s, and should be of "
+               "%lld, %lld, %s",
+               (long long)r->buckets, (long long)r->max_distance, r->is_bidirectional ? "yes" : "no",
+               (long long)e->buckets, (long long)e->max_distance, e->is_bidirectional ? "yes" : "no");
     }
 }
 
@@ -471,14 +490,19 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     const pe_scores_reading *r = &d->found;
     if (r->has_temperature != e->has_temperature) {
         depart(d, PE_TEMPERATURE);
-        advise(d, r->has_temperature ? "rows are multiplied by %.6g to %.6g, and should be by one number"
-                                     : "rows are multiplied by %.6g (to %.6g), and should be by a temperature of their position",
-               r->first, r->last);
-    } else if (!r->has_temperature && fabs(r->scale / e->scale - 1) > fmax(1e-5, ldexp(1, 1 - (int)f->bits))) {
+        advise(
+            d,
+            r->has_temperature
+                ? "rows are multiplied by %.6g to %.6g, and should be by one number"
+                : "rows are multiplied by %.6g (to %.6g), and should be by a temperature of their position",
+            r->first, r->last);
+    } else if (!r->has_temperature &&
+               fabs(r->scale / e->scale - 1) > fmax(1e-5, ldexp(1, 1 - (int)f->bits))) {
         depart(d, PE_SCALE);
         advise(d, "scores are multiplied by %.6g, and should be by %.6g", r->scale, e->scale);
         d->alternatives[d->alternative_count] = (d->departs & ~(1u << PE_SCALE)) | 1u << PE_TEMPERATURE;
-        snprintf(d->alternative_words[d->alternative_count++], PE_WORDS, "a temperature of %.6g", e->scale / r->scale);
+        snprintf(d->alternative_words[d->alternative_count++], PE_WORDS, "a temperature of %.6g",
+                 e->scale / r->scale);
     }
     if (fabs(r->softcap - e->softcap) > 0.02 * fmax(r->softcap, e->softcap)) {
         depart(d, PE_SOFTCAP);
@@ -486,8 +510,11 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     }
     if (r->is_irregular || r->seen.low != e->seen.low || r->seen.high != e->seen.high) {
         depart(d, PE_MASK);
-        advise(d, "keys at distances %lld to %lld are seen, and should be %lld to %lld (i - j; 0 is the token itself)",
-               (long long)r->seen.low, (long long)r->seen.high, (long long)e->seen.low, (long long)e->seen.high);
+        advise(d,
+               "keys at distances %lld to %lld are seen, and should be %lld to %lld (i - j; 0 is the token "
+               "itself)",
+               (long long)r->seen.low, (long long)r->seen.high, (long long)e->seen.low,
+               (long long)e->seen.high);
     }
 }
 
@@ -527,11 +554,13 @@ static void read_scale(pe_scores_reading *r, const fitting *f, int what)
     }
 }
 
-static int explain(pe_scores_diagnosis *d, fitting *f, sums s)
+static int explain(pe_scores_diagnosis *d, fitting *f, part_sums s)
 {
-    static const int theories[] = {0,           SCALE,        BIAS,         CAP,          SCALE | BIAS,       ROWS,
-                                   CAP | SCALE, BIAS | SHIFT, CAP | BIAS,   ROWS | BIAS,  CAP | ROWS, SCALE | BIAS | SHIFT};
-    double noise[2] = {0};
+    static const int theories[] = {0,           SCALE,        BIAS,
+                                   CAP,         SCALE | BIAS, ROWS,
+                                   CAP | SCALE, BIAS | SHIFT, CAP | BIAS,
+                                   ROWS | BIAS, CAP | ROWS,   SCALE | BIAS | SHIFT};
+    double           noise[2]   = {0};
     visit_all(f, count_one, noise);
     f->noise = noise[1] > 0 ? noise[0] / noise[1] + 1e-300 : 1;
     for (size_t i = 0; i < sizeof theories / sizeof *theories; i++) {
@@ -550,7 +579,7 @@ static int explain(pe_scores_diagnosis *d, fitting *f, sums s)
     return 0;
 }
 
-static posenc_status judge(pe_scores_diagnosis *d, fitting *f, sums s)
+static posenc_status judge(pe_scores_diagnosis *d, fitting *f, part_sums s)
 {
     const pe_scores_reading *e = f->in->expected;
     pe_range                 before;
@@ -563,11 +592,12 @@ static posenc_status judge(pe_scores_diagnosis *d, fitting *f, sums s)
     }
     if (!e)
         return POSENC_OK;
-    pe_scores_reading wanted = *e;
+    pe_scores_reading wanted  = *e;
     const int         is_said = e->seen.low <= e->seen.high;
-    wanted.seen.low  = clipped(is_said ? e->seen.low : before.low, f->Lk);
-    wanted.seen.high = clipped(is_said ? e->seen.high : before.high, f->Lk);
-    if (!is_said && before.low == -f->Lk && before.high == f->Lk && !d->found.is_irregular && d->found.seen.low == 0)
+    wanted.seen.low           = clipped(is_said ? e->seen.low : before.low, f->Lk);
+    wanted.seen.high          = clipped(is_said ? e->seen.high : before.high, f->Lk);
+    if (!is_said && before.low == -f->Lk && before.high == f->Lk && !d->found.is_irregular &&
+        d->found.seen.low == 0)
         wanted.seen = d->found.seen; /* a causal mask beside the bias is no fault of the bias */
     compare_bias(d, &wanted, f);
     compare_rest(d, &wanted, f);
@@ -577,22 +607,24 @@ static posenc_status judge(pe_scores_diagnosis *d, fitting *f, sums s)
 
 posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err)
 {
-    const int64_t *n = in->after.shape;
-    fitting        f = {.in = in, .B = n[0], .H = n[1], .Lq = n[2], .Lk = n[3], .T = 2 * n[3] - 1};
+    const int64_t       *n     = in->after.shape;
+    fitting              f     = {.in = in, .B = n[0], .H = n[1], .Lq = n[2], .Lk = n[3], .T = 2 * n[3] - 1};
     const posenc_tensor *after = &in->after;
     *d                         = (pe_scores_diagnosis){0};
     if (memcmp(in->before.shape, n, 4 * sizeof *n) || f.Lq > f.Lk) {
-        *err = (posenc_error){.status = POSENC_ERROR_SHAPE, .message = "diagnose: scores before and after must have one shape, [B,H,Lq,Lk] with Lq <= Lk"};
+        *err = (posenc_error){
+            .status  = POSENC_ERROR_SHAPE,
+            .message = "diagnose: scores before and after must have one shape, [B,H,Lq,Lk] with Lq <= Lk"};
         return err->status;
     }
-    const size_t most = (size_t)(f.H * f.T + f.B * f.H * f.Lq + f.Lq);
-    f.bits            = pe_dump_bits(&after, 1);
-    f.bias            = calloc(most, sizeof *f.bias);
-    f.count           = calloc(most, sizeof *f.count);
-    f.scale           = calloc(most, sizeof *f.scale);
-    f.shift           = calloc(most, sizeof *f.shift);
-    const sums    s   = {calloc(most, sizeof(double)), calloc(most, sizeof(double))};
-    posenc_status status = POSENC_ERROR_MEMORY;
+    const size_t most      = (size_t)(f.H * f.T + f.B * f.H * f.Lq + f.Lq);
+    f.bits                 = pe_dump_bits(&after, 1);
+    f.bias                 = calloc(most, sizeof *f.bias);
+    f.count                = calloc(most, sizeof *f.count);
+    f.scale                = calloc(most, sizeof *f.scale);
+    f.shift                = calloc(most, sizeof *f.shift);
+    const part_sums s      = {calloc(most, sizeof(double)), calloc(most, sizeof(double))};
+    posenc_status   status = POSENC_ERROR_MEMORY;
     if (f.bias && f.count && f.scale && f.shift && s.above && s.below)
         status = judge(d, &f, s);
     else

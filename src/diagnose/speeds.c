@@ -18,12 +18,12 @@ static const double pi = 0x1.921fb54442d18p+1;
 /* ---------------------------------------------------------------- speeds -------------------- */
 
 /* Rows row and row + k are tokens of one sequence, the expected positions k steps apart. */
-typedef struct walk {
+typedef struct token_walk {
     const pe_rows  *rows;
     const pe_gains *g;
     int            *jumps; /* [count+1] how many jumps lie before a row; a sequence ends with one */
     double          step;
-} walk;
+} token_walk;
 
 static double step_at(const pe_rows *rows, int64_t row)
 {
@@ -40,8 +40,9 @@ static double usual_step(const pe_rows *rows)
     double  best = 1;
     int64_t most = 0;
     for (int64_t tries = 0; tries < 64 && tries < rows->count; tries++) {
-        const double step  = step_at(rows, tries * rows->count / 64 < rows->count ? tries * rows->count / 64 : 0);
-        int64_t      count = 0;
+        const double step =
+            step_at(rows, tries * rows->count / 64 < rows->count ? tries * rows->count / 64 : 0);
+        int64_t count = 0;
         for (int64_t row = 0; row < rows->count; row++)
             count += step_at(rows, row) == step;
         if (count > most && step != 0) {
@@ -53,20 +54,20 @@ static double usual_step(const pe_rows *rows)
 }
 
 /* By how much a pair turns more than `angle` between tokens so far apart. */
-static double turn(const walk *k, int64_t row, int64_t lag, int64_t m, double angle)
+static double turn(const token_walk *k, int64_t row, int64_t lag, int64_t m, double angle)
 {
     const double x = k->g->angle[(row + lag) * k->g->M + m] - k->g->angle[row * k->g->M + m] - angle;
     return x - 2 * pi * rint(x / (2 * pi));
 }
 
 /* The angle that most turns are near: means, in which those far off count less each time. */
-static double usual_turn(const walk *k, int64_t m)
+static double usual_turn(const token_walk *k, int64_t m)
 {
     double        angle = 0;
     const int64_t step  = 1 + k->rows->count / 512;
     for (int round = 0; round < 12; round++) {
-        double complex sum    = 0;
-        double         more   = 0, weight = 0;
+        double complex sum  = 0;
+        double         more = 0, weight = 0;
         for (int64_t row = 0; row < k->rows->count; row += step) {
             if (k->jumps[row + 1] != k->jumps[row])
                 continue;
@@ -82,12 +83,12 @@ static double usual_turn(const walk *k, int64_t m)
 }
 
 /* Marks what is no neighbour, then what turns otherwise than most. */
-static void mark_jumps(walk *k, const double *usual)
+static void mark_jumps(token_walk *k, const double *usual)
 {
     int jumps = 0;
     for (int64_t row = 0; row < k->rows->count; row++) {
-        int is_jump      = !(step_at(k->rows, row) == k->step);
-        k->jumps[row]    = jumps;
+        int is_jump   = !(step_at(k->rows, row) == k->step);
+        k->jumps[row] = jumps;
         for (int64_t m = 0; usual && m < k->g->M && !is_jump; m++)
             is_jump = fabs(turn(k, row, 1, m, usual[m])) > 0.35;
         jumps += is_jump;
@@ -96,7 +97,7 @@ static void mark_jumps(walk *k, const double *usual)
 }
 
 /* One lag: the mean error of w, and how many tokens said so. */
-static int64_t refine(const walk *k, int64_t lag, int64_t m, double *w, double *error)
+static int64_t refine(const token_walk *k, int64_t lag, int64_t m, double *w, double *error)
 {
     double  sum = 0, squares = 0, weight = 0;
     int64_t n = 0;
@@ -119,8 +120,8 @@ static int64_t refine(const walk *k, int64_t lag, int64_t m, double *w, double *
 
 double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g)
 {
-    walk    k      = {rows, g, malloc((size_t)(rows->count + 1) * sizeof(int)), usual_step(rows)};
-    int64_t within = 0, all = 0;
+    token_walk k      = {rows, g, malloc((size_t)(rows->count + 1) * sizeof(int)), usual_step(rows)};
+    int64_t    within = 0, all = 0;
     *reach = 1;
     if (!k.jumps)
         return 0;
@@ -148,7 +149,8 @@ static double coherence(const pe_rows *rows, const pe_gains *g, int64_t m, int a
 {
     double sum = 0;
     for (int64_t row = step / 2; row < rows->count; row += step)
-        sum += g->power[row * g->M + m] * cos(g->angle[row * g->M + m] - w * pe_row_position(rows, row)[axis]);
+        sum +=
+            g->power[row * g->M + m] * cos(g->angle[row * g->M + m] - w * pe_row_position(rows, row)[axis]);
     return sum;
 }
 
@@ -167,17 +169,21 @@ static double sharpen(double *w, const pe_rows *rows, const pe_gains *g, int64_t
     return below > 0 ? sqrt(squares / below) : INFINITY;
 }
 
-void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g, const int *axes)
+void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g,
+                       const int *axes)
 {
     const int64_t step = 1 + rows->count / 40;
     *reach             = 1;
     for (int64_t m = 0; m < g->M; m++) {
         double most = 0, best = -INFINITY;
-        w[m]     = 0;
-        error[m] = 1e9;
-        for (int64_t row = 0; row < rows->count; row++)
+        w[m]            = 0;
+        error[m]        = 1e9;
+        int is_constant = 1;
+        for (int64_t row = 0; row < rows->count; row++) {
             most = fmax(most, fabs(pe_row_position(rows, row)[axes[m]]));
-        if (!(most > 0))
+            is_constant &= pe_row_position(rows, row)[axes[m]] == pe_row_position(rows, 0)[axes[m]];
+        }
+        if (!(most > 0) || is_constant) /* one angle is that of many speeds */
             continue;
         for (double x = 1e-7; x < 3.2; x *= 1 + fmin(0.2, 0.7 / (x * most)))
             for (int sign = -1; sign <= 1; sign += 2) {
@@ -229,11 +235,15 @@ double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, do
     double slowest = 0, best = NAN, least = INFINITY;
     for (int64_t i = 0; i < g->M && slowest == 0; i++)
         slowest = c->coordinate[c->order[i]] == axis ? fabs(c->w[c->order[i]]) : 0;
-    const int far = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    const int far   = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    double    noise = 0;
+    for (int64_t m = 0; m < g->M; m++)
+        noise += c->coordinate[m] == axis ? g->noise[row * g->M + m] : 0;
     for (int i = 0; i < 5 + 2 * far; i++) {
         const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
-        const double prior    = i < 5 ? priors[i] : (i % 2 ? expected : -expected) + ((i - 5) / 2 - TURNS) * 2 * pi / slowest;
-        if (i >= 5 && far == 1)
+        const double prior =
+            i < 5 ? priors[i] : (i % 2 ? expected : -expected) + ((i - 5) / 2 - TURNS) * 2 * pi / slowest;
+        if ((i >= 5 && far == 1) || least < 4 * noise)
             break;
         const double p = unwrap(g, row, c, axis, prior);
         if (fabs(p - best) <= 1e-9 * fabs(p))
