@@ -99,7 +99,7 @@ test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitize
 	@$(call built,sanitize,$(quietly))
 	@$(call tested,sanitize)
 
-test-coverage: ## how many lines of each folder the tests of `make test` run
+test-coverage: ## how many lines and branches of each folder the tests of `make test` run
 	@$(call built,coverage,$(quietly))
 	@find build/coverage -name '*.gcda' -delete
 	@$(call tested,coverage) -LE '^long$$'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutate.py [--seed N] [--count 100] [--first K] [BUILD]: do the tests notice an operator that is another one?
+"""mutate.py [--seed N] [--count 100] [--first K] [--longest S] [BUILD]: do the tests notice an operator that is another one?
 
 Draws operators of src/engine and src/encodings, changes one at a time (< to <=, + to -, && to || ...), compiles that one
 file, links it before the libraries into the tests of the floors up to api and of the rooms, and runs these until one
@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--seed", type=int, default=22)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="how many to pass over")
+    parser.add_argument("--longest", type=float, default=600, help="leave out tests that take more seconds")
     parser.add_argument("build", nargs="?", type=Path, default=SOURCE / "build/default")
     asked = parser.parse_args()
     equal = set((SOURCE / "tools/mutants_equal.txt").read_text().splitlines())
@@ -197,7 +198,8 @@ def main():
                 same += 1
                 continue
             counted += 1
-            by = bench.noticed(reach.of(path.relative_to(SOURCE), line), reach.seconds)
+            names = [test for test in reach.of(path.relative_to(SOURCE), line) if reach.seconds[test] <= asked.longest]
+            by = bench.noticed(names, reach.seconds)
             noticed += by is not None
             print(f"{tried:4} {f'noticed by {by}' if by else 'MISSED':40} {line:4} {name}", flush=True)
     print(f"{noticed} of {counted} mutants noticed; {same} others are no change or do not compile; --first {tried} goes on")

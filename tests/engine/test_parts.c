@@ -286,6 +286,18 @@ static void positions_may_have_gaps(void **state)
     for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, OUTPUTS);
 }
 
+/* Frequencies of each head, of which a part has one. */
+static void heads_may_turn_on_their_own(void **state)
+{
+    const posenc_encoding_info *info = posenc_encoding_find("rope");
+    static const char *const    spec = "rope[axis_rule=matrix:per_head=yes]";
+    posenc_dims                 own  = wide;
+    (void)state;
+    own.G = own.H;
+    for_spec(spec, info, own, POSENC_MASK_CAUSAL, NULL, OUTPUTS);
+    for_spec(spec, info, own, 0, NULL, SCORES);
+}
+
 /* Biases and gates that decoding makes a few keys at a time: learned ones, sinusoids, logarithms. */
 static void many_heads_have_no_tables(void **state)
 {
@@ -387,6 +399,7 @@ int main(void)
         cmocka_unit_test(parts_are_masked),
         cmocka_unit_test(scores_are_those_of_all_parts),
         cmocka_unit_test(positions_may_have_gaps),
+        cmocka_unit_test(heads_may_turn_on_their_own),
         cmocka_unit_test(many_heads_have_no_tables),
         cmocka_unit_test(vectors_by_distance_are_never_made),
         cmocka_unit_test(long_parameters_are_read_in_place),
