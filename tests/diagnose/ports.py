@@ -324,7 +324,8 @@ class Port:
         self.before = {n: stored(rng.standard_normal((B, H if n == "q" else max(2, H // 2), L, self.right["D"])), self.kind) for n in names}
         exact = {n: rotate(x, q, self.port) for n, x in self.before.items()}
         self.after = {n: stored(y, self.kind) for n, y in exact.items()}
-        wanted = {n: rotate(x, self.p, dict(self.right, angles="exact")) for n, x in self.before.items()}
+        kind = "exact" if "angles" in self.causes or not self.causes else self.port["angles"]  # float32 is no fault
+        wanted = {n: rotate(x, self.p, dict(self.right, angles=kind)) for n, x in self.before.items()}
         square = lambda a, b: sum(float(((a[n] - b[n]) ** 2).sum()) for n in a)
         self.rounding = math.sqrt(square(self.after, exact)) + 1e-300
         self.ratio = math.sqrt(square(exact, wanted)) / self.rounding
