@@ -382,6 +382,8 @@ static void long_parameters_are_read_in_place(void **state)
         {"swin_v2[window=1000x2:mlp_width=7:sigma=0.5]", "swin_v2", 0, OUTPUTS},
         {"swin_v2[window=1000x2:mlp_width=7:sigma=0.5]", "swin_v2", POSENC_MASK_CAUSAL, SCORES},
         {"swin_v2[window=1000x2:pretrained_window=9x2:mlp_width=7:sigma=0.5]", "swin_v2", 0, BOUND},
+        {"decomposed[grid=1000x2:sigma=0.5]", "decomposed", 0, OUTPUTS},
+        {"decomposed[grid=1000x2:sigma=0.5]", "decomposed", 0, BOUND},
     };
     static const posenc_dims odd = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 20, .Dv = 20};
     (void)state;

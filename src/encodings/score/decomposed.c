@@ -94,11 +94,22 @@ static int64_t cell_of(const pe_problem *p, double position, int axis, int of_ke
                         : pe_index_column(at, cells(p, COLUMNS, of_keys));
 }
 
-static double product(const double *a, const double *b, int64_t n)
+enum {
+    TOGETHER = 64
+}; /* channels of a row that are read at once where the table is not copied: few queries */
+
+/* q . row `at` of an axis's table */
+static double product(const pe_problem *p, const double *const par[], int axis, int64_t at, const double q[])
 {
-    double sum = 0;
-    for (int64_t d = 0; d < n; d++)
-        sum += a[d] * b[d];
+    double sum = 0, piece[TOGETHER];
+    for (int64_t d = 0; d < p->D; d += TOGETHER) {
+        const int64_t n   = p->D - d < TOGETHER ? p->D - d : TOGETHER;
+        const double *row = par[axis] ? par[axis] + at * p->D + d : piece;
+        if (!par[axis])
+            pe_read(p, par, axis, at * p->D + d, n, piece);
+        for (int64_t i = 0; i < n; i++)
+            sum += q[d + i] * row[i];
+    }
     return sum;
 }
 
@@ -134,7 +145,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
                     continue;
                 }
                 end              = run_of(p, tile, axis, query, c, &at);
-                const double sum = product(tile->q + r * p->D, par[axis] + at * p->D, p->D);
+                const double sum = product(p, par, axis, at, tile->q + r * p->D);
                 for (int64_t i = c; i < end; i++)
                     to[i] += sum;
             }
@@ -176,26 +187,27 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 }
 
 const pe_encoding pe_decomposed = {
-    .info.name       = "decomposed",
-    .info.place      = POSENC_PLACE_SCORE,
-    .info.title      = "a vector for rows and one for columns between tokens of a grid",
-    .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + q_i · H_y + q_i · W_x",
-    .info.symbols    = "H_y: the learned vector of y rows between query and key\n"
-                       "W_x: the learned vector of x columns between them\n"
-                       "y: rows between query and key, counted from the most negative\n"
-                       "x: columns between them, counted the same",
-    .info.paper      = "arXiv:2112.01526",
-    .info.models     = "MViTv2, ViTDet, SAM, GOT-OCR",
-    .info.beyond     = "The tables end with their grid: another grid needs resized tables and tuning.",
-    .info.pictures   = "",
-    .info.row_limit  = "grid",
-    .info.at_length  = "grid=floor(sqrt(Lk-1))+1xfloor(sqrt(Lk-1))+1",
-    .model           = "grid=4*Lx2 sigma=1/sqrt(D)",
-    .check           = check,
-    .attention.hook  = {.visit      = visit,
-                        .visit_back = visit_back,
-                        .content    = 1,
-                        .learns     = 1 << ROWS | 1 << COLUMNS},
-    .attention.reach = reach,
+    .info.name          = "decomposed",
+    .info.place         = POSENC_PLACE_SCORE,
+    .info.title         = "a vector for rows and one for columns between tokens of a grid",
+    .info.formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + q_i · H_y + q_i · W_x",
+    .info.symbols       = "H_y: the learned vector of y rows between query and key\n"
+                          "W_x: the learned vector of x columns between them\n"
+                          "y: rows between query and key, counted from the most negative\n"
+                          "x: columns between them, counted the same",
+    .info.paper         = "arXiv:2112.01526",
+    .info.models        = "MViTv2, ViTDet, SAM, GOT-OCR",
+    .info.beyond        = "The tables end with their grid: another grid needs resized tables and tuning.",
+    .info.pictures      = "",
+    .info.row_limit     = "grid",
+    .info.at_length     = "grid=floor(sqrt(Lk-1))+1xfloor(sqrt(Lk-1))+1",
+    .model              = "grid=4*Lx2 sigma=1/sqrt(D)",
+    .check              = check,
+    .attention.hook     = {.visit      = visit,
+                           .visit_back = visit_back,
+                           .content    = 1,
+                           .learns     = 1 << ROWS | 1 << COLUMNS},
+    .attention.in_place = 1 << ROWS | 1 << COLUMNS,
+    .attention.reach    = reach,
     PE_TABLES(settings, params, examples),
 };
