@@ -5,7 +5,8 @@
 #
 # Source code: the modules of Python's standard library. Chinese: the manual pages of manpages-zh without their troff
 # requests. Logs: what servers wrote (the samples that fail2ban is tested with) and what apt's resolver says while it
-# plans the installation of large packages. Nothing is installed; packages are downloaded and unpacked beside the texts.
+# plans the installation of large packages on a machine that has none. Nothing is installed; packages are downloaded and
+# unpacked beside the texts.
 #
 # A comparison holds out the last tenth of a text, so that every tenth must be like the others: files come in the order
 # of their MD5 sums, and parts of logs in turns. The texts follow the packages of the release: docs/experiments.md,
@@ -58,9 +59,10 @@ shuffled "$folder/usr/share/man/zh_CN" '*.gz' | xargs zcat |
     sed -e "/^[.']/d" -e 's/\\f[BIPRC]//g' -e 's/\\-/-/g' -e 's/\\[&,/]//g' | keep chinese.txt
 
 mkdir "$folder/logs"
+: >"$folder/status" # what this machine has installed does not change the text
 find "$folder" -path '*/tests/files/logs/*' -type f -exec cat {} + | grep -v '^#' | grep . >"$folder/logs/servers"
 for package in $large; do
-    apt-get -s -o Debug::pkgDepCache::Marker=1 -o Debug::pkgDepCache::AutoInstall=1 install "$package" 2>&1 |
+    apt-get -s -o Dir::State::status="$folder/status" -o Debug::pkgDepCache::Marker=1 -o Debug::pkgDepCache::AutoInstall=1 install "$package" 2>&1 |
         grep -E '^(Inst|Conf) |MarkInstall|Installing ' >"$folder/logs/$package" || :
 done
 for log in "$folder"/logs/*; do
