@@ -99,14 +99,14 @@ test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitize
 	@$(call built,sanitize,$(quietly))
 	@$(call tested,sanitize)
 
-test-coverage: ## how many lines of each folder the tests of `make test` run
+test-coverage: ## how many lines and branches of each folder the tests of `make test` run
 	@$(call built,coverage,$(quietly))
 	@find build/coverage -name '*.gcda' -delete
 	@$(call tested,coverage) -LE '^long$$'
 	@tools/coverage.py build/coverage
 
-fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20), or one: make fuzz NAME=api (needs clang)
-	@tools/fuzz.sh $(TIME) $(NAME)
+fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20) or RUNS inputs, or one: make fuzz NAME=api (needs clang)
+	@RUNS=$(RUNS) tools/fuzz.sh $(TIME) $(NAME)
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""coverage.py BUILD: how many lines of each folder the tests have run
+"""coverage.py BUILD [FOLDER]: how many lines and branches of each folder the tests have run, or which of FOLDER they have not
 
 BUILD was compiled with --coverage (preset coverage) and its tests have run. gcov says how often each line of each
-object ran; a line counts once, as run if any object that has it (kernels have theirs once per instruction set, headers
-in every object) ran it.
+object ran, and each way out of its conditions; both count once, as run if any object that has them (headers are in every
+object) ran them. Kernels are compiled once per instruction set: those for any processor (isa_plain) are counted.
 """
 import collections
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,30 +17,48 @@ SOURCE = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "cli", "include")
 
 
-def main():
-    build = Path(sys.argv[1]).resolve()
-    notes = sorted(map(str, build.rglob("*.gcno")))
+def counted(build):
+    """file -> place -> has it run, of lines (number,) and of branches (number, function, which)"""
+    notes = sorted(str(note) for note in build.rglob("*.gcno") if not re.match("isa_(?!plain)", note.name))
     if not notes:
         sys.exit(f"coverage.py: {build} was not compiled with --coverage; make test-coverage does that")
-    run = collections.defaultdict(dict)  # file -> line -> has it run
+    run = collections.defaultdict(lambda: collections.defaultdict(bool))
     for at in range(0, len(notes), 50):
-        said = subprocess.run(["gcov", "--json-format", "--stdout", *notes[at:at + 50]], cwd=build, check=True,
-                              capture_output=True, text=True).stdout
+        said = subprocess.run(["gcov", "--branch-probabilities", "--json-format", "--stdout", *notes[at:at + 50]], cwd=build,
+                              check=True, capture_output=True, text=True).stdout
         for record in map(json.loads, filter(None, said.splitlines())):
             for file in record["files"]:
-                path = (Path(record["current_working_directory"]) / file["file"]).resolve()
+                seen = run[(Path(record["current_working_directory"]) / file["file"]).resolve()]
                 for line in file["lines"]:
-                    seen = run[path]
-                    seen[line["line_number"]] = seen.get(line["line_number"], False) or line["count"] > 0
-    total, hit = collections.Counter(), collections.Counter()
-    for path, lines in run.items():
-        if path.is_relative_to(SOURCE) and path.relative_to(SOURCE).parts[0] in FOLDERS:
-            folder = path.relative_to(SOURCE).parent.as_posix()
-            for name in (folder, "together"):
-                total[name] += len(lines)
-                hit[name] += sum(lines.values())
-    for folder in sorted(total):
-        print(f"{folder:24} {hit[folder]:6} of {total[folder]:6} lines  {100 * hit[folder] / total[folder]:5.1f} %")
+                    number = line["line_number"]
+                    seen[number,] |= line["count"] > 0
+                    for which, branch in enumerate(line["branches"]):
+                        seen[number, line.get("function_name"), which] |= branch["count"] > 0
+    return {path.relative_to(SOURCE): seen for path, seen in run.items()
+            if path.is_relative_to(SOURCE) and path.relative_to(SOURCE).parts[0] in FOLDERS}
+
+
+def share(seen, length):
+    """Of lines (1) or branches (3): how many have run, of how many, and in percent."""
+    ran = [one for place, one in seen if len(place) == length]
+    return f"{sum(ran):6} of {len(ran):6} {100 * sum(ran) / max(len(ran), 1):5.1f} %"
+
+
+def main():
+    run = counted(Path(sys.argv[1]).resolve())
+    if sys.argv[2:]:
+        for path, seen in sorted(run.items()):
+            if path.is_relative_to(sys.argv[2]):
+                text = (SOURCE / path).read_text().splitlines()
+                for number in sorted({place[0] for place, ran in seen.items() if not ran}):
+                    print(f"{path}:{number}: {'' if seen[number,] else 'line '}{text[number - 1].strip()}")
+        return
+    folders = collections.defaultdict(list)
+    for path, seen in run.items():
+        for name in (path.parent.as_posix(), "/".join(path.parts[:2]) + ", all", "together"):
+            folders[name] += seen.items()
+    for folder in sorted(folders):
+        print(f"{folder:28} lines {share(folders[folder], 1)}  branches {share(folders[folder], 3)}")
 
 
 if __name__ == "__main__":

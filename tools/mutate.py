@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutate.py [--seed N] [--count 100] [--first K] [BUILD]: do the tests notice an operator that is another one?
+"""mutate.py [--seed N] [--count 100] [--first K] [--longest S] [BUILD]: do the tests notice an operator that is another one?
 
 Draws operators of src/engine and src/encodings, changes one at a time (< to <=, + to -, && to || ...), compiles that one
-file, links it before the libraries into the tests of its folder, and runs these until one fails. BUILD (build/default)
-has its tests built; nothing in it or in the sources is changed. The draw is that of the printed seed, so --first K goes
-on where a call of --count K ended. A mutant that compiles to the same code is not counted, nor one of
-tools/mutants_equal.txt, whose lines were examined: what they change no call can see. Status 1 if fewer than nine of ten
-are noticed.
+file, links it before the libraries into the tests of the floors up to api and of the rooms, and runs these until one
+fails: only those that reach the line, the shortest first. Which these are gcov says of one run of each test with the
+folders compiled for it; the answers are kept in BUILD/reach. BUILD (build/default) has its tests built; nothing else in
+it or in the sources is changed. The draw is that of the printed seed: --first K goes on where a call ended, which says K.
+A mutant that compiles to the same code is not counted, nor one of tools/mutants_equal.txt, whose lines were examined: what
+they change no call can see. Status 1 if fewer than nine of ten are noticed.
 """
 import argparse
 import json
+import os
 import random
 import re
 import resource
@@ -27,10 +29,10 @@ CHANGES = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "
 OPERATOR = re.compile(r"(?<= )(?:<=?|>=?|==|!=|\+=?|-=?|\*|/|%|&&|\|\|)(?= )|\+\+|--")
 PASSED_OVER = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//[^\n]*|^\s*#[^\n]*|static_assert[^;]*;',
                          re.DOTALL | re.MULTILINE)
-SECONDS, BYTES = 120, 4 << 30  # of a test, whose loop may not end any more
-# Tests of the engine: encodings that use each of its parts first, then its own, then what calls it.
-SPREAD = "rope t5 shaw transformer_xl deberta tupe cope urpe swin_v2 fire alibi xpos learned".split()
-FOLDERS = {"engine": ("executors", "engine", "api", "encodings", "verify"), "encodings": ("room", "encodings", "verify")}
+COUNTED = "-O1 --coverage -fprofile-update=single".split()
+BYTES = 4 << 30  # of a test, whose loop may not end any more
+FOLDERS = ("engine", "encodings")
+TESTS = re.compile(r"(room|executors)-|(engine|api|encodings|memory)/|fuzz/api$|verify-golden")
 
 
 def operators():
@@ -43,93 +45,126 @@ def operators():
     return found
 
 
-def rows():
-    """Encodings of a room's file."""
-    text = (SOURCE / "src/encodings/encodings.def").read_text()
-    return re.findall(r"^ENCODING\((\w+), (\w+), (\w+)\)", text, re.MULTILINE)
+def tests(build):
+    """name -> command of the tests of this build, without those that take minutes."""
+    said = subprocess.run(["ctest", "--test-dir", build, "-LE", "^long$", "--show-only=json-v1"], check=True,
+                          capture_output=True, text=True).stdout
+    return {test["name"]: test["command"] for test in json.loads(said)["tests"] if TESTS.match(test["name"])}
 
 
-def tests_of(path, build):
-    """(program, arguments) of the tests that a file of this folder has, those that are likely to notice first."""
-    folder = path.relative_to(SOURCE / "src").parts[0]
-    every = [name for _, _, name in rows()]
-    room = [name for _, room, name in rows() if path.stem == room or path.stem.startswith(room + "_")]
-    names = room or SPREAD + [name for name in every if name not in SPREAD]
-    chosen = []
-    for kind in FOLDERS[folder]:
-        if kind in ("room", "executors"):
-            chosen += [("test_encodings_rooms", [n]) for n in names if kind == "room"]
-            chosen += [("test_encodings_executors", [n]) for n in names]
-        elif kind == "verify":
-            chosen.append(("posenc", ["verify", str(SOURCE / "tests/golden")]))
-        else:
-            own = sorted((SOURCE / "tests" / kind).glob("test_*.c"), key=lambda p: (path.stem not in p.stem, p.stem))
-            chosen += [(f"test_{kind}_{p.stem[5:]}", []) for p in own if p.stem not in ("test_rooms", "test_executors")]
-    for program in {program for program, _ in chosen}:
-        if not (build / ("posenc" if program == "posenc" else f"tests/{program}")).exists():
-            sys.exit(f"mutate.py: {program} is not built; run make test first")
-    return chosen
-
-
-def bounded():
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-
-
-def passes(words):
+def passes(words, seconds):
+    """Does it pass in so many seconds of a processor?"""
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     try:
         return not subprocess.run(words, cwd=SOURCE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=SECONDS, preexec_fn=bounded).returncode
+                                  stderr=subprocess.DEVNULL, timeout=60 + 10 * seconds, preexec_fn=bounded,
+                                  env={**os.environ, "OMP_WAIT_POLICY": "passive"}).returncode
     except subprocess.TimeoutExpired:
         return False
 
 
 class Bench:
-    """A build whose programs are linked anew with one object changed."""
+    """A build whose programs are linked anew with objects of a file that is changed."""
 
     def __init__(self, build, folder):
         self.build, self.object = build, Path(folder) / "mutant.o"
         self.compile = {c["file"]: c["command"] for c in json.loads((build / "compile_commands.json").read_text())}
-        self.links, self.sound = {}, set()
+        self.links, self.sound, self.tests = {}, set(), tests(build)
 
-    def compiled(self, path, text):
+    def compiled(self, path, text, to=None, options=(), source=None):
         """The object of this text as if it were the file, or None."""
-        changed = self.object.with_suffix(".c")
-        changed.write_text(text)
+        to, source = to or self.object, source or self.object.with_suffix(".c")
+        if source != path:
+            source.write_text(text)
         words = shlex.split(self.compile[str(path)])
-        words[words.index("-o") + 1], words[words.index("-c") + 1] = str(self.object), str(changed)
-        words = [w for w in words if not w.startswith("-W")] + ["-w", f"-I{path.parent}"]
-        return self.object.read_bytes() if not subprocess.run(words, cwd=self.build, capture_output=True).returncode else None
+        words[words.index("-o") + 1], words[words.index("-c") + 1] = str(to), str(source)
+        words = [w for w in words if not w.startswith("-W")] + ["-w", f"-I{path.parent}", *options]
+        return None if subprocess.run(words, cwd=self.build, capture_output=True).returncode else to.read_bytes()
 
-    def linked(self, program):
+    def linked(self, program, objects, *options):
         if program not in self.links:
-            target = "posenc" if program == "posenc" else f"tests/{program}"
+            target = str(Path(program).relative_to(self.build))
             said = subprocess.run(["ninja", "-t", "commands", "-s", target], cwd=self.build, check=True, capture_output=True,
                                   text=True).stdout
             self.links[program] = shlex.split(said.strip().removeprefix(": && ").removesuffix(" && :"))
         words = list(self.links[program])
         at = words.index("-o")
-        words[at + 1] = str(self.object.with_name(program))
-        words.insert(at, str(self.object))
+        words[at + 1] = str(self.object.with_name(Path(program).name))
+        words[at:at] = [*map(str, objects), *options]
         subprocess.run(words, cwd=self.build, check=True, capture_output=True)
         return words[words.index("-o") + 1]
 
-    def noticed(self, tests):
+    def noticed(self, names, seconds):
         """The test that fails, or None."""
         made = {}
-        for program, arguments in tests:
-            made[program] = made.get(program) or self.linked(program)
-            if not passes([made[program], *arguments]):
-                self.require_sound(program, arguments)
-                return " ".join([program, *arguments[-1:]])
+        for name in names:
+            program, *arguments = self.tests[name]
+            made[program] = made.get(program) or self.linked(program, [self.object])
+            limit = 5 + 5 * round(seconds[name])
+            if not passes([made[program], *arguments], limit):
+                self.require_sound(name, limit)
+                return name
         return None
 
-    def require_sound(self, program, arguments):
+    def require_sound(self, name, limit):
         """A test that fails without a change notices none."""
-        if (program, *arguments) in self.sound:
-            return
-        if not passes([self.build / ("posenc" if program == "posenc" else f"tests/{program}"), *arguments]):
-            sys.exit(f"mutate.py: {program} {' '.join(arguments)} fails without a change; mend that first")
-        self.sound.add((program, *arguments))
+        if name not in self.sound and not passes(self.tests[name], limit):
+            sys.exit(f"mutate.py: {name} fails without a change; mend that first")
+        self.sound.add(name)
+
+
+class Reach:
+    """Which lines of the folders each test runs, and how many seconds it takes."""
+
+    def __init__(self, bench):
+        self.kept = bench.build / "reach"
+        self.kept.mkdir(exist_ok=True)
+        self.seconds, self.lines, self.code = {}, {}, {}
+        for name, (program, *arguments) in bench.tests.items():
+            file = self.kept / f"{name.replace('/', '-')}.json"
+            if not file.exists() or file.stat().st_mtime < Path(program).stat().st_mtime:
+                file.write_text(json.dumps(self.asked(bench, name, program, arguments)))
+            said = json.loads(file.read_text())
+            self.seconds[name] = said["seconds"]
+            for path, lines in said["lines"].items():
+                self.code.setdefault(path, set()).update(line for line, _ in lines)
+                self.lines[name, path] = {line for line, ran in lines if ran}
+
+    def objects(self, bench):
+        """The folders' files, compiled to count."""
+        made = []
+        for path in sorted({path for path, _, _ in operators()}):
+            made.append(self.kept / f"{'-'.join(path.relative_to(SOURCE).parts)}.o")
+            if not made[-1].exists() or made[-1].stat().st_mtime < path.stat().st_mtime:
+                if bench.compiled(path, path.read_text(), made[-1], COUNTED, path) is None:
+                    sys.exit(f"mutate.py: {path} does not compile")
+        return made
+
+    def asked(self, bench, name, program, arguments):
+        objects = self.objects(bench)
+        for data in self.kept.glob("*.gcda"):
+            data.unlink()
+        program = bench.linked(program, objects, "--coverage")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if not passes([program, *arguments], 600):
+            sys.exit(f"mutate.py: {name} fails without a change; mend that first")
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        print(f"mutate.py: {name} {seconds:.1f} s", flush=True)
+        lines, data = {}, list(self.kept.glob("*.gcda"))
+        said = data and subprocess.run(["gcov", "--json-format", "--stdout", *data], cwd=bench.build, check=True,
+                                       capture_output=True, text=True).stdout.splitlines()
+        for file in (file for record in said for file in json.loads(record)["files"] if file["file"].endswith(".c")):
+            path = Path(bench.build, file["file"]).resolve().relative_to(SOURCE)
+            lines[str(path)] = [(line["line_number"], line["count"] > 0) for line in file["lines"]]
+        return {"seconds": seconds, "lines": lines}
+
+    def of(self, path, line):
+        """The tests that reach a line, those that take least first. A line without code of its own is that before it."""
+        code = [at for at in self.code.get(str(path), ()) if at <= line]
+        return sorted((name for name in self.seconds if not code or max(code) in self.lines.get((name, str(path)), ())),
+                      key=self.seconds.get)
 
 
 def main():
@@ -137,33 +172,37 @@ def main():
     parser.add_argument("--seed", type=int, default=22)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="how many to pass over")
+    parser.add_argument("--longest", type=float, default=600, help="leave out tests that take more seconds")
     parser.add_argument("build", nargs="?", type=Path, default=SOURCE / "build/default")
     asked = parser.parse_args()
     equal = set((SOURCE / "tools/mutants_equal.txt").read_text().splitlines())
     drawn = operators()
     print(f"mutate.py: seed {asked.seed}, {len(drawn)} operators", flush=True)
     random.Random(asked.seed).shuffle(drawn)
-    counted = noticed = same = 0
+    counted = noticed = same = tried = 0
     plain = {}  # a file's object as it is
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(asked.build.resolve(), folder)
-        for path, at, operator in drawn[asked.first:]:
+        reach = Reach(bench)
+        for tried, (path, at, operator) in enumerate(drawn[asked.first:], asked.first):
             if counted == asked.count:
                 break
             text, new = path.read_text(), CHANGES[operator]
-            line = text[:at].count("\n")
-            name = f"{path.relative_to(SOURCE)}: {operator} to {new}: {text.splitlines()[line].strip()}"
+            line, after = text[:at].count("\n") + 1, at + len(operator)
+            said = f"{text[:at]}[{operator} to {new}]{text[after:]}".splitlines()[line - 1].strip()
+            name = f"{path.relative_to(SOURCE)}: {said}"
             if path not in plain:
                 plain[path] = bench.compiled(path, text)
-            after = bench.compiled(path, text[:at] + new + text[at + len(operator):])
-            if name in equal or after is None or after == plain[path]:
+            changed = bench.compiled(path, text[:at] + new + text[after:])
+            if name in equal or changed is None or changed == plain[path]:
                 same += 1
                 continue
             counted += 1
-            by = bench.noticed(tests_of(path, asked.build.resolve()))
+            names = [test for test in reach.of(path.relative_to(SOURCE), line) if reach.seconds[test] <= asked.longest]
+            by = bench.noticed(names, reach.seconds)
             noticed += by is not None
-            print(f"{f'noticed by {by}' if by else 'MISSED':50} {path.name}:{line + 1}: {name}", flush=True)
-    print(f"{noticed} of {counted} mutants noticed; {same} others are no change or do not compile")
+            print(f"{tried:4} {f'noticed by {by}' if by else 'MISSED':40} {line:4} {name}", flush=True)
+    print(f"{noticed} of {counted} mutants noticed; {same} others are no change or do not compile; --first {tried} goes on")
     return 1 if noticed < 0.9 * counted or not counted else 0
 
 

@@ -92,3 +92,15 @@ void cli_calc_warn_initial(const pe_calc *p)
             cli_warn("%s: it has no array %s; initialised with seed %lld", p->path,
                      posenc_param_name(p->e, i), (long long)p->seed);
 }
+
+posenc_tensor cli_calc_heads(const posenc_array *array, int is_blhd, void *data, posenc_dtype dtype)
+{
+    const int32_t  n       = array->tensor.ndim - array->is_complex;
+    const int64_t *size    = array->tensor.shape;
+    const int      swapped = is_blhd && n > 2;
+    const int64_t  B = n > 3 ? size[0] : 1, H = n > 2 ? size[swapped ? n - 2 : n - 3] : 1,
+                  L = n > 1 ? size[swapped ? n - 3 : n - 2] : 1,
+                  D = size[n - 1] * (array->is_complex ? 2 : 1);
+    return is_blhd ? posenc_tensor_from_blhd(data, dtype, B, L, H, D)
+                   : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
+}

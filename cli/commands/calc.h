@@ -22,6 +22,10 @@ void cli_calc_output(pe_calc *p, const cli_args *args, const char *endings);
 /* Writes p's results to the output, or without one prints them as CSV. */
 posenc_status cli_calc_write(pe_calc *p, const char *output);
 
+/* [B,H,L,D] of the elements at `data`, which lie in the order of a file's array: [D], [L,D], [H,L,D] or
+   [B,H,L,D], or with the last heads before the width (blhd). A complex number is two channels. */
+posenc_tensor cli_calc_heads(const posenc_array *array, int is_blhd, void *data, posenc_dtype dtype);
+
 /* Takes over an exit status whose sentence was printed. */
 void cli_calc_said(pe_calc *p, int status);
 /* Prints what is wrong, once; the exit status. `end` also frees everything. */

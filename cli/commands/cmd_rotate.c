@@ -116,20 +116,6 @@ static void infer_settings(rotate_job *j)
 
 /* ---------------------------------------------------------------- q and k ------------------- */
 
-/* [B,H,L,D] of the elements at `data`, which lie in the file's order: [D], [L,D], [H,L,D] or [B,H,L,D], or
-   with the last heads before the width (blhd). A complex number is two channels. */
-static posenc_tensor in_layout(const rotate_job *j, const posenc_array *array, void *data, posenc_dtype dtype)
-{
-    const int32_t  n       = array->tensor.ndim - array->is_complex;
-    const int64_t *size    = array->tensor.shape;
-    const int      swapped = j->is_blhd && n > 2;
-    const int64_t  B = n > 3 ? size[0] : 1, H = n > 2 ? size[swapped ? n - 2 : n - 3] : 1,
-                  L = n > 1 ? size[swapped ? n - 3 : n - 2] : 1,
-                  D = size[n - 1] * (array->is_complex ? 2 : 1);
-    return j->is_blhd ? posenc_tensor_from_blhd(data, dtype, B, L, H, D)
-                      : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
-}
-
 static void read_side(rotate_job *j, rotate_side *s)
 {
     pe_calc             *p    = &j->p;
@@ -146,7 +132,7 @@ static void read_side(rotate_job *j, rotate_side *s)
     else if (pe_tensor_elements(t) < 1)
         pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", s->array->name, text);
     else
-        s->from = in_layout(j, s->array, t->data, t->dtype);
+        s->from = cli_calc_heads(s->array, j->is_blhd, t->data, t->dtype);
 }
 
 /* A file of neither is what this command wrote, or a lone array without a name of its own. */
@@ -254,7 +240,7 @@ static void make_result(rotate_job *j, rotate_side *s, const char *name)
     if (!to.data)
         return;
     j->p.results.items[j->p.results.count - 1].is_complex = s->array->is_complex;
-    s->to                                                 = in_layout(j, s->array, to.data, dtype);
+    s->to = cli_calc_heads(s->array, j->is_blhd, to.data, dtype);
 }
 
 static void compute(rotate_job *j)

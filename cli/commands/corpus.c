@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16, MOST_KINDS = 1 << 16, MOST_BYTES = 1 << 20 };
+enum { CHUNK = 1 << 16, MOST_KINDS = 1 << 16, MOST_BYTES = 1 << 20, MOST_TEXT = 1 << 30 };
 
 /* ---------------------------------------------------------------- texts --------------------- */
 
@@ -38,6 +38,8 @@ static int append(reading *t, FILE *from, const char *name)
             return cli_usage("%s: it cannot be read: %s", name, strerror(errno));
         if (n == 0)
             return CLI_DONE;
+        if (c->size > MOST_TEXT)
+            return cli_usage("%s: the text is longer than %d bytes, the most that is read", name, MOST_TEXT);
     }
 }
 

@@ -50,7 +50,7 @@ typedef struct posenc_arrays {
 POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err);
 /* .npz, .npy or .csv by the path's ending; "-" writes .npz to standard output. Whole or not at all; equal
    sets give equal bytes. Takes contiguous arrays of every type but BF16, for which NumPy has none, and
-   complex numbers, which CSV has not. */
+   complex numbers, which CSV has not, nor names with blanks. */
 POSENC_API posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err);
 /* The same as CSV to a stream; whether every byte arrived, closing it says. */
 POSENC_API posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err);

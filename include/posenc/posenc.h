@@ -128,8 +128,8 @@ typedef enum posenc_dtype {
 enum { POSENC_MAX_DIMS = 6 };
 
 /* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
-   "no tensor here", but for a tensor of no elements, which needs none. In q, k, v, o and their gradients the
-   last axis has stride 1. */
+   "no tensor here", but for a tensor of no elements, which needs none. data is aligned as its elements are.
+   In q, k, v, o and their gradients the last axis has stride 1. */
 typedef struct posenc_tensor {
     void        *data;
     posenc_dtype dtype;
@@ -170,9 +170,9 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 {
     const int64_t shape[4] = {B, H, L, D};
     posenc_tensor t        = posenc_tensor_contiguous(data, dtype, 4, shape);
-    t.stride[0]            = L * H * D;
+    t.stride[0]            = (int64_t)((uint64_t)L * (uint64_t)H * (uint64_t)D);
     t.stride[1]            = D;
-    t.stride[2]            = H * D;
+    t.stride[2]            = (int64_t)((uint64_t)H * (uint64_t)D);
     t.stride[3]            = 1;
     return t;
 }

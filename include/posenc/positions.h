@@ -17,13 +17,14 @@ extern "C" {
 #endif
 
 /* fairseq's and RoBERTa's rule: pos = cumsum(token != padding_idx) * (token != padding_idx) + padding_idx.
-   tokens, pos [B,L] I64. Errors: ARGUMENT (NULL, a padding_idx beyond 2^53), SHAPE, DTYPE. Source:
-   fairseq/utils.py, make_positions. */
+   tokens, pos [B,L] I64, one tensor or apart. Errors: ARGUMENT (NULL, a padding_idx beyond 2^53), SHAPE,
+   DTYPE. Source: fairseq/utils.py, make_positions. */
 POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx,
                                                   posenc_tensor *pos, posenc_error *err);
 
 /* Hugging Face's rule for padded batches: pos = cumsum(mask) - 1 where mask is not 0, else 1. mask [B,L] U8
-   or I64, pos [B,L] I64. Errors: ARGUMENT, SHAPE, DTYPE. Source: transformers, prepare_inputs_for_generation.
+   or I64, pos [B,L] I64, one tensor or apart. Errors: ARGUMENT, SHAPE, DTYPE. Source: transformers,
+   prepare_inputs_for_generation.
  */
 POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos,
                                                     posenc_error *err);

@@ -143,3 +143,98 @@ PyObject *core_positions_cause(PyObject *module, PyObject *args)
     PyBuffer_Release(&wanted);
     return PyUnicode_FromString(cause);
 }
+
+static PyObject *departures(unsigned set)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < PE_DEPARTURES; i++) {
+        PyObject *name = set >> i & 1 ? PyUnicode_FromString(pe_departures[i]) : NULL;
+        if (name && PyList_Append(list, name) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyObject *reading(const pe_reading *r)
+{
+    if (!r->spec[0])
+        Py_RETURN_NONE;
+    return Py_BuildValue("{s:N,s:s,s:s,s:d,s:d,s:s,s:d,s:d,s:s}", "departs", departures(r->departs), "spec",
+                         r->spec, "words", r->words, "step", r->step, "offset", r->offset, "positions",
+                         r->positions, "magnitude", r->magnitude, "residual", r->mismatch, "angles",
+                         r->angles);
+}
+
+static PyObject *diagnosis(const pe_diagnosis *d)
+{
+    static const char *const verdicts[] = {"same", "different", "unexplained"};
+    PyObject                *others = PyList_New(0), *advice = PyList_New(0);
+    for (int i = 0; others && i < d->alternative_count; i++) {
+        PyObject *row = reading(&d->alternatives[i]);
+        if (!row || PyList_Append(others, row) != 0)
+            Py_CLEAR(others);
+        Py_XDECREF(row);
+    }
+    for (int i = 0; advice && i < d->advice_count; i++) {
+        PyObject *row = PyUnicode_FromString(d->advice[i]);
+        if (!row || PyList_Append(advice, row) != 0)
+            Py_CLEAR(advice);
+        Py_XDECREF(row);
+    }
+    return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:d,s:d,s:N}", "verdict", verdicts[d->verdict], "departs",
+                         departures(d->departs), "found", reading(&d->found), "expected",
+                         reading(&d->expected), "alternatives", others, "residual", d->residual, "difference",
+                         d->difference, "advice", advice);
+}
+
+/* rotation(encoding or None, params, (before, after, ...), (positions, ...), N, strict): q, k or both,
+   tensors [B,H,L,D], positions float64 [B*L,N] in one piece: what pe_rotation_judge finds, as a dictionary.
+ */
+PyObject *core_rotation(PyObject *module, PyObject *args)
+{
+    core_state   *state = PyModule_GetState(module);
+    pe_rotation   in    = {0};
+    pe_diagnosis  d;
+    side          own;
+    posenc_tensor tensors[4] = {{0}};
+    core_views    views      = {.state = state};
+    Py_buffer     at[2]      = {{0}};
+    PyObject     *encoding, *params, *all, *places, *out = NULL;
+    posenc_error  err;
+    if (!PyArg_ParseTuple(args, "OO!O!O!ip", &encoding, &PyTuple_Type, &params, &PyTuple_Type, &all,
+                          &PyTuple_Type, &places, &in.coordinates, &in.is_strict))
+        return NULL;
+    own.views.count = 0;
+    in.count        = (int)PyTuple_Size(places);
+    if (in.count < 1 || in.count > 2 || PyTuple_Size(all) != 2 * in.count)
+        return PyErr_Format(PyExc_ValueError, "rotation takes two tensors and positions for q, k or both");
+    if (encoding != Py_None && !read_side(&own, state, encoding, params)) {
+        in.e      = core_encoding(encoding);
+        in.params = own.params;
+    }
+    int is_read =
+        !PyErr_Occurred() && !core_tensors(&views, tensors, 2 * in.count, all, "tensors", CORE_READ);
+    for (int i = 0; is_read && i < in.count; i++) {
+        in.sides[i] = (pe_dump){.name = i ? "k" : "q", .before = tensors[2 * i], .after = tensors[2 * i + 1]};
+        is_read     = PyObject_GetBuffer(PyTuple_GetItem(places, i), &at[i], PyBUF_C_CONTIGUOUS) == 0;
+        in.sides[i].positions = at[i].buf;
+        if (is_read &&
+            (tensors[2 * i].ndim != 4 || at[i].len != (Py_ssize_t)sizeof(double) * tensors[2 * i].shape[0] *
+                                                          tensors[2 * i].shape[2] * in.coordinates)) {
+            PyErr_SetString(PyExc_ValueError, "rotation takes tensors [B,H,L,D] and positions [B*L,N]");
+            is_read = 0;
+        }
+    }
+    if (is_read && pe_rotation_judge(&d, &in, &err))
+        core_fail(state, &err);
+    else if (is_read) {
+        out = diagnosis(&d);
+        pe_diagnosis_free(&d);
+    }
+    core_release(&own.views);
+    core_release(&views);
+    for (int i = 0; i < 2; i++)
+        PyBuffer_Release(&at[i]);
+    return out;
+}

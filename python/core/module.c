@@ -105,6 +105,7 @@ static PyMethodDef functions[] = {
     {"picture", core_picture, METH_VARARGS, "picture(kind, parts, shared, format, columns)"},
     {"conventions", core_conventions, METH_O, "conventions(encoding): (words, SPEC or None, shift, inverse)"},
     {"turns", core_turns, METH_VARARGS, "turns(encoding, params, D, positions, cosines, sines, rivals)"},
+    {"rotation", core_rotation, METH_VARARGS, "rotation(encoding, params, tensors, positions, N, strict)"},
     {"seen", core_seen, METH_VARARGS, "seen(seen, (B, Lq, Lk), causal, window, allowed)"},
     {"positions_cause", core_positions_cause, METH_VARARGS, "positions_cause(got, wanted)"},
     {"compare", core_compare, METH_VARARGS,

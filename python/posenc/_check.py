@@ -191,7 +191,24 @@ def _nearest(got: Mapping[str, np.ndarray], wanted: Callable, e: Encoding, place
             continue
         if _close(got, {n: want[n] for n in got}, limit):
             return words
-    return "no other layout, sign, start, base or setting fits either"
+    return _moved(got, wanted(e, 0, False), place, limit) or "no other layout, sign, start, base or setting fits either"
+
+
+def _moved(got: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], place: str, limit: float) -> str:
+    """The right numbers at other places, or all multiplied by one; "" if it is neither."""
+    if len(got) != 1:
+        return ""
+    (name, mine), right = next(iter(got.items())), next(iter(want.values()))
+    tries: list[tuple[str, np.ndarray]] = []
+    if place in ("score", "weight") and mine.shape[-1] == mine.shape[-2]:
+        tries.append(("queries and keys are exchanged", right.swapaxes(-1, -2)))
+    if place == "input" and mine.shape[-1] % 2 == 0:
+        halves, neighbours = (right.reshape(*right.shape[:-1], *two) for two in ((2, -1), (-1, 2)))
+        tries += [("sines and cosines are exchanged", halves[..., ::-1, :]), ("sines and cosines are exchanged", neighbours[..., ::-1])]
+    top = np.unravel_index(np.abs(right).argmax(), right.shape)
+    times = float(mine[top] / right[top]) if right[top] else 1.0
+    tries.append((f"all is multiplied by {times:.6g}", times * right))
+    return next((words for words, other in tries if _close(got, {name: other.reshape(mine.shape)}, limit)), "")
 
 
 rotate = _runs.rotate  # for the examples above

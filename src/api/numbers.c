@@ -102,8 +102,9 @@ static void load_derived(pe_numbers *n, const posenc_plan *plan, int place, cons
                          pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
-    const int64_t      size = derived_size(plan, place);
-    if (!size || (of->use == PE_NUMBERS_FEW && part->room->attention.derived_for_many))
+    const int64_t      size = derived_size(plan, place),
+                  most      = part->room ? part->room->attention.derived_for_many : 0;
+    if (!size || (of->use == PE_NUMBERS_FEW && most && size >= most))
         return;
     const int count  = part->room->info.param_count;
     int       wanted = is_any(of->given);

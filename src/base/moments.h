@@ -16,14 +16,18 @@ typedef struct pe_moments {
     double mean, inverse; /* 1 / sqrt(variance + eps) */
 } pe_moments;
 
-static inline pe_moments pe_moments_of(const double row[], int64_t n, double eps)
-{
-    double mean = 0, variance = 0;
-    for (int64_t m = 0; m < n; m++)
-        mean += row[m] / (double)n;
-    for (int64_t m = 0; m < n; m++)
-        variance += (row[m] - mean) * (row[m] - mean) / (double)n;
-    return (pe_moments){mean, 1 / sqrt(variance + eps)};
-}
+#define PE_MOMENTS(name, type)                                                         \
+    static inline pe_moments name(const type row[], int64_t n, double eps)             \
+    {                                                                                  \
+        double mean = 0, variance = 0;                                                 \
+        for (int64_t m = 0; m < n; m++)                                                \
+            mean += (double)row[m] / (double)n;                                        \
+        for (int64_t m = 0; m < n; m++)                                                \
+            variance += ((double)row[m] - mean) * ((double)row[m] - mean) / (double)n; \
+        return (pe_moments){mean, 1 / sqrt(variance + eps)};                           \
+    }
+
+PE_MOMENTS(pe_moments_of, double)
+PE_MOMENTS(pe_moments_of_floats, float)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/overlap.h"
 #include "base/status.h"
 #include "base/tensor.h"
 
@@ -43,6 +44,9 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
         return pe_fail(err, POSENC_ERROR_SHAPE,
                        "%s has a shape and strides that no memory holds; at most 2^56 elements are possible",
                        who);
+    if (!pe_tensor_is_aligned(a))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s begins between two elements of %s; align its data",
+                       who, pe_tensor_dtype_name(a->dtype));
     const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
     if ((batch != 1 && batch != B) || length != L)
         return pe_fail(err, POSENC_ERROR_SHAPE,
@@ -231,9 +235,14 @@ static posenc_status number_tokens(const posenc_tensor *from, const char *name, 
     if (!status && (pos->dtype != POSENC_DTYPE_I64 ||
                     (from->dtype != POSENC_DTYPE_I64 && from->dtype != POSENC_DTYPE_U8)))
         status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
+    if (!status)
+        status = pe_overlap_check_self(pos, "positions: pos", err);
+    if (!status)
+        status = pe_overlap_check(pos, "positions: pos", from, name, 1, err);
     if (status)
         return status;
-    number_rows(from, not_counted, padding_idx, pos);
+    if (!pe_tensor_is_empty(from)) /* else it may have any number of empty rows */
+        number_rows(from, not_counted, padding_idx, pos);
     return pe_done(err);
 }
 
@@ -293,7 +302,7 @@ static posenc_status check_detr(const posenc_tensor *valid, double eps, const po
     if (!status && !(eps > 0 && isfinite(eps)))
         status =
             pe_fail(err, POSENC_ERROR_ARGUMENT, "positions: eps is %g; it must be a number above 0", eps);
-    return status;
+    return status ? status : pe_overlap_check(pos, "positions: pos", valid, "positions: valid", 0, err);
 }
 
 posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, double eps, posenc_tensor *pos,
@@ -305,7 +314,7 @@ posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, d
     if (status)
         return status;
     const int64_t h = valid->shape[1], w = valid->shape[2];
-    for (int64_t b = 0; b < valid->shape[0]; b++) {
+    for (int64_t b = 0; b < valid->shape[0] && !pe_tensor_is_empty(valid); b++) {
         double       *item = (double *)pos->data + b * h * w * 2;
         const int64_t from = b * valid->stride[0];
         for (int64_t x = 0; x < w; x++)

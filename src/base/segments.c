@@ -18,6 +18,7 @@
 #include <posenc/positions.h>
 
 #include "base/sizes.h"
+#include "base/overlap.h"
 #include "base/status.h"
 #include "base/tensor.h"
 
@@ -288,6 +289,8 @@ static posenc_status check_pos(const posenc_segment *segments, int64_t count, in
     if (!status && pos->dtype != POSENC_DTYPE_I64)
         status = pe_fail(err, POSENC_ERROR_DTYPE, "positions: pos is %s; it must be I64",
                          pe_tensor_dtype_name(pos->dtype));
+    if (!status)
+        status = pe_overlap_check_self(pos, "positions: pos", err);
     return status ? status : check_kinds(segments, count, pos, err);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/overlap.h"
 #include "base/status.h"
 
 void *pe_tensor_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
@@ -214,6 +215,9 @@ static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t
         if (t->shape[a] < 0)
             return pe_fail(err, POSENC_ERROR_SHAPE, "%s has size %lld on axis %d; sizes are 0 or more", who,
                            (long long)t->shape[a], a);
+    if (!pe_tensor_is_aligned(t))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s begins between two elements of %s; align its data",
+                       who, pe_tensor_dtype_name(t->dtype));
     print_shape(is, sizeof is, t->ndim, t->shape);
     if (same_shape(t, ndim, shape))
         return pe_fail(err, POSENC_ERROR_SHAPE,
@@ -227,7 +231,7 @@ posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int
                                     posenc_error *err)
 {
     if (pe_tensor_is_given(t) && (size_t)t->dtype <= POSENC_DTYPE_Q8_0 && same_shape(t, ndim, shape) &&
-        pe_tensor_fits(t))
+        pe_tensor_is_aligned(t) && pe_tensor_fits(t))
         return POSENC_OK;
     return bad_tensor(t, who, ndim, shape, err);
 }
@@ -244,9 +248,5 @@ posenc_status pe_tensor_check_written(const posenc_tensor *t, const char *who, p
     if (!pe_tensor_is_float(t->dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
                        pe_tensor_dtype_name(t->dtype));
-    for (int a = 0; a < t->ndim; a++)
-        if (t->stride[a] == 0 && t->shape[a] > 1 && !pe_tensor_is_empty(t))
-            return pe_fail(err, POSENC_ERROR_SHAPE,
-                           "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
-    return POSENC_OK;
+    return pe_overlap_check_self(t, who, err);
 }

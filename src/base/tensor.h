@@ -52,6 +52,13 @@ static inline int pe_tensor_is_given(const posenc_tensor *t)
     return t->data || pe_tensor_is_empty(t);
 }
 
+/* Does it begin where an element may? Blocks of Q8_0 are bytes. */
+static inline int pe_tensor_is_aligned(const posenc_tensor *t)
+{
+    const size_t size = posenc_dtype_size(t->dtype);
+    return ((uintptr_t)t->data & (size - !!size)) == 0;
+}
+
 /* Is it a view of what can be memory: products of its sizes and strides stay far below what overflows? */
 int pe_tensor_fits(const posenc_tensor *t);
 
@@ -85,8 +92,8 @@ static inline int pe_tensor_is_small(int ndim, uint64_t sizes, uint64_t strides)
     return ndim <= 4 && sizes < 1 << 14 && strides < (uint64_t)1 << 40;
 }
 
-/* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size, 0 too. `who` is "attend:
- * q". */
+/* Checks data, its alignment, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size, 0 too.
+ * `who` is "attend: q". */
 posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                                     posenc_error *err);
 
@@ -95,7 +102,7 @@ posenc_status pe_tensor_check_other(const posenc_tensor *t, const char *who, int
 static inline posenc_status pe_tensor_check(const posenc_tensor *t, const char *who, int ndim,
                                             const int64_t *shape, posenc_error *err)
 {
-    uint64_t sizes = 0, strides = 0, wrong = 0;
+    uint64_t sizes = 0, strides = 0, wrong = !pe_tensor_is_aligned(t);
     if (!t->data || t->ndim != ndim || (size_t)t->dtype > POSENC_DTYPE_Q8_0)
         return pe_tensor_check_other(t, who, ndim, shape, err);
     for (int a = 0; a < ndim; a++) {

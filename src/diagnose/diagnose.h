@@ -89,4 +89,126 @@ pe_seen_verdict pe_seen_judge(const pe_seen *seen);
    none. */
 void pe_positions_judge(char cause[PE_CAUSE], const double *got, const double *wanted, int64_t n);
 
+/* ---------------------------------------------------------------- two implementations ------- */
+
+/* What may differ between two implementations, in the order of pe_departures; a set of them has bit 1 << x.
+ */
+typedef enum pe_departure {
+    PE_LAYOUT,
+    PE_DIM,
+    PE_DIRECTION,
+    PE_BASE,
+    PE_SCHEDULE,
+    PE_FACTOR,
+    PE_POSITIONS,
+    PE_MAGNITUDE,
+    PE_AXES,
+    PE_ANGLES,
+    PE_SLOPES,
+    PE_BUCKETS,
+    PE_SCALE,
+    PE_MASK,
+    PE_TEMPERATURE,
+    PE_SOFTCAP,
+    PE_DEPARTURES
+} pe_departure;
+extern const char *const pe_departures[PE_DEPARTURES];
+
+enum { PE_WORDS = 300, PE_SPEC = 640, PE_MOST_ALTERNATIVES = 12, PE_MOST_ADVICE = 12, PE_MOST_AXES = 8 };
+
+typedef enum pe_verdict { PE_SAME, PE_DIFFERENT, PE_UNEXPLAINED } pe_verdict;
+
+/* One way to understand what was found. */
+typedef struct pe_reading {
+    unsigned departs;             /* from what is expected */
+    char     spec[PE_SPEC];       /* the encoding, as posenc_encoding_create takes it */
+    char     words[PE_WORDS];     /* what differs */
+    double   step, offset;        /* of the positions: expected times step plus offset */
+    char     positions[PE_WORDS]; /* in words: "as expected", "offset by 3" */
+    int      axes[PE_MOST_AXES];  /* coordinate n of this reading is that of the expected positions */
+    double   magnitude, mismatch; /* factor on cosine and sine; rms difference in units of the rounding */
+    char     angles[32];          /* exact, float32, ggml, bfloat16 */
+} pe_reading;
+
+/* Heads before and after a rotation, [B,H,L,D] of any strides; positions [B*L,N] as they should be. */
+typedef struct pe_dump {
+    const char   *name; /* "q" */
+    posenc_tensor before, after;
+    const double *positions;
+} pe_dump;
+
+typedef struct pe_rotation {
+    const posenc_encoding *e;      /* a rope as it should be; NULL: nothing is expected */
+    const posenc_tensor   *params; /* its parameters */
+    pe_dump                sides[2];
+    int                    count;       /* of sides: q, k or both */
+    int                    coordinates; /* N */
+    int                    is_strict;   /* angles=exact was asked for: those of float32 are not right */
+} pe_rotation;
+
+typedef struct pe_diagnosis {
+    pe_verdict verdict;
+    unsigned   departs;
+    pe_reading found, expected; /* `found` has no spec where the verdict is UNEXPLAINED */
+    pe_reading alternatives[PE_MOST_ALTERNATIVES];
+    int        alternative_count, advice_count;
+    char       advice[PE_MOST_ADVICE][PE_WORDS];
+    double     residual;    /* rms of what the finding leaves over, in units of the rounding of `after` */
+    double     difference;  /* the same of what was expected */
+    double    *frequencies; /* [pairs] of the finding; pe_diagnosis_free */
+    int64_t    pairs;
+} pe_diagnosis;
+
+/* Errors: SHAPE where the sides do not fit; MEMORY; those of plans. */
+posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_error *err);
+void          pe_diagnosis_free(pe_diagnosis *d);
+
+/* ---------------------------------------------------------------- scores: scores.c ---------- */
+
+/* Which keys are seen: t = P(i) - P(j) from low to high. */
+typedef struct pe_range {
+    int64_t low, high;
+} pe_range;
+
+/* What makes scores `after` of scores `before`: softcap(scale * before + bias), and a mask. */
+typedef struct pe_scores_reading {
+    char     encoding[16]; /* none, alibi, t5, distance (a bias of each distance), unknown */
+    double   scale;
+    int      has_temperature; /* the scale differs from row to row: first .. last */
+    double   first, last;
+    double   softcap; /* 0: none */
+    pe_range seen;
+    int      is_irregular; /* the mask is no range of distances */
+    int64_t  buckets, max_distance;
+    int      is_bidirectional;
+    double  *slopes; /* [H] of alibi */
+    int64_t  heads;
+    char     words[PE_WORDS];
+} pe_scores_reading;
+
+typedef struct pe_scores {
+    posenc_tensor            before, after; /* [B,H,Lq,Lk]; the last query stands at the last key */
+    const pe_scores_reading *expected;      /* NULL: nothing is */
+    const double            *table;         /* [num_buckets,H] of a t5 that is expected; NULL: unknown */
+} pe_scores;
+
+typedef struct pe_scores_diagnosis {
+    pe_verdict        verdict;
+    unsigned          departs;
+    pe_scores_reading found; /* its slopes: pe_scores_diagnosis_free */
+    unsigned          alternatives[PE_MOST_ALTERNATIVES];
+    char              alternative_words[PE_MOST_ALTERNATIVES][PE_WORDS];
+    int               alternative_count, advice_count;
+    char              advice[PE_MOST_ADVICE][PE_WORDS];
+    double            residual; /* rms, in units of the rounding of `after` */
+} pe_scores_diagnosis;
+
+/* Errors: SHAPE, MEMORY. */
+posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err);
+void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
+
+/* The slopes of the paper for H heads, and the bucket of key j - i = -t. */
+void    pe_scores_slopes(double *slopes, int64_t H);
+int64_t pe_scores_bucket(int64_t t, int64_t buckets, int64_t max_distance, int is_bidirectional);
+
 #endif

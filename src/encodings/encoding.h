@@ -116,8 +116,9 @@ typedef struct pe_attention_members {
        preparations: par[param_count], and dpar there takes their cotangents. derive_back may overwrite
        `dmade`; NULL: gradients go elsewhere. NULL: none. */
     int64_t (*derived)(const pe_problem *p);
-    int derived_for_many; /* it only saves time; runs of few queries do without, and par[param_count] is NULL
-                           */
+    /* They only save time: a run of few queries does without so many numbers or more, and par[param_count] is
+       NULL then. 0: each run makes them. */
+    int64_t derived_for_many;
     void (*derive)(const pe_problem *p, const double *const par[], double made[]);
     void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],
                         double *const dpar[]);

@@ -288,6 +288,12 @@ static void q_strided(call *x) { x->in.q.stride[3] = 2; }
 static void v_strided(call *x) { x->in.v.stride[3] = 0; }
 static void o_strided(call *x) { x->out.o.stride[3] = 2; x->grad.dq.stride[3] = 2; }
 static void o_overlapping(call *x) { x->out.o.stride[1] = 0; x->grad.dq.stride[1] = 0; }
+static void q_between_elements(call *x) { x->in.q.data = (char *)x->in.q.data + 1; }
+static void o_between_elements(call *x)
+{
+    x->out.o.data   = (char *)x->out.o.data + 2;
+    x->grad.dq.data = (char *)x->grad.dq.data + 2;
+}
 static void q_of_ids(call *x) { x->in.q.dtype = POSENC_DTYPE_I64; }
 static void o_of_bytes(call *x) { x->out.o.dtype = POSENC_DTYPE_U8; x->grad.dq.dtype = POSENC_DTYPE_U8; }
 static void lse_in_half(call *x) { x->out.lse.dtype = x->grad.lse.dtype = POSENC_DTYPE_F16; }
@@ -372,6 +378,9 @@ static const struct {
     {o_strided,                   SEES_V, POSENC_ERROR_SHAPE, "its last axis has stride 2"},
     {o_overlapping,               SEES_V, POSENC_ERROR_SHAPE,
      "has stride 0 on axis 1; outputs must not overlap themselves"},
+    {q_between_elements,          SEES_Q, POSENC_ERROR_ARGUMENT,
+     "q begins between two elements of F32; align its data"},
+    {o_between_elements,          SEES_V, POSENC_ERROR_ARGUMENT, "begins between two elements"},
     {q_of_ids,                    SEES_Q, POSENC_ERROR_DTYPE, "q is I64; it must be F32, F64, F16 or BF16"},
     {o_of_bytes,                  SEES_V, POSENC_ERROR_DTYPE, "is U8"},
     {lse_in_half,                 SEES_V, POSENC_ERROR_DTYPE, "lse must be F32 or F64, not F16"},

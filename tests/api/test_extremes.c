@@ -134,6 +134,58 @@ static void shapes_beyond_all_integers_are_refused(void **state)
     pos.shape[0]  = from.shape[0];
     pos.shape[1]  = 4;
     assert_refused(posenc_positions_detr(&from, 0, 1e-6, &pos, &err), &err, POSENC_ERROR_SHAPE, "");
+    const posenc_tensor wide = posenc_tensor_from_blhd(to, POSENC_DTYPE_F64, 1, INT64_MAX, 2, 2);
+    assert_int_equal(wide.shape[2], INT64_MAX); /* what the sanitizer says of its strides counts */
+}
+
+/* Rows without a token are not gone through, however many they are. */
+static void empty_rows_take_no_time(void **state)
+{
+    const int64_t most   = INT64_C(1) << 52;
+    int64_t       ids[4] = {1, 2, 3, 4};
+    double        to[4];
+    posenc_error  err;
+    posenc_tensor none = posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, 2, (int64_t[]){most, 0}), pos = none,
+                  image = posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, 3, (int64_t[]){1, 0, most}),
+                  at    = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 3, (int64_t[]){1, 0, 2});
+    (void)state;
+    assert_int_equal(posenc_positions_fairseq(&none, 1, &pos, &err), POSENC_OK);
+    assert_int_equal(posenc_positions_from_mask(&none, &pos, &err), POSENC_OK);
+    assert_int_equal(posenc_positions_detr(&image, 1, 1e-6, &at, &err), POSENC_OK);
+    assert_int_equal(ids[0], 1);
+}
+
+/* Positions in place of their tokens, or apart from them; each once. */
+static void positions_that_overlap_are_refused(void **state)
+{
+    int64_t       ids[9] = {1, 1, 5, 6, 1, 7, 8, 9, 0};
+    double        to[8];
+    posenc_error  err;
+    posenc_tensor tokens = posenc_tensor_contiguous(ids, POSENC_DTYPE_I64, 2, (int64_t[]){2, 4}),
+                  pos    = tokens,
+                  valid  = posenc_tensor_contiguous(to, POSENC_DTYPE_U8, 3, (int64_t[]){1, 2, 2}),
+                  at = posenc_tensor_contiguous(to, POSENC_DTYPE_F64, 3, (int64_t[]){1, 4, 2}), crooked = at;
+    posenc_segment text = {.tokens = 2};
+    (void)state;
+    pos.data = ids + 1;
+    assert_refused(posenc_positions_fairseq(&tokens, 1, &pos, &err), &err, POSENC_ERROR_ARGUMENT, "overlaps");
+    assert_refused(posenc_positions_from_mask(&tokens, &pos, &err), &err, POSENC_ERROR_ARGUMENT, "overlaps");
+    assert_refused(posenc_positions_detr(&valid, 0, 1e-6, &at, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "overlaps");
+    crooked.data = (char *)to + 4;
+    valid.data   = ids;
+    assert_refused(posenc_positions_detr(&valid, 0, 1e-6, &crooked, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "between two elements of F64");
+    pos.data      = to;
+    pos.stride[0] = 0;
+    assert_refused(posenc_positions_fairseq(&tokens, 1, &pos, &err), &err, POSENC_ERROR_SHAPE, "stride 0");
+    pos.shape[1] = 3;
+    assert_refused(posenc_positions_segments(&text, 1, 0, &pos, NULL, &err), &err, POSENC_ERROR_SHAPE,
+                   "stride 0");
+    assert_int_equal(ids[1], 1);
+    assert_int_equal(posenc_positions_fairseq(&tokens, 1, &tokens, &err), POSENC_OK);
+    assert_int_equal(ids[3], 3);
+    assert_int_equal(ids[4], 1);
 }
 
 static void segments_of_too_many_tokens_are_refused(void **state)
@@ -446,6 +498,8 @@ int main(void)
         cmocka_unit_test(positions_beyond_the_table_are_refused),
         cmocka_unit_test(a_decay_that_float_does_not_hold_is_refused),
         cmocka_unit_test(shapes_beyond_all_integers_are_refused),
+        cmocka_unit_test(empty_rows_take_no_time),
+        cmocka_unit_test(positions_that_overlap_are_refused),
         cmocka_unit_test(segments_of_too_many_tokens_are_refused),
         cmocka_unit_test(a_time_that_is_no_number_is_refused),
         cmocka_unit_test(a_padding_index_beyond_positions_is_refused),

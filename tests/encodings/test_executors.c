@@ -324,11 +324,14 @@ static int64_t drawn(uint64_t seed, const char *name, int64_t low, int64_t high)
 }
 
 /* A window of another size than the network was trained with, or of that: cosines times up to 100, biases
-   that saturate, items that share them. Some hundred draws, of which no tile may lose a gradient. */
+   that saturate, items that share them, unit rows that are rotated, and by a decay. Some hundred draws, of
+   which no tile may lose a gradient. */
 static void tiled_agrees_with_reference_on_drawn_windows(void **state)
 {
     enum { DRAWS = 300 };
-    static const char *const sigmas[] = {"0.02", "0.5", "1", "3"};
+    static const char *const sigmas[]    = {"0.02", "0.5", "1", "3"};
+    static const char *const rotations[] = {"rope+", "xpos[scale_base=40]+", "", "", ""};
+    static const char *const scales[]    = {":scale=0.3", "", "", ""};
     (void)state;
     for (uint64_t seed = 0; seed < DRAWS && is_asked("swin_v2"); seed++) {
         char          spec[160];
@@ -341,14 +344,15 @@ static void tiled_agrees_with_reference_on_drawn_windows(void **state)
                                   .Lk = L,
                                   .D  = D,
                                   .Dv = drawn(seed, "Dv", 1, 16)};
-        snprintf(spec, sizeof spec, "swin_v2[window=%dx%d:pretrained_window=%s:mlp_width=%d:sigma=%s]",
-                 (int)rows, (int)columns, drawn(seed, "old", 0, 2) ? "4x4" : "0x0",
-                 (int)drawn(seed, "width", 1, 64), sigmas[drawn(seed, "sigma", 0, 3)]);
+        snprintf(spec, sizeof spec, "%sswin_v2[window=%dx%d:pretrained_window=%s:mlp_width=%d:sigma=%s%s]",
+                 D % 2 ? "" : rotations[drawn(seed, "rotation", 0, 4)], (int)rows, (int)columns,
+                 drawn(seed, "old", 0, 2) ? "4x4" : "0x0", (int)drawn(seed, "width", 1, 64),
+                 sigmas[drawn(seed, "sigma", 0, 3)], scales[drawn(seed, "scale", 0, 3)]);
         attention_case c = case_make(spec, dims, seed);
         for (int64_t h = 0; h < dims.H; h++) /* logit_scale, the last one */
             array_set(&c.params[c.param_count - 1], h,
                       5 * posenc_random_uniform(seed, "logit_scale", (uint64_t)h));
-        c.options.mask   = masks[drawn(seed, "mask", 0, MASKS - 1)];
+        c.options.mask   = fitting(c.e, masks[drawn(seed, "mask", 0, MASKS - 1)]);
         c.options.window = c.options.mask & POSENC_MASK_WINDOW ? 6 : 0;
         c.q_pos          = posenc_positions_range((double)drawn(seed, "q_pos", 0, L - dims.Lq), 1);
         compare_drawn(&c, seed);
@@ -435,7 +439,8 @@ static void tiled_agrees_with_reference_on_steps(void **state)
 
 static void bits_are_the_same_for_any_number_of_threads(void **state)
 {
-    char spec[512];
+    static const int counts[] = {2, 3, 5, 8};
+    char             spec[512];
     (void)state;
     for (int i = 0;; i++)
         for (int s = 2; s < 5; s += 2) {
@@ -447,8 +452,8 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
             c.options.mask       = POSENC_MASK_CAUSAL;
             c.options.threads    = 1;
             attention_result one = case_run(&c, 0);
-            for (int threads = 2; threads <= 4; threads++) {
-                c.options.threads     = threads;
+            for (size_t t = 0; t < sizeof counts / sizeof *counts; t++) {
+                c.options.threads     = counts[t];
                 attention_result many = case_run(&c, 0);
                 assert_memory_equal(one.o.narrow, many.o.narrow, (size_t)one.o.count * sizeof(float));
                 assert_memory_equal(one.lse.narrow, many.lse.narrow, (size_t)one.lse.count * sizeof(float));

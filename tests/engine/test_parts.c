@@ -57,12 +57,11 @@ static const char *spec_of(const posenc_encoding_info *info, int64_t length)
     return text;
 }
 
-/* With default settings, which are enough to count. */
-static posenc_encoding *encoding_of(const posenc_encoding_info *info)
+static posenc_encoding *encoding_of(const posenc_encoding_info *info, const char *settings)
 {
     posenc_encoding *e;
     posenc_error     err;
-    if (posenc_encoding_create(&e, info->name, NULL, &err))
+    if (posenc_encoding_create(&e, info->name, settings, &err))
         fail_msg("%s: %s", info->name, err.message);
     return e;
 }
@@ -91,26 +90,41 @@ static int has_a_long_parameter(const posenc_encoding_info *info)
     return !strcmp(info->name, "transformer_xl") || !strcmp(info->name, "xlnet");
 }
 
+static void assert_few_ask_little(const posenc_encoding_info *info, const char *settings)
+{
+    const posenc_dims    dims    = {.B = 1, .H = 32, .G = 8, .Lq = FEW, .Lk = 131072, .D = 128};
+    posenc_encoding     *e       = encoding_of(info, settings);
+    const posenc_options options = options_of(info, POSENC_EXECUTOR_AUTO, 0);
+    posenc_plan         *plan    = plan_of(e, &dims, &options);
+    for (int threads = 1; threads <= 4; threads++)
+        for (int64_t Lq = 1; Lq <= (has_a_long_parameter(info) ? FEW : 1); Lq++) {
+            assert_within(e, plan, Lq, threads, POSENC_RUN_DECODE);
+            assert_within(e, plan, Lq, threads, POSENC_RUN_ATTEND);
+            assert_within(e, plan, Lq, threads, POSENC_RUN_SCORES);
+        }
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
+/* With default settings, and with those of a model of 512 tokens: larger tables, parameters by themselves. */
 static void one_query_asks_at_most_1_mib_a_thread_with_any_encoding(void **state)
 {
-    const posenc_dims dims = {.B = 1, .H = 32, .G = 8, .Lq = FEW, .Lk = 131072, .D = 128};
+    const posenc_dims model = {.B = 1, .H = 32, .G = 8, .Lq = 512, .Lk = 512, .D = 128, .L = 512};
+    char              small[256];
+    posenc_error      err;
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
         if (info->place == POSENC_PLACE_INPUT)
             continue;
-        posenc_encoding     *e       = encoding_of(info);
-        const posenc_options options = options_of(info, POSENC_EXECUTOR_AUTO, 0);
-        posenc_plan         *plan    = plan_of(e, &dims, &options);
-        for (int threads = 1; threads <= 4; threads++)
-            for (int64_t Lq = 1; Lq <= (has_a_long_parameter(info) ? FEW : 1); Lq++) {
-                assert_within(e, plan, Lq, threads, POSENC_RUN_DECODE);
-                assert_within(e, plan, Lq, threads, POSENC_RUN_ATTEND);
-                assert_within(e, plan, Lq, threads, POSENC_RUN_SCORES);
-            }
-        posenc_plan_free(plan);
-        posenc_encoding_free(e);
+        if (posenc_small_model(info->name, &model, POSENC_MASK_CAUSAL, small, sizeof small, &err))
+            fail_msg("%s: %s", info->name, err.message);
+        assert_few_ask_little(info, NULL);
+        assert_few_ask_little(info, small);
     }
+    assert_few_ask_little(posenc_encoding_find("deberta"), "projected=no biases=both norm_rel_ebd=yes");
+    assert_few_ask_little(posenc_encoding_find("swin_v2"), "window=512x256");
+    assert_few_ask_little(posenc_encoding_find("fire"), "mlp_width=256");
 }
 
 /* ---- computed ---- */
@@ -287,6 +301,18 @@ static void positions_may_have_gaps(void **state)
     for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, OUTPUTS);
 }
 
+/* Frequencies of each head, of which a part has one. */
+static void heads_may_turn_on_their_own(void **state)
+{
+    const posenc_encoding_info *info = posenc_encoding_find("rope");
+    static const char *const    spec = "rope[axis_rule=matrix:per_head=yes]";
+    posenc_dims                 own  = wide;
+    (void)state;
+    own.G = own.H;
+    for_spec(spec, info, own, POSENC_MASK_CAUSAL, NULL, OUTPUTS);
+    for_spec(spec, info, own, 0, NULL, SCORES);
+}
+
 /* Biases and gates that decoding makes a few keys at a time: learned ones, sinusoids, logarithms. */
 static void many_heads_have_no_tables(void **state)
 {
@@ -354,6 +380,32 @@ static void vectors_by_distance_are_never_made(void **state)
                      cases[i].change, cases[i].what);
 }
 
+/* What a run of many queries makes of its parameters once is not made for a few: they read the parameters. */
+static void long_parameters_are_read_in_place(void **state)
+{
+    static const struct {
+        const char *spec, *name;
+        int         mask, what;
+    } cases[] = {
+        {"deberta[projected=no:max_relative_positions=40:sigma=0.3]", "deberta", 0, OUTPUTS},
+        {"deberta[projected=no:biases=query:max_relative_positions=40:sigma=0.3]", "deberta", 0, SCORES},
+        {"deberta[projected=no:biases=both:norm_rel_ebd=yes:position_buckets=8:sigma=0.3]", "deberta",
+         POSENC_MASK_CAUSAL, OUTPUTS},
+        {"deberta[projected=no:biases=both:norm_rel_ebd=yes:max_relative_positions=40:sigma=0.3]", "deberta",
+         POSENC_MASK_WINDOW, BOUND},
+        {"swin[window=500x2:sigma=0.5]", "swin", 0, OUTPUTS},
+        {"swin_v2[window=1000x2:mlp_width=7:sigma=0.5]", "swin_v2", 0, OUTPUTS},
+        {"swin_v2[window=1000x2:mlp_width=7:sigma=0.5]", "swin_v2", POSENC_MASK_CAUSAL, SCORES},
+        {"swin_v2[window=1000x2:pretrained_window=9x2:mlp_width=7:sigma=0.5]", "swin_v2", 0, BOUND},
+    };
+    static const posenc_dims odd = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 20, .Dv = 20};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int d = 0; d < 2; d++)
+            for_spec(cases[i].spec, posenc_encoding_find(cases[i].name), d ? odd : wide, cases[i].mask, NULL,
+                     cases[i].what);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,8 +414,10 @@ int main(void)
         cmocka_unit_test(parts_are_masked),
         cmocka_unit_test(scores_are_those_of_all_parts),
         cmocka_unit_test(positions_may_have_gaps),
+        cmocka_unit_test(heads_may_turn_on_their_own),
         cmocka_unit_test(many_heads_have_no_tables),
         cmocka_unit_test(vectors_by_distance_are_never_made),
+        cmocka_unit_test(long_parameters_are_read_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,47 @@ static void threads_change_no_bit_and_float_is_double_rounded_once(void **state)
 }
 
 /* With y linear in each parameter (a table), dparams of a batch is the sum of the items'. */
+/* Waves of a range in float come from a ladder where its positions allow that, 1024 at a time. fairseq's
+   first token is position 2. */
+static void rows_of_a_range_are_those_of_its_positions_one_by_one(void **state)
+{
+    enum { ROWS = 1100 };
+    static const char *const presets[] = {"vaswani", "t2t", "fairseq", "marian", "tutorial003"};
+    static const double  starts[]  = {0, 1, 5, 0.5, -5, -1099, 0x1p31 - ROWS, 0x1p31 - ROWS / 2, 0x1p31, 3e9};
+    static const int64_t lengths[] = {7, 8, 31, 32, 33, 200, ROWS};
+    const posenc_dims    d         = {.B = 1, .Lq = ROWS, .Lk = ROWS, .d_model = DIM, .L = ROWS};
+    posenc_options       options   = posenc_options_default();
+    double               list[ROWS];
+    char                 spec[64];
+    posenc_error         err;
+    (void)state;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        setup s = {0};
+        snprintf(spec, sizeof spec, "sinusoidal[preset=%s]", presets[i]);
+        assert_int_equal(posenc_encoding_create(&s.e, spec, NULL, &err), POSENC_OK);
+        assert_int_equal(posenc_plan_create(&s.plan, s.e, &d, &options, &err), POSENC_OK);
+        s.work = workspace_for(s.plan, POSENC_RUN_FORWARD);
+        for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
+            for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
+                const int64_t shape[] = {1, lengths[n], DIM};
+                array         got = array_make(3, shape), want = array_make(3, shape);
+                for (int64_t r = 0; r < lengths[n]; r++)
+                    list[r] = starts[k] + (double)r + (strcmp(presets[i], "fairseq") ? 0 : 2);
+                run(&s, none, posenc_positions_range(starts[k], 1), array_tensor(&got, 0));
+                run(&s, none,
+                    posenc_positions_array(posenc_tensor_contiguous(list, POSENC_DTYPE_F64, 1, shape + 1)),
+                    array_tensor(&want, 1));
+                for (int64_t x = 0; x < want.count; x++)
+                    if (!(fabs((double)got.narrow[x] - want.wide[x]) <= 2e-7))
+                        fail_msg("%s from %.17g: row %d of %d, channel %d is %.9g, not %.9g", spec, starts[k],
+                                 (int)(x / DIM), (int)lengths[n], (int)(x % DIM), (double)got.narrow[x],
+                                 want.wide[x]);
+                array_free(&got), array_free(&want);
+            }
+        free_setup(&s);
+    }
+}
+
 static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
 {
     const posenc_encoding_info *info;
@@ -319,6 +360,7 @@ int main(void)
         cmocka_unit_test(in_place_and_any_stride_give_the_same_numbers),
         cmocka_unit_test(a_shared_list_of_positions_is_the_same_list_for_every_item),
         cmocka_unit_test(threads_change_no_bit_and_float_is_double_rounded_once),
+        cmocka_unit_test(rows_of_a_range_are_those_of_its_positions_one_by_one),
         cmocka_unit_test(gradients_of_a_batch_are_the_sum_over_its_items),
         cmocka_unit_test(several_coordinates_reach_the_room_row_by_row),
         cmocka_unit_test(several_coordinates_reach_the_backward_too),

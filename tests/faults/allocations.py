@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""allocations.py [--each] [--only WORD] POSENC FAULTS: memory that ends is one sentence and status 1
+"""allocations.py [--each [--most N]] [--only WORD] POSENC FAULTS: memory that ends is one sentence and status 1
 
 Runs each of the commands below once undisturbed, which counts its allocations, the libraries' and the C library's
 among them, and then again with one of them failing: with --each every one, else some of every command, by a draw that
-is the same each time. A disturbed call must print and write what the undisturbed one does, or end with status 1 and
-one sentence about memory. FAULTS is the library of faults.c.
+is the same each time; --most N takes N of those commands whose calls take seconds. A disturbed call must print and
+write what the undisturbed one does, or end with status 1 and one sentence about memory. FAULTS is the library of
+faults.c.
 """
 import argparse
 import json
@@ -23,7 +24,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 SENTENCE = re.compile(rb"posenc: error: [^\n]*not enough memory[^\n]*\n\Z")
 SECONDS = 300  # of a call that takes some seconds at most
 SOME = 3       # allocations of each command without --each
-MOST = 500     # and with it, of a command of the second list
+MOST = 500     # and with it, of a command of the second list, if --most says nothing else
 
 CONFIG = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 2,
           "max_position_embeddings": 131072, "rope_theta": 500000.0,
@@ -32,7 +33,7 @@ CONFIG = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "
 TINY = {"encodings": "nope,alibi", "seeds": 1, "steps": 6, "length": 16, "reach": 2, "width": 16, "layers": 1, "heads": 2,
         "batch": 2, "learning-rate": 0.01, "windows": 8, "tasks": [], "extension": "none", "stability": "none"}
 
-# The second list is for --each alone: its calls take seconds, and of each no more than MOST allocations are drawn.
+# The second list is for --each alone: its calls take seconds, and of each no more than --most allocations are drawn.
 COMMANDS = """
 list --json
 list t5
@@ -124,6 +125,7 @@ def fault_of(peace, disturbed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--each", action="store_true")
+    parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--only", default="")
     parser.add_argument("posenc", type=Path)
     parser.add_argument("faults", type=Path)
@@ -142,7 +144,7 @@ def main():
                 sys.exit(f"allocations.py: posenc {line}: undisturbed it ends with {peace[0]}: {peace[2].decode()}")
             total = int(count.read_text())
         chosen = list(range(1, total + 1))
-        most = SOME if not asked.each else MOST if line in LONG else total
+        most = SOME if not asked.each else asked.most if line in LONG else total
         chosen = sorted(draw.sample(chosen, min(most, total)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             ends = list(pool.map(lambda n: call(asked, words, FAULT_ALLOCATION=n), chosen))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 NAMES = [b"it's", b"a]]>b", b"\x1b[31mred\x1b]0;title\x07", b"\xff\xfe", b"=1+1", b"+cmd|' /C calc'!A0", b"@SUM(A1)", b"-2",
          b"<script>alert(1)</script>", b"`touch harmed`", b"$(touch harmed)", b'"; system("touch harmed"); "', b"%s%n%d",
-         b"&amp;", b"x" * 109 + "é".encode(), "\u202eabc".encode(), "\u009b31m".encode(), b"a\nb", b"\\", b"'.system('touch harmed').'"]
+         b"&amp;", b"x" * 109 + "é".encode(), "\u202eabc".encode(), "\u009b31m".encode(), "\u061c\ufffe\uffff".encode(), "\uff1d1+1".encode(), b"a\nb", b"\\", b"'.system('touch harmed').'"]
 TINY = {"encodings": "nope,alibi", "seeds": 1, "steps": 2, "length": 16, "reach": 2, "width": 16, "layers": 1, "heads": 2,
         "batch": 2, "learning-rate": 0.01, "windows": 8, "tasks": [], "extension": "none", "stability": "none"}
 faults = []
@@ -45,7 +45,7 @@ def check_text(words, data, what):
     except UnicodeDecodeError as error:
         return say(words, f"{what} is not UTF-8: {error}")
     acting = [c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) < 0xa0 or "\u202a" <= c <= "\u202e"
-              or "\u2066" <= c <= "\u2069"]
+              or "\u2066" <= c <= "\u2069" or c in "\u061c\u200e\u200f\ufeff\ufffe\uffff"]
     return say(words, f"{what} has {acting[:3]!r}") if acting else None
 
 
@@ -55,7 +55,7 @@ def check_csv(words, data):
             try:
                 float(cell)
             except ValueError:
-                if cell[:1] in ("=", "+", "-", "@"):
+                if cell.strip()[:1] in tuple("=+-@\uff1d\uff0b\uff0d\uff20"):
                     say(words, f"a cell begins {cell[:10]!r}")
 
 

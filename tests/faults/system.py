@@ -143,6 +143,17 @@ def full_disks():
             check(done.returncode == 1 and len(SENTENCE.findall(done.stderr)) == 1, f"{place}: {done}")
 
 
+def endless():
+    """A file that never ends is left after the most that is read of one."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for words in (("inspect", "/dev/zero"), ("compare", "/dev/zero", "-o", "out"), ("rotate", "-i", "/dev/zero", "-o", "o.csv")):
+            done = run(folder, *words)
+            check(done.returncode == 2 and b"longer than" in done.stderr and len(SENTENCE.findall(done.stderr)) == 1,
+                  f"{words}: {done}")
+        check(not list(folder.iterdir()), f"an input without an end leaves {list(folder.iterdir())}")
+
+
 def ended_early():
     """SIGTERM, SIGINT and SIGHUP while the temporary file is there: standard input is awaited behind an open output."""
     with tempfile.TemporaryDirectory() as folder:
@@ -187,7 +198,7 @@ def locales():
 
 
 posenc, faults = (Path(word).resolve() for word in sys.argv[1:3])
-for part in (pipes, closed_streams, full_disks, ended_early, clocks, locales, each_call_fails):
+for part in (pipes, closed_streams, full_disks, endless, ended_early, clocks, locales, each_call_fails):
     if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
         part()
 print(f"{len(wrong)} wrong")

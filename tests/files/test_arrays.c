@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "files/arrays/file.h"
 #include "scratch.h"
 
 static void a_set_grows_and_finds_by_name(void **state)
@@ -116,6 +117,79 @@ static void what_is_no_array_is_refused_in_one_sentence(void **state)
     read_refused(scratch_folder, POSENC_ERROR_FILE, "it is a folder");
 }
 
+static void what_is_no_array_is_not_written(void **state)
+{
+    static const char *const names[] = {"x.npz", "x.npy", "x.csv"};
+    (void)state;
+    for (size_t n = 0; n < 3; n++)
+        for (int i = 0; i < 8; i++) {
+            posenc_arrays  set = {0};
+            posenc_error   err;
+            posenc_tensor *t = posenc_arrays_add(&set, "x", POSENC_DTYPE_F32, 2, (const int64_t[]){2, 3});
+            assert_non_null(t);
+            char *const name = set.items->name;
+            void *const data = t->data;
+            switch (i) {
+            case 0: t->ndim = 99; break;
+            case 1: t->ndim = -1; break;
+            case 2: t->dtype = (posenc_dtype)55; break;
+            case 3: t->shape[0] = -2; break;
+            case 4: t->shape[0] = INT64_MAX; break;
+            case 5: t->stride[0] = 1; break;
+            case 6: t->data = NULL; break;
+            default: set.items->name = NULL;
+            }
+            assert_int_equal(posenc_arrays_write(&set, scratch(names[n]), &err), POSENC_ERROR_ARGUMENT);
+            assert_non_null(strstr(err.message, "array 1 is no contiguous array"));
+            set.items->name = name;
+            t->data         = data;
+            posenc_arrays_free(&set);
+        }
+    assert_int_equal(scratch_count(), 0);
+}
+
+/* A name that begins a line of its own could make it a formula of a spreadsheet. */
+static void a_name_with_blanks_is_not_written_as_csv(void **state)
+{
+    static const char *const names[] = {"", "a b", "a\n=1+1", "\t", "a\r"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        posenc_arrays set = {0};
+        posenc_error  err;
+        assert_non_null(posenc_arrays_add(&set, names[i], POSENC_DTYPE_F32, 1, (const int64_t[]){2}));
+        assert_int_equal(posenc_arrays_write(&set, scratch("x.csv"), &err), POSENC_ERROR_ARGUMENT);
+        assert_non_null(strstr(err.message, "which CSV cannot hold"));
+        posenc_arrays_free(&set);
+    }
+    assert_int_equal(scratch_count(), 0);
+}
+
+/* Whoever reads /dev/zero gets a sentence, not the end of memory. */
+static void no_more_is_read_than_may_be(void **state)
+{
+    const int64_t limits[] = {1 << 15, (1 << 16) - 1, 1 << 16, 100000, 300000};
+    char         *long_one = calloc(1, 300001);
+    (void)state;
+    assert_non_null(long_one);
+    scratch_write("long", long_one, 300001);
+    free(long_one);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        posenc_error err;
+        pe_bytes     bytes;
+        int64_t      size;
+        FILE        *from;
+        assert_int_equal(pe_file_open(&from, &size, scratch("long"), &err), POSENC_OK);
+        assert_int_equal(pe_file_read(&bytes, from, limits[i], "long", &err), POSENC_ERROR_FORMAT);
+        assert_non_null(strstr(err.message, "the most that are read"));
+        assert_int_equal(ftell(from), limits[i] + 1);
+        rewind(from);
+        assert_int_equal(pe_file_read(&bytes, from, 300001, "long", &err), POSENC_OK);
+        assert_int_equal(bytes.size, 300001);
+        free(bytes.data);
+        pe_file_close(from);
+    }
+}
+
 static void a_long_name_loses_its_front_and_never_the_reason(void **state)
 {
     char long_name[1200];
@@ -134,6 +208,9 @@ int main(void)
         cmocka_unit_test_teardown(content_decides_what_a_file_is, scratch_clear),
         cmocka_unit_test_teardown(a_pipe_is_read, scratch_clear),
         cmocka_unit_test_teardown(what_is_no_array_is_refused_in_one_sentence, scratch_clear),
+        cmocka_unit_test_teardown(what_is_no_array_is_not_written, scratch_clear),
+        cmocka_unit_test_teardown(a_name_with_blanks_is_not_written_as_csv, scratch_clear),
+        cmocka_unit_test_teardown(no_more_is_read_than_may_be, scratch_clear),
         cmocka_unit_test(a_long_name_loses_its_front_and_never_the_reason),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

@@ -81,7 +81,9 @@ static void only_what_shows_itself_is_shown(void **state)
                  "a",
                  "???a"}, /* writes from right to left */
                 {"\xff\xfe", "??"},
-                {"\xc0\xaf", "??"}, /* a slash in too many bytes */
+                {"\xd8\x9c", "??"},                              /* a mark of direction, as U+200E is */
+                {"\xef\xbf\xbe\xef\xbf\xbd", "???\xef\xbf\xbd"}, /* no XML holds the first */
+                {"\xc0\xaf", "??"},                              /* a slash in too many bytes */
                 {"\xed\xa0\x80"
                  "a",
                  "???a"}, /* half of a pair */
@@ -112,9 +114,13 @@ static void a_formula_in_csv_is_a_text(void **state)
     pe_text_write_csv(to, "=1+1");
     pe_text_write_csv(to, "@A");
     pe_text_write_csv(to, "a=1");
+    pe_text_write_csv(to, "\xef\xbc\x9d"
+                          "1");
+    pe_text_write_csv(to, "\n=1");
     pe_text_write_csv(to, "\xff\033");
     fclose(to);
-    assert_string_equal(text, "\"'=1+1\"\"'@A\"\"a=1\"\"??\"");
+    assert_string_equal(text, "\"'=1+1\"\"'@A\"\"a=1\"\"'\xef\xbc\x9d"
+                              "1\"\"'\n=1\"\"??\"");
 }
 
 static void a_csv_field_keeps_commas_and_doubles_quotes(void **state)

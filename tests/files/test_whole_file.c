@@ -132,6 +132,13 @@ static void a_link_stays_and_its_target_is_replaced(void **state)
     assert_int_equal(lstat(scratch("link"), &s), 0);
     assert_true(S_ISLNK(s.st_mode));
     holds("target", "new");
+    assert_int_equal(symlink("nowhere", scratch("dangling")), 0); /* one to nowhere becomes the file */
+    file = opened(scratch("dangling"));
+    fputs("new", file.stream);
+    assert_int_equal(posenc_whole_file_commit(&file, NULL), POSENC_OK);
+    assert_int_equal(lstat(scratch("dangling"), &s), 0);
+    assert_true(S_ISREG(s.st_mode));
+    holds("dangling", "new");
 }
 
 static void refused(const char *path, const char *part)

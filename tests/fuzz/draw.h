@@ -126,7 +126,7 @@ static inline void draw_free(void *memory)
 /* ---- arrays ---- */
 
 typedef struct draw_numbers {
-    int32_t ndim;
+    int32_t ndim, same; /* along which axis its numbers are the same, counted from 1; 0: none */
     int64_t shape[POSENC_MAX_DIMS], count;
     double *x; /* NULL: no array */
 } draw_numbers;
@@ -140,11 +140,24 @@ static inline draw_numbers draw_array(int32_t ndim, const int64_t *shape)
     return a;
 }
 
+/* Every number along an axis becomes its first: what stride 0 stands for. */
+static inline void draw_repeat(draw_numbers *a, int32_t axis)
+{
+    int64_t inner = 1;
+    for (int32_t i = axis + 1; i < a->ndim; i++)
+        inner *= a->shape[i];
+    for (int64_t i = 0; i < a->count; i++)
+        a->x[i] = a->x[i - i / inner % a->shape[axis] * inner];
+    a->same = axis + 1;
+}
+
 static inline void draw_fill(draw_source *s, draw_numbers *a)
 {
     s->noise += (uint64_t)draw_below(s, 256);
     for (int64_t i = 0; i < a->count; i++)
         a->x[i] = draw_noise(s);
+    if (a->ndim > 1 && draw_chance(s, 8))
+        draw_repeat(a, (int32_t)draw_below(s, a->ndim - 1));
 }
 
 /* ---- views ---- */
@@ -214,9 +227,10 @@ static inline size_t draw_bytes(posenc_dtype dtype, int64_t elements)
                                       : (size_t)elements * posenc_dtype_size(dtype);
 }
 
-/* Strides of axes in any order, some with gaps, some downwards; the last axis stays last where `rows`.
+/* Strides of axes in any order, some with gaps, some downwards; the last axis stays last where `rows`. Axis
+   `same`, counted from 1, has stride 0; where there is one element alone any stride will do.
    Returns the span in elements; *first: where element 0 is. */
-static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, int64_t *first)
+static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, int32_t same, int64_t *first)
 {
     int     order[POSENC_MAX_DIMS];
     int64_t step = 1;
@@ -231,6 +245,10 @@ static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, i
     for (int i = t->ndim - 1; i >= 0; i--) {
         const int     a = order[i], is_last = rows && i == t->ndim - 1;
         const int64_t unit = t->dtype == POSENC_DTYPE_Q8_0 && !is_last ? DRAW_BLOCK : 1;
+        if (a + 1 == same && !is_last) {
+            t->stride[a] = 0;
+            continue;
+        }
         step += !is_last && draw_chance(s, 6) ? unit : 0;
         t->stride[a] = step;
         if (!is_last && t->shape[a] > 0 && draw_chance(s, 8)) {
@@ -238,6 +256,8 @@ static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, i
             t->stride[a] = -step;
         }
         step *= t->shape[a];
+        if (t->shape[a] == 1 && !is_last && draw_chance(s, 8))
+            t->stride[a] = draw_integer(s);
     }
     return step;
 }
@@ -250,11 +270,12 @@ static inline draw_view draw_tensor(draw_source *s, const draw_numbers *a, posen
     int64_t   first;
     if (!a->x)
         return v;
-    v.t                = posenc_tensor_contiguous(NULL, dtype, a->ndim, a->shape);
-    const int64_t span = draw_strides(s, &v.t, rows && a->ndim > 0, &first);
-    v.bytes            = draw_bytes(dtype, span);
-    v.block            = draw_memory(v.bytes, (int)((v.bytes / 8 + s->left) % 4));
-    v.t.data           = v.block + draw_bytes(dtype, first);
+    v.t = posenc_tensor_contiguous(NULL, dtype, a->ndim, a->shape);
+    const int64_t span =
+        draw_strides(s, &v.t, rows && a->ndim > 0, s->left && !is_output ? a->same : 0, &first);
+    v.bytes  = draw_bytes(dtype, span);
+    v.block  = draw_memory(v.bytes, (int)((v.bytes / 8 + s->left) % 4));
+    v.t.data = v.block + draw_bytes(dtype, first);
     memset(v.block, DRAW_PATTERN, v.bytes);
     for (int64_t i = 0; !is_output && i < a->count; i++)
         draw_put(v.t.data, dtype, draw_offset(&v.t, a->shape, i), a->x[i]);

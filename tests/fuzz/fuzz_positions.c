@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST = 1 << 16, SEGMENTS = 6 };
+enum { MOST = 1 << 12, CELLS = 96, SEGMENTS = 6 };
 
 static void require(int holds)
 {
@@ -86,6 +86,22 @@ static draw_numbers draw_ids(draw_source *s, int axes)
     return a;
 }
 
+/* No elements, however large the other sizes; one over the other, or between two elements: refused, or
+   nothing is read. */
+static void spoil_both(draw_source *s, posenc_tensor *from, posenc_tensor *to)
+{
+    const int64_t axis = draw_below(s, 2);
+    switch (draw_below(s, 4)) {
+    case 0:
+        from->shape[axis] = to->shape[axis] = draw_integer(s);
+        from->shape[!axis] = to->shape[!axis] = 0;
+        break;
+    case 1: to->data = (char *)to->data + 1; break;
+    case 2: from->data = (char *)from->data + (from->dtype != POSENC_DTYPE_U8); break;
+    default: to->stride[axis] = 0;
+    }
+}
+
 static void try_numbers(draw_source *s)
 {
     posenc_error       err;
@@ -95,6 +111,8 @@ static void try_numbers(draw_source *s)
     draw_view from = draw_tensor(s, &a, dtype, 0, 0), to = draw_tensor(s, &a, POSENC_DTYPE_I64, 0, 1);
     if (draw_chance(s, 8))
         from.t.shape[draw_below(s, 2)] = draw_integer(s);
+    if (draw_chance(s, 8))
+        spoil_both(s, &from.t, &to.t);
     const posenc_status status = is_mask ? posenc_positions_from_mask(&from.t, &to.t, &err)
                                          : posenc_positions_fairseq(&from.t, draw_integer(s), &to.t, &err);
     is_refused(status, &err, &to);
@@ -114,6 +132,8 @@ static void try_detr(draw_source *s)
     to                 = draw_tensor(&none, &n, POSENC_DTYPE_F64, 1, 1);
     if (draw_chance(s, 8))
         from.t.shape[draw_below(s, 3)] = draw_integer(s);
+    if (draw_chance(s, 8))
+        spoil_both(s, &from.t, &to.t);
     const double eps = draw_chance(s, 4) ? draw_real(s) : 1e-6;
     is_refused(posenc_positions_detr(&from.t, draw_chance(s, 2), eps, &to.t, &err), &err, &to);
     draw_free(from.block);
@@ -129,7 +149,7 @@ static void try_windows(draw_source *s)
     posenc_error  err;
     const int64_t rows = draw_integer(s), columns = draw_integer(s), old = draw_integer(s),
                   older = draw_integer(s);
-    const int     fits  = rows > 0 && columns > 0 && rows < 40 && columns < 40;
+    const int     fits  = rows > 0 && columns > 0 && rows <= CELLS && columns <= CELLS / rows;
     const int64_t n = fits ? rows * columns : 1, offsets = fits ? (2 * rows - 1) * (2 * columns - 1) : 1;
     int64_t      *index       = malloc((size_t)(n * n) * sizeof *index);
     double       *coordinates = malloc((size_t)(2 * offsets) * sizeof *coordinates);

@@ -190,6 +190,31 @@ def rotary_configurations(t, is_new):
     }
 
 
+def newer_configurations(t):
+    """Types that only the new style has."""
+    def eyes(pairs, head_dim, **more):
+        return rope("all", 2 * plain(2 * pairs, 1e4), head_dim, 1e4, axes=2, axis_rule="axial", sections=[pairs, pairs], **more)
+
+    return {
+        "deepseek_v32": (
+            t.DeepseekV32Config(num_hidden_layers=2),
+            model("deepseek_v32", [rope("all", plain(64, 1e4), 192, 1e4, layout="interleaved", offset_dim=128)], 163840),
+        ),
+        "glm_moe_dsa": (
+            t.GlmMoeDsaConfig(num_hidden_layers=2),
+            model("glm_moe_dsa", [rope("all", plain(64, 1e4), 256, 1e4, layout="interleaved", offset_dim=192)], 202752),
+        ),
+        "bamba": (
+            t.BambaConfig(num_hidden_layers=4, attn_layer_indices=[1, 3]),
+            model("bamba", [rope([1, 3], plain(64, 1e4), 128, 1e4)], 262144),
+        ),
+        "ernie4_5_vl_moe_vision": (
+            t.models.ernie4_5_vl_moe.configuration_ernie4_5_vl_moe.Ernie4_5_VLMoeVisionConfig(),
+            model("ernie4_5_vl_moe_vision", [eyes(20, 80)], None),
+        ),
+    }
+
+
 def other_configurations(t):
     slopes = [2.0 ** -(i + 1) for i in range(8)]
     return {
@@ -220,6 +245,7 @@ def write_configurations(out):
     os.makedirs(folder, exist_ok=True)
     expected = {}
     for name, (config, must) in {**rotary_configurations(transformers, is_new),
+                                 **(newer_configurations(transformers) if is_new else {}),
                                  **other_configurations(transformers)}.items():
         config.to_json_file(os.path.join(folder, name + ".json"))  # as save_pretrained writes config.json
         expected[name] = must

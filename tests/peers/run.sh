@@ -3,8 +3,12 @@
 #
 # run.sh POSENC BUILD [--keep]: model files from the real writers, made anew, and read by `posenc inspect`
 #
-# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, about 300 MB, no PyTorch). What
-# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads.
+# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, with PyTorch; some GB). What
+# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads, and the
+# cases of cases.py as tests/golden/grids. Then every model type is read (model_types.py), and tiny models of 40 types,
+# drawn by the day or by SEED, are run beside posenc (attention.py). A third environment, with
+# requirements-torch.txt, computes with what permute and extend write; POSENC_PEERS_PYTHON names an interpreter that has
+# those packages, and is taken in its place.
 set -eu
 
 posenc=$(realpath "$1")
@@ -33,6 +37,7 @@ chmod -R u=rwX,go=rX "$files"
 if [ "${3-}" = --keep ]; then
     rm -rf "$here/../golden/peers"
     cp -r "$files" "$here/../golden/peers"
+    "$build/new/bin/python" "$here/cases.py" "$here/../golden/grids"
 fi
 mkdir -p "$build/bin"
 ln -sf "$posenc" "$build/bin/posenc"
@@ -45,3 +50,24 @@ done
     exit 1
 }
 sed '/^[a-z]* *[^ ]* ([a-z]*)/d' "$build/types.txt" # the counts; the reasons stay in the file
+"$build/new/bin/python" "$here/cases.py" "$build/grids"
+"$posenc" verify "$build/grids" | tail -n 1
+"$build/new/bin/python" "$here/attention.py" "$posenc" "$build/tiny" ${SEED-} >"$build/tiny.txt" 2>"$build/tiny.log" || {
+    grep '^differs' "$build/tiny.txt" >&2
+    exit 1
+}
+sed -n '1p;$p' "$build/tiny.txt"
+
+torch=${POSENC_PEERS_PYTHON-$build/torch/bin/python}
+if [ -z "${POSENC_PEERS_PYTHON-}" ] && ! cmp -s "$here/requirements-torch.txt" "$build/torch/installed.txt"; then
+    python3 -m venv "$build/torch"
+    "$torch" -m pip install --quiet --disable-pip-version-check -r "$here/requirements-torch.txt"
+    cp "$here/requirements-torch.txt" "$build/torch/installed.txt"
+fi
+for name in permute extend; do
+    "$torch" "$here/$name.py" "$posenc" 2>"$build/$name.log" || {
+        cat "$build/$name.log" >&2
+        exit 1
+    }
+done
+"$here/../runs/test_checkpoints.py" "$posenc" --sparse

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import _core, _plans, _runs
+from .. import _core, _runs
 from .._encoding import Encoding, encoding as as_encoding
+from . import _ops
 
 
 class _Encoded(nn.Module):
@@ -68,7 +68,8 @@ class Input(_Encoded):
 class Rotary(nn.Module):
     """Drop-in for the rotary_emb of transformers' models: forward(x, position_ids) -> cos, sin, from exact angles.
 
-    The table is made on the CPU, once for as many positions as were seen, and kept on x's device.
+    The table is made on the CPU, once for as many positions as were seen, and kept on x's device. In a compiled or
+    exported graph it is an operator, which makes the rows of each call.
     """
 
     def __init__(self, encoding: Any = "rope", D: int | None = None, *, layer: int | None = None, layout: str = "half"):
@@ -87,7 +88,9 @@ class Rotary(nn.Module):
         self.D, self.layout = width, layout
         self._tables: dict[Any, tuple[Tensor, Tensor]] = {}
         facts = _runs._rotary(self.encoding, width)[1].sizes()
-        self.coordinates = facts["coordinates"]
+        self.coordinates, self._width = facts["coordinates"], facts["q_width"]
+        from . import _params
+        self._params = list(_params(self.encoding, None, ("rotary",)))
         schedule = self.encoding.spec
         self._follows_length = any(word in schedule for word in ("schedule=dynamic", "schedule=longrope"))
 
@@ -98,27 +101,27 @@ class Rotary(nn.Module):
         held = self._tables.get((device, dtype))
         if held is None or held[0].shape[0] < length:
             rows = max(16, 1 << (length - 1).bit_length())
-            held = self._make(np.arange(rows), device, dtype)
-            self._tables[(device, dtype)] = held
+            held = self._tables[(device, dtype)] = self._make(torch.arange(rows), device, dtype)
         return held
 
-    def _make(self, at: np.ndarray, device: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        cos, sin = _runs.cos_sin(self.encoding, at, D=self.D, layout=self.layout)
-        return torch.from_numpy(cos).to(device, dtype), torch.from_numpy(sin).to(device, dtype)
+    def _make(self, at: Tensor, device: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        cos, sin = _ops.cos_sin(at, self._params, self.encoding.spec, self.D, self._width, self.layout, dtype)
+        return cos.to(device), sin.to(device)
 
     @torch.no_grad()
-    @torch.compiler.disable
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        if self.coordinates > 1 or self._follows_length or position_ids.is_floating_point():
-            at = position_ids.detach().cpu().numpy()
-            if self.coordinates > 1 and at.shape[0] == self.coordinates:  # transformers has the axes first
-                at = np.moveaxis(at, 0, -1)
+        at = position_ids
+        if self.coordinates > 1 and at.shape[0] == self.coordinates:  # transformers has the axes first
+            at = at.movedim(0, -1)
+        if torch.compiler.is_compiling() or _ops._modes() or at.is_meta:  # what stands there is not known yet
             return self._make(at, x.device, x.dtype)
-        low, high = (int(n) for n in torch.aminmax(position_ids))
+        if self.coordinates > 1 or self._follows_length or at.is_floating_point():
+            return self._make(at, x.device, x.dtype)
+        low, high = (int(n) for n in torch.aminmax(at))
         if low < 0 or high >= 1 << 24:
-            return self._make(position_ids.detach().cpu().numpy(), x.device, x.dtype)
+            return self._make(at, x.device, x.dtype)
         cos, sin = self._table(high + 1, x.device, x.dtype)
-        return cos[position_ids], sin[position_ids]
+        return cos[at], sin[at]
 
 
 class Bias(_Encoded):

@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import torch
 
-from .. import _core, _encoding, _plans
+from .. import _core, _encoding, _plans, _runs
 
 Tensor = torch.Tensor
 _library = torch.library.Library("posenc", "DEF")
@@ -112,15 +112,18 @@ def _save(ctx: Any, t: tuple, p: tuple, s: tuple, outs: tuple) -> None:
 def _keep(ctx: Any, k: Kernel, t: tuple, p: tuple, s: tuple, outs: tuple) -> None:
     ctx.kernel = k
     if k.is_linear and not p:
-        _save(ctx, (None, None, *t[2:]), p, s, ())
+        if t[2] is None and t[3] is None:  # nothing to keep, and keeping it takes a microsecond
+            ctx.counts = (len(t), 0, s)
+        else:
+            _save(ctx, (None, None, *t[2:]), p, s, ())
     else:
         _save(ctx, t, p, s, tuple(outs[:k.kept]))
         ctx.set_materialize_grads(False)
 
 
 def _saved(ctx: Any) -> tuple:
-    every = ctx.saved_tensors
     n, m, s = ctx.counts
+    every = ctx.saved_tensors or (None,) * (n + m)
     return every[:n], every[n:n + m], s, every[n + m:]
 
 
@@ -515,3 +518,25 @@ _library.impl("rotate_", _rotate_in_place, "CPU")
 _library.impl("rotate_", _refuse, "CUDA")
 torch.library.register_fake("posenc::rotate_", lambda *a: None, lib=_library)
 rotate_ = torch.ops.posenc.rotate_.default
+
+
+# cos_sin makes a table, on the device where the positions lie: computed on the CPU and brought there.
+_library.define("cos_sin(Tensor positions, Tensor[] params, str encoding, int D, int width, str layout, ScalarType dtype) -> (Tensor, Tensor)")
+
+
+def _cos_sin(pos: Tensor, params: list, spec: str, D: int, width: int, layout: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    e = encoding_of(spec)
+    given = {row[0]: x.detach().cpu().numpy() for row, x in zip(e._core.params(None), params) if x.numel()}
+    made = _runs.cos_sin(e, pos.detach().cpu().numpy(), D=D, layout=layout, params=given)
+    return tuple(torch.from_numpy(a).to(pos.device, dtype) for a in made)  # type: ignore[return-value]
+
+
+def _cos_sin_fake(pos: Tensor, params: list, spec: str, D: int, width: int, layout: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    axes = _runs._rotary(encoding_of(spec), D)[1].sizes()["coordinates"]
+    lead = pos.shape[:-1] if axes > 1 else pos.shape
+    return pos.new_empty((*lead, width), dtype=dtype), pos.new_empty((*lead, width), dtype=dtype)
+
+
+_library.impl("cos_sin", _cos_sin, "CompositeExplicitAutograd")
+torch.library.register_fake("posenc::cos_sin", _cos_sin_fake, lib=_library)
+cos_sin = torch.ops.posenc.cos_sin.default

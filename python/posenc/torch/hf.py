@@ -284,18 +284,35 @@ def _differ(a: Tensor, b: Tensor) -> tuple[float, float]:
     return float((a - b).abs().max()), 2e-4 * max(float(a.abs().max()), 1e-3)
 
 
+def _halves(a: Tensor, b: Tensor, pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines [L,2M] of the first sequence; some models (GPT-J) give the sines first, and one number for a pair."""
+    a, b = (t.detach().double().cpu().reshape(-1, *t.shape[-2:])[0] for t in (a, b))
+    if pairs and a.shape[-1] == pairs:
+        a, b = (torch.cat([t, t], -1) for t in ((b, a) if a.sum() < b.sum() else (a, b)))  # the slow pairs have barely turned
+    return a.numpy(), b.numpy()
+
+
 def _turning(j: _Judge, seen: list[_Layer], start: int) -> tuple[str, str]:
     """(where, cause) of the first layer whose table is not that of positions start, start + 1, ...; ("", "")."""
     for layer in seen:
         g = j.group(layer.layer)
         if layer.turns is None or g is None:
             continue
-        cos, sin = (t.detach().double().cpu().numpy().reshape(-1, *t.shape[-2:]) for t in layer.turns)
-        at = np.arange(start, start + cos.shape[-2])
-        verdict = j.turns(g.encoding, int(g.sizes.get("D", 0)) or cos.shape[-1], at, cos[0], sin[0])
+        D = int(g.sizes.get("D", 0)) or layer.turns[0].shape[-1]
+        cos, sin = _halves(*layer.turns, _pairs(g.encoding, D))
+        at = np.arange(start, start + len(cos))
+        verdict = j.turns(g.encoding, D, at, cos, sin)
         if verdict and not verdict[0]:
             return f"{layer.name} (layer {layer.layer}), position {at[max(verdict[4], 0)]}, pair {verdict[5]}", verdict[9]
     return "", ""
+
+
+def _pairs(e: Encoding, D: int) -> int:
+    """How many pairs turn; 0 where it cannot be said."""
+    try:
+        return _runs._rotary(e, D)[1].frequencies()[1]
+    except _core.PosencError:
+        return 0
 
 
 def _masked(j: _Judge, seen: list[_Layer], allowed: np.ndarray | None) -> tuple[str, str]:

@@ -5,12 +5,12 @@ import transformers
 
 SMALL = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2)
-NEOX = {n: v for n, v in SMALL.items() if n != "num_key_value_heads"}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64, "rope_theta": 5e5}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
 LONGROPE = {"rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.3], "long_factor": [1.0, 2.0, 3.0, 4.0],
             "original_max_position_embeddings": 64, "rope_theta": 1e4}
+PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 1e4}
 LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}
 DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
 
@@ -33,6 +33,7 @@ MODELS = {
     "llama, llama3": ("LlamaForCausalLM", rope(LLAMA3)),
     "llama, yarn": ("LlamaForCausalLM", rope(YARN)),
     "llama, longrope": ("LlamaForCausalLM", rope(LONGROPE)),
+    "llama, proportional": ("LlamaForCausalLM", rope(PROPORTIONAL)),
     "llama, base 5e5": ("LlamaForCausalLM", base(5e5)),
     "mistral": ("MistralForCausalLM", {"sliding_window": 5}),
     "mistral, whole": ("MistralForCausalLM", {"sliding_window": None}),
@@ -44,6 +45,8 @@ MODELS = {
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8, "attn_logit_softcapping": None,
                                      "final_logit_softcapping": None}),
     "gemma3": ("Gemma3ForCausalLM", {"head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8, **TWO}),
+    "gemma4": ("Gemma4ForCausalLM", {"head_dim": 8, "sliding_window": 5, "hidden_size_per_layer_input": 0,
+                                     "vocab_size_per_layer_input": 97, **TWO}),
     "phi": ("PhiForCausalLM", {"partial_rotary_factor": 0.5}),
     "phi3": ("Phi3ForCausalLM", {}),
     "phi3, longrope": ("Phi3ForCausalLM", {**rope(LONGROPE), "original_max_position_embeddings": 64}),
@@ -98,7 +101,6 @@ def make(name):
     kind, settings = MODELS[name]
     torch.manual_seed(0)
     model = getattr(transformers, kind)
-    small = SMALL if "num_key_value_heads" in SMALL else NEOX
-    if "d_model" in settings or "n_embd" in settings or "embed_dim" in settings:
-        small = {n: SMALL[n] for n in ("vocab_size", "pad_token_id", "bos_token_id", "eos_token_id")}
+    sized = {"d_model", "n_embd", "embed_dim"} & {*settings}
+    small = {n: SMALL[n] for n in ("vocab_size", "pad_token_id", "bos_token_id", "eos_token_id")} if sized else SMALL
     return model(model.config_class(**{**small, **settings})).eval()

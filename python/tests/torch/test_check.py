@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+import posenc  # noqa: E402
 from posenc.torch import hf  # noqa: E402
 from models import MODELS, make  # noqa: E402
 
@@ -155,6 +156,16 @@ def sinusoids(change):
     return fault
 
 
+def next_rows(w):
+    return torch.from_numpy(posenc.encode("sinusoidal[preset=transformer_xl]", range(1, 1 + len(w)), w.shape[-1]))
+
+
+def later_rows(model, patch):
+    for m in model.modules():
+        if hasattr(m, "embed_positions"):
+            m.embed_positions.copy_(torch.roll(m.embed_positions, -1, 0))
+
+
 def exchanged_index(model, patch):
     for m in model.modules():
         if hasattr(m, "relative_position_index"):
@@ -196,15 +207,16 @@ BROKEN = [
     *((n, "from 0 with a cache", under_cache(lambda p: p - p[:, :1]), "start again at 0 instead of 8") for n in ("llama", "qwen3")),
     ("gpt2", "one too far under padding", learned_positions(lambda p, seen: p + 1), "off by +1"),
     ("gpt2", "padding counted", learned_positions(lambda p, seen: torch.arange(p.shape[1])[None].expand_as(p)), "off by +3"),
+    *((n, "rows one too far", later_rows, "off by one more") for n in ("gptj", "codegen")),
     ("llama", "every second position under padding", learned_positions(lambda p, seen: 2 * p), "multiplied by 2"),
     *((n, "padding seen", unseen_padding, "it is seen") for n in ("llama", "qwen2")),
-    *((n, "mirrored buckets", mirrored_buckets, "") for n in ("t5", "mt5")),
+    *((n, "mirrored buckets", mirrored_buckets, "queries and keys are exchanged") for n in ("t5", "mt5")),
     *((n, "buckets of another distance", buckets(max_distance=64), "max_distance=64") for n in ("t5", "mt5")),
     ("bloom", "the slopes' sign", slopes(lambda a: -a), "sign"),
-    ("bloom", "steeper slopes", slopes(lambda a: 2 * a), ""),
+    ("bloom", "steeper slopes", slopes(lambda a: 2 * a), "all is multiplied by 2"),
     ("mpt", "the slopes' sign", slopes(lambda a: -a, "build_mpt_alibi_tensor"), "sign"),
-    ("marian", "rows one too far", sinusoids(lambda w: torch.roll(w, -1, 0)), ""),
-    ("whisper", "sine and cosine exchanged", sinusoids(lambda w: torch.cat(w.chunk(2, -1)[::-1], -1)), ""),
+    ("marian", "rows one too far", sinusoids(next_rows), "off by one more"),
+    ("whisper", "sine and cosine exchanged", sinusoids(lambda w: torch.cat(w.chunk(2, -1)[::-1], -1)), "sines and cosines are exchanged"),
     ("swin", "queries and keys exchanged", exchanged_index, "queries and keys are exchanged"),
     ("swinv2", "queries and keys exchanged", exchanged_index, "queries and keys are exchanged"),
 ]

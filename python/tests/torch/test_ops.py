@@ -233,3 +233,27 @@ def test_score_mod_adds_what_the_matrix_has(spec):
         add, want = module.score_mod(Lq, Lk), module(Lq, Lk)
         h, i, j = torch.meshgrid(torch.arange(4), torch.arange(Lq), torch.arange(Lk), indexing="ij")
         assert torch.allclose(add(torch.zeros(4, Lq, Lk), 0, h, i, j), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["rope", "rope[schedule=dynamic:factor=2:original_length=4:max_length=8]", "rope[axes=2:sections=4x4]"])
+def test_rotary_in_a_compiled_graph_and_on_another_device(spec):
+    rotary = pt.Rotary(spec, 16)
+    lead = (1, 6, 2) if rotary.coordinates > 1 else (1, 6)
+    x, at = torch.zeros(1, 6, 16), torch.arange(6 * lead[-1] if len(lead) > 2 else 6).reshape(lead)
+    want = rotary(x, at)
+    got = torch.compile(lambda x, at: rotary(x, at), fullgraph=True, backend="aot_eager")(x, at)
+    assert all(torch.equal(a, b) for a, b in zip(got, want))
+    exported = torch.export.export(rotary, (x, at)).module()(x, at)
+    assert all(torch.equal(a, b) for a, b in zip(exported, want))
+    meta = rotary(x.to("meta"), at.to("meta"))
+    assert all(a.is_meta and a.shape == b.shape and a.dtype == b.dtype for a, b in zip(meta, want))
+
+
+def test_flex_attention_by_score_mod_is_attention_with_the_bias():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    q, k, v = (torch.randn(1, 4, 8, 16, generator=torch.Generator().manual_seed(n)) for n in range(3))
+    bias = pt.Bias("t5", 4)
+    with torch.no_grad():
+        bias.table.normal_(generator=torch.Generator().manual_seed(5))
+        got = flex.flex_attention(q, k, v, score_mod=bias.score_mod(8, 8), scale=1.0)
+    assert torch.allclose(got, pt.attend(q, k, v, "t5", params=bias.params()), atol=1e-5)

@@ -171,16 +171,19 @@ static int seen(const pe_problem *p)
     return has_norm(p->set) ? NORMED : TABLE;
 }
 
-/* ---- the normalised table, once per run ---- */
+/* ---- the normalised table, once per run of many queries ---- */
 
 static int64_t normed_count(const pe_problem *p)
 {
     return has_norm(p->set) ? 2 * p->set[SPAN].integer * p->d_model : 0;
 }
 
+/* Of the row at `at`, wherever it is read. */
 static pe_moments moments_at(const pe_problem *p, const double *const par[], int64_t at)
 {
-    return pe_moments_of(par[TABLE] + at, p->d_model, p->set[EPS].real);
+    const double eps = p->set[EPS].real;
+    return par[TABLE] ? pe_moments_of(par[TABLE] + at, p->d_model, eps)
+                      : pe_moments_of_floats((const float *)p->tensor[TABLE]->data + at, p->d_model, eps);
 }
 
 static void make_normed(const pe_problem *p, const double *const par[], double normed[])
@@ -222,26 +225,6 @@ static void make_normed_back(const pe_problem *p, const double *const par[], con
 
 /* ---- projected rows ---- */
 
-/* to[D] += W v, rows of W and v of n numbers: sums of some rows at a time, which do not wait for one
-   another. */
-static void project(double *restrict to, const double *restrict w, const double *restrict v, int64_t D,
-                    int64_t n)
-{
-    enum { TOGETHER = 8 };
-    for (int64_t d0 = 0; d0 < D; d0 += TOGETHER) {
-        const int64_t rows          = D - d0 < TOGETHER ? D - d0 : TOGETHER;
-        double        sum[TOGETHER] = {0};
-        for (int64_t m = 0; rows == TOGETHER && m < n; m++)
-            for (int64_t i = 0; i < TOGETHER; i++)
-                sum[i] += w[(d0 + i) * n + m] * v[m];
-        for (int64_t i = 0; rows < TOGETHER && i < rows; i++)
-            for (int64_t m = 0; m < n; m++)
-                sum[i] += w[(d0 + i) * n + m] * v[m];
-        for (int64_t i = 0; i < rows; i++)
-            to[d0 + i] += sum[i];
-    }
-}
-
 /* How one of the two tables is projected. */
 typedef struct table_weights {
     int projection, bias;
@@ -252,15 +235,84 @@ static table_weights weights_of(int table)
     return table == POS_K ? (table_weights){W_KR, B_KR} : (table_weights){W_QR, B_QR};
 }
 
+/* Numbers at, at+1, ... of a parameter: where they are double, or read into `room`. */
+static const double *numbers_at(const pe_problem *p, const double *const par[], int index, int64_t at,
+                                int64_t n, double room[])
+{
+    if (par[index])
+        return par[index] + at;
+    pe_read(p, par, index, at, n, room);
+    return room;
+}
+
+enum { TOGETHER = 8, COLUMNS = 64 }; /* rows of a projection, and how much of them is read at once */
+
+/* n numbers of row x of the table that the projections see, from m on. Where the normalised table is not made
+   (few queries) `of` are the row's moments. */
+static const double *seen_at(const pe_problem *p, const double *const par[], const pe_moments *of, int64_t x,
+                             int64_t m, int64_t n, double room[COLUMNS])
+{
+    if (!has_norm(p->set) || par[NORMED])
+        return numbers_at(p, par, seen(p), x * p->d_model + m, n, room);
+    double weight[COLUMNS], bias[COLUMNS];
+    pe_read(p, par, TABLE, x * p->d_model + m, n, room);
+    pe_read(p, par, LN_W, m, n, weight);
+    pe_read(p, par, LN_B, m, n, bias);
+    for (int64_t c = 0; c < n; c++)
+        room[c] = (room[c] - of->mean) * of->inverse * weight[c] + bias[c];
+    return room;
+}
+
+/* sum[0 .. rows-1] += W v, n columns of so many rows of W that lie `stride` apart: sums side by side, which
+   do not wait for one another. */
+static void add_products(double sum[TOGETHER], const double *restrict w, int64_t stride,
+                         const double *restrict v, int64_t rows, int64_t n)
+{
+    for (int64_t m = 0; rows == TOGETHER && m < n; m++)
+        for (int64_t i = 0; i < TOGETHER; i++)
+            sum[i] += w[i * stride + m] * v[m];
+    for (int64_t i = 0; rows < TOGETHER && i < rows; i++)
+        for (int64_t m = 0; m < n; m++)
+            sum[i] += w[i * stride + m] * v[m];
+}
+
+/* sum[0 .. rows-1] = rows `first`, ... of a projection times row x of the table */
+static void project(const pe_problem *p, const double *const par[], const pe_moments *of, int projection,
+                    int64_t first, int64_t rows, int64_t x, double sum[TOGETHER])
+{
+    const int64_t N = p->d_model;
+    double        w[TOGETHER][COLUMNS], v[COLUMNS];
+    memset(sum, 0, TOGETHER * sizeof *sum);
+    for (int64_t m = 0; m < N; m += COLUMNS) {
+        const int64_t n   = N - m < COLUMNS ? N - m : COLUMNS;
+        const double *row = seen_at(p, par, of, x, m, n, v);
+        for (int64_t i = 0; !par[projection] && i < rows; i++)
+            pe_read(p, par, projection, (first + i) * N + m, n, w[i]);
+        if (par[projection])
+            add_products(sum, par[projection] + first * N + m, N, row, rows, n);
+        else
+            add_products(sum, w[0], COLUMNS, row, rows, n);
+    }
+}
+
 /* to = row x of the projected table of head h */
 static void load_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                      double to[])
 {
-    const int64_t       D = p->D, d_model = p->d_model;
     const table_weights s = weights_of(table);
-    for (int64_t d = 0; d < D; d++)
-        to[d] = has(p->set, s.bias) ? par[s.bias][h * D + d] : 0;
-    project(to, par[s.projection] + h * D * d_model, par[seen(p)] + x * d_model, D, d_model);
+    const pe_moments    of =
+        has_norm(p->set) && !par[NORMED] ? moments_at(p, par, x * p->d_model) : (pe_moments){0};
+    double sum[TOGETHER];
+    for (int64_t d = 0; d < p->D; d++)
+        to[d] = 0;
+    for (int64_t d = 0; has(p->set, s.bias) && d < p->D; d++)
+        pe_read(p, par, s.bias, h * p->D + d, 1, to + d);
+    for (int64_t d = 0; d < p->D; d += TOGETHER) {
+        const int64_t rows = p->D - d < TOGETHER ? p->D - d : TOGETHER;
+        project(p, par, &of, s.projection, h * p->D + d, rows, x, sum);
+        for (int64_t i = 0; i < rows; i++)
+            to[d + i] += sum[i];
+    }
 }
 
 /* to[d] = sum_m W[hD+d,m] * P[x,m] + b[hD+d] */
@@ -334,15 +386,17 @@ const pe_encoding pe_deberta = {
     .info.models   = "DeBERTa v1, v2, v3",
     .info.beyond   = "Distances beyond the last share its vectors: nothing ends, but far words look alike.",
     .info.pictures = "buckets",
-    .info.by_distance      = 1,
-    .info.scale            = "1/sqrt(D*(1+number of terms))",
-    .model                 = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .count                 = count_operations,
-    .check                 = check,
-    .has                   = has,
-    .attention.terms       = terms,
-    .attention.derived     = normed_count,
-    .attention.derive      = make_normed,
+    .info.by_distance           = 1,
+    .info.scale                 = "1/sqrt(D*(1+number of terms))",
+    .model                      = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .count                      = count_operations,
+    .check                      = check,
+    .has                        = has,
+    .attention.terms            = terms,
+    .attention.derived          = normed_count,
+    .attention.derived_for_many = 1,
+    .attention.in_place = 1 << TABLE | 1 << W_KR | 1 << W_QR | 1 << B_KR | 1 << B_QR | 1 << LN_W | 1 << LN_B,
+    .attention.derive   = make_normed,
     .attention.derive_back = make_normed_back,
     PE_TABLES(settings, params, examples),
 };

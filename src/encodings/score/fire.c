@@ -92,22 +92,27 @@ typedef struct pieces {
     const double *knot, *order, *slope, *base; /* [width], [width], [width+1], [width+1] */
 } pieces;
 
-/* Numbers of one head: the count, then those. */
-static int64_t pieces_size(const pe_problem *p)
+/* Where the knots lie, all heads know alike: their count and those; then the lines of each head. */
+static int64_t knots_size(const pe_problem *p)
 {
-    return 4 * p->set[MLP_WIDTH].integer + 3;
+    return 1 + 2 * p->set[MLP_WIDTH].integer;
+}
+
+static int64_t lines_size(const pe_problem *p)
+{
+    return 2 * (p->set[MLP_WIDTH].integer + 1);
 }
 
 static int64_t pieces_count(const pe_problem *p)
 {
-    return p->H * pieces_size(p);
+    return knots_size(p) + p->H * lines_size(p);
 }
 
 static pieces pieces_of(const pe_problem *p, const double *const par[], int64_t h)
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
-    const double *at    = par[PIECES] + h * pieces_size(p);
-    return (pieces){(int64_t)at[0], at + 1, at + 1 + width, at + 1 + 2 * width, at + 2 + 3 * width};
+    const double *at = par[PIECES], *lines = at + knots_size(p) + h * lines_size(p);
+    return (pieces){(int64_t)at[0], at + 1, at + 1 + width, lines, lines + width + 1};
 }
 
 static int64_t sort_knots(const pe_problem *p, const double *const par[], double knots[], double order[])
@@ -132,13 +137,12 @@ static int64_t sort_knots(const pe_problem *p, const double *const par[], double
 
 /* From far left, where the units with a negative W1 are active, to the right: each knot switches a unit on or
    off. */
-static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, double to[])
+static void find_lines(const pe_problem *p, const double *const par[], int64_t h, int64_t count,
+                       const double order[], double slope[])
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
     const double *w2    = par[W2] + h * width;
-    double *const order = to + 1 + width, *const slope = order + width, *const base = slope + width + 1;
-    const int64_t count = sort_knots(p, par, to + 1, order);
-    to[0]               = (double)count;
+    double *const base  = slope + width + 1;
     slope[0]            = 0;
     base[0]             = par[B2][h];
     for (int64_t k = 0; k < width; k++)
@@ -156,8 +160,11 @@ static void find_pieces(const pe_problem *p, const double *const par[], int64_t 
 
 static void make_pieces(const pe_problem *p, const double *const par[], double made[])
 {
+    double *const order = made + 1 + p->set[MLP_WIDTH].integer, *const lines = made + knots_size(p);
+    const int64_t count = sort_knots(p, par, made + 1, order);
+    made[0]             = (double)count;
     for (int64_t h = 0; h < p->H; h++)
-        find_pieces(p, par, h, made + h * pieces_size(p));
+        find_lines(p, par, h, count, order, lines + h * lines_size(p));
 }
 
 /* How many knots lie left of x: its piece, found from that of a neighbour, for shares change little from key

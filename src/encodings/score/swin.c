@@ -11,14 +11,17 @@
  *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1
  *          y = floor(P / columns), x = P mod columns
  *          dy, dx = query minus key
- * Learns   swin     table [(2 rows - 1)(2 columns - 1), H]
+ *          with class_token the numbers after the last offset's are: from the class token to any other, from
+ *          any other to it, and its own
+ * Learns   swin     table [(2 rows - 1)(2 columns - 1), H], three more rows with class_token
  *          swin_v2  W1 [mlp_width,2], b1 [mlp_width], W2 [H,mlp_width], logit_scale [H]
  * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2
- *          and 3.3; microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py
+ *          and 3.3; microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py; class_token:
+ *          Bao et al. 2021, arXiv:2106.08254; microsoft/unilm, beit/modeling_finetune.py; data2vec, timm
  *
  * Attention stays within windows of rows x columns tokens, row by row; a batch item is one window, and its
- * tokens stand at 0 .. rows*columns-1. Both axes keep their direction. A pair further apart than the window
- * is high has no number, and a run that needs one is refused.
+ * tokens stand at 0 .. rows*columns-1, with a class token at 0 at 1 .. rows*columns. Both axes keep their
+ * direction. A pair further apart than the window is high has no number, and a run that needs one is refused.
  *
  * The mask of shifted windows (-100 in the authors' code) belongs to the caller: an explicit mask. The
  * authors' truncated normal is cut at +-2, a hundred deviations out: it is a normal. A window of one column
@@ -48,20 +51,31 @@ static posenc_status check_pair_of_numbers(const char *name, const char *setting
                    name, setting, value->count);
 }
 
+/* The row of a token of a window that begins at `first`, and what stands before it is in row 0. */
+static int64_t row_after(double P, int64_t columns, int first)
+{
+    return pe_index_row(P < first ? 0 : P - first, columns);
+}
+
 /* Where a window may begin, at most: its tokens' places are products with this. */
 #define FAR 0x1p31
 
-static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
+static posenc_status reach_after(const pe_problem *p, const pe_span *span, int first, posenc_error *err)
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
-    const int64_t down = pe_index_row(span->q_high, columns) - pe_index_row(span->k_low, columns);
-    const int64_t up   = pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
+    const int64_t down = row_after(span->q_high, columns, first) - row_after(span->k_low, columns, first);
+    const int64_t up   = row_after(span->k_high, columns, first) - row_after(span->q_low, columns, first);
     if (span->whole && down < rows && up < rows && fabs(span->q_low) <= FAR && fabs(span->k_low) <= FAR)
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,
         "window: positions must be tokens of one window of %lldx%lld, whole numbers 0 to %lld; set window",
-        (long long)rows, (long long)columns, (long long)(rows * columns - 1));
+        (long long)rows, (long long)columns, (long long)(rows * columns - 1 + first));
+}
+
+static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
+{
+    return reach_after(p, span, 0, err);
 }
 
 /* Some keys of a tile: what each takes from where a query reads the table, and the least and the most of it.
@@ -69,21 +83,23 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
 enum { TOGETHER = 64 };
 typedef struct window_keys {
     int64_t first, count, step[TOGETHER], least, most;
+    int     has_class;
 } window_keys;
 
-static int64_t steps(const pe_problem *p, double P)
+static int64_t steps(const pe_problem *p, double position, int first)
 {
     const int64_t columns = p->set[WINDOW].items[1];
+    const double  P       = position < first ? 0 : position - first;
     return (pe_index_row(P, columns) * (2 * columns - 1) + pe_index_column(P, columns)) * p->H;
 }
 
-static window_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
+static window_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first, int has_class)
 {
     const int64_t rest = tile->cols - first;
-    window_keys   y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
-    y.least = y.most = steps(p, tile->k_pos[first]);
+    window_keys   y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER, .has_class = has_class};
+    y.least = y.most = steps(p, tile->k_pos[first], has_class);
     for (int64_t c = 0; c < y.count; c++) {
-        y.step[c] = steps(p, tile->k_pos[first + c]);
+        y.step[c] = steps(p, tile->k_pos[first + c], has_class);
         y.least   = y.step[c] < y.least ? y.step[c] : y.least;
         y.most    = y.step[c] > y.most ? y.step[c] : y.most;
     }
@@ -95,12 +111,18 @@ static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, co
                          int64_t at[])
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1],
-                  from = pe_index_window(0, 0, rows, columns) * p->H + steps(p, tile->q_pos[r]) + tile->h,
+                  from = pe_index_window(0, 0, rows, columns) * p->H +
+                         steps(p, tile->q_pos[r], keys->has_class) + tile->h,
                   last = (2 * rows - 1) * (2 * columns - 1) * p->H - 1;
     for (int64_t c = 0; c < keys->count; c++)
         at[c] = from - keys->step[c];
     for (int64_t c = 0; (from - keys->most < 0 || from - keys->least > last) && c < keys->count; c++)
         at[c] = pe_index_clip(at[c], 0, last);
+    for (int64_t c = 0; keys->has_class && c < keys->count; c++) {
+        const int q_is_class = tile->q_pos[r] < 1, k_is_class = tile->k_pos[keys->first + c] < 1;
+        if (q_is_class || k_is_class)
+            at[c] = last + 1 + (k_is_class ? q_is_class ? 2 : 1 : 0) * p->H + tile->h;
+    }
 }
 
 /* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
@@ -111,27 +133,40 @@ static int table_of(const double *const par[])
     return par[BIAS] ? BIAS : TABLE;
 }
 
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+/* Numbers `at` of the table. */
+typedef void look_up(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                     double x[]);
+
+static void read_table(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                       double x[])
 {
     const double *table = par[table_of(par)];
-    int64_t       at[TOGETHER];
+    for (int64_t c = 0; table && c < n; c++)
+        x[c] = table[at[c]];
+    for (int64_t c = 0; !table && c < n; c++)
+        pe_read(p, par, TABLE, at[c], 1, x + c);
+}
+
+static void visit_by(look_up *read, int has_class, const pe_problem *p, const double *const par[],
+                     const pe_tile *tile, double x[])
+{
+    int64_t at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
-        const window_keys keys = keys_from(p, tile, first);
+        const window_keys keys = keys_from(p, tile, first, has_class);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
-            for (int64_t c = 0; c < keys.count; c++)
-                x[r * tile->stride + first + c] = table[at[c]];
+            read(p, par, at, keys.count, x + r * tile->stride + first);
         }
     }
 }
 
-static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
-                       double *const dpar[])
+static void add_to_table(int has_class, const pe_problem *p, const double *const par[], const pe_tile *tile,
+                         const double dx[], double *const dpar[])
 {
     double *dtable = dpar[table_of(par)];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
-        const window_keys keys = keys_from(p, tile, first);
+        const window_keys keys = keys_from(p, tile, first, has_class);
         for (int64_t r = 0; r < tile->rows; r++) {
             find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
@@ -142,16 +177,38 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 
 /* ---- swin ---- */
 
-enum { SIGMA = WINDOW + 1 }; /* ORDER settings */
+enum { SIGMA = WINDOW + 1, CLASS_TOKEN }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"window", "list", "7x7", "1..1048576", "rows and columns"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
+    {"class_token", "flag", "no", "yes|no", "position 0 is a class token, and the window begins at 1 (BEiT)"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == CLASS_TOKEN + 1, "ORDER settings");
+
+static int has_class_token(const pe_problem *p)
+{
+    return (int)p->set[CLASS_TOKEN].integer;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    visit_by(read_table, has_class_token(p), p, par, tile, x);
+}
+
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
+{
+    add_to_table(has_class_token(p), p, par, tile, dx, dpar);
+}
+
+static posenc_status reach_with_class(const pe_problem *p, const pe_span *span, posenc_error *err)
+{
+    return reach_after(p, span, has_class_token(p), err);
+}
 
 static const posenc_param_info params[] = {
-    {"table", "(2*window1-1)*(2*window2-1),H", "normal(0, sigma)",
+    {"table", "(2*window1-1)*(2*window2-1)+3*class_token,H", "normal(0, sigma)",
      "what an offset adds to the scores of a head", 1},
     {0},
 };
@@ -161,6 +218,10 @@ static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
 static const posenc_example examples[] = {
     {"H=1 window=2x3", 0, 0, 5, 0, "authors' relative_position_index: first token to last, offset (-1,-2)"},
     {"H=1 window=2x3", 0, 5, 0, 14, "the same, last to first"},
+    {"H=1 window=2x3 class_token=yes", 0, 0, 4, 15,
+     "BEiT: the class token to another, the first row after 15"},
+    {"H=1 window=2x3 class_token=yes", 0, 4, 0, 16, "another to the class token"},
+    {"H=1 window=2x3 class_token=yes", 0, 1, 6, 0, "first token to last, as without"},
     {"H=2 window=2x3", 1, 3, 2, 21, "row 1 left to row 0 right: offset (1,-2), x = 10"},
     {0},
 };
@@ -171,27 +232,28 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 }
 
 const pe_encoding pe_swin = {
-    .info.name       = "swin",
-    .info.place      = POSENC_PLACE_SCORE,
-    .info.title      = "a learned bias per offset on a window",
-    .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                       "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-    .info.symbols    = "T_{x,h}: the learned number of offset x in head h\n"
-                       "x: the offset of the two tokens on the window, as one number\n"
-                       "dy: row of the query less that of the key\n"
-                       "dx: column of the query less that of the key\n"
-                       "rows: rows of the window, setting window\n"
-                       "columns: columns of the window",
-    .info.paper      = "arXiv:2103.14030",
-    .info.models     = "Swin Transformer, BEiT",
-    .info.beyond     = "The table ends with its window: another window needs a resized table and tuning.",
-    .info.pictures   = "bias",
-    .info.row_limit  = "window",
-    .info.at_length  = A_SQUARE,
-    .model           = "window=4*Lx2 sigma=0.1",
-    .check           = check,
-    .attention.hook  = {.visit = visit, .visit_back = visit_back},
-    .attention.reach = reach,
+    .info.name          = "swin",
+    .info.place         = POSENC_PLACE_SCORE,
+    .info.title         = "a learned bias per offset on a window",
+    .info.formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                          "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.symbols       = "T_{x,h}: the learned number of offset x in head h\n"
+                          "x: the offset of the two tokens on the window, as one number\n"
+                          "dy: row of the query less that of the key\n"
+                          "dx: column of the query less that of the key\n"
+                          "rows: rows of the window, setting window\n"
+                          "columns: columns of the window",
+    .info.paper         = "arXiv:2103.14030",
+    .info.models        = "Swin Transformer, BEiT",
+    .info.beyond        = "The table ends with its window: another window needs a resized table and tuning.",
+    .info.pictures      = "bias",
+    .info.row_limit     = "window",
+    .info.at_length     = A_SQUARE,
+    .model              = "window=4*Lx2 sigma=0.1",
+    .check              = check,
+    .attention.hook     = {.visit = visit, .visit_back = visit_back},
+    .attention.in_place = 1 << TABLE,
+    .attention.reach    = reach_with_class,
     PE_TABLES(settings, params, examples),
 };
 
@@ -257,6 +319,8 @@ static int64_t offsets(const pe_problem *p, int axis)
     return 2 * p->set[WINDOW].items[axis] - 1;
 }
 
+enum { MANY = 1 << 14 }; /* numbers of BIAS: 128 KiB */
+
 static int64_t bias_count(const pe_problem *p)
 {
     return offsets(p, 0) * offsets(p, 1) * p->H;
@@ -278,6 +342,32 @@ static double hidden(const double *const par[], int64_t m, double cy, double cx)
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
+}
+
+/* Few queries need few of a long table's numbers: each asks the network, and gets what make_bias gives. */
+static void ask_network(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                        double x[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer, columns = offsets(p, 1);
+    for (int64_t c = 0; c < n; c++) {
+        const int64_t offset = at[c] / p->H, h = at[c] % p->H;
+        const double  cy = coordinate(p, 0, offset / columns), cx = coordinate(p, 1, offset % columns);
+        double        sum = 0;
+        for (int64_t m = 0; m < width; m++)
+            sum += par[W2][h * width + m] * fmax(0, hidden(par, m, cy, cx));
+        x[c] = 16 * sigmoid(sum);
+    }
+}
+
+static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    visit_by(par[BIAS] ? read_table : ask_network, 0, p, par, tile, x);
+}
+
+static void visit_back_v2(const pe_problem *p, const double *const par[], const pe_tile *tile,
+                          const double dx[], double *const dpar[])
+{
+    add_to_table(0, p, par, tile, dx, dpar);
 }
 
 static void make_bias(const pe_problem *p, const double *const par[], double bias[])
@@ -389,7 +479,7 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
-    s->hook    = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << BIAS};
+    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_back_v2, .learns = 1 << BIAS};
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .products64 = 1};
 }
 
@@ -421,10 +511,11 @@ const pe_encoding pe_swin_v2 = {
                   "G*Lk)*(3*D+2)",
     .check      = check_v2,
     .init       = init_v2,
-    .attention.terms       = terms_v2,
-    .attention.reach       = reach,
-    .attention.derived     = bias_count,
-    .attention.derive      = make_bias,
-    .attention.derive_back = make_bias_back,
+    .attention.terms            = terms_v2,
+    .attention.reach            = reach,
+    .attention.derived          = bias_count,
+    .attention.derived_for_many = MANY,
+    .attention.derive           = make_bias,
+    .attention.derive_back      = make_bias_back,
     PE_TABLES(settings_v2, params_v2, examples_v2),
 };

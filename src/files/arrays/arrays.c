@@ -63,7 +63,7 @@ static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 {
     int64_t bytes = (int64_t)posenc_dtype_size(dtype);
     if (ndim < 0 || ndim > POSENC_MAX_DIMS ||
-        dtype > POSENC_DTYPE_I32) /* no file format has quantised rows */
+        (size_t)dtype > POSENC_DTYPE_I32) /* no file format has quantised rows */
         return 0;
     for (int32_t a = 0; a < ndim; a++) {
         if (shape[a] < 0 || (shape[a] > 0 && bytes > INT64_MAX / 2 / shape[a]))
@@ -71,6 +71,18 @@ static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
         bytes *= shape[a] > 0 ? shape[a] : 1;
     }
     return bytes > 0;
+}
+
+int pe_arrays_is_sound(const posenc_array *array)
+{
+    const posenc_tensor *t = &array->tensor;
+    if (!array->name || !t->data || !is_countable(t->dtype, t->ndim, t->shape))
+        return 0;
+    const posenc_tensor plain = posenc_tensor_contiguous(t->data, t->dtype, t->ndim, t->shape);
+    for (int32_t a = 0; a < t->ndim; a++)
+        if (t->stride[a] != plain.stride[a] && t->shape[a] > 1)
+            return 0;
+    return 1;
 }
 
 posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype, int32_t ndim,

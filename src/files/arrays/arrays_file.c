@@ -159,13 +159,27 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
     return POSENC_OK;
 }
 
+/* A caller may have changed what posenc_arrays_add made. */
+static posenc_status check_set(const posenc_arrays *set, const char *path, posenc_error *err)
+{
+    for (int i = 0; i < set->count; i++)
+        if (!pe_arrays_is_sound(&set->items[i]))
+            return pe_file_fail(
+                err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},
+                "array %d is no contiguous array with a name, data, at most %d axes and sizes "
+                "that can be; only such ones are written",
+                i + 1, POSENC_MAX_DIMS);
+    return POSENC_OK;
+}
+
 posenc_status posenc_arrays_print(const posenc_arrays *set, FILE *to, posenc_error *err)
 {
     pe_file_begin();
     if (!set || !to)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"arrays", NULL},
                             "set and to must not be NULL");
-    return pe_csv_write(set, to, "the output", err);
+    const posenc_status status = check_set(set, "the output", err);
+    return status ? status : pe_csv_write(set, to, "the output", err);
 }
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
@@ -179,7 +193,9 @@ posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, po
     if (!is_npy && !is_csv_file && !pe_text_ends_with(path, ".npz") && strcmp(path, "-"))
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},
                             "its name must end in .npz, .npy or .csv");
-    posenc_status status = posenc_whole_file_open(&file, path, err);
+    posenc_status status = check_set(set, path, err);
+    if (!status)
+        status = posenc_whole_file_open(&file, path, err);
     if (status)
         return status;
     status = (is_npy        ? write_npy

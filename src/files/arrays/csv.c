@@ -279,6 +279,15 @@ static void put_number(FILE *to, const posenc_tensor *t, int64_t i)
     }
 }
 
+/* A name that the line with # would not end with, or that would begin lines of its own. */
+static int has_gaps(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name <= ' ')
+            return 1;
+    return 0;
+}
+
 static void write_array(FILE *to, const posenc_array *array)
 {
     const posenc_tensor *t     = &array->tensor;
@@ -298,6 +307,13 @@ static void write_array(FILE *to, const posenc_array *array)
 
 posenc_status pe_csv_write(const posenc_arrays *set, FILE *to, const char *path, posenc_error *err)
 {
+    for (int i = 0; i < set->count; i++)
+        if (!*set->items[i].name || has_gaps(set->items[i].name))
+            return pe_file_fail(
+                err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},
+                "array %d has a name without characters, or with blanks among them, which CSV "
+                "cannot hold; write an .npz",
+                i + 1);
     for (int i = 0; i < set->count; i++)
         if (set->items[i].is_complex)
             return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){path, NULL},

@@ -116,11 +116,13 @@ void pe_file_close(FILE *stream)
 posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err)
 {
     const pe_origin origin   = {path, NULL};
+    const size_t    most     = (size_t)limit + 1; /* of a file that never ends */
     size_t          capacity = 0;
     *bytes                   = (pe_bytes){NULL, 0};
     for (;;) {
         if (bytes->size == capacity) {
             capacity   = capacity ? 2 * capacity : 1 << 16;
+            capacity   = capacity < most ? capacity : most;
             char *more = realloc(bytes->data, capacity);
             if (!more) {
                 free(bytes->data);

@@ -67,7 +67,7 @@ int pe_file_is_torch(const void *bytes, size_t n);
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 
-/* Reads to the end; more than `limit` bytes is FORMAT. */
+/* Reads to the end; more than `limit` bytes is FORMAT, and no more than one of them is read. */
 posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err);
 
 /* The same reader serves a file, standard input and a member of an .npz, so it asks for a function that reads

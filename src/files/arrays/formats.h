@@ -16,6 +16,9 @@
 /* No array, and no archive together, may be larger. */
 #define PE_MAX_BYTES (INT64_C(4) << 30)
 
+/* Is it what posenc_arrays_add makes: named, of a size that can be, contiguous, with data? */
+int pe_arrays_is_sound(const posenc_array *array);
+
 /* Reads one array and the end of the stream after it. array->tensor.data is malloc'd, contiguous, of
    type F64, F32, F16, I64 or U8; the name is NULL. On failure array is as it was. */
 posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_error *err);

@@ -389,15 +389,6 @@ static const char *descr_of(const posenc_array *array)
     return dtype < sizeof names / sizeof *names ? names[dtype][array->is_complex != 0] : NULL;
 }
 
-static int is_contiguous(const posenc_tensor *t)
-{
-    const posenc_tensor plain = posenc_tensor_contiguous(t->data, t->dtype, t->ndim, t->shape);
-    for (int32_t a = 0; a < t->ndim; a++)
-        if (t->stride[a] != plain.stride[a] && t->shape[a] > 1)
-            return 0;
-    return 1;
-}
-
 posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc_array *array,
                             pe_origin origin, posenc_error *err)
 {
@@ -410,9 +401,6 @@ posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc
     if (!descr)
         return pe_file_fail(err, POSENC_ERROR_DTYPE, origin,
                             "NumPy's format has no type for bf16; convert it to f32");
-    if (!tensor->data || !is_contiguous(tensor))
-        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, origin,
-                            "only a contiguous array with data can be written");
 
     int n =
         snprintf(to + 10, PE_NPY_HEADER - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);

@@ -17,6 +17,7 @@
  * Surprise  Since there are no holes, reading in the order of the offsets never seeks.
  * Source    huggingface/safetensors, README.md (format) and safetensors/src/tensor.rs (Metadata::validate)
  */
+#include "files/arrays/checkpoint.h"
 #include "files/arrays/formats.h"
 #include "files/arrays/json.h"
 
@@ -57,7 +58,7 @@ static const tensor_type types[] = {
 /* ---------------------------------------------------------------- one tensor's entry -------- */
 
 typedef struct entry {
-    const char        *name; /* the header's own */
+    const char        *name, *dtype; /* the header's own */
     const tensor_type *type;
     int32_t            ndim;
     int64_t            shape[POSENC_MAX_DIMS];
@@ -69,8 +70,10 @@ typedef struct tensors_header {
     const pe_stream *stream;
     posenc_error    *err;
     int              is_checked; /* any types and sizes; no tensor will be read */
-    json_t          *json;       /* owns the names */
-    entry           *entries;    /* sorted by offset */
+    char            *text;       /* of the header, length bytes */
+    int64_t          length;
+    json_t          *json;    /* owns the names */
+    entry           *entries; /* sorted by offset */
     size_t           count;
 } tensors_header;
 
@@ -93,7 +96,8 @@ static posenc_status read_type(const tensors_header *h, entry *e, const json_t *
     if (!name)
         return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"dtype\" is missing or not a string");
-    e->type = types;
+    e->dtype = name;
+    e->type  = types;
     while (e->type->name && !pe_text_is_among(e->type->name, name))
         e->type++;
     if (!e->type->is_held && !h->is_checked)
@@ -183,8 +187,8 @@ static posenc_status check_metadata(const tensors_header *h, const json_t *objec
     return POSENC_OK;
 }
 
-/* Reads the length and the text of the header, which the caller frees. */
-static posenc_status read_text(const tensors_header *h, char **text, int64_t *length)
+/* Reads the length and the text of the header. */
+static posenc_status read_text(tensors_header *h)
 {
     const pe_stream *s       = h->stream;
     const int        longest = h->is_checked ? LONGEST_CHECKED : LONGEST_HEADER;
@@ -204,21 +208,21 @@ static posenc_status read_text(const tensors_header *h, char **text, int64_t *le
         return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "its header has %lld bytes but only %lld follow: it is truncated", (long long)n,
                             (long long)(s->size - PREFIX));
-    *length = (int64_t)n;
-    *text   = malloc((size_t)n + 1);
-    if (!*text)
+    h->length = (int64_t)n;
+    h->text   = calloc((size_t)n + 1, 1);
+    if (!h->text)
         return pe_file_fail(h->err, POSENC_ERROR_MEMORY, s->origin, "not enough memory for its header");
-    status = pe_file_read_stream(*text, *length, s, h->err);
-    if (!status && !h->is_checked && (n == 0 || **text != '{'))
+    status = pe_file_read_stream(h->text, h->length, s, h->err);
+    if (!status && !h->is_checked && (n == 0 || *h->text != '{'))
         status = pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                               "its header does not begin with '{': it is not a .safetensors file");
     return status;
 }
 
-static posenc_status parse_text(tensors_header *h, const char *text, size_t length)
+static posenc_status parse_text(tensors_header *h)
 {
     json_error_t why;
-    h->json = pe_json_load(text, length, &why);
+    h->json = pe_json_load(h->text, (size_t)h->length, &why);
     if (!h->json)
         return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
                             "its header: line %d, column %d: %s", why.line, why.column, why.text);
@@ -286,20 +290,18 @@ static posenc_status check_cover(const tensors_header *h, int64_t data)
 /* What it took is freed by free_header, whatever comes out. */
 static posenc_status read_header(tensors_header *h)
 {
-    char         *text   = NULL;
-    int64_t       length = 0;
-    posenc_status status = read_text(h, &text, &length);
+    posenc_status status = read_text(h);
     if (!status)
-        status = parse_text(h, text, (size_t)length);
-    free(text);
+        status = parse_text(h);
     if (status || (status = read_entries(h)))
         return status;
     qsort(h->entries, h->count, sizeof *h->entries, by_offset);
-    return check_cover(h, h->stream->size - PREFIX - length);
+    return check_cover(h, h->stream->size - PREFIX - h->length);
 }
 
 static void free_header(tensors_header *h)
 {
+    free(h->text);
     free(h->entries);
     json_decref(h->json);
 }
@@ -378,4 +380,58 @@ posenc_status pe_safetensors_pick(posenc_arrays *set, FILE *stream, int64_t size
             status = pick_tensor(set, &h.entries[i], data, s, err);
     free_header(&h);
     return status;
+}
+
+/* ---------------------------------------------------------------- as it lies ---------------- */
+
+/* Where a tensor lies, and what it is; further axes than a posenc_tensor has are not listed. */
+static pe_checkpoint_tensor placed(const tensors_header *h, const entry *e)
+{
+    pe_checkpoint_tensor t = {.name  = e->name,
+                              .type  = e->dtype,
+                              .bits  = e->type->bits,
+                              .ndim  = e->ndim,
+                              .begin = PREFIX + h->length + e->begin,
+                              .bytes = e->end - e->begin};
+    memcpy(t.shape, e->shape, sizeof t.shape);
+    return t;
+}
+
+posenc_status pe_checkpoint_open(pe_checkpoint *c, const char *path, posenc_error *err)
+{
+    tensors_header h     = {.err = err, .is_checked = 1};
+    *c                   = (pe_checkpoint){.path = path};
+    posenc_status status = pe_file_open(&c->stream, &c->size, path, err);
+    if (status)
+        return status;
+    if (c->size < 0)
+        status = pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
+                              "it is no regular file, which a checkpoint must be");
+    const pe_stream stream = pe_file_stream(c->stream, c->size, path);
+    h.stream               = &stream;
+    if (!status)
+        status = read_header(&h);
+    c->tensors = status ? NULL : calloc(h.count + 1, sizeof *c->tensors);
+    if (!status && !c->tensors)
+        status = pe_file_fail(err, POSENC_ERROR_MEMORY, stream.origin, "not enough memory for its header");
+    for (size_t i = 0; !status && i < h.count; i++)
+        c->tensors[c->count++] = placed(&h, &h.entries[i]);
+    c->data   = PREFIX + h.length;
+    c->header = h.text;
+    c->json   = h.json;
+    h.text    = NULL;
+    h.json    = NULL;
+    free_header(&h);
+    if (status)
+        pe_checkpoint_close(c);
+    return status;
+}
+
+void pe_checkpoint_close(pe_checkpoint *c)
+{
+    pe_file_close(c->stream);
+    free(c->header);
+    free(c->tensors);
+    json_decref(c->json);
+    *c = (pe_checkpoint){0};
 }

@@ -13,8 +13,8 @@ static const struct {
     {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
 };
 
-/* Control characters, old (C0) and new (C1), and those of direction and of lines: U+200E, 200F, 2028 to 202E,
-   2066 to 2069, and the mark that is not seen, U+FEFF. */
+/* Control characters, old (C0) and new (C1), and those of direction and of lines: U+061C, 200E, 200F, 2028 to
+   202E, 2066 to 2069; the mark that is not seen, U+FEFF; and U+FFFE and FFFF, which no XML may hold. */
 static int acts(const unsigned char *c)
 {
     if (c[0] < 0x80)
@@ -24,7 +24,8 @@ static int acts(const unsigned char *c)
     return (c[0] == 0xE2 && c[1] == 0x80 &&
             (c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE))) ||
            (c[0] == 0xE2 && c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9) ||
-           (c[0] == 0xEF && c[1] == 0xBB && c[2] == 0xBF);
+           (c[0] == 0xEF && c[1] == 0xBB && c[2] == 0xBF) || (c[0] == 0xD8 && c[1] == 0x9C) ||
+           (c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE);
 }
 
 size_t pe_text_next(const char *text, size_t n, int *shows)
@@ -94,10 +95,20 @@ char *pe_text_clean_lines(char *text)
     return clean(text, '\n');
 }
 
+/* Would a spreadsheet take it for a formula? Some do where = + - @ are as wide as a Chinese character. */
+static int is_formula(const char *text)
+{
+    static const char *const wide[] = {"\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (!strncmp(text, wide[i], 3))
+            return 1;
+    return *text && strchr("=+-@\t\r\n", *text);
+}
+
 void pe_text_write_csv(FILE *to, const char *text)
 {
     int shows;
-    fputs(*text && strchr("=+-@\t\r", *text) ? "\"'" : "\"", to);
+    fputs(is_formula(text) ? "\"'" : "\"", to);
     for (size_t n = strlen(text), size; n; text += size, n -= size) {
         size = pe_text_next(text, n, &shows);
         if (*text == '"')

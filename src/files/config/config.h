@@ -23,8 +23,9 @@ typedef struct pe_model_type {
     int         scaled_bias;
     const char *layout, *layout_key;
     int         writes_half;
-    int share_read; /* mla: the class sets the fraction to d / D itself, so one that says so is no surprise */
-    int inverse;
+    int share_read; /* mla: the class sets the fraction to d / D itself; 1: and its default schedule does not
+                       read it */
+    int         inverse;
     const char *head;
     int64_t     head_dim, full_head_dim, nope_dim, rope_dim;
     int         rotary_dim_key;
@@ -39,10 +40,12 @@ typedef struct pe_model_type {
     const char *ratio_key, *rope_default;
     int64_t     original_length;
     const char *only, *needs, *extra_keys;
-    int         alpha;
+    int         alpha, mixed;
     const char *axis_rule;
+    int         axes, periods;
     int64_t     sections[3];
-    const char *layers;
+    const char *layers, *labels, *indices_key, *blocks_key;
+    int         none_listed, every_named;
     int64_t     every;
     const char *every_key, *pattern, *temperature;
     const char *score;
@@ -56,10 +59,15 @@ typedef struct pe_model_type {
     const char *preset;
     int64_t     offset;
     int         offset_inside;
+    const char *rows_key, *image_key, *beside;
     int64_t     patch, image, prefix_rows;
     int         two_stacks;
     int64_t     table_dim;
+    const char *table_dim_key;
     const char *nested;
+    const char *by_width_key, *beyond;
+    int64_t     alibi_width;
+    const char *unknown, *shown;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
@@ -112,8 +120,8 @@ void pe_config_windows(pe_config *c);
 /* What attention does besides the encoding. */
 void pe_config_other_terms(pe_config *c);
 
-/* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
-void pe_config_encoding(pe_config *c);
+/* Adds the groups of an encoding, one of the words of model_types.def; two of its readers. */
+void pe_config_encoding(pe_config *c, const char *word);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
 
@@ -138,6 +146,9 @@ enum { PE_SOURCE_FULL, PE_SOURCE_LOCAL, PE_SOURCES };
 /* The dictionaries, whose words the caller gives back; warns of bases that the file does not give. */
 void pe_config_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
 void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
+
+/* What the dictionary of a source is called: "full_attention", or "main" for DeepSeek-V4. */
+const char *pe_config_label(pe_config *c, int kind);
 
 /* Which schedule; its lengths, factors and further numbers, once r->dim is known. */
 void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);

@@ -14,6 +14,7 @@
  */
 #include "files/config/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "files/arrays/json.h"
@@ -131,6 +132,19 @@ static void guess_heads(pe_config *c)
         "rotate, neighbours are pairs)");
 }
 
+/* " (num_conv_pos_embeddings 128, ...)": keys of the file that say more of what no SPEC says. */
+static const char *shown_keys(pe_config *c)
+{
+    char        word[40];
+    int         used = 0;
+    const char *text = "", *at = c->type.shown;
+    for (; at && sscanf(at, " %39s%n", word, &used) == 1; at += used)
+        if (pe_config_get(c->file, word))
+            text = pe_build_text(c->m, "%s%s%s %s", text, *text ? ", " : " (", word,
+                                 pe_config_shown(c, pe_config_get(c->file, word)));
+    return *text ? pe_build_text(c->m, "%s)", text) : text;
+}
+
 static void choose_row(pe_config *c, const json_t *outer, const char *type)
 {
     const char *own           = pe_config_word(c, c->file, "model_type");
@@ -152,12 +166,22 @@ static void choose_row(pe_config *c, const json_t *outer, const char *type)
                                                   : "it is read as a llama, which may be wrong");
         return;
     }
+    if (row->unknown) {
+        c->encoding = "unknown";
+        pe_build_warn(c->m, "not-known", "%s: %s%s", name, row->unknown, shown_keys(c));
+        return;
+    }
     const json_t *value = pe_config_get(c->file, c->type.switch_key);
     c->encoding         = c->type.encoding ? c->type.encoding : "rope";
     if (value && pe_text_is(json_is_true(value) ? "true" : json_string_value(value), c->type.switch_value))
         c->encoding = c->type.switched;
-    if (!strcmp(c->encoding, "learned"))
+    if (c->type.alibi_width && pe_config_size(c, PE_HIDDEN) >= c->type.alibi_width)
+        c->encoding = "alibi";
+    if (!strcmp(c->encoding, "learned") && !c->type.switch_key)
         choose_positions(c);
+    if (c->type.beyond)
+        pe_build_warn(c->m, "beyond-length", "right up to %lld positions: beyond, %s",
+                      (long long)pe_config_size(c, PE_CONTEXT), c->type.beyond);
 }
 
 /* ---------------------------------------------------------------- one model, and its parts --- */
@@ -221,7 +245,9 @@ static posenc_model *read_object(const json_t *object, const char *type, const c
         if (pe_text_is_among("unknown none", c.encoding))
             info->encoding = c.encoding;
         else
-            pe_config_encoding(&c);
+            pe_config_encoding(&c, c.encoding);
+        if (c.type.beside && !c.m->status)
+            pe_config_encoding(&c, c.type.beside);
         pe_config_windows(&c);
         pe_config_other_terms(&c);
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */

@@ -25,10 +25,10 @@ typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
 static word word_of(pe_config *c, const json_t *value)
 {
     static const char *const words[] = {
-        [FULL]       = "full_attention attention global",
-        [SLIDING]    = "sliding_attention chunked_attention local",
+        [FULL]       = "full_attention attention global indexed_attention hybrid",
+        [SLIDING]    = "sliding_attention chunked_attention local hybrid_sliding reference_sliding_attention",
         [COMPRESSED] = "compressed_sparse_attention heavily_compressed_attention",
-        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent",
+        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent mlp moe",
     };
     for (word means = FULL; means <= LINEAR; means++)
         if (pe_text_is_among(words[means], json_string_value(value)))
@@ -99,7 +99,8 @@ static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t
 static void pattern_words(pe_config *c, word *words, int64_t depth)
 {
     const int64_t every   = every_of(c);
-    const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
+    const char   *named   = c->type.indices_key ? c->type.indices_key : "full_attn_idxs";
+    const json_t *indices = pe_config_list(c, c->file, named), *ratios = NULL;
     const word    other = pe_text_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
     if (pe_text_is(c->type.layers, "main-compress"))
         ratios = pe_config_list(c, c->file, "compress_ratios");
@@ -109,7 +110,7 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
         for (int64_t i = 0; !c->m->status && i < depth; i++)
             if (pe_text_is(c->type.layers, "main-compress"))
                 words[i] = COMPRESSED;
-            else if (indices && !c->type.every_key && other == LINEAR)
+            else if ((indices || c->type.none_listed) && !c->type.every_key && other == LINEAR)
                 words[i] = is_listed(indices, i) ? FULL : LINEAR;
             else
                 words[i] = every && !is_full(c, every, i, depth) ? other : FULL;
@@ -117,13 +118,16 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 
 static void layer_words(pe_config *c, word *words, int64_t depth)
 {
-    const char   *own  = c->type.layer_types_key;
-    const char   *key  = pe_config_get(c->file, own) ? own : "layer_types";
-    const json_t *list = pe_config_list(c, c->file, key);
-    if (!list) {
+    const char   *own    = c->type.layer_types_key;
+    const char   *key    = pe_config_get(c->file, own) ? own : "layer_types";
+    const json_t *list   = pe_config_list(c, c->file, key);
+    const json_t *blocks = list ? NULL : pe_config_list(c, c->file, c->type.blocks_key);
+    for (int64_t i = 0; !c->m->status && json_array_size(blocks) && i < depth; i++)
+        words[i] = word_of(c, json_array_get(blocks, (size_t)i % json_array_size(blocks)));
+    if (!list && !json_array_size(blocks))
         pattern_words(c, words, depth);
+    if (!list)
         return;
-    }
     check_length(c, key, list, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
@@ -146,6 +150,20 @@ static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
                             pe_config_shown(c, value));
         const int rotates = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
         kinds[i]          = rotates ? PE_FULL : PE_NOPE;
+    }
+}
+
+/* A base for each layer, 0 where it does not rotate; without the list full layers do not. */
+static void no_rope_bases(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    const json_t *list = pe_config_list(c, c->file, "layer_rope_theta");
+    if (list)
+        check_length(c, "layer_rope_theta", list, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
+        const double base = json_number_value(json_array_get(list, (size_t)i));
+        kinds[i]          = (list ? base > 0 : words[i] == SLIDING) ? PE_FULL : PE_NOPE;
+        if (words[i] == LINEAR)
+            kinds[i] = PE_NO_ATTENTION;
     }
 }
 
@@ -180,6 +198,12 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         return NULL;
     if (pe_text_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
+    else if (pe_text_is(c->type.layers, "scaled-layers")) {
+        const json_t *list = pe_config_list(c, c->file, "rope_scaling_layers");
+        for (int64_t i = 0; i < depth; i++)
+            kinds[i] = !list || is_listed(list, i) ? PE_FULL : PE_LOCAL;
+    } else if (pe_text_is(c->type.layers, "no-rope-bases"))
+        no_rope_bases(c, kinds, words, depth);
     else if (pe_text_is(c->type.layers, "no-cross")) {
         /* Mllama: layers that look at the image have no positions of the text */
         const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
@@ -197,7 +221,9 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
 /* The file's, where null says that there is none; else the class's. */
 static int64_t window_size(pe_config *c, const char **rule)
 {
-    const char *key      = c->type.window_key ? c->type.window_key : "sliding_window";
+    const char *usual    = "sliding_window";
+    const int   is_local = c->type.window_key && !(pe_config_get(c->file, usual) && !c->type.window_both);
+    const char *key      = is_local ? c->type.window_key : usual;
     const int   is_given = json_object_get(c->file, key) != NULL;
     *rule                = is_given ? pe_build_text(c->m, "%s of the file", key) : "default of the class";
     return is_given ? pe_config_whole(c, c->file, key, 0, INT64_C(1) << 53, 0) : c->type.window;
@@ -213,7 +239,7 @@ static int slides(const pe_config *c, int64_t i, int64_t first)
 
 void pe_config_windows(pe_config *c)
 {
-    const char   *rule  = c->type.windows, *why;
+    const char   *rule = c->type.windows, *why = "";
     const int64_t depth = rule ? pe_config_size(c, PE_DEPTH) : 0, size = rule ? window_size(c, &why) : 0;
     const int64_t first =
         pe_config_whole(c, c->file, "max_window_layers", 0, INT64_C(1) << 31, c->type.window_first);
@@ -227,8 +253,9 @@ void pe_config_windows(pe_config *c)
         layer_words(c, words, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         if (is_listed ? words[i] == SLIDING : slides(c, i, first))
-            windows[i] =
-                pe_text_is(c->type.window_key, "local_attention") ? size / 2 + c->type.window_both : size;
+            windows[i] = pe_text_is(c->type.window_key, "local_attention") && !strstr(why, "sliding_window")
+                             ? size / 2 + c->type.window_both
+                             : size;
     if (!c->m->status)
         pe_build_windows(c->m, windows, why);
 }

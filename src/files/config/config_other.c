@@ -28,11 +28,12 @@ static double usual_scale(pe_config *c)
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
     const int64_t          hidden = pe_config_size(c, PE_HIDDEN), own = c->type.table_dim;
+    const char            *key   = c->type.table_dim_key ? c->type.table_dim_key : "embedding_size";
     const pe_learned_table table = {.rows      = rows,
                                     .offset    = offset,
-                                    .dim       = own ? pe_config_width(c, "embedding_size", 1, own) : hidden,
+                                    .dim       = own ? pe_config_width(c, key, 1, own) : hidden,
                                     .rows_rule = rule,
-                                    .dim_rule  = own ? "embedding_size" : NULL,
+                                    .dim_rule  = own ? key : NULL,
                                     .stack     = stack};
     pe_build_learned(c->m, pe_config_dims(c), &table);
 }
@@ -50,9 +51,22 @@ static void learned_inside(pe_config *c, int64_t context)
     c->m->info.max_positions = context - offset;
 }
 
+/* Rows of a table: a key's number, or the product of two ("a*b"); the context of most. */
+static int64_t row_count(pe_config *c)
+{
+    const char *key = c->type.rows_key, *second = key ? strchr(key, '*') : NULL;
+    if (!key)
+        return pe_config_size(c, PE_CONTEXT);
+    const char *first = second ? pe_build_text(c->m, "%.*s", (int)(second - key), key) : key;
+    if (!pe_config_get(c->file, first))
+        return c->type.context;
+    return pe_config_whole(c, c->file, first, 1, PE_MODEL_WIDEST, 1) *
+           (second ? pe_config_whole(c, c->file, second + 1, 1, PE_MODEL_WIDEST, 1) : 1);
+}
+
 static void learned(pe_config *c)
 {
-    const int64_t context = pe_config_size(c, PE_CONTEXT);
+    const int64_t context = row_count(c);
     if (context > MOST_ROWS)
         pe_build_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is accepted",
                         (long long)context, MOST_ROWS);
@@ -89,7 +103,8 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
+    two_sizes(c, c->type.image_key ? c->type.image_key : "image_size", c->type.image ? c->type.image : IMAGE,
+              image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
@@ -177,6 +192,91 @@ static void swin(pe_config *c)
     }
 }
 
+/* ---------------------------------------------------------------- SAM, BEiT ----------------- */
+
+/* A group of the layers of a kind, whose scores follow from two tokens' places on this grid. */
+static void add_grid(pe_config *c, const char *encoding, const char *spec, const int64_t size[2],
+                     const char *rule)
+{
+    const int64_t width = pe_config_derived_width(c);
+    double       *grid  = pe_build_alloc(c->m, 2 * sizeof *grid);
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_build_group(c->m, encoding, pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, spec, (long long)size[0], (long long)size[1]);
+    grid[0]               = (double)size[0];
+    grid[1]               = (double)size[1];
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, rule);
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
+}
+
+static void find_grid(pe_config *c, int64_t grid[2])
+{
+    int64_t image[2], patch[2];
+    two_sizes(c, "image_size", c->type.image ? c->type.image : IMAGE, image);
+    two_sizes(c, "patch_size", c->type.patch, patch);
+    for (int a = 0; a < 2; a++)
+        grid[a] = c->m->status ? 1 : image[a] / patch[a];
+}
+
+static int is_global(const json_t *list, int64_t i)
+{
+    size_t  k;
+    json_t *value;
+    json_array_foreach(list, k, value) if (json_integer_value(value) == i) return 1;
+    return !list && i % 3 == 2; /* 2, 5, 8, 11 */
+}
+
+/* SAM's encoder: some layers see the whole grid, the others windows of it. */
+static void sam(pe_config *c)
+{
+    const json_t *list  = pe_config_list(c, c->file, "global_attn_indexes");
+    const int64_t depth = pe_config_size(c, PE_DEPTH), given = c->type.window;
+    const int64_t window = pe_config_whole(c, c->file, "window_size", 0, PE_MODEL_WIDEST, given);
+    int64_t       grid[2], windows[] = {window, window}, global = 0;
+    char         *kinds = pe_build_alloc(c->m, (size_t)depth + 1);
+    find_grid(c, grid);
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
+        kinds[i] = !window || is_global(list, i) ? 'g' : 'w';
+        global += kinds[i] == 'g';
+    }
+    if (pe_config_flag(c, c->file, "use_abs_pos", 1))
+        patches(c);
+    if (!pe_config_flag(c, c->file, "use_rel_pos", 1)) {
+        pe_config_nope(c);
+        return;
+    }
+    if (global)
+        add_grid(c, "decomposed", "decomposed[grid=%lld:%lld]", grid, "image_size / patch_size");
+    if (global && !c->m->status)
+        pe_build_layers(c->m, kinds, depth, 'g');
+    if (global < depth)
+        add_grid(c, "decomposed", "decomposed[grid=%lld:%lld]", windows, "window_size");
+    if (global < depth && !c->m->status)
+        pe_build_layers(c->m, kinds, depth, 'w');
+}
+
+static void beit(pe_config *c)
+{
+    const int each = pe_config_flag(c, c->file, "use_relative_position_bias", 0),
+              all  = pe_config_flag(c, c->file, "use_shared_relative_position_bias", 0),
+              rows = pe_config_flag(c, c->file, "use_absolute_position_embeddings", 0);
+    int64_t grid[2];
+    find_grid(c, grid);
+    if (rows)
+        patches(c);
+    if (each && all)
+        pe_build_refuse(c->m,
+                        "use_relative_position_bias and use_shared_relative_position_bias are both true; "
+                        "their sum is no SPEC");
+    if (each || all)
+        add_grid(c, "swin", "swin[window=%lld:%lld,class_token=yes]", grid, "image_size / patch_size");
+    if (!each && !all && !rows)
+        pe_config_nope(c);
+}
+
 /* ---------------------------------------------------------------- sinusoids ----------------- */
 
 static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows, const char *stack)
@@ -196,7 +296,43 @@ static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64
 
 static void sinusoidal(pe_config *c)
 {
-    add_sinusoid(c, c->type.preset, c->type.offset, 0, NULL);
+    const int64_t pad    = pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
+    const int64_t offset = c->type.offset_inside ? pad + 1 : c->type.offset;
+    const int64_t rows =
+        pe_config_whole(c, c->file, c->type.rows_key, 1, MOST_ROWS, c->type.rows_key ? c->type.context : 0);
+    add_sinusoid(c, c->type.preset, offset, rows, NULL);
+    if (rows)
+        c->m->info.max_positions = rows;
+}
+
+/* MAE's fixed table: sinusoids of the grid, and a row of zeros for the class token. */
+static void mae(pe_config *c)
+{
+    const int64_t dim = pe_config_size(c, PE_HIDDEN);
+    int64_t       grid[2];
+    find_grid(c, grid);
+    pe_build_input(c->m, "sinusoidal2d", pe_config_dims(c), NULL)->spec =
+        pe_build_text(c->m, "sinusoidal2d[preset=mae,height=%lld,width=%lld,dim=%lld,prefix_rows=%lld]",
+                      (long long)grid[0], (long long)grid[1], (long long)dim, (long long)c->type.prefix_rows);
+    pe_build_word(c->m, "preset", "mae", "by the model type");
+    pe_build_integer(c->m, "rows", c->type.prefix_rows + grid[0] * grid[1], "prefix + one for each patch");
+    pe_build_integer(c->m, "prefix_rows", c->type.prefix_rows, "zeros");
+    pe_build_integer(c->m, "dim", dim, NULL);
+}
+
+/* A Conformer's attention is Transformer-XL's, with sines and cosines in turn. */
+static void conformer(pe_config *c)
+{
+    const int64_t width = pe_config_derived_width(c), dim = pe_config_size(c, PE_HIDDEN);
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_build_group(c->m, "transformer_xl", pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, "transformer_xl[d_model=%lld]", (long long)dim);
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_word(c->m, "Wr", "rows 0, 2, 4, ... of relative_k_proj's input, then rows 1, 3, 5, ...",
+                  "the model has sines and cosines in turn");
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
 static void whisper(pe_config *c)
@@ -248,6 +384,13 @@ static void t5(pe_config *c)
     add_buckets(c, &b);
     b.stack         = "decoder";
     b.bidirectional = 0;
+    add_buckets(c, &b);
+}
+
+static void t5_decoder(pe_config *c)
+{
+    buckets b  = {.count = bucket_count(c), .score_scale = 1};
+    b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
     add_buckets(c, &b);
 }
 
@@ -372,7 +515,8 @@ static void alibi(pe_config *c)
     const double  scale  = usual_scale(c);
     const json_t *nested = pe_config_nested(c);
     const double  most   = pe_config_real(c, nested, "alibi_bias_max", 8);
-    const double  scores = pe_config_real(c, nested, "softmax_scale", scale);
+    const double  own    = pe_config_flag(c, c->file, c->type.by_width_key, 0) ? scale * scale : scale;
+    const double  scores = pe_config_real(c, nested, "softmax_scale", own);
     if (!(most > 0))
         pe_build_refuse(c->m, "alibi_bias_max is %g; it must be above 0", most);
     if (most != 8)
@@ -408,18 +552,33 @@ static void huang(pe_config *c)
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-void pe_config_encoding(pe_config *c)
+void pe_config_encoding(pe_config *c, const char *word)
 {
     static const struct {
         const char *word;
         void (*read)(pe_config *c);
     } readers[] = {
-        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
-        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},     {"swin", swin},
-        {"swin_v2", swin},          {"huang_m4", huang},
+        {"rope", pe_config_rope},
+        {"nope", pe_config_nope},
+        {"learned", learned},
+        {"patches", patches},
+        {"sinusoidal", sinusoidal},
+        {"whisper", whisper},
+        {"t5", t5},
+        {"mpnet", mpnet},
+        {"t5_decoder", t5_decoder},
+        {"mae", mae},
+        {"conformer", conformer},
+        {"sam", sam},
+        {"beit", beit},
+        {"deberta", deberta},
+        {"xlnet", xlnet},
+        {"alibi", alibi},
+        {"swin", swin},
+        {"swin_v2", swin},
+        {"huang_m4", huang},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_text_is(readers[i].word, c->encoding))
+        if (pe_text_is(readers[i].word, word))
             readers[i].read(c);
 }

@@ -105,7 +105,15 @@ static void mla_dim(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char  *where;
     const double fraction = find_fraction(c, s, &where);
-    if (fraction == 1 || (c->type.share_read && part_of(c, r->head_dim, fraction) == r->dim))
+    if (c->type.share_read == 1 && pe_text_is(r->schedule, "default")) {
+        pe_build_refuse(c->m,
+                        "the class %s rotates head_dim channels with the schedule default, more than the "
+                        "%lld that it has for that, and fails; name another schedule",
+                        c->type.name, (long long)r->dim);
+        return;
+    }
+    if (fraction == 1 || (c->type.share_read &&
+                          part_of(c, pe_config_width(c, "head_dim", 1, r->head_dim), fraction) == r->dim))
         return;
     if (!c->type.partial_read) {
         unread_fraction(c, r, fraction);
@@ -160,11 +168,31 @@ static int64_t sum_of(const int64_t x[3])
     return x[0] + x[1] + x[2];
 }
 
+/* Eyes: each coordinate has as many pairs as the others, and what is left over does not rotate. */
+static void even_sections(pe_config *c, pe_file_rotation *r)
+{
+    r->axes          = c->type.axes;
+    r->axis_rule     = c->type.axis_rule;
+    r->sections_rule = "as many for each";
+    for (int a = 0; a < r->axes; a++)
+        r->sections[a] = r->dim / 2 / r->axes;
+    if (r->sections[0] < 1)
+        pe_build_refuse(c->m, "%lld channels of a head are too few for %d coordinates", (long long)r->dim,
+                        r->axes);
+    if (r->dim != 2 * r->axes * r->sections[0])
+        r->dim_rule = "what the coordinates can share out evenly";
+    r->dim = 2 * r->axes * r->sections[0];
+}
+
 static void find_sections(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const json_t *list = pe_config_list(c, s->words, "mrope_section");
     if (!c->type.axis_rule || c->m->status)
         return;
+    if (c->type.axes) {
+        even_sections(c, r);
+        return;
+    }
     r->axes          = 3;
     r->axis_rule     = c->type.axis_rule;
     r->sections_rule = list ? pe_build_text(c->m, "mrope_section of %s", s->name) : "the class";
@@ -208,7 +236,11 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_file_rota
     const double by_width = 1 / sqrt((double)r->head_dim);
     r->score_scale        = by_width;
     r->score_rule         = "1 / sqrt(head_dim)";
-    if (pe_text_is(key, "one"))
+    if (pe_config_flag(c, c->file, c->type.by_width_key, 0))
+        r->score_scale = by_width * by_width, r->score_rule = c->type.by_width_key;
+    else if (pe_text_is(key, "half_width"))
+        r->score_scale = 1 / sqrt((double)r->head_dim / 2), r->score_rule = "1 / sqrt(head_dim / 2)";
+    else if (pe_text_is(key, "one"))
         r->score_scale = 1, r->score_rule = "by the model type";
     else if (pe_text_is(c->type.head, "mla")) {
         /* DeepSeek's classes put g of the factor on the scores, squared */
@@ -242,9 +274,9 @@ static void find_layout(pe_config *c, pe_file_rotation *r)
                                                                           : "as llama has it: a guess"
                                         : pe_build_text(c->m, "by the model type %s", c->type.name);
     r->inverse          = c->type.inverse;
+    r->writes_half      = c->type.writes_half;
     if (c->type.writes_half)
-        r->layout_rule =
-            pe_build_text(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
+        r->layout_rule = pe_build_text(c->m, "%s; transformers writes half order", r->layout_rule);
     if (value && !pe_config_flag(c, c->file, c->type.layout_key, 1))
         r->layout = "half", r->layout_rule = pe_build_text(c->m, "%s is false", c->type.layout_key);
 }
@@ -253,7 +285,8 @@ static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, int
 {
     pe_file_rotation r = pe_rotation_none();
     pe_config_choose_schedule(c, s, &r);
-    r.dims = pe_config_dims(c);
+    r.dims    = pe_config_dims(c);
+    r.periods = c->type.periods;
     find_layout(c, &r);
     pe_config_base(c, s, &r);
     find_width(c, &r, is_full);
@@ -293,14 +326,47 @@ static void add_nope(pe_config *c, const char *kinds, int64_t depth)
     pe_rotation_nope(c->m, &r, kinds, depth);
 }
 
+/* Molmo 2: layers outside rope_scaling_layers have the base alone. */
+static void unscaled_source(pe_config *c, pe_rope_source from[PE_SOURCES])
+{
+    pe_rope_source *s    = &from[PE_SOURCE_LOCAL];
+    const json_t   *base = pe_config_get(from[PE_SOURCE_FULL].words, "rope_theta");
+    json_decref(s->words);
+    *s       = from[PE_SOURCE_FULL];
+    s->words = json_object();
+    if (!s->words || (base && json_object_set(s->words, "rope_theta", (json_t *)(uintptr_t)base)))
+        pe_build_refuse_memory(c->m);
+}
+
+/* Layers whose dictionary is null do not rotate; some types need one, or null, for each. */
+static void unrotated_kinds(pe_config *c, char *kinds)
+{
+    static const char by_source[PE_SOURCES] = {PE_FULL, PE_LOCAL};
+    const json_t     *parameters            = pe_config_get(c->file, "rope_parameters");
+    for (int kind = 0; kind < PE_SOURCES && c->type.local_base > 0; kind++) {
+        const char   *name = pe_config_label(c, kind);
+        const json_t *own  = json_object_get(parameters, name);
+        for (char *at = kinds; !own && c->type.every_named && *at; at++)
+            if (*at == by_source[kind] && !c->m->status)
+                pe_build_refuse(c->m,
+                                "rope_parameters has no %s; the type %s needs a dictionary or null there",
+                                name, c->type.name);
+        for (char *at = kinds; json_is_null(own) && *at; at++)
+            *at = *at == by_source[kind] ? PE_NOPE : *at;
+    }
+}
+
 void pe_config_rope(pe_config *c)
 {
     pe_rope_source from[PE_SOURCES] = {0};
     int64_t        depth;
-    const char    *kinds = pe_config_kinds(c, &depth);
+    char          *kinds = pe_config_kinds(c, &depth);
     if (!kinds)
         return;
     pe_config_sources(c, from);
+    if (pe_text_is(c->type.layers, "scaled-layers"))
+        unscaled_source(c, from);
+    unrotated_kinds(c, kinds);
     if (strchr(kinds, PE_FULL))
         add_rotation(c, &from[PE_SOURCE_FULL], kinds, depth, PE_FULL);
     if (strchr(kinds, PE_LOCAL))

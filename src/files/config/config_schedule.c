@@ -30,9 +30,13 @@ static int takes_layers(const pe_config *c)
 /* ---------------------------------------------------------------- which dictionaries --------- */
 
 /* "full_attention", or "main" for DeepSeek-V4. */
-static const char *label(const pe_config *c, int kind)
+const char *pe_config_label(pe_config *c, int kind)
 {
-    const int compresses = pe_text_is(c->type.layers, "main-compress");
+    const int   compresses = pe_text_is(c->type.layers, "main-compress");
+    const char *own        = c->type.labels;
+    if (own)
+        return pe_build_text(c->m, "%.*s", (int)strcspn(own, " "),
+                             kind == PE_SOURCE_FULL ? own : strchr(own, ' ') + 1);
     return kind == PE_SOURCE_FULL ? compresses ? "main" : "full_attention"
            : compresses           ? "compress"
                                   : "sliding_attention";
@@ -59,7 +63,8 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
     else if (parameters && !is_layered(parameters) && takes_layers(c))
         pe_build_refuse(c->m,
                         "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
-                        c->type.name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
+                        c->type.name, pe_config_label(c, PE_SOURCE_FULL),
+                        pe_config_label(c, PE_SOURCE_LOCAL));
     if (scaling && parameters && !json_equal(scaling, parameters))
         pe_build_warn(c->m, "both-styles",
                       "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
@@ -84,12 +89,12 @@ static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json
                            const json_t *parameters, const json_t *of_class)
 {
     const char   *to  = c->type.scaling ? c->type.scaling : "full";
-    const json_t *own = pe_config_get(parameters ? parameters : of_class, label(c, kind));
+    const json_t *own = pe_config_get(parameters ? parameters : of_class, pe_config_label(c, kind));
     s->words          = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
-    s->name           = parameters ? pe_build_text(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
-    s->has_base       = parameters && pe_config_get(own, "rope_theta");
+    s->name = parameters ? pe_build_text(c->m, "rope_parameters.%s", pe_config_label(c, kind)) : "the class";
+    s->has_base = parameters && pe_config_get(own, "rope_theta");
     if (own && !json_is_object(own))
-        pe_build_refuse(c->m, "rope_parameters.%s is %s; it must be an object", label(c, kind),
+        pe_build_refuse(c->m, "rope_parameters.%s is %s; it must be an object", pe_config_label(c, kind),
                         pe_config_shown(c, own));
     if (!scaling || !(pe_text_is(to, "both") || pe_text_is(to, kind == PE_SOURCE_FULL ? "full" : "local")))
         return;
@@ -124,7 +129,8 @@ static const char *default_bases(pe_config *c, const pe_rope_source *from)
     if (!takes_layers(c) || base[PE_SOURCE_FULL] == base[PE_SOURCE_LOCAL])
         return pe_build_text(c->m, "%.15g is", base[PE_SOURCE_FULL]);
     return pe_build_text(c->m, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL],
-                         label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
+                         pe_config_label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL],
+                         pe_config_label(c, PE_SOURCE_LOCAL));
 }
 
 static void warn_of_base(pe_config *c, const pe_rope_source *from)
@@ -196,7 +202,7 @@ void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
         pe_config_real(c, s->words, c->type.fixed_base ? NULL : "rope_theta", (double)NAN);
     const json_t *nested  = pe_config_get(c->file, key) ? NULL : pe_config_nested(c);
     const double  of_file = pe_config_real(c, nested ? nested : c->file, key, (double)NAN);
-    if (nested && !isnan(of_file) && isnan(of_words) && of_file != s->base)
+    if (nested && !c->type.beyond && !isnan(of_file) && isnan(of_words) && of_file != s->base)
         pe_build_warn(c->m, "programs-disagree",
                       "%s of %s is %.15g; transformers 5 does not look there and takes %.15g", key,
                       c->type.nested, of_file, s->base);
@@ -231,6 +237,10 @@ static int has_length(const pe_file_rotation *r)
 /* The name that counts today. */
 static const char *todays_name(pe_config *c, const char *name)
 {
+    if (c->type.axes && !strcmp(name, "axial"))
+        return "default"; /* the rule of the axes, which the type has anyway */
+    if (c->type.mixed && !strcmp(name, "ntk"))
+        return "ntk_mixed";
     static const char *const old[][2] = {{"su", "longrope"}, {"mrope", "default"}, {"yarn", "longrope"}};
     const int                allowed  = pe_text_is_among(c->type.only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
@@ -427,6 +437,11 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_file_rotation 
                       (long long)r->original_length, (long long)r->max_length);
 }
 
+static void read_mixed(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
+{
+    r->mixed_b = pe_config_real(c, s->words, "mixed_b", (double)NAN);
+}
+
 static void read_ntk(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->alpha = pe_config_real(c, s->words, "alpha", 1);
@@ -464,6 +479,7 @@ static const schedule *find_schedule(const char *name)
         {"linear", "factor", "factor", NULL},
         {"dynamic", "factor", "factor", NULL},
         {"ntk", "alpha", "alpha factor", read_ntk},
+        {"ntk_mixed", "factor", "factor mixed_b", read_mixed},
         {"yarn", "", "factor beta_fast beta_slow attention_factor mscale mscale_all_dim truncate", read_yarn},
         {"longrope", "short_factor long_factor", "factor short_factor long_factor attention_factor",
          read_longrope},
@@ -483,9 +499,10 @@ void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_ro
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
         pe_build_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type is used", s->name,
                       old, new);
-    const char *name = todays_name(c, given);
-    const int   is_known =
-        find_schedule(name) && strcmp(name, "ntk") != 0; /* a form of dynamic, no name in a file */
+    const char *name     = todays_name(c, given);
+    const int   is_known = find_schedule(name) &&
+                         strcmp(name, "ntk") != 0 && /* a form of dynamic, no name in a file */
+                         (c->type.mixed || strcmp(name, "ntk_mixed") != 0);
     if (!is_known)
         pe_build_refuse(
             c->m,

@@ -98,7 +98,7 @@ enum { PE_ROTATION_AXES = 4 };
 
 typedef struct pe_file_rotation {
     const char   *layout, *schedule; /* words of the settings of `rope` */
-    int           inverse;
+    int           inverse, writes_half;
     int64_t       head_dim, dim, offset;
     double        base;
     double        factor; /* NaN: none is given */
@@ -106,6 +106,8 @@ typedef struct pe_file_rotation {
     int           truncate;
     int64_t       original_length, max_length;
     double        partial;                                  /* proportional */
+    double        mixed_b;                                  /* ntk_mixed; NaN: the plain form */
+    int           periods;                                  /* lists in pi, of coordinates from -1 to 1 */
     double        attention_factor, mscale, mscale_all_dim; /* NaN: absent */
     double        magnitude;                                /* NaN: by the rule of the schedule */
     double        magnitude_long;                           /* longrope; NaN: as for short inputs */

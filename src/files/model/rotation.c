@@ -22,6 +22,7 @@ pe_file_rotation pe_rotation_none(void)
                               .mscale_all_dim   = (double)NAN,
                               .magnitude        = (double)NAN,
                               .magnitude_long   = (double)NAN,
+                              .mixed_b          = (double)NAN,
                               .score_scale      = (double)NAN,
                               .axes             = 1};
 }
@@ -78,9 +79,12 @@ static void put_schedule(FILE *to, const pe_file_rotation *r, const posenc_model
     static const char *const names[] = {
         "factor",    "alpha",    "original_length",      "max_length",      "beta_fast",
         "beta_slow", "truncate", "extrapolation_factor", "low_freq_factor", "high_freq_factor"};
-    if (pe_text_is(r->schedule, "default"))
+    if (pe_text_is(r->schedule, "default")) {
+        fputs(r->periods ? ",schedule=period" : "", to);
         return;
+    }
     fprintf(to, ",schedule=%s", r->schedule);
+    put_real(to, "mixed_b", r->mixed_b);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const posenc_fact *f = posenc_model_fact(g, names[i]);
         if (f && f->kind == POSENC_FACT_REAL)
@@ -114,13 +118,14 @@ static int has_usual_scale(const pe_file_rotation *r)
 static void put_spec(FILE *to, const pe_file_rotation *r, const posenc_model_group *g)
 {
     fprintf(to, "rope[layout=%s,dim=%lld", r->layout, (long long)r->dim);
+    fputs(r->writes_half && pe_text_is(r->layout, "interleaved") ? ",layout_out=half" : "", to);
     put_whole(to, "offset_dim", r->offset);
     put_real(to, "base", r->base);
     put_schedule(to, r, g);
     put_magnitude(to, r);
     if (r->axes > 1)
         fprintf(to, ",axes=%d,axis_rule=%s", r->axes, r->axis_rule);
-    for (int a = 0; r->axes > 1 && a < r->axes; a++)
+    for (int a = 0; r->axes > 1 && !pe_text_is(r->axis_rule, "alternate") && a < r->axes; a++)
         fprintf(to, "%s%lld", a ? ":" : ",sections=", (long long)r->sections[a]);
     fputs(r->inverse ? ",direction=inverse" : "", to);
     fputs(r->divisors ? ",freq_factors=yes" : "", to);
@@ -223,8 +228,8 @@ static void add_schedule(posenc_model *m, const pe_file_rotation *r)
         posenc_fact_kind kind;
         double           value;
     } facts[] = {
-        {"factor", "linear dynamic proportional yarn longrope llama3", r->factor_rule, POSENC_FACT_REAL,
-         r->factor},
+        {"factor", "linear ntk_mixed dynamic proportional yarn longrope llama3", r->factor_rule,
+         POSENC_FACT_REAL, r->factor},
         {"alpha", "ntk", r->source, POSENC_FACT_REAL, r->alpha},
         {"max_length", "dynamic", "max_position_embeddings", POSENC_FACT_INTEGER, (double)r->max_length},
         {"low_freq_factor", "llama3", r->source, POSENC_FACT_REAL, r->low_freq_factor},
@@ -255,7 +260,10 @@ static void add_schedule(posenc_model *m, const pe_file_rotation *r)
 static void add_axes(posenc_model *m, const pe_file_rotation *r)
 {
     double *sections = pe_build_alloc(m, PE_ROTATION_AXES * sizeof *sections);
-    pe_build_integer(m, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
+    pe_build_integer(m, "axes", r->axes,
+                     r->axes == 2   ? "height, width"
+                     : r->axis_rule ? "time, height, width"
+                                    : NULL);
     pe_build_word(m, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
     for (int a = 0; sections && a < r->axes; a++)
         sections[a] = (double)r->sections[a];

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_diagnose.c: posenc diagnose: which of two implementations is wrong, and in what
+ *
+ * For whoever ports a model: tensors before and after the other program's rotation, or logits without and
+ * with its bias, and the model's config. What was done to them is measured (src/diagnose) and held against
+ * what the config asks for; the difference is named and a mend is said.
+ */
+#include "cli/commands/config.h"
+#include "cli/print/print.h"
+#include "diagnose/diagnose.h"
+#include "files/arrays/text.h"
+
+#include <math.h>
+#include <posenc/rotary.h>
+#include <string.h>
+
+enum { SIDES = 2 };
+
+typedef struct diagnose_job {
+    pe_calc         p;     /* the file before, and the encoding */
+    pe_calc         after; /* the file after */
+    pe_calc         where; /* of --positions */
+    const cli_args *args;
+    const char     *before_path, *after_path;
+    int             is_blhd, is_json, is_expected;
+    int64_t         offset;
+    cli_config      config;
+    pe_rotation     in;
+    pe_diagnosis    d;
+    const char     *scores_before, *scores_after, *content;
+    int             status;
+} diagnose_job;
+
+#define MOST (INT64_C(1) << 52)
+
+static const cli_option options[] = {
+    {0, "before", "F", "q, k or both before they were rotated: .npz, .npy, .safetensors or .csv", CLI_TEXT,
+     offsetof(diagnose_job, before_path), .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "after", "F", "the same arrays after it", CLI_TEXT, offsetof(diagnose_job, after_path),
+     .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "scores-before", "F",
+     "scores [B,H,Lq,Lk] or [H,Lq,Lk] without the bias, or of the implementation that is right", CLI_TEXT,
+     offsetof(diagnose_job, scores_before), .words = ".npz|.npy|.safetensors|.csv"},
+    {0, "scores-after", "F", "scores with it, or of the other implementation", CLI_TEXT,
+     offsetof(diagnose_job, scores_after), .words = ".npz|.npy|.safetensors|.csv"},
+    {'i', "input", "F", "of scores: q and k, whose products are then what --scores-before would hold",
+     CLI_TEXT, offsetof(diagnose_job, content), .words = ".npz|.safetensors"},
+    CLI_CONFIG_OPTIONS,
+    {0, "set", "K=V",
+     "a setting of what is expected; may be repeated (posenc list rope shows them). Of scores also scale, "
+     "softcap, causal=yes, "
+     "window"},
+    {0, "positions", "F",
+     "the positions as they should be: a file with [L], [B,L] or [B,L,N], or a list such as 0,1,2",
+     .words = ".npy|.npz|.safetensors|.csv"},
+    {0, "offset", "N", "position of the first token where no file says positions (default: 0)", CLI_WHOLE,
+     offsetof(diagnose_job, offset), -MOST, MOST},
+    {0, "heads-layout", "NAME", "axis order of the tensors: bhld (default) or blhd", CLI_WORD,
+     offsetof(diagnose_job, is_blhd), .words = "bhld|blhd"},
+    {0, "json", NULL, "print one JSON object, for programs", CLI_FLAG, offsetof(diagnose_job, is_json)},
+    {0},
+};
+
+/* ---------------------------------------------------------------- what is expected ---------- */
+
+static void read_arguments(diagnose_job *j)
+{
+    pe_calc *p = &j->p;
+    if (j->args->count > 1)
+        pe_calc_refuse(p, "give one encoding, or none, not %d; files are named by --before F and --after F",
+                       j->args->count);
+    else if (j->args->count && cli_value(j->args, "config"))
+        pe_calc_refuse(p, "%s and --config both say what is expected; give only one", cli_at(j->args, 0));
+    else if (cli_value(j->args, "scores-after")
+                 ? !cli_value(j->args, "scores-before") && !cli_value(j->args, "input")
+                 : !cli_value(j->args, "before") || !cli_value(j->args, "after"))
+        pe_calc_refuse(
+            p, "the tensors are missing; name them by --before F and --after F, or --scores-before F and "
+               "--scores-after F");
+    else if (cli_value(j->args, "scores-after") &&
+             (cli_value(j->args, "before") || cli_value(j->args, "after")))
+        pe_calc_refuse(p, "--scores-after and --after are two questions; ask one at a time");
+    else if (!cli_value(j->args, "scores-after") &&
+             (cli_value(j->args, "scores-before") || cli_value(j->args, "input")))
+        pe_calc_refuse(p, "--scores-before and -i go with --scores-after F; give it");
+    if (!pe_calc_failed(p))
+        cli_calc_said(p, cli_read(j->args, j));
+}
+
+static void make_encoding(diagnose_job *j)
+{
+    pe_calc    *p        = &j->p;
+    const char *settings = cli_calc_settings(p, j->args);
+    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ROTATE));
+    j->is_expected  = j->config.group || j->args->count || *settings;
+    j->in.is_strict = strstr(settings, "angles=exact") != NULL;
+    if (j->is_expected)
+        pe_calc_encoding(p,
+                         j->config.group  ? j->config.group->spec
+                         : j->args->count ? cli_at(j->args, 0)
+                                          : "rope",
+                         settings);
+    const posenc_encoding_info *part = p->e ? posenc_encoding_part(p->e, POSENC_PLACE_ROTARY) : NULL;
+    if (p->e && !pe_calc_failed(p) && (!part || strcmp(part->name, "rope")))
+        pe_calc_refuse(p, "%s is no rope; give the settings of a rope, or a config whose layers have one",
+                       posenc_encoding_spec(p->e));
+}
+
+/* ---------------------------------------------------------------- tensors ------------------- */
+
+static void read_side(diagnose_job *j, pe_calc *file, posenc_tensor *to, const posenc_array *array)
+{
+    const posenc_tensor *t = &array->tensor;
+    const int32_t        n = t->ndim - array->is_complex;
+    if (!pe_tensor_is_float(t->dtype))
+        pe_calc_refuse(file,
+                       "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
+                       array->name);
+    else if (n < 2 || n > 4 || pe_tensor_elements(t) < 1)
+        pe_calc_refuse(file, "%s has the shape %s; it must be %s, with no size 0", array->name,
+                       pe_calc_shape_text(file, n, t->shape),
+                       j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]" : "[L,D], [H,L,D] or [B,H,L,D]");
+    else
+        *to = cli_calc_heads(array, j->is_blhd, t->data, t->dtype);
+}
+
+/* q and k by the names that rotate reads and writes; or the only array. */
+static void find_sides(diagnose_job *j, pe_calc *file, int is_after)
+{
+    static const char *const names[SIDES][6] = {{"q", "in_q", "out_q", NULL}, {"k", "in_k", "out_k", NULL}};
+    static const char *const own[SIDES]      = {"q", "k"};
+    int                      found           = 0;
+    for (int i = 0; i < SIDES && !pe_calc_failed(file); i++) {
+        static const char *const first[SIDES][2][3] = {{{"q", "in_q", NULL}, {"out_q", NULL}},
+                                                       {{"k", "in_k", NULL}, {"out_k", NULL}}};
+        const posenc_array      *array              = pe_calc_find_array(file, first[i][is_after ? 1 : 0]);
+        if (!array && !pe_calc_failed(file))
+            array = pe_calc_find_array(file, first[i][is_after ? 0 : 1]);
+        if (!array)
+            continue;
+        read_side(j, file, is_after ? &j->in.sides[i].after : &j->in.sides[i].before, array);
+        j->in.sides[i].name = own[i];
+        found++;
+    }
+    (void)names;
+    if (found || pe_calc_failed(file))
+        return;
+    if (file->file.count != 1)
+        pe_calc_refuse(file, "it has neither q nor k, and not one array alone");
+    else {
+        file->used[0] = 1;
+        read_side(j, file, is_after ? &j->in.sides[0].after : &j->in.sides[0].before, &file->file.items[0]);
+        j->in.sides[0].name = j->in.sides[0].name ? j->in.sides[0].name : "q";
+    }
+}
+
+static void read_tensors(diagnose_job *j)
+{
+    pe_calc *p = &j->p;
+    pe_calc_read(p, j->before_path);
+    find_sides(j, p, 0);
+    if (pe_calc_failed(p))
+        return;
+    pe_calc_read(&j->after, j->after_path);
+    find_sides(j, &j->after, 1);
+    if (pe_calc_failed(&j->after))
+        return;
+    pe_dump *s = j->in.sides;
+    if (!s[0].before.data != !s[0].after.data && !s[1].before.data != !s[1].after.data &&
+        !!s[0].before.data != !!s[1].before.data) {
+        /* one array each, one of them named k by its file */
+        const int at = s[0].before.data ? 0 : 1;
+        s[at].after  = s[1 - at].after;
+    }
+    int count = 0;
+    for (int i = 0; i < SIDES; i++)
+        if (s[i].before.data && s[i].after.data)
+            s[count++] = s[i];
+    j->in.count = count;
+    if (!count)
+        pe_calc_refuse(p, "it has no array that %s has too; both must hold q, k or both", j->after_path);
+    for (int i = 0; i < count; i++)
+        if (memcmp(s[i].before.shape, s[i].after.shape, sizeof(int64_t[4])))
+            pe_calc_refuse(p, "its %s has the shape %s, that of %s %s; they must be equal", s[i].name,
+                           pe_calc_shape_text(p, 4, s[i].before.shape), j->after_path,
+                           pe_calc_shape_text(p, 4, s[i].after.shape));
+    if (!pe_calc_failed(p) && count == 2 && s[0].before.shape[3] != s[1].before.shape[3])
+        pe_calc_refuse(p, "its q is %lld wide and its k %lld; they must be equal",
+                       (long long)s[0].before.shape[3], (long long)s[1].before.shape[3]);
+    if (!pe_calc_failed(p))
+        p->dims = pe_calc_attention_dims(&s[0].before, &s[count - 1].before, &s[0].before);
+}
+
+/* ---------------------------------------------------------------- positions ----------------- */
+
+static int is_list(const char *text)
+{
+    return text && !text[strspn(text, "0123456789+-.eE,:")] && strpbrk(text, "0123456789");
+}
+
+/* The array of positions for a side; no data: counted from --offset. */
+static posenc_tensor given_positions(diagnose_job *j, int side)
+{
+    static const char *const names[SIDES][5] = {{"q_pos", "in_q_pos", "pos", "in_pos", NULL},
+                                                {"k_pos", "in_k_pos", "pos", "in_pos", NULL}};
+    static const char *const others[]        = {"pos", "in_pos", "positions", "position_ids", NULL};
+    const char              *path            = cli_value(j->args, "positions");
+    pe_calc                 *from            = path ? &j->where : &j->p;
+    if (!path)
+        return pe_calc_find_positions(from, names[!strcmp(j->in.sides[side].name, "k")]);
+    const char *const only[] = {from->file.count == 1 ? from->file.items[0].name : "", NULL};
+    posenc_tensor     t =
+        is_list(path) ? from->params[0] : pe_calc_find_positions(from, from->file.count == 1 ? only : others);
+    if (!t.data)
+        t = pe_calc_find_positions(from, names[!strcmp(j->in.sides[side].name, "k")]);
+    if (!t.data)
+        pe_calc_refuse(from, "it has no array pos (or positions)");
+    return t;
+}
+
+/* Numbers joined by commas; those of one position by colons. */
+static void read_list(diagnose_job *j, const char *text)
+{
+    int64_t count = 1, N = 1;
+    for (size_t i = 0; text[i]; i++)
+        count += text[i] == ',' || text[i] == ':';
+    for (size_t i = 0; text[i] && text[i] != ','; i++)
+        N += text[i] == ':';
+    j->where.params = pe_calc_block(&j->where, sizeof(posenc_tensor));
+    j->where.params[0] =
+        pe_calc_make(&j->where, POSENC_DTYPE_F64, N > 1 ? 2 : 1, (const int64_t[2]){count / N, N});
+    for (int64_t i = 0; i < count / N * N; i++) {
+        char *end;
+        ((double *)j->where.params[0].data)[i] = strtod(text, &end);
+        text                                   = end + (*end != 0);
+    }
+}
+
+static void fill_positions(diagnose_job *j, int side, int N)
+{
+    const int64_t *shape = j->in.sides[side].before.shape, B = shape[0], L = shape[2];
+    pe_calc       *p    = &j->p;
+    posenc_tensor  t    = given_positions(j, side);
+    pe_calc       *from = cli_value(j->args, "positions") ? &j->where : p;
+    double        *to   = pe_calc_make(p, POSENC_DTYPE_F64, 1, (const int64_t[1]){B * L * N}).data;
+    const int64_t  n    = t.data ? pe_tensor_elements(&t) : 0;
+    if (pe_calc_failed(p) || pe_calc_failed(from))
+        return;
+    if (t.data && n != L && n != B * L && n != L * N && n != B * L * N)
+        pe_calc_refuse(
+            from, "the positions have the shape %s; for %s they must be [L] or [B,L]%s, L = %lld, B = %lld",
+            pe_calc_shape_text(from, t.ndim, t.shape), j->in.sides[side].name,
+            N > 1 ? ", or with N coordinates as last axis" : "", (long long)L, (long long)B);
+    const int is_wide = N > 1 && (n == B * L * N || (n == L * N && n != L && n != B * L));
+    for (int64_t b = 0; b < B && !pe_calc_failed(from); b++)
+        for (int64_t l = 0; l < L; l++)
+            for (int a = 0; a < N; a++) {
+                const int64_t width = is_wide ? N : 1, item = n == B * L * width ? b : 0;
+                to[(b * L + l) * N + a] =
+                    t.data ? pe_calc_element(&t, (item * L + l) * width + (is_wide ? a : 0))
+                           : (double)(j->offset + l);
+            }
+    j->in.sides[side].positions = to;
+}
+
+static void read_positions(diagnose_job *j)
+{
+    const char *path = cli_value(j->args, "positions");
+    if (path && is_list(path))
+        read_list(j, path);
+    else if (path)
+        pe_calc_read(&j->where, path);
+    const posenc_plan *plan = j->p.plan;
+    j->in.coordinates       = plan ? posenc_rotary_coordinates(plan) : 1;
+    for (int i = 0; i < j->in.count && !pe_calc_failed(&j->where); i++)
+        fill_positions(j, i, j->in.coordinates);
+}
+
+static void make_plan(diagnose_job *j)
+{
+    pe_calc *p = &j->p;
+    if (!j->is_expected)
+        return;
+    cli_config_check_width(&j->config, p, j->args, j->in.sides[0].name);
+    pe_calc_plan(p, POSENC_RUN_ROTATE);
+    pe_calc_params(p, POSENC_DTYPE_F64);
+    cli_config_params(&j->config, p);
+    cli_calc_need_rotary(p);
+    j->in.e      = p->e;
+    j->in.params = p->params;
+}
+
+/* ---------------------------------------------------------------- the report ---------------- */
+
+static json_t *names_json(unsigned departs)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < PE_DEPARTURES; i++)
+        if (departs >> i & 1)
+            pe_json_add(&list, json_string(pe_departures[i]));
+    return list;
+}
+
+/* "half" of "rope[layout=half:base=5e5]", or what is meant where it is not said. */
+static const char *setting(pe_calc *p, const char *spec, const char *name, const char *otherwise)
+{
+    const char *key = pe_calc_text(p, "%s=", name);
+    for (const char *at = spec; (at = strstr(at, key)) != NULL; at++)
+        if (at > spec && strchr("[:, ", at[-1]))
+            return pe_calc_text(p, "%.*s", (int)strcspn(at + strlen(key), ":], "), at + strlen(key));
+    return otherwise;
+}
+
+static json_t *setting_json(pe_calc *p, const char *spec, const char *name, const char *otherwise,
+                            int is_number)
+{
+    const char *text = setting(p, spec, name, otherwise);
+    return !text ? json_null() : is_number ? json_real(strtod(text, NULL)) : json_string(text);
+}
+
+static json_t *reading_json(diagnose_job *j, const pe_reading *r, int is_alternative)
+{
+    static const struct {
+        const char *name, *otherwise;
+        int         is_number;
+    } rows[]   = {{"layout", "interleaved", 0}, {"layout_out", NULL, 0}, {"dim", NULL, 1},
+                  {"offset_dim", "0", 1},       {"base", "10000", 1},    {"schedule", "default", 0},
+                  {"factor", NULL, 1},          {"alpha", NULL, 1},      {"axis_rule", NULL, 0}};
+    json_t  *o = json_object();
+    pe_calc *p = &j->p;
+    if (is_alternative)
+        pe_json_set(&o, "departs", names_json(r->departs));
+    pe_json_set(&o, "spec", json_string(r->spec));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        pe_json_set(&o, rows[i].name,
+                    setting_json(p, r->spec, rows[i].name, rows[i].otherwise, rows[i].is_number));
+    if (!strcmp(setting(p, r->spec, "layout_out", "same"), "same"))
+        pe_json_set(&o, "layout_out", setting_json(p, r->spec, "layout", "interleaved", 0));
+    if (json_is_null(json_object_get(o, "dim")))
+        pe_json_set(&o, "dim", json_real((double)j->in.sides[0].before.shape[3]));
+    const int is_inverse = (r->step < 0) != !strcmp(setting(p, r->spec, "direction", "forward"), "inverse");
+    pe_json_set(&o, "direction", json_string(is_inverse ? "inverse" : "forward"));
+    pe_json_set(&o, "magnitude", cli_json_real(r->magnitude));
+    json_t *at = json_object();
+    pe_json_set(&at, "words", json_string(r->positions));
+    pe_json_set(&at, "step", json_real(fabs(r->step)));
+    pe_json_set(&at, "offset", json_real(r->step < 0 ? -r->offset : r->offset));
+    pe_json_set(&o, "positions", at);
+    pe_json_set(&o, "angles", json_string(r->angles));
+    if (is_alternative) {
+        pe_json_set(&o, "words", cli_json_text(r->words));
+        pe_json_set(&o, "residual", cli_json_real(r->mismatch));
+    }
+    return o;
+}
+
+static const char *const verdicts[] = {"same", "different", "unexplained"};
+
+static int print_json(diagnose_job *j)
+{
+    const pe_diagnosis *d = &j->d;
+    json_t             *o = json_object(), *list = json_array(), *advice = json_array();
+    for (int i = 0; i < d->alternative_count; i++)
+        pe_json_add(&list, reading_json(j, &d->alternatives[i], 1));
+    for (int i = 0; i < d->advice_count; i++)
+        pe_json_add(&advice, json_string(d->advice[i]));
+    pe_json_set(&o, "verdict", json_string(verdicts[d->verdict]));
+    pe_json_set(&o, "departs", names_json(d->departs));
+    json_t *found = d->verdict == PE_UNEXPLAINED ? json_null() : reading_json(j, &d->found, 0);
+    if (d->frequencies) {
+        json_t *w = json_array();
+        for (int64_t m = 0; m < d->pairs; m++)
+            pe_json_add(&w, cli_json_real(d->frequencies[m]));
+        pe_json_set(&found, "frequencies", w);
+    }
+    pe_json_set(&o, "found", found);
+    pe_json_set(&o, "expected", j->is_expected ? reading_json(j, &d->expected, 0) : json_null());
+    pe_json_set(&o, "alternatives", list);
+    pe_json_set(&o, "residual", cli_json_real(d->residual));
+    pe_json_set(&o, "difference", cli_json_real(d->difference));
+    pe_json_set(&o, "advice", advice);
+    return cli_print_json(o, 0);
+}
+
+static void print_reading(const char *title, const pe_reading *r)
+{
+    printf("%-10s %s%s\n", title, r->spec, r->step < 0 ? ", rotated the other way" : "");
+    printf("           positions %s; magnitude %.6g; angles %s\n", r->positions, r->magnitude, r->angles);
+}
+
+static int print_words(diagnose_job *j)
+{
+    const pe_diagnosis *d = &j->d;
+    printf("%s", verdicts[d->verdict]);
+    for (int i = 0, n = 0; i < PE_DEPARTURES; i++)
+        if (d->departs >> i & 1)
+            printf("%s%s", n++ ? ", " : ": ", pe_departures[i]);
+    printf("\n");
+    if (d->verdict != PE_UNEXPLAINED)
+        print_reading("found", &d->found);
+    if (j->is_expected)
+        print_reading("expected", &d->expected);
+    for (int i = 0; i < d->alternative_count; i++) {
+        printf("%-10s", i ? "" : "or");
+        for (int k = 0, n = 0; k < PE_DEPARTURES; k++)
+            if (d->alternatives[i].departs >> k & 1)
+                printf("%s%s", n++ ? ", " : " ", pe_departures[k]);
+        printf(": %s\n", *d->alternatives[i].words ? d->alternatives[i].words : d->alternatives[i].spec);
+    }
+    if (j->is_expected && isfinite(d->difference))
+        printf("difference %.3g times the rounding of %s; the finding leaves %.3g\n", d->difference,
+               j->after_path, d->residual);
+    for (int i = 0; i < d->advice_count; i++)
+        printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- scores -------------------- */
+
+/* What --set says beside the encoding's own settings; NULL: nothing. */
+static const char *said(const diagnose_job *j, const char *name)
+{
+    const size_t n = strlen(name);
+    for (int i = cli_value_count(j->args, "set") - 1; i >= 0; i--) {
+        const char *text = cli_value_at(j->args, "set", i);
+        if (!strncmp(text, name, n) && text[n] == '=')
+            return text + n + 1;
+    }
+    return NULL;
+}
+
+static double said_number(const diagnose_job *j, const char *name, double otherwise)
+{
+    const char *text = said(j, name);
+    return text ? strtod(text, NULL) : otherwise;
+}
+
+/* [B,H,Lq,Lk] of the only array, or of one named so. */
+static posenc_tensor read_scores(pe_calc *file, const char *path)
+{
+    static const char *const names[] = {"scores", "out_score", "S",     "bias",
+                                        "logits", "before",    "after", NULL};
+    pe_calc_read(file, path);
+    const char *const only[] = {file->file.count == 1 ? file->file.items[0].name : "", NULL};
+    posenc_tensor     t      = pe_calc_find(file, file->file.count == 1 ? only : names);
+    if (!t.data)
+        pe_calc_refuse(file, "it has no array scores, and not one array alone");
+    else if (!pe_tensor_is_float(t.dtype) || t.ndim < 2 || t.ndim > 4 || pe_tensor_elements(&t) < 1)
+        pe_calc_refuse(file, "%s must be real numbers [B,H,Lq,Lk], [H,Lq,Lk] or [Lq,Lk], not %s", "its array",
+                       pe_calc_shape_text(file, t.ndim, t.shape));
+    return pe_calc_failed(file) ? t : pe_calc_with_axes(t, 4);
+}
+
+/* Products of q and k, [B,H,Lq,Lk]. */
+static posenc_tensor products(diagnose_job *j)
+{
+    static const char *const q_names[] = {"q", "in_q", NULL}, *const k_names[] = {"k", "in_k", NULL};
+    pe_calc *p = &j->p;
+    pe_calc_read(p, j->content);
+    posenc_tensor q = pe_calc_with_axes(pe_calc_need(p, q_names), 4),
+                  k = pe_calc_with_axes(pe_calc_need(p, k_names), 4);
+    q               = pe_calc_convert(p, POSENC_DTYPE_F64, &q);
+    k               = pe_calc_convert(p, POSENC_DTYPE_F64, &k);
+    if (pe_calc_failed(p))
+        return q;
+    const int64_t *n = q.shape, *m = k.shape, B = n[0], H = n[1], Lq = n[2], D = n[3], Lk = m[2];
+    if (m[0] != B || m[3] != D || m[1] < 1 || H % m[1])
+        pe_calc_refuse(
+            p,
+            "its q has the shape %s and its k %s; batch and width must be equal and heads divide each other",
+            pe_calc_shape_text(p, 4, n), pe_calc_shape_text(p, 4, m));
+    posenc_tensor s = pe_calc_make(p, POSENC_DTYPE_F64, 4, (const int64_t[4]){B, H, Lq, Lk});
+    for (int64_t r = 0; s.data && !pe_calc_failed(p) && r < B * H * Lq; r++) {
+        const double *x = (const double *)q.data + r * D;
+        const double *y = (const double *)k.data + (r / (H * Lq) * m[1] + r / Lq % H / (H / m[1])) * Lk * D;
+        for (int64_t t = 0; t < Lk; t++)
+            for (int64_t c = 0; c < D; c++)
+                ((double *)s.data)[r * Lk + t] += x[c] * y[t * D + c];
+    }
+    j->p.dims.D = D;
+    return s;
+}
+
+static int is_own(const char *name)
+{
+    return !strcmp(name, "scale") || !strcmp(name, "softcap") || !strcmp(name, "causal") ||
+           !strcmp(name, "window") || !strcmp(name, "encoding");
+}
+
+/* What the encoding expects of scores. */
+static void expect_scores(diagnose_job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
+{
+    pe_calc    *p    = &j->p;
+    const char *more = "", *spec = j->args->count ? cli_at(j->args, 0) : said(j, "encoding");
+    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
+    const posenc_model_group *g = j->config.group;
+    j->is_expected              = g || spec || cli_value_count(j->args, "set");
+    for (int i = 0; i < cli_value_count(j->args, "set"); i++) {
+        const char *text = cli_value_at(j->args, "set", i),
+                   *name = pe_calc_text(p, "%.*s", (int)strcspn(text, "="), text);
+        more             = is_own(name) ? more : pe_calc_text(p, "%s%s ", more, text);
+    }
+    pe_calc_encoding(p, g ? g->spec : spec ? spec : "nope", more);
+    if (pe_calc_failed(p))
+        return;
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_SCORE);
+    const char                 *name = part ? part->name : "none", *all = posenc_encoding_spec(p->e);
+    name = !strcmp(name, "nope") ? "none" : name;
+    snprintf(e->encoding, sizeof e->encoding, "%s",
+             !strcmp(name, "alibi") || !strcmp(name, "t5") || !strcmp(name, "none") ? name : "unknown");
+    e->buckets          = (int64_t)strtod(setting(p, all, "num_buckets", "32"), NULL);
+    e->max_distance     = (int64_t)strtod(setting(p, all, "max_distance", "128"), NULL);
+    e->is_bidirectional = strcmp(setting(p, all, "bidirectional", "yes"), "no") != 0;
+    e->heads            = H;
+    e->slopes           = pe_calc_block(p, (size_t)H * sizeof(double));
+    if (e->slopes)
+        pe_scores_slopes(e->slopes, H);
+    const double fact   = g ? cli_config_fact(g, "scale") : NAN;
+    const double usual  = !j->content           ? 1
+                          : !strcmp(name, "t5") ? 1
+                          : isfinite(fact)      ? fact
+                                                : 1 / sqrt((double)p->dims.D);
+    const double cap    = g ? cli_config_fact(g, "softcap") : NAN;
+    e->scale            = said_number(j, "scale", usual);
+    e->softcap          = said_number(j, "softcap", isfinite(cap) ? cap : 0);
+    const double window = said_number(j, "window", g ? cli_config_fact(g, "window") : NAN);
+    const char  *causal = said(j, "causal");
+    e->seen             = (pe_range){1, 0};
+    if (causal || isfinite(window)) {
+        const int64_t w = isfinite(window) && window >= 1 ? (int64_t)window - 1 : Lk;
+        e->seen         = (pe_range){causal && strcmp(causal, "no") ? 0 : -w, w};
+        if (!causal && g)
+            e->seen.low = 0;
+    }
+}
+
+static json_t *scores_json(const pe_scores_reading *r)
+{
+    json_t *o = json_object(), *slopes = json_array();
+    pe_json_set(&o, "encoding", json_string(r->encoding));
+    pe_json_set(&o, "scale", r->has_temperature ? json_null() : cli_json_real(r->scale));
+    pe_json_set(&o, "temperature", r->has_temperature ? json_pack("[f,f]", r->first, r->last) : json_null());
+    pe_json_set(&o, "softcap", r->softcap > 0 ? cli_json_real(r->softcap) : json_null());
+    pe_json_set(&o, "mask",
+                r->is_irregular              ? json_string("irregular")
+                : r->seen.low > r->seen.high ? json_null()
+                                             : json_pack("{s:I,s:I}", "low", (json_int_t)r->seen.low, "high",
+                                                         (json_int_t)r->seen.high));
+    const int is_t5 = !strcmp(r->encoding, "t5");
+    pe_json_set(&o, "num_buckets", is_t5 ? json_integer(r->buckets) : json_null());
+    pe_json_set(&o, "max_distance", is_t5 ? json_integer(r->max_distance) : json_null());
+    pe_json_set(&o, "bidirectional", is_t5 ? json_boolean(r->is_bidirectional) : json_null());
+    for (int64_t h = 0; r->slopes && !strcmp(r->encoding, "alibi") && h < r->heads; h++)
+        pe_json_add(&slopes, cli_json_real(r->slopes[h]));
+    pe_json_set(&o, "slopes", slopes);
+    return o;
+}
+
+static int print_scores_json(const diagnose_job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+{
+    json_t *o = json_object(), *list = json_array(), *advice = json_array();
+    for (int i = 0; i < d->alternative_count; i++) {
+        json_t *a = json_object();
+        pe_json_set(&a, "departs", names_json(d->alternatives[i]));
+        pe_json_set(&a, "words", json_string(d->alternative_words[i]));
+        pe_json_add(&list, a);
+    }
+    for (int i = 0; i < d->advice_count; i++)
+        pe_json_add(&advice, json_string(d->advice[i]));
+    pe_json_set(&o, "verdict", json_string(verdicts[d->verdict]));
+    pe_json_set(&o, "departs", names_json(d->departs));
+    pe_json_set(&o, "found", d->verdict == PE_UNEXPLAINED ? json_null() : scores_json(&d->found));
+    pe_json_set(&o, "expected", j->is_expected ? scores_json(e) : json_null());
+    pe_json_set(&o, "alternatives", list);
+    pe_json_set(&o, "residual", cli_json_real(d->residual));
+    pe_json_set(&o, "advice", advice);
+    return cli_print_json(o, 0);
+}
+
+static int print_scores_words(const diagnose_job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
+{
+    printf("%s", verdicts[d->verdict]);
+    for (int i = 0, n = 0; i < PE_DEPARTURES; i++)
+        if (d->departs >> i & 1)
+            printf("%s%s", n++ ? ", " : ": ", pe_departures[i]);
+    printf("\n");
+    const pe_scores_reading *r = &d->found;
+    if (d->verdict != PE_UNEXPLAINED) {
+        printf("found      bias %s; scale %.6g", r->encoding, r->scale);
+        if (r->has_temperature)
+            printf(" (%.6g to %.6g by row)", r->first, r->last);
+        if (r->softcap > 0)
+            printf("; softcap %.6g", r->softcap);
+        printf("; keys seen at distances %lld to %lld\n", (long long)r->seen.low, (long long)r->seen.high);
+        if (!strcmp(r->encoding, "t5"))
+            printf("           num_buckets %lld, max_distance %lld, %s\n", (long long)r->buckets,
+                   (long long)r->max_distance, r->is_bidirectional ? "two-sided" : "one-sided");
+        if (!strcmp(r->encoding, "alibi"))
+            printf("           slopes %.6g to %.6g\n", r->slopes[0], r->slopes[r->heads - 1]);
+    }
+    if (j->is_expected)
+        printf("expected   bias %s; scale %.6g\n", e->encoding, e->scale);
+    for (int i = 0; i < d->alternative_count; i++)
+        printf("%-10s %s\n", i ? "" : "or", d->alternative_words[i]);
+    for (int i = 0; i < d->advice_count; i++)
+        printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
+    return CLI_DONE;
+}
+
+static void judge_scores(diagnose_job *j)
+{
+    pe_scores           in = {0};
+    pe_scores_reading   e  = {0};
+    pe_scores_diagnosis d;
+    pe_calc            *p = &j->p;
+    if (j->content)
+        in.before = products(j);
+    else
+        in.before = read_scores(p, j->scores_before);
+    if (pe_calc_failed(p))
+        return;
+    in.after = read_scores(&j->after, j->scores_after);
+    if (pe_calc_failed(&j->after))
+        return;
+    if (memcmp(in.before.shape, in.after.shape, sizeof(int64_t[4])))
+        pe_calc_refuse(p, "the scores before have the shape %s, those after %s; they must be equal",
+                       pe_calc_shape_text(p, 4, in.before.shape), pe_calc_shape_text(p, 4, in.after.shape));
+    else if (in.after.shape[2] > in.after.shape[3])
+        pe_calc_refuse(
+            p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
+            (long long)in.after.shape[2], (long long)in.after.shape[3]);
+    if (!pe_calc_failed(p))
+        expect_scores(j, &e, in.after.shape[1], in.after.shape[3]);
+    in.expected = j->is_expected ? &e : NULL;
+    if (pe_calc_failed(p) || pe_scores_judge(&d, &in, &p->err))
+        return;
+    j->status         = d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    const int printed = (j->is_json ? print_scores_json : print_scores_words)(j, &d, &e);
+    j->status         = printed ? printed : j->status;
+    pe_scores_diagnosis_free(&d);
+    cli_config_warn(&j->config);
+}
+
+/* ---------------------------------------------------------------- the command --------------- */
+
+static void judge(diagnose_job *j)
+{
+    if (pe_rotation_judge(&j->d, &j->in, &j->p.err))
+        return;
+    j->status         = j->d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    const int printed = (j->is_json ? print_json : print_words)(j);
+    if (printed)
+        j->status = printed;
+    cli_config_warn(&j->config);
+}
+
+static int run(const cli_args *args)
+{
+    static void (*const steps[])(diagnose_job *)     = {read_arguments, make_encoding,  read_tensors,
+                                                        make_plan,      read_positions, judge};
+    diagnose_job j                                   = {.args  = args,
+                                                        .p     = pe_calc_new("diagnose"),
+                                                        .after = pe_calc_new("diagnose"),
+                                                        .where = pe_calc_new("diagnose")};
+    static void (*const of_scores[])(diagnose_job *) = {read_arguments, judge_scores};
+    const int    is_scores                           = cli_value(args, "scores-after") != NULL;
+    const size_t count  = is_scores ? sizeof of_scores / sizeof *of_scores : sizeof steps / sizeof *steps;
+    int          failed = 0;
+    for (size_t i = 0; !failed && i < count; i++) {
+        (is_scores ? of_scores : steps)[i](&j);
+        failed = pe_calc_failed(&j.p) || pe_calc_failed(&j.after) || pe_calc_failed(&j.where);
+    }
+    const int ends[] = {cli_calc_end(&j.p), cli_calc_end(&j.after), cli_calc_end(&j.where)};
+    pe_diagnosis_free(&j.d);
+    posenc_model_free(j.config.model);
+    return ends[0] ? ends[0] : ends[1] ? ends[1] : ends[2] ? ends[2] : j.status;
+}
+
+static void lines(void (*line)(const char *text))
+{
+    line("Is the port's rotation that of the model's config?");
+    line("    posenc diagnose --before q.npy --after q_rotated.npy --config config.json");
+    line("Which bias was added?");
+    line("    posenc diagnose alibi --scores-before s.npy --scores-after biased.npy");
+    line("What rotation is this at all?");
+    line("    posenc diagnose --before before.npz --after after.npz");
+}
+
+const cli_command cli_diagnose = {
+    .name     = "diagnose",
+    .summary  = "say what another implementation does otherwise, and how to mend it",
+    .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F "
+                "[-i F] [--set K=V]... [--positions F] [--json]",
+    .details =
+        "The files hold q, k or both before and after the other program rotated them: [B,H,L,D], [H,L,D] or "
+        "[L,D], float64, float32, float16 or bfloat16. What was done to them is measured: which channels are "
+        "pairs (layout in and out, rotated block), how fast and which way each turns (base, schedule, "
+        "factor), "
+        "at which positions, with which magnitude, and how its angles were rounded.\n\n"
+        "This is held against --config, SPEC or --set. The first line is same, different with the names of "
+        "what departs, or unexplained; then what was found and expected, other causes that give the same "
+        "rotation, and what to change. Without something expected it says what it found. Exact angles and "
+        "those of float32 count as right, unless --set angles=exact asks for exact ones. Differences below "
+        "2.5 times the rounding of the file after are none.\n\n"
+        "Of scores, --scores-after is explained by --scores-before (or by the products of q and k of -i): a "
+        "bias (alibi with its slopes, t5 with its buckets), a scale, a temperature of each row, a softcap, a "
+        "mask. What is expected is SPEC (alibi, t5), --config, or --set encoding=alibi, scale=, softcap=, "
+        "causal=yes, window=; a mask that the scores before have is expected too.\n\n"
+        "Exit status: 0 same, 1 different or unexplained.",
+    .lines   = lines,
+    .options = options,
+    .run     = run,
+    .takes   = "SPEC",
+};

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""diagnose: which rotation turned one tensor into another, and what of it is not as it should be."""
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import numpy as np
+
+from . import _arrays, _core, _runs
+from ._check import _as_arrays
+from ._encoding import Encoding, encoding as as_encoding
+
+
+def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *, positions: Any = 0,
+             params: Mapping[str, Any] | None = None, order: str = "bhld") -> dict[str, Any]:
+    """What `posenc diagnose` says of tensors before and after another program rotated them, as a dictionary.
+
+    before, after: q, or (q, k), [B,H,L,D] (order="blhd": [B,L,H,D]), NumPy or torch. encoding: what is expected, a
+    rope or a model's (inspect(F).encoding(layer)); None: nothing is. positions: a number n stands for n, n+1, ...; or
+    an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained), departs, found,
+    expected, alternatives, residual, difference (rms, in units of the rounding of after) and advice.
+
+    >>> q = np.random.default_rng(0).standard_normal((1, 4, 32, 64)).astype(np.float32)
+    >>> found = diagnose(q, _runs.rotate(q, None, "rope[layout=half]"), "rope[layout=half:base=5e5]")
+    >>> found["verdict"], found["departs"]
+    ('different', ['base'])
+    """
+    e = None if encoding is None else as_encoding(encoding)
+    names = ("q", "k")
+    pairs = [_as_arrays(x, names) for x in (before, after)]
+    if list(pairs[0]) != list(pairs[1]):
+        raise _core.PosencError("before has q and k and after has not, or the other way round; pass the same of both")
+    views, places = [], []
+    N = _coordinates(e)
+    for name in pairs[0]:
+        for arrays in pairs:
+            views.append(_arrays.raw(np.ascontiguousarray(_arrays.four_axes(arrays[name], name, order))))
+        places.append(_places(positions, views[-1].shape[0], views[-1].shape[2], N))
+    D, H = views[-1].shape[3], views[0].shape[1]
+    sizes = (1, H, H, 1, 1, D, D, H * D, 0)
+    values = () if e is None else _runs._rotation_params(e, params, sizes)
+    is_strict = e is not None and "angles=exact" in e.spec
+    return _core.rotation(None if e is None else e._core, tuple(values), tuple(views), tuple(places), N, is_strict)
+
+
+def _coordinates(e: Encoding | None) -> int:
+    """Numbers of a position that a rope asks for."""
+    axes = [] if e is None else [s for s in e.spec.strip("]").replace("[", ":").split(":") if s.startswith("axes=")]
+    return int(axes[0][5:]) if axes else 1
+
+
+def _places(positions: Any, B: int, L: int, N: int) -> np.ndarray:
+    at = np.asarray(positions, np.float64) if np.ndim(positions) else float(positions) + np.arange(L, dtype=np.float64)
+    at = at[..., None] if N > 1 and (at.ndim < 2 or at.shape[-1] != N) else at
+    shape = (B, L, N) if N > 1 else (B, L)
+    return np.ascontiguousarray(np.broadcast_to(at, shape).reshape(B * L, N))

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * speeds.c: how fast each pair turns from token to token, and which positions given speeds would mean
+ *
+ * Speeds      Between neighbours a pair turns by its frequency times the step; between tokens twice as far
+ *             apart by twice that. So each lag says to which turn the next one belongs, and the longest gives
+ *             the digits. Where many pairs jump at once (a reset, packed sequences) a lag is not counted.
+ * Positions   The slowest pair tells a position but for its noise; each faster one makes it finer.
+ */
+#include "diagnose/dump.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double pi = 0x1.921fb54442d18p+1;
+
+/* ---------------------------------------------------------------- speeds -------------------- */
+
+/* Rows row and row + k are tokens of one sequence, the expected positions k steps apart. */
+typedef struct token_walk {
+    const pe_rows  *rows;
+    const pe_gains *g;
+    int            *jumps; /* [count+1] how many jumps lie before a row; a sequence ends with one */
+    double          step;
+} token_walk;
+
+static double step_at(const pe_rows *rows, int64_t row)
+{
+    int64_t       b, l, b2, l2;
+    const int64_t side = pe_row_side(rows, row, &b, &l);
+    if (row + 1 == rows->count || pe_row_side(rows, row + 1, &b2, &l2) != side || b2 != b)
+        return NAN;
+    return *pe_row_position(rows, row + 1) - *pe_row_position(rows, row);
+}
+
+/* The step that most neighbours have. */
+static double usual_step(const pe_rows *rows)
+{
+    double  best = 1;
+    int64_t most = 0;
+    for (int64_t tries = 0; tries < 64 && tries < rows->count; tries++) {
+        const double step =
+            step_at(rows, tries * rows->count / 64 < rows->count ? tries * rows->count / 64 : 0);
+        int64_t count = 0;
+        for (int64_t row = 0; row < rows->count; row++)
+            count += step_at(rows, row) == step;
+        if (count > most && step != 0) {
+            most = count;
+            best = step;
+        }
+    }
+    return best;
+}
+
+/* By how much a pair turns more than `angle` between tokens so far apart. */
+static double turn(const token_walk *k, int64_t row, int64_t lag, int64_t m, double angle)
+{
+    const double x = k->g->angle[(row + lag) * k->g->M + m] - k->g->angle[row * k->g->M + m] - angle;
+    return x - 2 * pi * rint(x / (2 * pi));
+}
+
+/* The angle that most turns are near: means, in which those far off count less each time. */
+static double usual_turn(const token_walk *k, int64_t m)
+{
+    double        angle = 0;
+    const int64_t step  = 1 + k->rows->count / 512;
+    for (int round = 0; round < 12; round++) {
+        double complex sum  = 0;
+        double         more = 0, weight = 0;
+        for (int64_t row = 0; row < k->rows->count; row += step) {
+            if (k->jumps[row + 1] != k->jumps[row])
+                continue;
+            const double e = turn(k, row, 1, m, angle), w = 1 / (0.02 + e * e);
+            if (!round)
+                sum += cexp(I * e);
+            more += w * e;
+            weight += w;
+        }
+        angle += round ? more / (weight + 1e-300) : carg(sum);
+    }
+    return remainder(angle, 2 * pi);
+}
+
+/* Marks what is no neighbour, then what turns otherwise than most. */
+static void mark_jumps(token_walk *k, const double *usual)
+{
+    int jumps = 0;
+    for (int64_t row = 0; row < k->rows->count; row++) {
+        int is_jump   = !(step_at(k->rows, row) == k->step);
+        k->jumps[row] = jumps;
+        for (int64_t m = 0; usual && m < k->g->M && !is_jump; m++)
+            is_jump = fabs(turn(k, row, 1, m, usual[m])) > 0.35;
+        jumps += is_jump;
+    }
+    k->jumps[k->rows->count] = jumps;
+}
+
+/* One lag: the mean error of w, and how many tokens said so. */
+static int64_t refine(const token_walk *k, int64_t lag, int64_t m, double *w, double *error)
+{
+    double  sum = 0, squares = 0, weight = 0;
+    int64_t n = 0;
+    for (int64_t row = 0; row + lag < k->rows->count; row++) {
+        if (k->jumps[row + lag] != k->jumps[row])
+            continue;
+        const double e = turn(k, row, lag, m, *w * k->step * (double)lag);
+        const double p = k->g->power[row * k->g->M + m];
+        sum += p * e;
+        squares += p * e * e;
+        weight += p;
+        n++;
+    }
+    if (!n || !(weight > 0) || squares / weight > 0.5)
+        return 0;
+    *w += sum / weight / (k->step * (double)lag);
+    *error = sqrt(squares / weight) / (fabs(k->step) * (double)lag);
+    return n;
+}
+
+double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g)
+{
+    token_walk k      = {rows, g, malloc((size_t)(rows->count + 1) * sizeof(int)), usual_step(rows)};
+    int64_t    within = 0, all = 0;
+    *reach = 1;
+    if (!k.jumps)
+        return 0;
+    mark_jumps(&k, NULL);
+    for (int64_t row = 0; row < rows->count; row++)
+        all += k.jumps[row + 1] == k.jumps[row];
+    for (int64_t m = 0; m < g->M; m++)
+        w[m] = usual_turn(&k, m);
+    mark_jumps(&k, w);
+    for (int64_t row = 0; row < rows->count; row++)
+        within += k.jumps[row + 1] == k.jumps[row];
+    for (int64_t m = 0; m < g->M; m++) {
+        w[m] /= k.step;
+        error[m] = 1;
+        for (int64_t lag = 1; lag < rows->count && refine(&k, lag, m, &w[m], &error[m]); lag *= 2)
+            *reach = fmax(*reach, (double)lag * fabs(k.step));
+    }
+    free(k.jumps);
+    return all ? (double)within / (double)all : 0;
+}
+
+/* ---- several coordinates: the speed that gives the gains of some rows best ---- */
+
+static double coherence(const pe_rows *rows, const pe_gains *g, int64_t m, int axis, double w, int64_t step)
+{
+    double sum = 0;
+    for (int64_t row = step / 2; row < rows->count; row += step)
+        sum +=
+            g->power[row * g->M + m] * cos(g->angle[row * g->M + m] - w * pe_row_position(rows, row)[axis]);
+    return sum;
+}
+
+/* Least squares on what is left of a turn. */
+static double sharpen(double *w, const pe_rows *rows, const pe_gains *g, int64_t m, int axis)
+{
+    double above = 0, below = 0, squares = 0;
+    for (int64_t row = 0; row < rows->count; row++) {
+        const double p = pe_row_position(rows, row)[axis], x = g->angle[row * g->M + m] - *w * p;
+        const double e = x - 2 * pi * rint(x / (2 * pi)), weight = g->power[row * g->M + m];
+        above += weight * e * p;
+        below += weight * p * p;
+        squares += weight * e * e;
+    }
+    *w += below > 0 ? above / below : 0;
+    return below > 0 ? sqrt(squares / below) : INFINITY;
+}
+
+void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g,
+                       const int *axes)
+{
+    const int64_t step = 1 + rows->count / 40;
+    *reach             = 1;
+    for (int64_t m = 0; m < g->M; m++) {
+        double most = 0, best = -INFINITY;
+        w[m]            = 0;
+        error[m]        = 1e9;
+        int is_constant = 1;
+        for (int64_t row = 0; row < rows->count; row++) {
+            most = fmax(most, fabs(pe_row_position(rows, row)[axes[m]]));
+            is_constant &= pe_row_position(rows, row)[axes[m]] == pe_row_position(rows, 0)[axes[m]];
+        }
+        if (!(most > 0) || is_constant) /* one angle is that of many speeds */
+            continue;
+        for (double x = 1e-7; x < 3.2; x *= 1 + fmin(0.2, 0.7 / (x * most)))
+            for (int sign = -1; sign <= 1; sign += 2) {
+                const double c = coherence(rows, g, m, axes[m], sign * x, step);
+                w[m]           = c > best ? sign * x : w[m];
+                best           = fmax(best, c);
+            }
+        for (int round = 0; round < 4; round++)
+            error[m] = sharpen(&w[m], rows, g, m, axes[m]);
+        *reach = fmax(*reach, most);
+    }
+}
+
+/* ---------------------------------------------------------------- positions ----------------- */
+
+static double row_misfit(const pe_gains *g, int64_t row, const pe_course *c, int axis, double p)
+{
+    double sum = 0;
+    for (int64_t m = 0; m < g->M; m++)
+        if (c->coordinate[m] == axis) {
+            const double complex d = g->z[row * g->M + m] - c->size * cexp(I * c->w[m] * p);
+            sum += g->power[row * g->M + m] * (creal(d) * creal(d) + cimag(d) * cimag(d));
+        }
+    return sum;
+}
+
+/* From the slowest pair to the fastest: p is known to a part of a turn of the next. Few of the slow are
+   heard where nothing but noise turns them; they count by their weight. */
+static double unwrap(const pe_gains *g, int64_t row, const pe_course *c, int axis, double prior)
+{
+    double p = prior, above = 0, below = 0;
+    for (int64_t i = 0; i < g->M; i++) {
+        const int64_t m = c->order[i], at = row * g->M + m;
+        if (c->coordinate[m] != axis || c->w[m] == 0 || !(g->power[at] > 0))
+            continue;
+        const double angle  = g->angle[at];
+        const double whole  = angle + 2 * pi * rint((c->w[m] * p - angle) / (2 * pi));
+        const double weight = g->power[at] / (g->noise[at] + 1e-300);
+        above += weight * c->w[m] * whole;
+        below += weight * c->w[m] * c->w[m];
+        p = above / below;
+    }
+    return p;
+}
+
+double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected)
+{
+    enum { TURNS = 3 }; /* of the slowest pair, where that is fast */
+    double slowest = 0, best = NAN, least = INFINITY;
+    for (int64_t i = 0; i < g->M && slowest == 0; i++)
+        slowest = c->coordinate[c->order[i]] == axis ? fabs(c->w[c->order[i]]) : 0;
+    const int far   = slowest > 0.005 ? 2 * TURNS + 1 : 1;
+    double    noise = 0;
+    for (int64_t m = 0; m < g->M; m++)
+        noise += c->coordinate[m] == axis ? g->noise[row * g->M + m] : 0;
+    for (int i = 0; i < 5 + 2 * far; i++) {
+        const double priors[] = {expected, 0, -expected, 2 * expected, expected / 2};
+        const double prior =
+            i < 5 ? priors[i] : (i % 2 ? expected : -expected) + ((i - 5) / 2 - TURNS) * 2 * pi / slowest;
+        if ((i >= 5 && far == 1) || least < 4 * noise)
+            break;
+        const double p = unwrap(g, row, c, axis, prior);
+        if (fabs(p - best) <= 1e-9 * fabs(p))
+            continue;
+        const double misfit = row_misfit(g, row, c, axis, p);
+        if (!(misfit >= least)) {
+            least = misfit;
+            best  = p;
+        }
+    }
+    return best;
+}

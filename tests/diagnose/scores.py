@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""scores.py: logits of other programs, right and broken, and whether posenc diagnose names what was done to them
+
+    tests/diagnose/scores.py build/default/posenc [--seed N] [--count 72] [--only K]
+
+Shares nothing with posenc: slopes, buckets and masks are made here. Sizes are drawn from a seed, which is printed.
+"""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: NumPy is missing")
+    sys.exit(77)
+
+from ports import bf16
+
+
+def slopes(H, rule="paper"):
+    power = 2 ** int(math.floor(math.log2(H)))
+    first = [2 ** (-8 * (h + 1) / power) for h in range(power)]
+    more = [2 ** (-4 * (2 * h + 1) / power) for h in range(H - power)]
+    paper = np.array(first + more)
+    return {"paper": paper, "shifted": 2 * paper, "reversed": paper[::-1], "halved": paper / 2, "sign": -paper}[rule]
+
+
+def bucket(t, n, most, both):
+    """Key j - i = -t."""
+    base = 0
+    if both:
+        n //= 2
+        base = n * (t < 0)
+        t = abs(t)
+    t = max(t, 0)
+    exact = n // 2
+    if t < exact:
+        return base + t
+    return base + min(n - 1, exact + int(math.log(t / exact) / math.log(most / exact) * (n - exact) + 1e-9))
+
+
+class Port:
+    def __init__(self, seed, number):
+        rng = self.rng = np.random.default_rng([seed, number, 1])
+        H, L = int(rng.choice([2, 4, 8, 12, 16])), int(rng.choice([16, 24, 40, 64, 100]))
+        B = int(rng.integers(1, 3))
+        self.kind = ["f32", "bf16"][int(rng.integers(2))]
+        self.content = rng.random() < 0.3
+        D = 64
+        q, k = (bf16(rng.standard_normal((B, H, L, D))) for _ in range(2))
+        raw = q @ k.transpose(0, 1, 3, 2)
+        self.q, self.k = q, k
+        scale = 1 / math.sqrt(D)
+        store = (lambda x: x.astype(np.float32).astype(np.float64)) if self.kind == "f32" else bf16
+        self.before = store(raw * scale)
+        x = raw * scale if self.content else self.before
+        t = np.arange(L)[:, None] - np.arange(L)[None, :]
+        kinds = ["alibi", "t5", "none"]
+        what = kinds[number % 3]
+        fault = {"alibi": ["", "slopes", "scale", "mask", "temperature"], "t5": ["", "buckets", "scale", "mask", "buckets"],
+                 "none": ["", "scale", "softcap", "mask", "temperature"]}[what][number // 3 % 5]
+        self.causes = [fault] if fault else []
+        self.call = ["--set", f"encoding={ {'alibi': 'alibi', 't5': 't5', 'none': 'nope'}[what]}"]
+        bias = np.zeros((H, L, L))
+        if what == "alibi":
+            rule = str(rng.choice(["shifted", "reversed", "halved", "sign"])) if fault == "slopes" else "paper"
+            bias = -slopes(H, rule)[:, None, None] * np.abs(t)
+        if what == "t5":
+            n, most, both = int(rng.choice([16, 32])), int(rng.choice([32, 64, 128])), bool(rng.integers(2))
+            self.call += ["--set", f"num_buckets={n}", "--set", f"max_distance={most}", "--set", f"bidirectional={'yes' if both else 'no'}"]
+            table = rng.standard_normal((n * 2 + 64, H)) * 2
+            groups = [np.unique([bucket(int(d), n, most, side) for d in range(-L + 1, L)], return_inverse=True)[1] for side in (both, not both)]
+            if fault == "buckets":
+                both = not both
+            bias = np.array([[table[bucket(int(d), n, most, both)] for d in row] for row in t]).transpose(2, 0, 1)
+        if fault == "scale":
+            x = x * float(rng.choice([math.sqrt(D), 1 / math.sqrt(D), 2, 0.5, 1.25]))
+        if fault == "temperature":
+            x = x * (1 + 0.1 * np.log(1 + np.floor((np.arange(L) + 1) / float(rng.choice([4, 8])))))[:, None]
+        y = x + bias
+        if fault == "softcap":
+            cap = float(rng.choice([5, 10, 20, 30]))
+            y = cap * np.tanh(y / cap)
+        is_causal, window = rng.random() < 0.6 or fault == "mask", int(rng.integers(4, L // 2)) if rng.random() < 0.4 else 0
+        seen = np.ones((L, L), bool)
+        if is_causal:
+            self.call += ["--set", "causal=yes"]
+            seen = t >= 0
+            if window:
+                self.call += ["--set", f"window={window}"]
+                seen &= t < window
+        if fault == "mask":
+            if window:
+                seen = (t >= 0) & (t < window + int(rng.choice([-1, 1])))
+            else:
+                seen = t >= int(rng.choice([-1, 1]))
+                seen[0, 0] = True
+        if fault == "buckets":  # distances that are seen may have the same buckets one-sided and two-sided
+            shown = [int(d) + L - 1 for d in np.unique(t[seen])]
+            if [tuple(g[shown] == g[i]) for g in groups[:1] for i in shown] == [tuple(g[shown] == g[i]) for g in groups[1:] for i in shown]:
+                self.causes = []
+        right = (raw * scale if self.content else self.before) + (0 if fault in ("slopes", "buckets") else bias)
+        rounding = math.sqrt(float(((store(y) - y)[..., seen] ** 2).mean())) + 1e-300
+        self.ratio = math.inf if fault in ("mask", "slopes", "buckets") else math.sqrt(float(((y - right)[..., seen] ** 2).mean())) / rounding
+        y = store(y)
+        self.after = np.where(seen, y, -np.inf if rng.random() < 0.5 else -1e9)
+        self.what = what
+
+    def run(self, tool, folder, wrong=()):
+        before, after, content = (os.path.join(folder, n) for n in ("before.npy", "after.npy", "qk.npz"))
+        np.save(before, self.before.astype(np.float32))
+        np.save(after, self.after.astype(np.float32))
+        call = [tool, "diagnose", "--scores-after", after, "--json", *(wrong or self.call)]
+        if self.content:
+            np.savez(content, q=self.q, k=self.k)
+            call += ["-i", content]
+            if self.what == "t5":
+                call += ["--set", "scale=0.125"]
+        else:
+            call += ["--scores-before", before]
+        self.shown = " ".join(call)
+        done = subprocess.run(call, capture_output=True, text=True)
+        if done.returncode not in (0, 1) or not done.stdout:
+            return {"verdict": f"exit {done.returncode}: {done.stderr.strip()}", "departs": [], "alternatives": []}, done.returncode
+        return json.loads(done.stdout), done.returncode
+
+
+def judge(port, found, status):
+    if not port.causes:
+        return None if found["verdict"] == "same" and not found["departs"] and status == 0 else "a right port is not same"
+    if port.ratio < 4 and found["verdict"] == "same":
+        return None
+    if found["verdict"] != "different" or status != 1:
+        return "it is not different"
+    named = set(found["departs"]) | set(sum((a["departs"] for a in found["alternatives"]), []))
+    return None if set(port.causes) <= named else "the cause is not named"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
+    parser.add_argument("--count", type=int, default=75)
+    parser.add_argument("--only", type=int)
+    a = parser.parse_args()
+    print(f"seed {a.seed}, {a.count} ports of scores", flush=True)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(a.count) if a.only is None else [a.only]:
+            port = Port(a.seed, number)
+            found, status = port.run(a.tool, folder)
+            why = judge(port, found, status)
+            if not why and not port.causes and port.what != "none":
+                found, status = port.run(a.tool, folder, ["--set", "encoding=nope"])
+                why = None if found["verdict"] == "different" else "against a wrong config it does not differ"
+            wrong += bool(why)
+            if why or a.only is not None:
+                print(f"port {number}: {why}\n  {port.kind} {port.after.shape} {port.what}, causes {port.causes}\n  says "
+                      f"{ {k: found.get(k) for k in ('verdict', 'departs', 'found', 'residual', 'advice')} }\n  {port.shown}", flush=True)
+    print(f"{a.count} ports of scores: {wrong} wrong answers")
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
