@@ -23,11 +23,12 @@
 
 #include "workspace.h"
 
-enum { CASE_PARAMS = 16, DISTURBED = 2 };
+enum { CASE_PARAMS = 16, CASE_TOKENS = 4, DISTURBED = 2 };
 
 typedef struct array { /* owns its numbers; one shape for double and float */
     int32_t ndim;
     int64_t shape[POSENC_MAX_DIMS], count;
+    int     by_head; /* a row is a head's [L, n], as of the gradient of a token input */
     double *wide;
     float  *narrow;
 } array;
@@ -40,11 +41,13 @@ typedef struct attention_case {
     array            q, k, v, dout, params[CASE_PARAMS];
     uint8_t         *key_allowed, *allowed;   /* [B,Lk], [B,1,Lq,Lk] */
     int64_t         *q_segments, *k_segments; /* [B,Lq], [B,Lk]: 0, 1 or 2 */
-    int              param_count;
+    int              param_count, token_count;
+    array            tokens[CASE_TOKENS];
+    posenc_tensor   *views; /* [CASE_TOKENS] of the run at hand */
 } attention_case;
 
 typedef struct attention_result {
-    array o, lse, dq, dk, dv, dparams[CASE_PARAMS];
+    array o, lse, dq, dk, dv, dparams[CASE_PARAMS], dtokens[CASE_TOKENS];
 } attention_result;
 
 static inline array array_make(int32_t ndim, const int64_t *shape)
@@ -116,6 +119,22 @@ static inline void case_fill_params(attention_case *c, uint64_t seed)
         }
 }
 
+/* Token inputs: of all query heads, of the key heads, or of one for all, by the seed. */
+static inline void case_fill_tokens(attention_case *c, uint64_t seed)
+{
+    c->token_count = posenc_token_count(c->e);
+    c->views       = calloc(CASE_TOKENS, sizeof *c->views);
+    for (int i = 0; i < c->token_count; i++) {
+        const int64_t heads[] = {c->dims.H, c->dims.G, 1};
+        int64_t       shape[4];
+        posenc_error  err;
+        if (posenc_token_shape(c->e, &c->dims, i, shape, &err))
+            fprintf(stderr, "%s\n", err.message), abort();
+        c->tokens[i] = array_make4(shape[0], heads[(seed + (uint64_t)i) % 3], shape[2], shape[3]);
+        array_fill(&c->tokens[i], seed, posenc_token_name(c->e, i), 1);
+    }
+}
+
 /* dims with every size given; the SPEC must be valid for them. */
 static inline attention_case case_make(const char *spec, posenc_dims dims, uint64_t seed)
 {
@@ -135,6 +154,7 @@ static inline attention_case case_make(const char *spec, posenc_dims dims, uint6
     array_fill(&c.v, seed, "v", 1);
     array_fill(&c.dout, seed, "dout", 1);
     case_fill_params(&c, seed);
+    case_fill_tokens(&c, seed);
     c.key_allowed = malloc((size_t)(dims.B * dims.Lk));
     c.allowed     = malloc((size_t)(dims.B * dims.Lq * dims.Lk));
     c.q_segments  = malloc((size_t)(dims.B * dims.Lq) * sizeof(int64_t));
@@ -157,6 +177,9 @@ static inline void case_free(attention_case *c)
         array_free(all[i]);
     for (int i = 0; i < c->param_count; i++)
         array_free(&c->params[i]);
+    for (int i = 0; i < c->token_count; i++)
+        array_free(&c->tokens[i]);
+    free(c->views);
     free(c->key_allowed);
     free(c->allowed);
     free(c->q_segments);
@@ -172,6 +195,9 @@ static inline void result_free(attention_result *r)
     for (int i = 0; i < CASE_PARAMS; i++)
         if (r->dparams[i].wide)
             array_free(&r->dparams[i]);
+    for (int i = 0; i < CASE_TOKENS; i++)
+        if (r->dtokens[i].wide)
+            array_free(&r->dtokens[i]);
 }
 
 /* Segments are refused where neither the mask nor the encoding reads them. */
@@ -206,7 +232,10 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
         in.k_segments =
             posenc_tensor_contiguous(c->k_segments, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk});
     }
+    for (int i = 0; i < c->token_count; i++)
+        c->views[i] = array_tensor(&c->tokens[i], wide);
     in.params = params;
+    in.tokens = c->views;
     return in;
 }
 
@@ -223,7 +252,7 @@ static inline attention_result case_run(const attention_case *c, int wide)
     posenc_options     options = c->options;
     posenc_plan       *plan;
     posenc_error       err;
-    posenc_tensor      params[CASE_PARAMS], dparams[CASE_PARAMS];
+    posenc_tensor      params[CASE_PARAMS], dparams[CASE_PARAMS], dtokens[CASE_TOKENS];
     attention_result   r = {.o   = array_make4(d->B, d->H, d->Lq, d->Dv),
                             .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
                             .dq  = array_make4(d->B, d->H, d->Lq, d->D),
@@ -243,10 +272,16 @@ static inline attention_result case_run(const attention_case *c, int wide)
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], wide);
     }
+    for (int i = 0; i < c->token_count; i++) {
+        r.dtokens[i]         = array_make(4, c->tokens[i].shape);
+        r.dtokens[i].by_head = 1;
+        dtokens[i]           = array_tensor(&r.dtokens[i], wide);
+    }
     posenc_attend_grad grad = {.size    = sizeof grad,
                                .o       = out.o,
                                .lse     = out.lse,
                                .dout    = array_tensor(&c->dout, wide),
+                               .dtokens = dtokens,
                                .dq      = array_tensor(&r.dq, wide),
                                .dk      = array_tensor(&r.dk, wide),
                                .dv      = array_tensor(&r.dv, wide),
@@ -259,13 +294,27 @@ static inline attention_result case_run(const attention_case *c, int wide)
     return r;
 }
 
+enum { CASE_INPUTS = 4 + CASE_PARAMS + CASE_TOKENS };
+
+static inline int case_inputs(attention_case *c, array *all[CASE_INPUTS])
+{
+    array *const rows[] = {&c->q, &c->k, &c->v, &c->dout};
+    int          n      = 0;
+    for (int i = 0; i < 4; i++)
+        all[n++] = rows[i];
+    for (int i = 0; i < c->param_count; i++)
+        all[n++] = &c->params[i];
+    for (int i = 0; i < c->token_count; i++)
+        all[n++] = &c->tokens[i];
+    return n;
+}
+
 /* The same problem with every input moved by up to 2^-22 of itself, in double only. */
 static inline void case_disturb(attention_case *c, uint64_t seed)
 {
-    array *all[4 + CASE_PARAMS] = {&c->q, &c->k, &c->v, &c->dout};
-    for (int i = 0; i < c->param_count; i++)
-        all[4 + i] = &c->params[i];
-    for (int a = 0; a < 4 + c->param_count; a++)
+    array    *all[CASE_INPUTS];
+    const int count = case_inputs(c, all);
+    for (int a = 0; a < count; a++)
         for (int64_t i = 0; i < all[a]->count; i++)
             all[a]->wide[i] *=
                 1 + 0x1p-22 * (2 * posenc_random_uniform(seed, "disturb", (uint64_t)(a * 1000003 + i)) - 1);
@@ -273,10 +322,9 @@ static inline void case_disturb(attention_case *c, uint64_t seed)
 
 static inline void case_restore(attention_case *c)
 {
-    array *all[4 + CASE_PARAMS] = {&c->q, &c->k, &c->v, &c->dout};
-    for (int i = 0; i < c->param_count; i++)
-        all[4 + i] = &c->params[i];
-    for (int a = 0; a < 4 + c->param_count; a++)
+    array    *all[CASE_INPUTS];
+    const int count = case_inputs(c, all);
+    for (int a = 0; a < count; a++)
         for (int64_t i = 0; i < all[a]->count; i++)
             all[a]->wide[i] = (double)all[a]->narrow[i];
 }
@@ -297,7 +345,8 @@ static inline double array_error_at(const array *got, const array *want,
 {
     const double  whole    = largest(want, NULL);
     double        inherent = 0, worst = 0;
-    const int64_t width = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const int64_t last  = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const int64_t width = want->by_head ? last * want->shape[want->ndim - 2] : last;
     for (int i = 0; i < DISTURBED; i++)
         inherent = fmax(inherent, largest(want, disturbed[i]));
     for (int64_t row = 0; row < want->count; row += width) {

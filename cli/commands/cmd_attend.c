@@ -61,7 +61,7 @@ static const cli_option options[] = {
     {0, "executor", "NAME",
      "reference (float64), tiled (float32), or auto (default): reference for float64 tensors, else tiled",
      CLI_WORD, offsetof(attend_job, executor), .words = "auto|reference|tiled"},
-    {0, "grad", NULL, "also write the gradients of q, k, v and every parameter", CLI_FLAG,
+    {0, "grad", NULL, "also write the gradients of q, k, v, every parameter and every token input", CLI_FLAG,
      offsetof(attend_job, grad)},
     {0, "seed", "N", "seed of parameters that the input does not have (default: 0)", CLI_WHOLE,
      offsetof(attend_job, p.seed), 0, INT64_MAX},
@@ -361,6 +361,7 @@ static void make_plan(attend_job *j)
     cli_config_params(&j->config, &j->p);
     cli_calc_need_rotary(&j->p);
     j->run.params = j->p.params;
+    j->run.tokens = pe_calc_tokens(&j->p, j->dtype);
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
@@ -423,6 +424,11 @@ static void make_gradients(attend_job *j, const int64_t o[4])
     for (int i = 0; i < p->count && !pe_calc_failed(p); i++)
         j->grad_to.dparams[i] = pe_calc_result(&j->p, pe_calc_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
                                                j->dtype, p->params[i].ndim, p->params[i].shape);
+    const int tokens   = pe_calc_failed(p) ? 0 : posenc_token_count(p->e);
+    j->grad_to.dtokens = pe_calc_block(&j->p, ((size_t)tokens + 1) * sizeof *j->grad_to.dtokens);
+    for (int i = 0; i < tokens && !pe_calc_failed(p); i++)
+        j->grad_to.dtokens[i] = pe_calc_result(&j->p, pe_calc_text(&j->p, "g_%s", posenc_token_name(p->e, i)),
+                                               j->dtype, 4, j->run.tokens[i].shape);
 }
 
 static void make_results(attend_job *j)
@@ -494,7 +500,9 @@ const cli_command cli_attend = {
         "input lacks. Whether it is causal, --causal says.\n\n"
         "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H; without B, or without B "
         "and heads, they may have fewer axes ([L,D]), and so have the results. It may hold parameters "
-        "of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or pos for both "
+        "of the encoding by name (posenc list NAME shows them); it holds the encoding's token inputs, "
+        "[B,Ht,L,n] with H, G or 1 for Ht, whatever the layout (sink of sink=token); positions q_pos and "
+        "k_pos, or pos for both "
         "([L], [B,L] or [B,L,N], whole or real; if the encoding has a parameter pos, as tupe does, pos is "
         "that parameter, and in_pos holds positions for both); masks, where 0 forbids: key_allowed [B,Lk], "
         "allowed [B,H,Lq,Lk] (B and H may be 1); and segments: q_segments and k_segments, or segment_ids for "
@@ -507,7 +515,8 @@ const cli_command cli_attend = {
         "A parameter may be named together with its encoding, as in tupe.pos; in a combination it must "
         "be where several parts have one of that name, and where its name is pos.\n\n"
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
-        "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled "
+        "g_q, g_k, g_v, g_PARAMETER and g_TOKEN_INPUT: float64 from the reference executor, float32 from the "
+        "tiled "
         "executor.\n\n"
         "A parameter that the input lacks is initialised as in its source; a warning names it. The "
         "frequencies "

@@ -32,7 +32,10 @@
  *     o[b,h,i]   = sum over allowed j of softmax(S)[b,h,i,j] * v[b,g,j]     changed by the weight part
  *
  * X is what the score part adds: a bias, or products of q and k with vectors by distance. scale is 1/sqrt(D)
- * where neither the encoding nor the setting `scale` says otherwise. `posenc list NAME` prints each formula.
+ * where neither the encoding nor the setting `scale` says otherwise. Further settings of every encoding
+ temper
+ * S by the query, cap it, and give the softmax a sink. `posenc list NAME` prints each formula and all
+ settings.
  *
  * Rules stated once
  *   - The meaning of the axes of a tensor is fixed, their order in memory is free (strides).
@@ -42,7 +45,7 @@
  *     the same one (data, type and strides); a call that can tell refuses (ARGUMENT).
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
- *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - A query without an allowed key gives o = 0, lse = -infinity (or its sink), and zero gradients.
  *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
      multiplied by zero, not skipped: they must be finite.
@@ -258,6 +261,10 @@ POSENC_API posenc_status posenc_param_shape(const posenc_encoding *e, const pose
    them. Errors: as posenc_param_shape, DTYPE. */
 POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dims,
                                            posenc_tensor *params, uint64_t seed, posenc_error *err);
+
+/* Inputs per token that the model makes beside q, k and v, and e needs (posenc_attend_in.tokens): how many,
+   over all parts. registry.h has their names and shapes. */
+POSENC_API int posenc_token_count(const posenc_encoding *e);
 
 /* ---------------------------------------------------------------- plans (prepare) ----------- */
 
@@ -525,10 +532,13 @@ typedef struct posenc_attend_in {
     posenc_tensor        k_lengths, k_pages;
     posenc_tensor        k_scale, v_scale;
     const posenc_bound  *bound; /* NULL, or in place of params: posenc_plan_bind */
+    const posenc_tensor
+        *tokens; /* posenc_token_count of them, contiguous, any type of q; NULL: there are none */
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed
-   keys. */
+   keys, and of the sink where there is one (posenc_common_settings): who joins parts of the keys gives the
+   sink to one of them. */
 typedef struct posenc_attend_out {
     size_t        size; /* sizeof(posenc_attend_out) */
     posenc_tensor o, lse;
@@ -546,6 +556,7 @@ typedef struct posenc_attend_grad {
     posenc_tensor  o, lse, dout, dlse;
     posenc_tensor  dq, dk, dv;
     posenc_tensor *dparams; /* may be NULL; one with no data is not wanted */
+    posenc_tensor *dtokens; /* the same, in the shapes of in.tokens, contiguous; they OVERWRITE */
 } posenc_attend_grad;
 
 POSENC_API posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,

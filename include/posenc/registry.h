@@ -37,6 +37,13 @@ typedef struct posenc_param_info {
     int         trainable;
 } posenc_param_info;
 
+/* An input per token that the model makes, beside q, k and v: [B, H or G or 1, L, channels], L that of the
+   queries or of the keys. `channels` is an expression of settings and sizes. */
+typedef struct posenc_token_info {
+    const char *name, *channels, *meaning;
+    int         of_keys; /* one for each key; else one for each query */
+} posenc_token_info;
+
 /* What an encoding is, as constant text; arrays end at the counts given. `title`: a few words, in lower case.
    `paper`: "arXiv:2108.12409" or a short address, at most 24 characters: `posenc list` is 100 columns wide.
    `models`: who uses it, "research" or "" if no known model does. `pictures`: those that `posenc plot` makes
@@ -61,7 +68,9 @@ typedef struct posenc_encoding_info {
     const char *formula;
     /* What the letters of the formula mean that the glossary does not have: lines "w_m: the frequency ...".
      */
-    const char *symbols;
+    const char              *symbols;
+    const posenc_token_info *tokens; /* all that any settings call for */
+    int                      token_count;
 } posenc_encoding_info;
 
 /* The only list of encodings there is. Names are found without regard to case: "RoPE" is rope. */
@@ -79,8 +88,17 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
 POSENC_API const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index);
 POSENC_API int                      posenc_param_trainable(const posenc_encoding *e, int index);
 
-/* Settings that every encoding accepts (scale) in addition to its own (settings may be NULL). Returns their
- * count. */
+/* Token input `index` of e (0 .. posenc_token_count-1): what it is, and its name, which is plain in
+   combinations too and lives as long as e; NULL outside. shape receives [B,H,L,n] for dims, L that of queries
+   or of keys; a run may bring G heads or 1 in the place of H: query head h then reads head floor(h Ht/H) of
+   Ht. Errors: ARGUMENT (index, NULL), SETTING (settings that do not fit dims). */
+POSENC_API const posenc_token_info *posenc_token_describe(const posenc_encoding *e, int index);
+POSENC_API const char              *posenc_token_name(const posenc_encoding *e, int index);
+POSENC_API posenc_status posenc_token_shape(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                            int64_t shape[4], posenc_error *err);
+
+/* Settings that every encoding accepts (scale, temperature, sink ...) in addition to its own (settings may be
+ * NULL). Returns their count. */
 POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L under `mask`

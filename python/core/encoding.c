@@ -92,11 +92,11 @@ static PyObject *encoding_params(PyObject *self, PyObject *sizes)
         const posenc_param_info *info = posenc_param_describe(e, i);
         int32_t                  ndim;
         int64_t                  shape[POSENC_MAX_DIMS];
-        int                      place = 0;
-        for (; place < POSENC_PLACE_COUNT - 1; place++) { /* whose list holds it */
-            const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        int                      place = POSENC_PLACE_SCORE; /* of the settings of every encoding */
+        for (int at = 0; at < POSENC_PLACE_COUNT; at++) {    /* whose list holds it */
+            const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)at);
             if (part && info >= part->params && info < part->params + part->param_count)
-                break;
+                place = at;
         }
         if (sizes != Py_None && posenc_param_shape(e, &dims, i, &ndim, shape, &err) != POSENC_OK) {
             Py_DECREF(list);

@@ -27,6 +27,9 @@ pe_attention pe_attend_of(const posenc_plan *plan)
                                         d->d_model, d->L, NULL, 0,     plan->kernels, NULL};
     a.D                  = d->D;
     a.terms              = &plan->terms;
+    a.temper_on          = plan->terms.temper.on;
+    a.has_sink           = plan->terms.sink != PE_NONE || plan->terms.sink_token != PE_NONE;
+    a.softcap            = plan->terms.softcap;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
@@ -354,19 +357,20 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
 static posenc_status take_tensors(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
                                   int needs_v, posenc_error *err)
 {
-    a->sizes.B     = in->q.shape[0];
-    a->sizes.Lq    = in->q.shape[2];
-    a->sizes.Lk    = pe_items_keys(in);
-    a->q           = in->q;
-    a->k           = in->k;
-    a->v           = needs_v ? in->v : (posenc_tensor){0};
-    a->key_allowed = in->key_allowed;
-    a->allowed     = in->allowed;
-    a->q_segments  = in->q_segments;
-    a->k_segments  = in->k_segments;
-    a->k_scale     = in->k_scale;
-    a->v_scale     = in->v_scale;
-    return check_in(plan, in, a, needs_v, err);
+    a->sizes.B                 = in->q.shape[0];
+    a->sizes.Lq                = in->q.shape[2];
+    a->sizes.Lk                = pe_items_keys(in);
+    a->q                       = in->q;
+    a->k                       = in->k;
+    a->v                       = needs_v ? in->v : (posenc_tensor){0};
+    a->key_allowed             = in->key_allowed;
+    a->allowed                 = in->allowed;
+    a->q_segments              = in->q_segments;
+    a->k_segments              = in->k_segments;
+    a->k_scale                 = in->k_scale;
+    a->v_scale                 = in->v_scale;
+    const posenc_status status = check_in(plan, in, a, needs_v, err);
+    return status ? status : pe_tokens_take(a, plan, in->tokens, a->sizes.Lk, err);
 }
 
 /* And which distances they span. A batch whose items are apart has one item here. */
@@ -507,7 +511,10 @@ static void set_rotation(pe_attention *a, const pe_run_rotation *rotation)
 }
 
 /* Whose parameters attention needs. */
-enum { PLACES = 1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT };
+enum {
+    PLACES =
+        1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT | 1 << PE_PLACE_COMMON
+};
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
@@ -518,6 +525,7 @@ static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation
     set_rotation(a, rotation);
     a->parts[PE_SCORE]  = pe_numbers_part(plan, POSENC_PLACE_SCORE, numbers, of->dparams != NULL);
     a->parts[PE_WEIGHT] = pe_numbers_part(plan, POSENC_PLACE_WEIGHT, numbers, of->dparams != NULL);
+    a->parts[PE_COMMON] = pe_numbers_part(plan, PE_PLACE_COMMON, numbers, of->dparams != NULL);
 }
 
 static pe_numbers_use use_of(int run, int64_t Lq)
@@ -603,18 +611,6 @@ static size_t enough_bytes(const posenc_plan *plan, const pe_run_size *of, posen
 
 /* ---- runs ---- */
 
-/* An empty run: no query sees a key. */
-static posenc_status see_nothing(const pe_attention *a, posenc_error *err)
-{
-    const float never = -INFINITY;
-    pe_items_clear(&a->o, 0);
-    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
-        for (int64_t h = 0; h < a->sizes.H; h++)
-            for (int64_t i = 0; i < a->sizes.Lq; i++)
-                pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &never, 1);
-    return pe_done(err);
-}
-
 /* What the items of a batch that are apart have in common, made with the first of them. */
 typedef struct common {
     int        is_made;
@@ -637,6 +633,70 @@ typedef struct attend_run {
 static pe_param_source source_of(const posenc_attend_in *in)
 {
     return (pe_param_source){.params = in->params, .bound = in->bound};
+}
+
+/* The number in params of the sink of heads; -1: it has none. */
+static int sink_param(const attend_run *r)
+{
+    const posenc_encoding *e = r->plan->e;
+    for (int n = 0; r->plan->terms.sink != PE_NONE && n < e->param_count; n++)
+        if (e->params[n].place == PE_PLACE_COMMON && e->params[n].local == r->plan->terms.sink)
+            return n;
+    return -1;
+}
+
+/* lse of a query that sees no key: its sink. */
+static double lonely_lse(const attend_run *r, const pe_attention *a, int64_t b, int64_t h, int64_t i)
+{
+    const int n = sink_param(r);
+    double    s;
+    if (n < 0)
+        return pe_sink_at(a, b, h, i);
+    if (r->in->bound)
+        return r->in->bound->numbers.par[PE_PLACE_COMMON][r->plan->terms.sink][h];
+    const posenc_tensor *t = &r->in->params[n];
+    pe_tensor_load_double(&s, (char *)t->data + pe_tensor_bytes(t->dtype, h), t->dtype, 1, 1);
+    return s;
+}
+
+/* An empty run: no query sees a key. */
+static posenc_status see_nothing(const attend_run *r, const pe_attention *a, posenc_error *err)
+{
+    const posenc_status status =
+        a->has_sink ? pe_numbers_check(r->plan, PLACES, source_of(r->in), r->dparams, r->who, err)
+                    : POSENC_OK;
+    if (status)
+        return status;
+    pe_items_clear(&a->o, 0);
+    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++)
+            for (int64_t i = 0; i < a->sizes.Lq; i++) {
+                const double lse = lonely_lse(r, a, b, h, i);
+                pe_tensor_store_double(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
+            }
+    return pe_done(err);
+}
+
+/* Its backward: a sink alone is lse. */
+static void see_nothing_back(const attend_run *r, const pe_attention *a)
+{
+    const int            n = sink_param(r);
+    const posenc_tensor *token =
+        a->has_sink && n < 0 ? a->dtokens[PE_COMMON][r->plan->terms.sink_token] : NULL;
+    const posenc_tensor *to = n >= 0 && r->dparams && r->dparams[n].data ? &r->dparams[n] : NULL;
+    if (token)
+        pe_items_clear(token, 0);
+    for (int64_t x = 0; (to || token) && a->dlse.data && x < a->sizes.B * a->sizes.H * a->sizes.Lq; x++) {
+        const int64_t i = x % a->sizes.Lq, h = x / a->sizes.Lq % a->sizes.H, b = x / a->sizes.Lq / a->sizes.H;
+        const posenc_tensor *t  = to ? to : token;
+        char                *at = to ? (char *)to->data + pe_tensor_bytes(to->dtype, h)
+                                     : pe_tensor_row(token, b, h / (a->sizes.H / token->shape[1]), i);
+        double               dlse, sum;
+        pe_tensor_load_double(&dlse, pe_tensor_element(&a->dlse, b, h, i), a->dlse.dtype, 1, 1);
+        pe_tensor_load_double(&sum, at, t->dtype, 1, 1);
+        sum += dlse;
+        pe_tensor_store_double(at, t->dtype, 1, &sum, 1);
+    }
 }
 
 /* The last of the checks: parameters and workspace. */
@@ -729,7 +789,7 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     a.lse = out->lse;
     if (dry)
         return is_empty(&a) ? POSENC_OK : open_work(&run, &a, r, err);
-    return is_empty(&a) ? see_nothing(&a, err) : finish(&a, r, err);
+    return is_empty(&a) ? see_nothing(r, &a, err) : finish(&a, r, err);
 }
 
 /* A batch whose items are apart, as a whole: what holds of its tensors need not be asked of each item. */
@@ -749,7 +809,8 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
 static posenc_status forward_item(const attend_run *r, const posenc_attend_out *out, int64_t b, int dry,
                                   common *items, posenc_error *err)
 {
-    const posenc_attend_in  item = pe_items_in(r->plan, r->in, b);
+    posenc_tensor           tokens[PE_MAX_TOKENS];
+    const posenc_attend_in  item = pe_items_in(r->plan, r->in, b, tokens);
     const posenc_attend_out to   = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
     attend_run              one  = *r;
     one.in                       = &item;
@@ -868,6 +929,7 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
+        (status = pe_tokens_take_gradients(&a, r->plan, in->tokens, grad->dtokens, err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
     const int nothing = is_empty(&a);
@@ -885,6 +947,8 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
         pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
         pe_items_clear(&a.dq, nothing ? 0 : a.sizes.Lq);
     }
+    if (nothing)
+        see_nothing_back(r, &a);
     return nothing ? pe_done(err) : finish(&a, r, err);
 }
 
@@ -897,17 +961,21 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            const posenc_attend_in   item = pe_items_in(r->plan, r->in, b);
-            const posenc_attend_grad to   = {
-                  .size    = sizeof to,
-                  .o       = pe_items_view(&grad->o, b),
-                  .lse     = pe_items_view(&grad->lse, b),
-                  .dout    = pe_items_view(&grad->dout, b),
-                  .dlse    = pe_items_view(&grad->dlse, b),
-                  .dq      = pe_items_view(&grad->dq, b),
-                  .dk      = pe_items_view(&grad->dk, b),
-                  .dv      = pe_items_view(&grad->dv, b),
-                  .dparams = grad->dparams,
+            posenc_tensor          tokens[PE_MAX_TOKENS], dtokens[PE_MAX_TOKENS];
+            const posenc_attend_in item = pe_items_in(r->plan, r->in, b, tokens);
+            for (int i = 0; grad->dtokens && i < r->plan->e->token_count; i++)
+                dtokens[i] = pe_items_view(&grad->dtokens[i], b);
+            const posenc_attend_grad to = {
+                .size    = sizeof to,
+                .o       = pe_items_view(&grad->o, b),
+                .lse     = pe_items_view(&grad->lse, b),
+                .dout    = pe_items_view(&grad->dout, b),
+                .dlse    = pe_items_view(&grad->dlse, b),
+                .dq      = pe_items_view(&grad->dq, b),
+                .dk      = pe_items_view(&grad->dk, b),
+                .dv      = pe_items_view(&grad->dv, b),
+                .dparams = grad->dparams,
+                .dtokens = grad->dtokens ? dtokens : NULL,
             };
             attend_run one = *r;
             one.in         = &item;
@@ -956,7 +1024,8 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
             err, POSENC_ERROR_UNSUPPORTED,
             "scores: k_lengths and k_pages are for posenc_attend; give k in rows, an item at a time");
     a.unmasked = 1;
-    if (!plan->terms.hook.content) /* then nothing depends on the mask, and its arrays are not needed */
+    if (!plan->terms.hook.content &&
+        !plan->terms.temper.counts) /* then nothing depends on the mask, and its arrays are not needed */
         a.mask = POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;

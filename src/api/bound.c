@@ -53,7 +53,7 @@ static void copy_params(posenc_bound *to, const posenc_plan *plan, const posenc_
 /* ---- tables by distance ---- */
 
 /* Are the parameters of this place there, or has it none? */
-static int is_complete(const posenc_bound *of, const posenc_plan *plan, posenc_place place)
+static int is_complete(const posenc_bound *of, const posenc_plan *plan, int place)
 {
     for (int i = 0; i < plan->e->param_count; i++)
         if (plan->e->params[i].place == place)

@@ -8,17 +8,11 @@
 #include "api/objects.h"
 #include "base/shared/decimal.h"
 
-const posenc_setting_info pe_catalog_common_settings[] = {
-    {"scale", "real", "", "",
-     "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
-    {0},
-};
-
 int posenc_common_settings(const posenc_setting_info **settings)
 {
     if (settings)
-        *settings = pe_catalog_common_settings;
-    return PE_ROWS(pe_catalog_common_settings);
+        *settings = pe_common.info.settings;
+    return pe_common.info.setting_count;
 }
 
 int posenc_encoding_count(void)
@@ -88,6 +82,16 @@ int posenc_examples(const char *name, const posenc_example **examples)
 
 /* ---- settings of a small model ---- */
 
+/* A row that is there. */
+static const posenc_setting_info *row_of(const posenc_encoding_info *info, const pe_setting_pair *pair)
+{
+    const int own = pe_settings_index(info->settings, pair->name, pair->name_length);
+    return own >= 0
+               ? &info->settings[own]
+               : &pe_common.info
+                      .settings[pe_settings_index(pe_common.info.settings, pair->name, pair->name_length)];
+}
+
 /* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
 static void print_number(char *text, size_t n, double x)
 {
@@ -110,8 +114,7 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int 
     size_t            used   = 0;
     buf[0]                   = '\0';
     for (pe_setting_pair pair; pe_settings_next(&pair, &at, " ");) {
-        const int                  own = pe_settings_index(room->info.settings, pair.name, pair.name_length);
-        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : pe_catalog_common_settings;
+        const posenc_setting_info *row = row_of(&room->info, &pair);
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
         snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);

@@ -97,7 +97,8 @@ static posenc_positions positions_of(const posenc_positions *all, int64_t coordi
     return pos;
 }
 
-posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b)
+posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b,
+                             posenc_tensor tokens[])
 {
     const int64_t    N    = pe_plan_coordinates(plan);
     posenc_attend_in item = *in;
@@ -114,6 +115,9 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
             (char *)in->k_lengths.data + pe_tensor_bytes(in->k_lengths.dtype, b * in->k_lengths.stride[0]);
         item.k_lengths.shape[0] = 1;
     }
+    for (int i = 0; in->tokens && i < plan->e->token_count; i++)
+        tokens[i] = pe_items_view(&in->tokens[i], b);
+    item.tokens = in->tokens ? tokens : NULL;
     if (!pe_tensor_is_given(&in->k_pages)) {
         item.k = pe_items_view(&in->k, b);
         item.v = pe_items_view(&in->v, b);

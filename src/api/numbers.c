@@ -65,7 +65,7 @@ static int is_any(pe_param_source given)
     return !given.params && !given.bound && !given.loaded;
 }
 
-static int64_t derived_size(const posenc_plan *plan, posenc_place place)
+static int64_t derived_size(const posenc_plan *plan, int place)
 {
     const pe_encoding *room = plan->parts[place].room;
     return room && room->attention.derived ? plan->sizes[place][room->info.param_count] : 0;
@@ -98,7 +98,7 @@ static const pe_numbers *loaded_in(pe_param_source given)
 
 /* What a room makes of its parameters, one place after them; its cotangents only where a parameter's are
    wanted. */
-static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, const pe_numbers_of *of,
+static void load_derived(pe_numbers *n, const posenc_plan *plan, int place, const pe_numbers_of *of,
                          pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
@@ -162,19 +162,19 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of
 {
     memset(n, 0, sizeof *n);
     n->bound = of->given.bound;
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+    for (int place = 0; place < PE_PLACES; place++) {
         n->problem[place]        = plan->parts[place].problem;
         n->problem[place].tensor = n->tensor[place];
     }
     for (int i = 0; i < plan->e->param_count; i++)
         if (is_of(plan, of->places, i))
             load_one(n, plan, i, of, arena);
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+    for (int place = 0; place < PE_PLACES; place++)
         if (of->places >> place & 1)
             load_derived(n, plan, place, of, arena);
 }
 
-static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
+static void fold_derived(const pe_numbers *n, const posenc_plan *plan, int place)
 {
     const pe_resolved *part = &plan->parts[place];
     if (!part->room || !part->room->attention.derive_back)
@@ -187,7 +187,7 @@ static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_pl
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
 {
-    for (int place = 0; dparams && place < POSENC_PLACE_COUNT; place++)
+    for (int place = 0; dparams && place < PE_PLACES; place++)
         fold_derived(n, plan, place);
     for (int i = 0; dparams && i < plan->e->param_count; i++) {
         const pe_param_place at  = plan->e->params[i];
@@ -201,7 +201,7 @@ void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor 
     }
 }
 
-pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
+pe_part pe_numbers_part(const posenc_plan *plan, int place, const pe_numbers *n, int gradients)
 {
     pe_part            part = {0};
     const pe_encoding *room = plan->parts[place].room;

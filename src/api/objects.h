@@ -20,6 +20,9 @@
 /* Parameters of all parts together: a hook may get any of them. */
 enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048, PE_MOST_THREADS = 4096 };
 
+/* After the places: the settings of every encoding, a part without a place. */
+enum { PE_PLACE_COMMON = POSENC_PLACE_COUNT, PE_PLACES };
+
 typedef struct pe_chosen {
     const pe_encoding *room; /* NULL: no part at this place */
     pe_setting_text    text[PE_MAX_SETTINGS];
@@ -27,14 +30,14 @@ typedef struct pe_chosen {
 
 /* Parameter number `local` of the room at `place`. */
 typedef struct pe_param_place {
-    posenc_place place;
-    int          local;
+    int place; /* posenc_place, or PE_PLACE_COMMON */
+    int local;
 } pe_param_place;
 
 struct posenc_encoding {
-    pe_chosen        parts[POSENC_PLACE_COUNT];
-    int              part_count, param_count;
-    pe_setting_text  scale;                 /* the common setting */
+    pe_chosen        parts[PE_PLACES];
+    int              part_count, param_count, token_count;
+    pe_param_place   tokens[PE_MAX_TOKENS]; /* those that the settings call for, as params */
     pe_param_place   params[PE_MAX_PARAMS]; /* those that the settings call for */
     char             names[PE_MAX_PARAMS][PE_MAX_NAME];
     char             spec[PE_MAX_SPEC];
@@ -60,23 +63,27 @@ struct posenc_plan {
     posenc_options         options;
     int                    threads;
     const pe_kernels      *kernels;
-    pe_resolved            parts[POSENC_PLACE_COUNT];
+    pe_resolved            parts[PE_PLACES];
     pe_terms               terms;
-    pe_rotary              rotary, rotary_keys;        /* M = 0: none */
-    void                  *rotary_memory;              /* of both */
-    pe_ladder             *rotary_ladder, *waves;      /* of both, and of the input part; NULL: none */
-    double                 waves_blank;                /* position of a zero row, NAN: none */
-    int64_t  sizes[POSENC_PLACE_COUNT][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    pe_shape shapes[PE_MAX_PARAMS];                    /* of the parameters of e */
-    int64_t  max_distances;
-    int64_t  row_width, row_tokens, row_ids; /* of the input part: encoding.h */
-    size_t   turn_bytes[2][2]; /* of a rotation forward and backward: on no thread, and for each */
-    size_t   few_bytes[2]; /* of any attention of few queries, of any scores or bias of few: pe_attend_know */
-    int64_t  whole_keys[2]; /* pe_attention */
+    pe_rotary              rotary, rotary_keys;             /* M = 0: none */
+    void                  *rotary_memory;                   /* of both */
+    pe_ladder             *rotary_ladder, *waves;           /* of both, and of the input part; NULL: none */
+    double                 waves_blank;                     /* position of a zero row, NAN: none */
+    int64_t                sizes[PE_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
+    pe_shape               shapes[PE_MAX_PARAMS];           /* of the parameters of e */
+    int64_t                max_distances;
+    int64_t                row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    int64_t                token_channels[PE_MAX_TOKENS];
+    size_t  turn_bytes[2][2]; /* of a rotation forward and backward: on no thread, and for each */
+    size_t  few_bytes[2];  /* of any attention of few queries, of any scores or bias of few: pe_attend_know */
+    int64_t whole_keys[2]; /* pe_attention */
 };
 
 /* The settings that every encoding has, as a table of a room's. */
-extern const posenc_setting_info pe_catalog_common_settings[];
+static inline const posenc_setting_info *pe_common_settings(void)
+{
+    return pe_common.info.settings;
+}
 
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
 posenc_dims pe_encoding_full_dims(const posenc_dims *dims);
@@ -100,12 +107,12 @@ posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dim
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
-    const double        *par[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    double              *dpar[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    const posenc_tensor *tensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    posenc_tensor       *dtensor[POSENC_PLACE_COUNT][PE_MAX_PARAMS];
-    pe_problem           problem[POSENC_PLACE_COUNT]; /* the plan's, with `tensor` */
-    const posenc_bound  *bound;                       /* where they come from, if they were made ready */
+    const double        *par[PE_PLACES][PE_MAX_PARAMS];
+    double              *dpar[PE_PLACES][PE_MAX_PARAMS];
+    const posenc_tensor *tensor[PE_PLACES][PE_MAX_PARAMS];
+    posenc_tensor       *dtensor[PE_PLACES][PE_MAX_PARAMS];
+    pe_problem           problem[PE_PLACES]; /* the plan's, with `tensor` */
+    const posenc_bound  *bound;              /* where they come from, if they were made ready */
 } pe_numbers;
 
 /* The parameters of a run: the caller's tensors, or made ready. */
@@ -171,7 +178,7 @@ posenc_status pe_likeness_check(const posenc_bound *bound, const posenc_plan *pl
                                 const char *who, posenc_error *err);
 
 /* The part at a place as the engine wants it; NULLs where there is none. */
-pe_part pe_numbers_part(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
+pe_part pe_numbers_part(const posenc_plan *plan, int place, const pe_numbers *n, int gradients);
 
 void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
                     pe_arena *arena);
@@ -279,6 +286,16 @@ static inline int pe_plan_coordinates(const posenc_plan *plan)
     return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : 1;
 }
 
+/* ---- tokens.c: inputs per token ---- */
+
+/* Which there are. */
+posenc_status pe_tokens_name(posenc_encoding *e, posenc_error *err);
+/* Those of a run with so many keys, and where their gradients go; *a has the sizes. */
+posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
+                             int64_t keys, posenc_error *err);
+posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
+                                       posenc_tensor *dtokens, posenc_error *err);
+
 /* ---- items.c: batches whose keys have lengths or lie in pages ---- */
 
 /* Is each item a run of its own? */
@@ -291,7 +308,8 @@ posenc_status pe_items_check_pages(const posenc_attend_in *in, posenc_error *err
 posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *err);
 /* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
-posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b);
+posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b,
+                             posenc_tensor tokens[]);
 /* Zeros to the rows from `from` on of [B, heads, L, width]. */
 void pe_items_clear(const posenc_tensor *t, int64_t from);
 

@@ -92,6 +92,20 @@ static double products(const posenc_plan *plan, const sizes *n)
     return prepare->forms > 1 ? more + (2 * width + 4) * n->pairs : more;
 }
 
+/* A rule of the temperature for each position, its factor for each channel of a query or each pair; a cap: a
+   quotient, a function, a product; a sink: a power, a sum and its logarithm for each query, and the factor of
+   its output. */
+static double finishing(const posenc_plan *plan, const sizes *n)
+{
+    const pe_terms *s    = &plan->terms;
+    const double    rows = n->H * n->Lq, rule = 5 * (s->temper.fill_by_head ? rows : n->Lq);
+    const double    tau  = s->temper.on == PE_TEMPER_NONE    ? 0
+                           : s->temper.on == PE_TEMPER_QUERY ? rule + rows * n->D
+                                                             : rule + n->pairs;
+    const int       sink = s->sink != PE_NONE || s->sink_token != PE_NONE;
+    return tau + (s->softcap > 0 ? 3 * n->pairs : 0) + (sink ? rows * (4 + n->Dv) : 0);
+}
+
 double posenc_plan_operations(const posenc_plan *plan)
 {
     if (!plan)
@@ -101,5 +115,5 @@ double posenc_plan_operations(const posenc_plan *plan)
     const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
     const double       rows = Lq * (double)posenc_rows_width(plan); /* y = x + row */
     return rooms(plan) + rows + rotations(plan, &n) + vectors(plan, &n) + values(plan, &n) +
-           numbers(plan, &n) + products(plan, &n);
+           numbers(plan, &n) + products(plan, &n) + (plan->dims.D > 0 ? finishing(plan, &n) : 0);
 }

@@ -127,11 +127,11 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
 
 static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+    for (int place = 0; place < PE_PLACES; place++) {
         const pe_chosen *part = &plan->e->parts[place];
         if (!part->room)
             continue;
-        if (place != POSENC_PLACE_INPUT && !attends(plan))
+        if (place != POSENC_PLACE_INPUT && place != PE_PLACE_COMMON && !attends(plan))
             return pe_fail(err, POSENC_ERROR_SHAPE,
                            "plan: %s acts in attention; dims.H and dims.D are needed", part->room->info.name);
         const posenc_status status = pe_encoding_resolve(&plan->parts[place], part, &plan->dims, err);
@@ -166,6 +166,18 @@ static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
         *size         = 1;
         for (int a = 0; a < shape->ndim; a++)
             *size *= shape->sizes[a];
+    }
+    return POSENC_OK;
+}
+
+static posenc_status find_tokens(posenc_plan *plan, posenc_error *err)
+{
+    for (int i = 0; attends(plan) && i < plan->e->token_count; i++) {
+        int64_t             shape[4];
+        const posenc_status status = posenc_token_shape(plan->e, &plan->dims, i, shape, err);
+        if (status)
+            return status;
+        plan->token_channels[i] = shape[3];
     }
     return POSENC_OK;
 }
@@ -221,26 +233,25 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
 static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved *score = &plan->parts[POSENC_PLACE_SCORE];
-    pe_value           scale;
-    plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
-    plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
+    const pe_resolved *score  = &plan->parts[POSENC_PLACE_SCORE];
+    const pe_resolved *common = &plan->parts[PE_PLACE_COMMON];
+    const pe_terms     none   = {.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
+    plan->terms               = none;
+    plan->terms.sink = plan->terms.sink_token = PE_NONE;
+    plan->terms.scale                         = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
         plan->terms.bias = score->room->attention.bias;
         plan->terms.hook = score->room->attention.hook;
     }
     if (score->room && score->room->attention.terms)
         score->room->attention.terms(&score->problem, &plan->terms);
-    posenc_status status = add_weight_terms(plan, err);
+    const posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
-    status = pe_settings_resolve(&scale, pe_catalog_common_settings, plan->e->scale.text, &plan->dims,
-                                 "scale", err);
-    if (!status && scale.given)
-        plan->terms.scale = scale.real;
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+    common->room->attention.terms(&common->problem, &plan->terms);
+    for (int place = 0; place < PE_PLACES; place++)
         plan->parts[place].problem.scale = plan->terms.scale;
-    return status;
+    return POSENC_OK;
 }
 
 /* Coordinates of a position, and heads with frequencies of their own. */
@@ -318,8 +329,8 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
     if ((status = choose_kernels(plan, err)) || (status = check_dims(&plan->dims, err)) ||
         (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
         (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
-        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))) ||
-        (status = rotary_create(plan, err)))
+        (status = find_tokens(plan, err)) || (status = find_derived(plan, err)) ||
+        (attends(plan) && (status = fill_terms(plan, err))) || (status = rotary_create(plan, err)))
         return status;
     plan->waves = waves_create(plan, &plan->waves_blank);
     for (int backward = 0; attends(plan) && backward < 2; backward++) {

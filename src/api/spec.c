@@ -19,10 +19,12 @@
 
 static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
-    const char *best = pe_catalog_common_settings->name;
-    for (int i = 0; i < room->info.setting_count; i++)
-        if (pe_settings_distance(name, room->info.settings[i].name) < pe_settings_distance(name, best))
-            best = room->info.settings[i].name;
+    const posenc_encoding_info *const from[] = {&pe_common.info, &room->info};
+    const char                       *best   = pe_common.info.settings->name;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < from[k]->setting_count; i++)
+            if (pe_settings_distance(name, from[k]->settings[i].name) < pe_settings_distance(name, best))
+                best = from[k]->settings[i].name;
     return best;
 }
 
@@ -35,8 +37,9 @@ static pe_setting_text *find_slot(posenc_encoding *e, pe_chosen *part, const cha
         *row = &part->room->info.settings[own];
         return &part->text[own];
     }
-    *row = pe_catalog_common_settings;
-    return pe_settings_index(*row, name, length) == 0 ? &e->scale : NULL;
+    const int common = pe_settings_index(pe_common.info.settings, name, length);
+    *row             = common >= 0 ? &pe_common.info.settings[common] : NULL;
+    return common >= 0 ? &e->parts[PE_PLACE_COMMON].text[common] : NULL;
 }
 
 static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *name, size_t length,
@@ -223,7 +226,7 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
 
 static posenc_status name_params(posenc_encoding *e, posenc_error *err)
 {
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
+    for (int place = 0; place < PE_PLACES; place++) {
         const pe_chosen *part = &e->parts[place];
         pe_value         set[PE_MAX_SETTINGS];
         if (!part->room)
@@ -235,8 +238,8 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (e->param_count == PE_MAX_PARAMS)
                 return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                                "encoding: more than %d parameters in all; leave a part out", PE_MAX_PARAMS);
-            const int joined          = e->part_count > 1;
-            e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
+            const int joined          = e->part_count > 1 && place != PE_PLACE_COMMON;
+            e->params[e->param_count] = (pe_param_place){place, i};
             snprintf(e->names[e->param_count++], PE_MAX_NAME, "%s%s%s", joined ? part->room->info.name : "",
                      joined ? "." : "", part->room->info.params[i].name);
         }
@@ -259,6 +262,22 @@ static const char *default_of(const posenc_encoding *e, const pe_encoding *room,
     return text && !strncmp(text, row->name, n) && text[n] == '=' ? text + n + 1 : row->default_value;
 }
 
+/* The settings of one part that differ from their defaults; `open`: how many stand there already. */
+static int print_settings(posenc_encoding *e, const pe_chosen *part, int open)
+{
+    for (int i = 0; i < part->room->info.setting_count; i++) {
+        const posenc_setting_info *row = &part->room->info.settings[i];
+        if (!*part->text[i].text || !strcmp(part->text[i].text, default_of(e, part->room, row)))
+            continue;
+        append(e->spec, open++ ? ":" : "[");
+        append(e->spec, row->name);
+        append(e->spec, "=");
+        append(e->spec, part->text[i].text);
+    }
+    return open;
+}
+
+/* The common settings stand with the first part. */
 static void print_spec(posenc_encoding *e)
 {
     int written = 0;
@@ -268,26 +287,32 @@ static void print_spec(posenc_encoding *e)
             continue;
         append(e->spec, written ? "+" : "");
         append(e->spec, part->room->info.name);
-        int open = 0;
-        for (int i = 0; i <= part->room->info.setting_count; i++) {
-            const int                  own  = i < part->room->info.setting_count;
-            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row = own ? &part->room->info.settings[i] : pe_catalog_common_settings;
-            if (!*text || !strcmp(text, default_of(e, part->room, row)))
-                continue;
-            append(e->spec, open++ ? ":" : "[");
-            append(e->spec, row->name);
-            append(e->spec, "=");
-            append(e->spec, text);
-        }
+        int open = print_settings(e, part, 0);
+        if (!written++)
+            open = print_settings(e, &e->parts[PE_PLACE_COMMON], open);
         append(e->spec, open ? "]" : "");
-        written++;
     }
+}
+
+/* Both would temper, and nobody means that. */
+static posenc_status check_temperatures(const posenc_encoding *e, posenc_error *err)
+{
+    const pe_chosen *rotary = &e->parts[POSENC_PLACE_ROTARY], *common = &e->parts[PE_PLACE_COMMON];
+    const int        own =
+                  rotary->room ? pe_settings_index(rotary->room->info.settings, "temperature_rule", 16) : -1,
+              other = pe_settings_index(pe_common.info.settings, "temperature", 11);
+    if (own < 0 || !*rotary->text[own].text || !strcmp(rotary->text[own].text, "none") ||
+        !*common->text[other].text || !strcmp(common->text[other].text, "none"))
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_SETTING,
+                   "encoding: temperature=%s and %s's temperature_rule=%s both temper; leave one of them out",
+                   common->text[other].text, rotary->room->info.name, rotary->text[own].text);
 }
 
 static posenc_status fill(posenc_encoding *made, const char *spec, const char *settings, posenc_error *err)
 {
-    posenc_status status = parse_spec(made, spec, err);
+    made->parts[PE_PLACE_COMMON].room = &pe_common;
+    posenc_status status              = parse_spec(made, spec, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
     if (!status) {
@@ -298,9 +323,14 @@ static posenc_status fill(posenc_encoding *made, const char *spec, const char *s
             if (!*weight->text[i].text && value != row->default_value)
                 snprintf(weight->text[i].text, PE_MAX_TEXT, "%s", value);
         }
-        status = name_params(made, err);
+        if (!(status = name_params(made, err)))
+            status = pe_tokens_name(made, err);
         print_spec(made);
     }
+    if (!status)
+        status = pe_common_check(made->parts[PE_PLACE_COMMON].text, err);
+    if (!status)
+        status = check_temperatures(made, err);
     if (!status && strlen(made->spec) == PE_MAX_SPEC - 1) /* it may have been cut */
         status = pe_fail(err, POSENC_ERROR_SETTING,
                          "encoding: the specification is longer than %d characters", PE_MAX_SPEC - 2);

@@ -43,6 +43,7 @@ static inline void pe_add(double *const dpar[], int index, int64_t at, double x)
 /* A room's tables, as members of its pe_encoding; all three where it has them. */
 #define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
 #define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
+#define PE_TOKENS(table)   .info.tokens = table, .info.token_count = PE_ROWS(table)
 #define PE_TABLES(settings, parameters, worked) \
     PE_SETTINGS(settings), PE_PARAMS(parameters), .examples = worked
 
@@ -141,6 +142,8 @@ typedef struct pe_encoding {
     double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
     /* Do the settings (words and flags only) call for parameter `index`? NULL: always. */
     int (*has)(const pe_value *set, int index);
+    /* And for token input `index`? */
+    int (*has_token)(const pe_value *set, int index);
     /* Is it trained, with these settings? NULL: as the table of parameters says. */
     int (*trains)(const pe_value *set, int index);
     /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
@@ -166,6 +169,11 @@ typedef struct pe_encoding {
     pe_rotary_members    rotary;
     pe_attention_members attention; /* score, weight */
 } pe_encoding;
+
+/* common.c: the settings of every encoding and what they do, as a room that is a part of each; what of them
+   as they were written does not go together. */
+extern const pe_encoding pe_common;
+posenc_status            pe_common_check(const pe_setting_text text[], posenc_error *err);
 
 /* registry.c: the rows of encodings.def as an array. */
 int                pe_encoding_count(void);

@@ -78,11 +78,25 @@ static void lay_out_forward(const pe_attention *a, const pe_executor *by, pe_are
     arena->used = larger(larger(decode.used, bf16.used), tiled.used);
 }
 
+/* What is said query by query is not a bias, and a softmax is none of scores. */
+static pe_attention of_run(const pe_attention *whole, int run)
+{
+    pe_attention a    = *whole;
+    const int    bias = run == PE_ATTEND_BIAS || run == POSENC_RUN_BIAS_BACKWARD;
+    a.has_sink        = a.has_sink && !bias && run != POSENC_RUN_SCORES;
+    a.temper_on       = bias ? PE_TEMPER_NONE : a.temper_on;
+    a.softcap         = bias ? 0 : a.softcap;
+    return a;
+}
+
 void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *arena)
 {
     const pe_executor by  = executor_of(run, reference);
-    pe_attention      any = *a;
+    pe_attention      any = of_run(a, run);
     any.for_any_run       = 1;
+    pe_temper_lay_out(&any, arena, run == POSENC_RUN_ATTEND_BACKWARD);
+    if (run == POSENC_RUN_ATTEND_BACKWARD)
+        pe_sink_lay_out(&any, arena);
     if (run == POSENC_RUN_BIAS_BACKWARD || (run == POSENC_RUN_ATTEND_BACKWARD && reference))
         pe_reference_lay_out(&any, arena, 1);
     else if (run == POSENC_RUN_ATTEND_BACKWARD)
@@ -120,26 +134,43 @@ static pe_team team_of(const pe_attention *a)
                                 p->Lq <= POSENC_DECODE_QUERIES ? LITTLE_OF_FEW : LITTLE);
 }
 
+static void run_forward(const pe_attention *a, const pe_executor *by, const posenc_tensor *S, pe_arena *arena)
+{
+    if (by->run == POSENC_RUN_ATTEND && !by->reference && pe_bf16_serves(a))
+        pe_bf16_run(a, arena);
+    else if (pe_parts_serve(a, by))
+        pe_parts_run(a, by, S, arena);
+    else
+        by->compute(a, by->run, S, arena);
+}
+
+static void run_backward(pe_attention *a, int reference, pe_arena *arena)
+{
+    pe_sink_lay_out(a, arena);
+    pe_sink_back(a);
+    if (reference)
+        pe_reference_backward_run(a, arena);
+    else
+        run_tiled_backward(a, arena);
+    pe_temper_fold(a);
+    pe_sink_fold(a);
+}
+
 void pe_attend_run(const pe_attention *whole, int run, int reference, const posenc_tensor *S, pe_arena *arena)
 {
-    const pe_executor   by  = executor_of(run, reference);
-    pe_attention        own = *whole;
-    const pe_attention *a   = &own;
-    if (run == POSENC_RUN_ATTEND && !reference && decodes(whole)) { /* it counts for itself */
-        pe_decode_run(whole, arena);
-        return;
-    }
-    own.team = team_of(whole);
-    if (run == POSENC_RUN_BIAS_BACKWARD)
-        pe_reference_bias_backward_run(a, S, arena);
-    else if (run == POSENC_RUN_ATTEND_BACKWARD && reference)
-        pe_reference_backward_run(a, arena);
+    const pe_executor by  = executor_of(run, reference);
+    pe_attention      own = of_run(whole, run);
+    const int few = run == POSENC_RUN_ATTEND && !reference && decodes(&own); /* it counts for itself */
+    if (!few)
+        own.team = team_of(whole);
+    pe_temper_lay_out(&own, arena, run == POSENC_RUN_ATTEND_BACKWARD);
+    pe_temper_fill(&own);
+    if (few)
+        pe_decode_run(&own, arena);
+    else if (run == POSENC_RUN_BIAS_BACKWARD)
+        pe_reference_bias_backward_run(&own, S, arena);
     else if (run == POSENC_RUN_ATTEND_BACKWARD)
-        run_tiled_backward(a, arena);
-    else if (run == POSENC_RUN_ATTEND && !reference && pe_bf16_serves(a))
-        pe_bf16_run(a, arena);
-    else if (pe_parts_serve(a, &by))
-        pe_parts_run(a, &by, S, arena);
+        run_backward(&own, reference, arena);
     else
-        by.compute(a, run, S, arena);
+        run_forward(&own, &by, S, arena);
 }

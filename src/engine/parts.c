@@ -341,9 +341,12 @@ static pe_attention part_of(const parts *x, const part_scratch *z, const piece *
     y.projected           = z->projected;
     if (y.projected.at)
         y.projected.at += of->i * y.projected.row + of->j - z->first;
-    y.from  = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
-    y.o     = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
-                                       (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
+    y.from     = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
+    y.o        = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
+                                          (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
+    y.has_sink = 0; /* joins at the end */
+    if (y.temper.at)
+        y.temper.at += x->b * y.temper.item + of->h * y.temper.head + of->i;
     y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});
     y.state = x->state && a->terms->hook.state ? x->state + of->h * a->sizes.Lq * PE_HOOK_STATE : NULL;
     narrow_rows(&y, x->b, of);
@@ -490,6 +493,9 @@ static void store_row(const parts *x, int64_t r)
     double             *o = x->o + r * p->Dv, *lse = x->lse + r;
     for (int64_t c = 1; c < x->cut.chunks; c++)
         join(o, lse, x->o + (c * rows + r) * p->Dv, x->lse[c * rows + r], p->Dv);
+    const double left = pe_sink_join(a, x->b, h, i, lse);
+    for (int64_t d = 0; a->has_sink && d < p->Dv; d++)
+        o[d] *= left;
     pe_tensor_store_double(pe_tensor_row(&a->o, x->b, h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
         pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, h, i), a->lse.dtype, 1, lse, 1);

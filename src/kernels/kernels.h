@@ -174,6 +174,24 @@ typedef void pe_row_moments_fn(double *sums, const float *w, const float *dw, in
 typedef void pe_exact_cotangent_fn(float *dw, const float *w, int64_t stride, const double *sums, int64_t R,
                                    int64_t columns);
 
+/* What finished scores go through before the softmax, of a tile of queries. */
+typedef struct pe_tempering_of_tile {
+    const float *tau;   /* [R]; NULL: 1 */
+    float        cap;   /* 0: none */
+    float       *raw;   /* [R, columns] gets the scores as they were; NULL: nobody wants them */
+    float       *slope; /* the same, gets 1 - (Z/cap)^2, and 0 for -infinity; NULL: nobody wants it */
+} pe_tempering_of_tile;
+
+/*
+ * temper: Z = cap tanh(tau S / cap)
+ *
+ * Shapes   s [R, columns] padded: becomes Z; raw and slope as s
+ * Error    tanh within 3e-7 of itself
+ * Special  -infinity stays whatever tau is, NaN stays NaN
+ */
+typedef void pe_temper_fn(float *s, int64_t stride, const pe_tempering_of_tile *by, int64_t R,
+                          int64_t columns);
+
 /* scale_rows: x[r,:] *= factor[r], skipping rows whose factor is 1. */
 typedef void pe_scale_rows_fn(float *x, int64_t stride, const float *factor, int64_t R, int64_t columns);
 
@@ -419,6 +437,7 @@ typedef struct pe_kernels {
     pe_butterfly_fn       *butterfly;
     pe_modulus_fn         *modulus;
     pe_scale_rows_fn      *scale_rows;
+    pe_temper_fn          *temper;
     pe_lane_sums_fn       *lane_sums;
     pe_diagonal_sums_fn   *diagonal_sums;
     pe_dot_rows_fn        *dot_rows;

@@ -517,3 +517,16 @@ void pe_calc_params(pe_calc *p, posenc_dtype dtype)
             p->params[i] = given;
     }
 }
+
+posenc_tensor *pe_calc_tokens(pe_calc *p, posenc_dtype dtype)
+{
+    const int      n      = pe_calc_failed(p) ? 0 : posenc_token_count(p->e);
+    posenc_tensor *tokens = pe_calc_block(p, ((size_t)n + 1) * sizeof *tokens);
+    for (int i = 0; i < n && !pe_calc_failed(p); i++) {
+        const char *const   name    = posenc_token_name(p->e, i);
+        const char *const   names[] = {name, pe_calc_text(p, "in_%s", name), NULL};
+        const posenc_tensor t       = pe_calc_need(p, names);
+        tokens[i]                   = pe_calc_with_axes(pe_calc_convert(p, dtype, &t), 4);
+    }
+    return tokens;
+}

@@ -128,6 +128,8 @@ posenc_tensor *pe_calc_initial(pe_calc *p, posenc_dtype dtype);
    also after the encoding's ("tupe.pos", as in a combination), and each after "par_", or after "in_"
    as reference cases that call it an input. */
 void pe_calc_params(pe_calc *p, posenc_dtype dtype);
+/* Token inputs of p->e in `dtype`, as [B,Ht,L,n]: arrays NAME or in_NAME; fails where one is missing. */
+posenc_tensor *pe_calc_tokens(pe_calc *p, posenc_dtype dtype);
 /* Is `name`, as a file would have it, a parameter of p->e? (`pos`, which are positions elsewhere.) */
 int pe_calc_is_param(const pe_calc *p, const char *name);
 

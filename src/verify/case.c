@@ -112,9 +112,10 @@ static void (*const by_place[POSENC_PLACE_COUNT])(pe_trial *t) = {
 /* Runs with each executor; a setting that the manifest leaves to the shape of a parameter is read there. */
 static void run_encoding(pe_trial *t)
 {
-    pe_calc                    *p    = &t->p;
-    const posenc_encoding_info *info = posenc_encoding_find(t->c->encoding);
-    if (!info)
+    pe_calc                    *p      = &t->p;
+    const posenc_encoding_info *info   = posenc_encoding_find(t->c->encoding);
+    const int                   joined = strchr(t->c->encoding, '+') != NULL;
+    if (!info && !joined)
         pe_calc_refuse(p, "the encoding %.40s is unknown; the nearest is %s", t->c->encoding,
                        posenc_encoding_nearest(t->c->encoding));
     pe_calc_encoding(p, t->c->encoding, t->c->settings);
@@ -123,7 +124,10 @@ static void run_encoding(pe_trial *t)
         if (!(t->options->executors & 1u << i))
             continue;
         t->with = &pe_case_executors[i];
-        (pe_trial_has(t, "in_v") ? pe_trial_attention : by_place[info->place])(t);
+        if (joined && !pe_trial_has(t, "in_v"))
+            pe_calc_refuse(p, "it joins encodings, and has no in_v: only attention does both");
+        else
+            (pe_trial_has(t, "in_v") ? pe_trial_attention : by_place[info->place])(t);
         posenc_plan_free(p->plan);
         p->plan = NULL;
     }

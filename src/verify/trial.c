@@ -101,12 +101,13 @@ static double fraction(double got, double want, double allowed)
 pe_difference pe_trial_measure(const posenc_tensor *got, const posenc_tensor *want, const pe_allowance *a)
 {
     const int64_t n      = pe_tensor_elements(want);
-    const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const int64_t last   = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const int64_t width  = a->by_head && want->ndim > 1 ? last * want->shape[want->ndim - 2] : last;
     const double  factor = rules[a->kind].factor[a->is_single], array = pe_trial_largest(want);
     const double  least  = a->kind == PE_CASE_GRADIENT && array <= ZERO ? a->others : LEAST_SCALE * array;
     const int     by_row = a->is_single && rules[a->kind].by_row;
     pe_difference m      = {0, 0, 0, 0};
-    for (int64_t row = 0; row * width < n; row++) {
+    for (int64_t row = 0; width > 0 && row * width < n; row++) {
         const double most  = largest(want, row * width, width);
         const double scale = fmax(most, least);
         const double angle = (a->angles ? a->angles[row] : a->angle) * fmax(1, most);
@@ -169,14 +170,23 @@ static void measure(pe_trial *t, const char *name, const posenc_tensor *got, pe_
         take_worst(t, name, want, &m);
 }
 
-void pe_trial_compare(pe_trial *t, pe_case_kind kind, const char *name, const posenc_tensor *got,
-                      double angle)
+static void compare(pe_trial *t, const char *name, const posenc_tensor *got, pe_allowance allowance)
 {
-    pe_allowance allowance = {.kind = kind, .angle = angle};
-    for (int i = 0; kind == PE_CASE_GRADIENT && i < t->p.file.count; i++)
+    for (int i = 0; allowance.kind == PE_CASE_GRADIENT && i < t->p.file.count; i++)
         if (!strncmp(t->p.file.items[i].name, "g_", 2))
             allowance.others = fmax(allowance.others, pe_trial_largest(&t->p.file.items[i].tensor));
     measure(t, name, got, &allowance);
+}
+
+void pe_trial_compare(pe_trial *t, pe_case_kind kind, const char *name, const posenc_tensor *got,
+                      double angle)
+{
+    compare(t, name, got, (pe_allowance){.kind = kind, .angle = angle});
+}
+
+void pe_trial_compare_heads(pe_trial *t, const char *name, const posenc_tensor *got)
+{
+    compare(t, name, got, (pe_allowance){.kind = PE_CASE_GRADIENT, .by_head = 1});
 }
 
 void pe_trial_compare_rows(pe_trial *t, const char *name, const posenc_tensor *got, const double *angles)

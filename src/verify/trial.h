@@ -33,7 +33,8 @@ typedef struct pe_allowance {
     int           is_single; /* computed in float32 */
     double        angle;
     const double *angles;
-    double        others; /* max |ref| of all gradients of the case: see ZERO in trial.c */
+    double        others;  /* max |ref| of all gradients of the case: see ZERO in trial.c */
+    int           by_head; /* a row is a head's whole [L, n]: of a gradient of a token input */
 } pe_allowance;
 
 typedef struct pe_difference {
@@ -57,7 +58,8 @@ typedef struct pe_trial {
     const pe_case_options  *options;
     const pe_case_executor *with; /* the executor of this run; NULL: none runs (tables) */
     pe_case_result         *result;
-    posenc_tensor          *exact, *dparams; /* by pe_trial_prepare: p.params in double; their gradients */
+    posenc_tensor          *tokens, *dtokens; /* token inputs of an attention, and their gradients */
+    posenc_tensor          *exact, *dparams;  /* by pe_trial_prepare: p.params in double; their gradients */
 } pe_trial;
 
 /* The file's array of that name, or NULL; it counts as used from then on. `has` only looks. */
@@ -84,6 +86,8 @@ void          pe_trial_compare_parts(pe_trial *t, pe_case_kind kind, const char 
    axes of length 1. `angle` as in pe_allowance, `angles` one per row (NULL: none). */
 void pe_trial_compare(pe_trial *t, pe_case_kind kind, const char *name, const posenc_tensor *got,
                       double angle);
+/* The gradient of a token input. */
+void pe_trial_compare_heads(pe_trial *t, const char *name, const posenc_tensor *got);
 void pe_trial_compare_rows(pe_trial *t, const char *name, const posenc_tensor *got, const double *angles);
 void pe_trial_compare_param_gradients(pe_trial *t, double angle);
 

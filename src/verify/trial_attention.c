@@ -437,10 +437,28 @@ void pe_trial_attention_windows(pe_trial *t)
 
 /* ---------------------------------------------------------------- attention ----------------- */
 
+/* Token inputs in the executor's numbers, and where the file has a gradient of one, room for it. */
+static void take_tokens(pe_trial *t)
+{
+    const int n = pe_calc_failed(&t->p) ? 0 : posenc_token_count(t->p.e);
+    t->tokens   = pe_calc_block(&t->p, ((size_t)n + 1) * sizeof *t->tokens);
+    t->dtokens  = pe_calc_block(&t->p, ((size_t)n + 1) * sizeof *t->dtokens);
+    for (int i = 0; i < n && !pe_calc_failed(&t->p); i++) {
+        const char *name = posenc_token_name(t->p.e, i);
+        t->tokens[i]     = pe_trial_numbers(t, pe_calc_text(&t->p, "in_%s", name));
+        if (pe_trial_has(t, pe_calc_text(&t->p, "g_%s", name)))
+            t->dtokens[i] = pe_calc_make_like(&t->p, t->with->dtype, &t->tokens[i]);
+    }
+}
+
 static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const posenc_attend_out *out)
 {
-    posenc_attend_grad g = {
-        .size = sizeof g, .o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
+    posenc_attend_grad g = {.size    = sizeof g,
+                            .o       = out->o,
+                            .lse     = out->lse,
+                            .dout    = whole(t, "gin_do"),
+                            .dparams = t->dparams,
+                            .dtokens = t->dtokens};
     const struct {
         const char          *name;
         posenc_tensor       *to;
@@ -456,6 +474,16 @@ static void run_attention_back(pe_trial *t, const posenc_attend_in *in, const po
         if (wanted[i].to->data)
             compare_whole(t, PE_CASE_GRADIENT, wanted[i].name, wanted[i].to);
     pe_trial_compare_param_gradients(t, 0);
+    for (int i = 0; !pe_calc_failed(&t->p) && i < posenc_token_count(t->p.e); i++)
+        if (t->dtokens[i].data)
+            pe_trial_compare_heads(t, pe_calc_text(&t->p, "g_%s", posenc_token_name(t->p.e, i)),
+                                   &t->dtokens[i]);
+}
+
+/* Where they are given, the positions of the file; else the range. */
+static posenc_positions positions_of(pe_trial *t, const char *name, double first)
+{
+    return pe_trial_has(t, name) ? pe_trial_positions(t, name) : posenc_positions_range(first, 1);
 }
 
 static posenc_attend_in attention_inputs(pe_trial *t)
@@ -464,29 +492,51 @@ static posenc_attend_in attention_inputs(pe_trial *t)
                            .q     = whole(t, "in_q"),
                            .k     = whole(t, "in_k"),
                            .v     = whole(t, "in_v"),
-                           .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
-                           .k_pos = posenc_positions_range(0, 1)};
+                           .q_pos = positions_of(t, "in_q_pos", (double)t->c->q_offset),
+                           .k_pos = positions_of(t, "in_k_pos", 0)};
     in.allowed          = pe_calc_convert(&t->p, POSENC_DTYPE_U8, pe_trial_find(t, "in_allow"));
+    in.key_allowed      = pe_calc_convert(&t->p, POSENC_DTYPE_U8, pe_trial_find(t, "in_key_allowed"));
     /* one list of segments: queries and keys are the same tokens */
-    in.q_segments = pe_calc_convert(&t->p, POSENC_DTYPE_I64, pe_trial_find(t, "in_segment_ids"));
-    in.k_segments = in.q_segments;
+    const int one = pe_trial_has(t, "in_segment_ids");
+    in.q_segments =
+        pe_calc_convert(&t->p, POSENC_DTYPE_I64, pe_trial_find(t, one ? "in_segment_ids" : "in_q_segments"));
+    in.k_segments =
+        one ? in.q_segments : pe_calc_convert(&t->p, POSENC_DTYPE_I64, pe_trial_find(t, "in_k_segments"));
     if (in.q.ndim != 4 || in.k.ndim != 4 || in.v.ndim != 4)
         pe_calc_refuse(&t->p, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", in.q.ndim,
                        in.k.ndim, in.v.ndim);
     return in;
 }
 
+/* Segments mask, except where the encoding's own terms see them: a parameter says what it is of. */
+static int segments_mask(const pe_trial *t)
+{
+    for (int i = 0; i < posenc_param_count(t->p.e); i++)
+        if (strstr(posenc_param_name(t->p.e, i), "seg_embed"))
+            return 0;
+    return pe_trial_has(t, "in_segment_ids") || pe_trial_has(t, "in_q_segments");
+}
+
+static int mask_of(const pe_trial *t)
+{
+    return (t->c->causal ? POSENC_MASK_CAUSAL : 0) |
+           (pe_trial_has(t, "in_allow") ? POSENC_MASK_EXPLICIT : 0) |
+           (pe_trial_has(t, "in_key_allowed") ? POSENC_MASK_KEY_PADDING : 0) |
+           (segments_mask(t) ? POSENC_MASK_SEGMENTS : 0);
+}
+
 void pe_trial_attention(pe_trial *t)
 {
-    pe_calc  *p = &t->p;
-    const int mask =
-        (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (pe_trial_has(t, "in_allow") ? POSENC_MASK_EXPLICIT : 0);
+    pe_calc          *p    = &t->p;
+    const int         mask = pe_calc_failed(p) ? 0 : mask_of(t);
     posenc_attend_in  in   = attention_inputs(t);
     const posenc_dims dims = pe_calc_attention_dims(&in.q, &in.k, &in.v);
     if (pe_calc_failed(p) ||
         !pe_trial_prepare(t, &dims, mask, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES))
         return;
     in.params = p->params;
+    take_tokens(t);
+    in.tokens = t->tokens;
 
     posenc_attend_out out = {.size = sizeof out};
     out.o   = pe_calc_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});

@@ -363,6 +363,9 @@ static void each_value_without_its_object_is_the_neutral_one(void **state)
     assert_null(posenc_encoding_spec(NULL));
     assert_int_equal(posenc_param_count(NULL), 0);
     assert_null(posenc_param_name(NULL, 0));
+    assert_int_equal(posenc_token_count(NULL), 0);
+    assert_null(posenc_token_name(NULL, 0));
+    assert_null(posenc_token_describe(NULL, 0));
     assert_int_equal(posenc_plan_workspace(NULL, POSENC_RUN_ATTEND, NULL), 0);
     assert_true(posenc_plan_operations(NULL) == 0);
     assert_int_equal(posenc_rows_width(NULL), 0);
@@ -393,6 +396,8 @@ static void each_number_outside_an_enum_has_its_neutral_value(void **state)
     assert_null(posenc_isa_at(99));
     assert_null(posenc_param_name(e, -1));
     assert_null(posenc_param_name(e, 99));
+    assert_null(posenc_token_name(e, 0));
+    assert_null(posenc_token_describe(e, -1));
     assert_null(posenc_encoding_info_at(-1));
     assert_null(posenc_encoding_info_at(9999));
     assert_non_null(posenc_place_name((posenc_place)9));

@@ -83,6 +83,8 @@ static inline void compare_gradients(const char *spec, posenc_dims dims, int mas
     for (int i = 0; i < c.param_count; i++)
         compare_tensor(&c, &c.params[i], &r.dparams[i], posenc_param_name(c.e, i),
                        posenc_param_describe(c.e, i)->shape);
+    for (int i = 0; i < c.token_count; i++)
+        compare_tensor(&c, &c.tokens[i], &r.dtokens[i], posenc_token_name(c.e, i), "item,head,token,channel");
     result_free(&r);
     case_free(&c);
 }

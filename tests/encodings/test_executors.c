@@ -68,6 +68,17 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "deberta[span=5:projected=no:sigma=0.2:biases=both:norm_rel_ebd=yes]",
         "shaw[min_distance=-3:max_distance=2:beyond=zero]",
         "tupe[relative=yes:rows=600:sigma=0.2]",
+        "nope[temperature=llama4:temper_length=3:temper_scale=0.7:sink=head]",
+        "nope[temperature=inkling:temper_length=2:temper_scale=0.5:softcap=2]",
+        "nope[temperature=logn:temper_length=4:temper_on=score:softcap=5:sink=token]",
+        "nope[temperature=ssmax:temper_bias=yes:sink=token]",
+        "alibi[temperature=ssmax:temper_on=score:temper_bias=yes:softcap=3:sink=head]",
+        "alibi[learned=yes:sink=head]",
+        "rope[temperature=ssmax:temper_count=position:sink=token]+t5[num_buckets=6:max_distance=9]",
+        "transformer_xl[temperature=ministral:temper_length=3:temper_scale=0.7:sink=head]",
+        "xlnet[temperature=inkling:temper_length=3:sink=token:softcap=4]",
+        "cope[npos=4:temperature=ssmax:sink=head:softcap=6]",
+        "shaw[max_relative=3:temperature=ssmax:temper_on=score:sink=token]+urpe[rows=1025:index_offset=512]",
         "rope+tupe[rows=600:sigma=0.2]"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
     if (i >= count + more)
@@ -139,22 +150,29 @@ static void compare(const attention_case *c, const attention_result *want,
         const char *name, *axes;
         size_t      offset;
         double      tolerance;
-    } all[5 + CASE_PARAMS] = {{"o", "item,head,query,channel", MEMBER(o), 2e-6},
-                              {"lse", "item,head,query", MEMBER(lse), 2e-6},
-                              {"dq", "item,head,query,channel", MEMBER(dq), 2e-5},
-                              {"dk", "item,head,key,channel", MEMBER(dk), 2e-5},
-                              {"dv", "item,head,key,channel", MEMBER(dv), 2e-5}};
+    } all[5 + CASE_PARAMS + CASE_TOKENS] = {{"o", "item,head,query,channel", MEMBER(o), 2e-6},
+                                            {"lse", "item,head,query", MEMBER(lse), 2e-6},
+                                            {"dq", "item,head,query,channel", MEMBER(dq), 2e-5},
+                                            {"dk", "item,head,key,channel", MEMBER(dk), 2e-5},
+                                            {"dv", "item,head,key,channel", MEMBER(dv), 2e-5}};
     for (int i = 0; i < c->param_count; i++) {
         all[5 + i].name      = posenc_param_name(c->e, i);
         all[5 + i].axes      = posenc_param_describe(c->e, i)->shape;
         all[5 + i].offset    = MEMBER(dparams) + (size_t)i * sizeof(array);
         all[5 + i].tolerance = 2e-5;
     }
-    for (int i = 0; i < 5 + c->param_count; i++) {
+    const int params = 5 + c->param_count;
+    for (int i = 0; i < c->token_count; i++) {
+        all[params + i].name      = posenc_token_name(c->e, i);
+        all[params + i].axes      = "item,head,token,channel";
+        all[params + i].offset    = MEMBER(dtokens) + (size_t)i * sizeof(array);
+        all[params + i].tolerance = 2e-5;
+    }
+    for (int i = 0; i < params + c->token_count; i++) {
         const array *disturbed[DISTURBED];
         for (int n = 0; n < DISTURBED; n++)
             disturbed[n] = member(&near[n], all[i].offset);
-        const double weight = i < 2 ? 0 : i < 5 ? 1 : steepness(c, i - 5);
+        const double weight = i < 2 ? 0 : i < 5 || i >= params ? 1 : steepness(c, i - 5);
         const double rest   = weight * 0x1p-20 * largest(&c->dout, NULL) * largest(&c->v, NULL);
         const array *made = member(&got, all[i].offset), *right = member(want, all[i].offset);
         int64_t      at = 0;

@@ -71,6 +71,14 @@ static void settings_beside_the_standard_have_the_gradients_of_their_loss(void *
         "deberta[max_relative_positions=6:position_buckets=4:projected=no:sigma=0.5:biases=both:norm_rel_ebd="
         "yes]",
         "urpe[index_offset=7:init=normal:sigma=0.5]",
+        "nope[temperature=ssmax:temper_bias=yes:sink=token]",
+        "nope[temperature=ssmax:temper_on=score:temper_bias=yes:sink=head:softcap=2]",
+        "alibi[learned=yes:temperature=ssmax:temper_on=score:sink=head:softcap=3]",
+        "transformer_xl[temperature=ssmax:temper_count=position:sink=token]",
+        "xlnet[temperature=llama4:temper_length=2:temper_scale=0.8:temper_on=score:sink=head]",
+        "complex_order_attention[temperature=ssmax:sink=token]",
+        "swin_v2[window=2x4:mlp_width=4:temperature=ssmax:softcap=4]",
+        "shaw[max_relative=3:temperature=inkling:temper_length=2:sink=token]+urpe[rows=33:index_offset=16]",
     };
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {

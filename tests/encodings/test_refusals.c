@@ -46,6 +46,20 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         posenc_status status;
         const char   *words;
     } rows[] = {
+        {"nope[temper_length=9]", D, POSENC_ERROR_SETTING,
+         "temper_length is given, but temperature=none does not use it"},
+        {"alibi[temperature=ssmax:temper_scale=0.1]", D, POSENC_ERROR_SETTING,
+         "temper_scale is given, but temperature=ssmax does not use it"},
+        {"nope[temperature=logn]", D, POSENC_ERROR_SETTING,
+         "temperature=logn needs temper_length, the number of positions of training"},
+        {"nope[temperature=inkling]", D, POSENC_ERROR_SETTING, "temperature=inkling needs temper_length"},
+        {"rope[temperature=llama4:temperature_rule=llama4]", D, POSENC_ERROR_SETTING,
+         "temperature=llama4 and rope's temperature_rule=llama4 both temper"},
+        {"rope[axes=2:axis_rule=matrix:resonance=yes]", D, POSENC_ERROR_SETTING,
+         "resonance=yes changes the frequencies of a schedule; axis_rule=matrix has its own"},
+        {"rope[angles=ggml:cut_length=9]", D, POSENC_ERROR_SETTING,
+         "cut_length changes the frequencies of a schedule; angles=ggml has its own"},
+        {"nope[softcap=0]", D, POSENC_ERROR_SETTING, "softcap"},
         {"absolute_distance[grid=4]", D, POSENC_ERROR_SETTING, "grid has 1 numbers; give rows and columns"},
         {"complex_order[word=9:vocab=9]", D, POSENC_ERROR_SETTING, "word=9 must be below vocab=9"},
         {"complex_order_attention", 5, POSENC_ERROR_SHAPE, "the head width D is 5; it must be even"},

@@ -47,18 +47,22 @@ static const struct shape {
     {{.B = 1, .H = 2, .G = 1, .Lq = 4, .Lk = 150, .D = 20, .Dv = 64}, 449, 0, 1, 3},
 };
 
-static const char *const specs[] = {"nope",
-                                    "alibi",
-                                    "alibi[learned=yes]",
-                                    "t5[num_buckets=12:max_distance=40]",
-                                    "t5[max_distance=600:bidirectional=yes]",
-                                    "kerple_log",
-                                    "kerple_power",
-                                    "sandwich[d_bar=16]",
-                                    "relative_table[max_relative=50]",
-                                    "relative_table[max_relative=700]",
-                                    "toeplitz[first=-3000:count=6001]",
-                                    "rope+t5[max_distance=100]"};
+static const char *const specs[] = {
+    "nope",
+    "alibi",
+    "alibi[learned=yes]",
+    "t5[num_buckets=12:max_distance=40]",
+    "t5[max_distance=600:bidirectional=yes]",
+    "kerple_log",
+    "kerple_power",
+    "sandwich[d_bar=16]",
+    "relative_table[max_relative=50]",
+    "relative_table[max_relative=700]",
+    "toeplitz[first=-3000:count=6001]",
+    "nope[temperature=ssmax:sink=head]",
+    "t5[max_distance=40:temperature=llama4:temper_length=40:temper_scale=0.5:sink=head]",
+    "nope[softcap=3:sink=head]",
+    "rope+t5[max_distance=100]"};
 
 static const int masks[] = {POSENC_MASK_CAUSAL, POSENC_MASK_NONE, POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW,
                             POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING};

@@ -243,10 +243,24 @@ static void for_every_encoding(int mask, change_fn *change, int what)
             for_encoding(posenc_encoding_info_at(i), wide, mask, change, what);
 }
 
+/* What every encoding can do besides, query by query. */
+static void for_common_settings(int mask, int what)
+{
+    static const struct {
+        const char *spec, *name;
+    } all[] = {{"nope[temperature=ssmax:sink=head:softcap=9]", "nope"},
+               {"alibi[temperature=ssmax:temper_on=score:softcap=4:sink=head]", "alibi"},
+               {"shaw[temperature=llama4:temper_length=300:temper_scale=0.5:sink=head]", "shaw"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for_spec(all[i].spec, posenc_encoding_find(all[i].name), wide, mask, NULL, what);
+}
+
 static void parts_are_joined(void **state)
 {
     (void)state;
     for_every_encoding(0, NULL, OUTPUTS);
+    for_common_settings(0, OUTPUTS);
+    for_common_settings(POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT, OUTPUTS);
 }
 
 static void parts_are_masked(void **state)
@@ -261,6 +275,7 @@ static void scores_are_those_of_all_parts(void **state)
 {
     (void)state;
     for_every_encoding(0, NULL, SCORES);
+    for_common_settings(POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT, SCORES);
 }
 
 /* Tokens are missing, more of them the farther back, and two have changed places. */

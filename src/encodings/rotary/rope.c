@@ -76,6 +76,8 @@ enum {
     TEMPERATURE_RULE,
     TEMPERATURE_SCALE,
     TEMPERATURE_LENGTH,
+    RESONANCE,
+    CUT_LENGTH,
     PER_HEAD,
     HAS_FREQ_FACTORS,
     HAS_INV_FREQ32,
@@ -146,6 +148,9 @@ static const posenc_setting_info settings[] = {
      "coordinate"},
     {"temperature_scale", "real", "0.1", "", "see temperature_rule"},
     {"temperature_length", "real", "8192", "0<..", "see temperature_rule"},
+    {"resonance", "flag", "no", "yes|no",
+     "wavelengths, in tokens, become whole numbers: every pair comes back to where it was (Resonance RoPE)"},
+    {"cut_length", "real", "", "0<..", "pairs whose wavelength is longer than this do not rotate (HoPE)"},
     {"per_head", "flag", "no", "yes|no",
      "axis_rule=matrix: frequencies of its own for each head, as timm's mixed ones; key heads as many"},
     {"freq_factors", "flag", "no", "yes|no",
@@ -397,6 +402,19 @@ static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
+/* Wavelengths in tokens belong to frequencies that a schedule makes. */
+static posenc_status check_wavelengths(const pe_problem *p, posenc_error *err)
+{
+    const char *name = p->set[RESONANCE].integer ? "resonance=yes" : "cut_length";
+    if (!p->set[RESONANCE].integer && !p->set[CUT_LENGTH].given)
+        return POSENC_OK;
+    if (p->set[AXIS_RULE].integer == PE_MATRIX || p->set[ANGLES].integer == PE_GGML)
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: %s changes the frequencies of a schedule; %s has its own", name,
+                       p->set[ANGLES].integer == PE_GGML ? "angles=ggml" : "axis_rule=matrix");
+    return POSENC_OK;
+}
+
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
@@ -412,7 +430,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     posenc_status status;
     if ((status = pe_axes_check(&x, "rope", err)) || (status = check_schedule(p, err)) ||
         (status = check_lists(p, &x, err)) || (status = check_heads(p, err)) ||
-        (status = check_ggml(p, &x, err)))
+        (status = check_ggml(p, &x, err)) || (status = check_wavelengths(p, err)))
         return status;
     return check_numbers(p, err);
 }
@@ -445,6 +463,15 @@ static double frequency_of(const pe_problem *p, const pe_frequencies *f, const p
     return pe_schedule_frequency(f, m, t->index[m], pe_axes_width(x, t->axis[m]), factors ? factors[m] : 1);
 }
 
+/* What is done to finished frequencies: whole wavelengths, ties to even; those that are too long are none. */
+static double finished(const pe_problem *p, double w)
+{
+    static const double turn = 6.283185307179586477;
+    if (p->set[RESONANCE].integer && w > 0)
+        w = turn / fmax(1, nearbyint(turn / w));
+    return p->set[CUT_LENGTH].given && turn / w > p->set[CUT_LENGTH].real ? 0 : w;
+}
+
 static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const pe_frequencies f      = frequencies(p, run);
@@ -455,7 +482,7 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_ro
     t->magnitude                 = pe_schedule_magnitude(&f);
     for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
         const int64_t m = i / columns % t->M;
-        const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
+        const double  w = !t->is_matrix ? finished(p, frequency_of(p, &f, run, &x, t, m))
                           : matrix      ? matrix[i] / (factors ? factors[m] : 1)
                                         : NAN;
         t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_half_round_to_bf16(w);
@@ -506,6 +533,8 @@ static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 
 static const char *no_gradient(const pe_value *set)
 {
+    if (set[RESONANCE].integer)
+        return "wavelengths that are rounded are steps; leave out resonance=yes";
     return set[ANGLES].integer == PE_EXACT ? NULL
                                            : "angles that are rounded to float32 are steps; use angles=exact";
 }
@@ -521,6 +550,8 @@ static void fold(const pe_problem *p, const pe_rotary_run *run, const pe_rotary 
         const int64_t m     = at / t->axes % t->M;
         const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
         const double  w = t->w[t->is_matrix ? at : m];
+        if (w == 0 && p->set[CUT_LENGTH].given)
+            continue; /* cut, wherever it is moved a little */
         pe_add(dpar, FREQ_MATRIX, at, divided);
         pe_add(dpar, INV_FREQ, m, divided);
         if (dpar[FREQ_FACTORS])

@@ -60,7 +60,7 @@ typedef struct bf16_forward {
 int pe_bf16_may_serve(const pe_attention *a)
 {
     return a->products == POSENC_PRODUCTS_BY_STORAGE && pe_kernels_bf16(a->kernels) && pe_fast_serves(a) &&
-           !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 &&
+           !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 && a->temper_on == PE_TEMPER_NONE &&
            !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
 }
 
@@ -276,14 +276,17 @@ static void finish(const bf16_forward *x, bf16_scratch *z, int64_t b, int64_t h,
     const int64_t       Dv     = a->sizes.Dv;
     const double        center = pe_fast_center(&x->T, h);
     for (int64_t r = 0; r < R; r++) {
-        const float  inverse = z->rounded[r] != 0 ? 1 / z->rounded[r] : 0; /* NaN counts */
+        float        inverse = z->rounded[r] != 0 ? 1 / z->rounded[r] : 0; /* NaN counts */
         const double l       = (double)z->l[r];
-        const float  lse     = l != 0 ? (float)(LN_2 * (double)z->m[r] + log(l) + center) : -INFINITY;
+        double       lse     = l != 0 ? LN_2 * (double)z->m[r] + log(l) + center : -INFINITY;
+        if (a->has_sink)
+            inverse *= (float)pe_sink_join(a, b, h, i0 + r, &lse);
+        const float rounded = (float)lse;
         for (int64_t d = 0; d < Dv; d++)
             z->rows[d] = z->O[d * QUERIES + r] * inverse;
         pe_tensor_store_float(pe_tensor_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);
         if (a->lse.data)
-            pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
+            pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &rounded, 1);
     }
 }
 

@@ -227,7 +227,7 @@ static decode_scratch lay_out_scratch(const decoder *x, pe_arena *arena)
 static int are_pairs(const pe_attention *a)
 {
     return a->q.dtype == POSENC_DTYPE_BF16 && a->k.dtype == POSENC_DTYPE_BF16 && !a->rotary &&
-           a->terms->u == PE_NONE && a->sizes.D % PE_FAST_LANES == 0;
+           a->temper_on == PE_TEMPER_NONE && a->terms->u == PE_NONE && a->sizes.D % PE_FAST_LANES == 0;
 }
 
 /* Are weights rounded to bf16, as in bf16.c? Values must lie as the kernel reads them. */
@@ -307,7 +307,7 @@ static void load_queries(const decoder *x)
                 memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_tensor_row(&a->q, b, h, i),
                        (size_t)p->D * sizeof *x->Q16);
             pe_tile_rows_load(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
-            pe_tile_rows_scale(T, q, NULL, h, p->Lq);
+            pe_tile_rows_scale(T, q, NULL, b, h, 0, p->Lq);
         }
 }
 
@@ -725,23 +725,25 @@ static void join_row(void *context, int64_t index, int thread)
     const int64_t heads = p->H * p->Lq, b = index / heads, r = index % heads, h = r / p->Lq, i = r % p->Lq,
                   first = b * x->chunks * heads + r;
     const joined y      = join_sums(x, first, heads);
+    double       lse    = y.l != 0 ? (double)y.m + log((double)y.l) + pe_fast_center(&x->T, h) : -INFINITY;
+    const double left   = a->has_sink ? pe_sink_join(a, b, h, i, &lse) : 1;
     float       *sum    = x->Q + index * x->T.Dp; /* Dp numbers suffice for a strip of the output */
     for (int64_t d0 = 0; d0 < p->Dv; d0 += x->T.Dp) {
         const int64_t width = pe_smaller(x->T.Dp, p->Dv - d0);
         memset(sum, 0, (size_t)width * sizeof *sum);
         for (int64_t c = 0; y.l != 0 && c < x->chunks; c++) {
             const int64_t at     = first + c * heads;
-            const float   factor = expf(x->m[at] - y.m) / y.rounded, *O = x->O + at * x->T.Dvp + d0;
+            const float   factor = expf(x->m[at] - y.m) / y.rounded * (float)left,
+                        *O       = x->O + at * x->T.Dvp + d0;
             for (int64_t d = 0; factor != 0 && d < width; d++)
                 sum[d] += factor * O[d];
         }
         char *row = pe_tensor_row(&a->o, b, h, i);
         pe_tensor_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
     }
-    const float lse =
-        y.l != 0 ? (float)((double)y.m + log((double)y.l) + pe_fast_center(&x->T, h)) : -INFINITY;
+    const float rounded = (float)lse;
     if (a->lse.data)
-        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
+        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &rounded, 1);
 }
 
 void pe_decode_lay_out(const pe_attention *a, pe_arena *arena)

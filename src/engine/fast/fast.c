@@ -8,8 +8,8 @@ int pe_fast_serves(const pe_attention *a)
 {
     const pe_terms *m = a->terms;
     return !m->hook.visit && !m->prepare.fill && m->G == PE_NONE && !pe_has(m, PE_A) && !pe_has(m, PE_B) &&
-           !pe_has(m, PE_R) && !m->pairs.matrix && !(a->rotary && a->rotary->heads > 1) && !a->grown &&
-           !a->unmasked && !a->tile_q && !a->tile_k;
+           !pe_has(m, PE_R) && !m->pairs.matrix && !pe_temper_finishes(a) &&
+           !(a->rotary && a->rotary->heads > 1) && !a->grown && !a->unmasked && !a->tile_q && !a->tile_k;
 }
 
 static int64_t padded(int64_t n)
@@ -32,6 +32,7 @@ pe_tiles pe_fast_lay_out(const pe_attention *a, pe_arena *arena, int64_t queries
     const pe_terms *m        = a->terms;
     const int       by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
     pe_tiles        T        = {.a = a, .Br = queries, .Bc = keys, .Bcp = keys};
+    T.folds                  = pe_temper_folds(a);
     T.Dp                     = padded(a->sizes.D);
     T.Dvp                    = padded(a->sizes.Dv);
     T.by_distance            = (pe_has(m, PE_BIAS) && !pe_fast_is_sloped(a)) || pe_has(m, PE_GATE);

@@ -34,7 +34,7 @@ typedef struct head {
 } head;
 
 /* Rows that each thread has. */
-enum { ROW_SCORES, ROW_OUTPUT, ROW_PRODUCTS, ROW_DPRODUCTS, ROWS };
+enum { ROW_SCORES, ROW_OUTPUT, ROW_PRODUCTS, ROW_DPRODUCTS, ROW_BARE, ROW_CAPPED, ROWS };
 
 static int64_t longest_row(const pe_problem *p)
 {
@@ -186,6 +186,23 @@ static void load_side(const head *x, pe_side side, int64_t h)
         rotate_rows(x, side, h, rows, 1);
 }
 
+/* tau of query i, where it multiplies its row, or its scores; else 1. */
+static double tau_of(const head *x, int64_t i, pe_temper_on on)
+{
+    return x->a->temper_on == on ? pe_temper_at(x->a, x->b, x->h, i) : 1;
+}
+
+/* Rows of queries, or cotangents of those that were tempered. */
+static void temper_queries(const head *x, double *rows)
+{
+    const int64_t width = query_width(x->a);
+    for (int64_t i = 0; x->a->temper_on == PE_TEMPER_QUERY && i < x->a->sizes.Lq; i++) {
+        const double tau = tau_of(x, i, PE_TEMPER_QUERY);
+        for (int64_t d = 0; d < width; d++)
+            rows[i * width + d] *= tau;
+    }
+}
+
 /* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */
 static void load_head(head *x, int64_t b, int64_t h)
 {
@@ -196,6 +213,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     x->h                  = h;
     load_positions(x, b);
     load_side(x, PE_QUERIES, h);
+    temper_queries(x, x->Q);
     load_side(x, PE_KEYS, g);
     if (a->v.data)
         load_keys(x, x->V, &a->v, g, p->Dv);
@@ -309,8 +327,8 @@ static int is_special(const head *x, int64_t i, int64_t j)
     return pe_attention_is_special(x->a, x->q_pos[i]) || pe_attention_is_special(x->a, x->k_pos[j]);
 }
 
-/* s[j] for every allowed key of query i, -infinity for the others. */
-static void score_row(const head *x, int64_t i, double *s, int thread)
+/* s[j] for every allowed key of query i, -infinity for the others, before they are tempered and capped. */
+static void bare_row(const head *x, int64_t i, double *s, int thread)
 {
     const pe_attention *a = x->a;
     const pe_terms     *m = a->terms;
@@ -341,6 +359,16 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
     }
 }
 
+/* The same, finished: c tanh(tau S / c). */
+static void score_row(const head *x, int64_t i, double *s, int thread)
+{
+    const double c = x->a->softcap, tau = tau_of(x, i, PE_TEMPER_SCORE);
+    bare_row(x, i, s, thread);
+    for (int64_t j = 0; (c > 0 || tau != 1) && j < x->a->sizes.Lk; j++)
+        if (s[j] != -INFINITY)
+            s[j] = c > 0 ? c * tanh(tau * s[j] / c) : tau * s[j];
+}
+
 /* ---- forward ---- */
 
 static void forward_row(void *context, int64_t i, int thread)
@@ -367,6 +395,9 @@ static void forward_row(void *context, int64_t i, int thread)
         o[d] /= sum;
     if (m > -INFINITY)
         lse = m + log(sum);
+    const double left = pe_sink_join(a, x->b, x->h, i, &lse);
+    for (int64_t d = 0; a->has_sink && d < p->Dv; d++)
+        o[d] *= left;
     pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
         pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
@@ -571,6 +602,25 @@ static void scores_back(head *x, int64_t i, const double *dS)
             score_back(x, i, j, dS[j], dS[j] + dproducts[j]);
 }
 
+/* dZ becomes dS, where Z = c tanh(tau S / c); Z is needed, and S for dtau. */
+static void finish_back(const head *x, int64_t i, const double *Z, double *dS)
+{
+    const pe_attention *a = x->a;
+    const double        c = a->softcap, tau = tau_of(x, i, PE_TEMPER_SCORE);
+    const int           wants = a->temper_on == PE_TEMPER_SCORE && a->temper.gradient;
+    double             *bare = row_of(x, 0, ROW_BARE), dtau = 0;
+    if (wants)
+        bare_row(x, i, bare, 0);
+    for (int64_t j = 0; j < a->sizes.Lk; j++)
+        if (dS[j] != 0) {
+            dS[j] *= c > 0 ? 1 - Z[j] / c * (Z[j] / c) : 1;
+            dtau += wants ? dS[j] * bare[j] : 0;
+            dS[j] *= tau;
+        }
+    if (wants)
+        a->temper.gradient[(x->b * a->sizes.H + x->h) * a->sizes.Lq + i] += dtau;
+}
+
 static void backward_row(head *x, int64_t i)
 {
     const pe_attention *a = x->a;
@@ -585,10 +635,13 @@ static void backward_row(head *x, int64_t i)
         pe_tensor_load_double(&dlse, pe_tensor_element(&a->dlse, x->b, x->h, i), a->dlse.dtype, 1, 1);
     const double delta = dot(x->dout, o, p->Dv) - dlse; /* sum_j P_ij dP_ij; lse grows with S_ij by P_ij */
     score_row(x, i, s, 0);
+    double *Z = row_of(x, 0, ROW_CAPPED);
     for (int64_t j = 0; j < p->Lk; j++) {
         const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
+        Z[j]           = s[j];
         s[j]           = P == 0 ? 0 : P * (weight_back(x, i, j, P) - delta);
     }
+    finish_back(x, i, Z, s);
     scores_back(x, i, s);
 }
 
@@ -652,6 +705,20 @@ static void clear_tables(const head *x, int shared)
                    (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
 }
 
+/* dtau_i = q_i . dq_i, q_i as it was before; then the cotangents of that. */
+static void temper_back(const head *x)
+{
+    const pe_attention *a     = x->a;
+    const int64_t       width = query_width(a), Lq = a->sizes.Lq;
+    const int           wants = a->temper_on == PE_TEMPER_QUERY && a->temper.gradient;
+    if (wants)
+        load_side(x, PE_QUERIES, x->h);
+    for (int64_t i = 0; wants && i < Lq; i++)
+        a->temper.gradient[(x->b * a->sizes.H + x->h) * Lq + i] +=
+            dot(x->Q + i * width, x->dQ + i * width, width);
+    temper_queries(x, x->dQ);
+}
+
 static void backward_head(head *x, int64_t b, int64_t h)
 {
     const pe_attention *a = x->a;
@@ -661,6 +728,7 @@ static void backward_head(head *x, int64_t b, int64_t h)
     clear_tables(x, 0);
     for (int64_t i = 0; i < p->Lq; i++)
         backward_row(x, i);
+    temper_back(x);
     store_side(x, PE_QUERIES, h);
     fold_tables(x, 0);
 }

@@ -32,6 +32,12 @@ typedef struct pe_projected {
    rows; its logarithm is at most so large, and is cut there: tiled/tile_rows.c. */
 enum { PE_GROWN_ROWS = 64, PE_MOST_GROWTH = 40 };
 
+/* The factor of query i of item b and head h: at[b*item + h*head + i]; its gradients, of all heads. */
+typedef struct pe_tempered {
+    double *at, *gradient; /* NULL: there is none; not wanted */
+    int64_t item, head;
+} pe_tempered;
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
     pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */
@@ -43,9 +49,12 @@ typedef struct pe_attention {
     pe_rotary        plain[2];
     const pe_rotary *rotary, *rotary_keys; /* of queries and of keys; NULL: no rotation */
 
-    posenc_tensor    q, k, v;
-    posenc_positions q_pos, k_pos;                 /* for distances, one coordinate */
-    posenc_positions q_coordinates, k_coordinates; /* for the rotation: the same, or all coordinates */
+    posenc_tensor q, k, v;
+    const posenc_tensor
+                    *tokens[PE_OWNERS][PE_MAX_TOKENS];  /* of the whole run, as the part numbers them, and */
+    posenc_tensor   *dtokens[PE_OWNERS][PE_MAX_TOKENS]; /* their gradients; NULL: none, not wanted */
+    posenc_positions q_pos, k_pos;                      /* for distances, one coordinate */
+    posenc_positions q_coordinates, k_coordinates;      /* for the rotation: the same, or all coordinates */
     int              mask;
     pe_reach         reach;    /* of the masks by distance */
     int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
@@ -55,6 +64,12 @@ typedef struct pe_attention {
     pe_distances     distances;
 
     const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
+
+    pe_temper_on temper_on; /* as the terms have it, but not of a bias; and its factors */
+    pe_tempered  temper;
+    int          has_sink; /* has the denominator one? Parts get theirs when they are joined */
+    double      *dsink;    /* backward [B,H,Lq] its cotangents */
+    double       softcap;  /* 0: none */
 
     int          is_projected; /* a part whose products with A are there, or whose rows of A are ready */
     pe_projected projected;    /* no data: those rows are */
@@ -149,6 +164,35 @@ static inline int pe_has_segments(const pe_attention *a)
 {
     return a->q_segments.data || a->k_segments.data;
 }
+
+/* ---- temper.c: what is said query by query ---- */
+
+/* Does the factor go into the rows of queries before they are multiplied? Otherwise, and where there is a
+   softcap, scores are finished when all their terms are there. */
+int pe_temper_folds(const pe_attention *a);
+int pe_temper_finishes(const pe_attention *a);
+/* Does anybody want its gradients? */
+int pe_temper_is_wanted(const pe_attention *a);
+/* Memory of a run; numbers; gradients to parameters. */
+void pe_temper_lay_out(pe_attention *a, pe_arena *arena, int backward);
+void pe_temper_fill(pe_attention *a);
+void pe_temper_fold(const pe_attention *a);
+
+static inline double pe_temper_at(const pe_attention *a, int64_t b, int64_t h, int64_t i)
+{
+    return a->temper.at ? a->temper.at[b * a->temper.item + h * a->temper.head + i] : 1;
+}
+
+/* The sink of a row, -infinity where there is none. It joins the denominator when all keys have: lse becomes
+   that of both, and the output is to be multiplied by what is returned. Its share of a denominator that has
+   it; what all cotangents of the scores of head h sum to for its sake; its gradients. */
+double pe_sink_at(const pe_attention *a, int64_t b, int64_t h, int64_t i);
+double pe_sink_join(const pe_attention *a, int64_t b, int64_t h, int64_t i, double *lse);
+double pe_sink_share(const pe_attention *a, int64_t b, int64_t h, int64_t i, double lse);
+void   pe_sink_lay_out(pe_attention *a, pe_arena *arena);
+void   pe_sink_back(pe_attention *a);
+double pe_sink_row_sum(const pe_attention *a, int64_t h);
+void   pe_sink_fold(const pe_attention *a);
 
 /* ---- parts of the terms ---- */
 

@@ -5,6 +5,7 @@
  *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
  *     + X_h(i,j)
  *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
+ *                then S = tau_i S (or q is tempered), S = c tanh(S/c); the softmax has exp(sink_h) more
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
  * A room fills in the members it needs and leaves the others empty; the executors (reference/, tiled/)
@@ -32,8 +33,9 @@ typedef struct pe_problem {
     const posenc_tensor *const *tensor;  /* of a run: the caller's parameters, those that are read in place */
 } pe_problem;
 
-/* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
-typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
+/* Which part of an encoding a member's numbers come from: that at place score, that at place weight, or the
+   settings that every encoding has. */
+typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_COMMON, PE_OWNERS } pe_owner;
 
 /* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients
    add. A parameter that a member by distance reads itself (see pe_by_distance.row) is not there: it stays in
@@ -143,7 +145,7 @@ typedef struct pe_tile_hook {
     unsigned learns;  /* bits 1 << index of the parameters that visit_back adds to; 0: any */
 } pe_tile_hook;
 
-enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };
+enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16, PE_MAX_TOKENS = 4 };
 
 enum { PE_NONE = -1 };
 
@@ -176,6 +178,24 @@ typedef struct pe_preparation {
     int     products64; /* products reach far beyond 1 (100 times a cosine): see products64.c */
 } pe_preparation;
 
+/* A factor tau for each query. It multiplies the finished row of the query, or the finished score; of u, w
+   and us and of what is added it knows in the second case alone. What its rule sees of a query: */
+typedef enum pe_temper_on { PE_TEMPER_NONE, PE_TEMPER_QUERY, PE_TEMPER_SCORE } pe_temper_on;
+
+typedef struct pe_tempering {
+    int64_t h;
+    double  position; /* its first coordinate, not below 0 */
+    int64_t keys;     /* that it may see, at least 1; 0 where the rule does not count */
+} pe_tempering;
+
+typedef struct pe_temper {
+    pe_temper_on on;
+    int          fill_by_head, counts; /* do heads differ? Does it count keys? */
+    double (*fill)(const pe_problem *p, const double *const par[], const pe_tempering *of);
+    void (*fold)(const pe_problem *p, const double *const par[], const pe_tempering *of, double dtau,
+                 double *const dpar[]); /* NULL: nothing is learned */
+} pe_temper;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -188,6 +208,10 @@ typedef struct pe_terms {
     pe_by_pair     pairs;    /* added to the score, of the score part */
     pe_tile_hook   hook;     /* X, of the score part */
     pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
+    pe_temper      temper;   /* tau; on NONE: 1 */
+    int            sink;     /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
+    int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */
+    double         softcap;    /* scores become c tanh(S/c) before the masks; 0: they do not */
 } pe_terms;
 
 /* The five members by distance, for the loops of executors. */

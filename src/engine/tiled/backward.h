@@ -37,6 +37,7 @@ typedef struct pe_backward {
     int is_short;    /* rows of at most PE_SHORT keys, or products in double: delta is taken from the weights
                         themselves */
     double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
+    double *dtau;    /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
 } pe_backward;
 
 /* Where the second form of queries at Qu lies; NULL where there is one. */
@@ -56,6 +57,9 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z);
 /* Their weights into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. With
    `sums`, values, gate and r get theirs. */
 int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums);
+
+/* Rows i0 .. i0+n-1 of head h, whose moments are complete, where the denominator has a sink. */
+void pe_pair_backward_leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n);
 
 /* x += f*y */
 static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)

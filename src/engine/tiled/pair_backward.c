@@ -457,6 +457,34 @@ static void settle_certain(const pe_scratch *z, const float *W, float *dS, int64
                 dS[r * stride + c] = 0;
 }
 
+/* With a sink the weights of a row sum to what that leaves: delta is not their mean. */
+void pe_pair_backward_leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n)
+{
+    const pe_attention *a = w->T.a;
+    for (int64_t r = h * a->sizes.Lq + i0; r < h * a->sizes.Lq + i0 + n; r++) {
+        const double lse  = (double)w->lse[r] + pe_center(&w->T, h),
+                     left = 1 - pe_sink_share(a, w->b, h, r - h * a->sizes.Lq, lse);
+        w->moments[2 * r] = left > 0 ? w->moments[2 * r] / left : 0;
+    }
+}
+
+/* Z = c tanh(tau S / c): dS = tau (1 - (Z/c)^2) dZ, and dtau = sum_j (1 - (Z/c)^2) dZ S, S as it was before.
+ */
+static void finish_back(const pe_backward *w, const pe_scratch *z, float *dS)
+{
+    const pe_tiles     *T = &w->T;
+    const pe_attention *a = T->a;
+    double *dtau = w->dtau ? w->dtau + (z->back.chunk * a->sizes.H + z->h) * a->sizes.Lq + z->i0 : NULL;
+    if (a->softcap > 0)
+        a->kernels->gate(dS, T->Bcp, z->finish.slope, T->Bcp, z->R, z->C);
+    for (int64_t r = 0; dtau && a->temper.gradient && r < z->R; r++)
+        for (int64_t c = 0; c < z->C; c++)
+            if (dS[r * T->Bcp + c] != 0)
+                dtau[r] += (double)dS[r * T->Bcp + c] * (double)z->finish.raw[r * T->Bcp + c];
+    if (a->temper_on == PE_TEMPER_SCORE && !T->folds)
+        a->kernels->scale_rows(dS, T->Bcp, z->finish.tau, z->R, z->C);
+}
+
 /* lse of row r grows with each score by its weight. */
 static void add_lse_back(const float *dlse, const pe_scratch *z, const float *W, float *dS, int64_t stride)
 {
@@ -563,6 +591,8 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         memset(moments, 0, (size_t)(2 * z->R) * sizeof(double));
         k->row_moments(moments, W, dS, T->Bcp, z->R, z->C);
     }
+    if (w->is_short && a->has_sink && T->key_tiles == 1)
+        pe_pair_backward_leave_sink(w, z->h, z->i0, z->R);
     if (w->is_short)
         k->exact_cotangent(dS, W, T->Bcp, moments, z->R, z->C);
     else
@@ -571,6 +601,8 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         settle_certain(z, W, dS, T->Bcp);
     if (w->dlse)
         add_lse_back(w->dlse + at, z, W, dS, T->Bcp);
+    if (T->finishes)
+        finish_back(w, z, dS);
     if (T->by_distance && T->skewed)
         skewed_back(w, z, dS);
     else if (T->by_distance)

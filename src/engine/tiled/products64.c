@@ -56,9 +56,11 @@ static void fill_columns(const pe_tiles *T, const pe_scratch *z, int64_t b, int6
         grown_products(T, z, b, i0, R, j0, n, to);
     else
         plain_products(T, z, R, n, to);
-    for (int64_t r = 0; T->a->terms->scale != 1 && r < R; r++)
+    for (int64_t r = 0; (T->a->terms->scale != 1 || T->folds) && r < R; r++) {
+        const double factor = T->a->terms->scale * (T->folds ? pe_temper_at(T->a, b, h, i0 + r) : 1);
         for (int64_t c = 0; c < n; c++)
-            to[r * z->products64.stride + c] *= T->a->terms->scale;
+            to[r * z->products64.stride + c] *= factor;
+    }
 }
 
 /* By several at a time: each comparison waits for the one before it. */
@@ -106,7 +108,9 @@ void pe_products64_fill_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
             fill_columns(T, z, b, h, i0, R, j0, pe_smaller(T->Bc, Lk - j0));
     for (int64_t r = 0; r < R; r++)
         z->products64.top[r] =
-            whole ? 0 : row_top(T, z->products64.products + r * z->products64.stride, b, h, i0 + r);
+            whole || T->finishes
+                ? 0
+                : row_top(T, z->products64.products + r * z->products64.stride, b, h, i0 + r);
 }
 
 void pe_products64_fill_tile(const pe_tiles *T, pe_scratch *z, const float lse[])
@@ -116,5 +120,5 @@ void pe_products64_fill_tile(const pe_tiles *T, pe_scratch *z, const float lse[]
     pe_tile_rows_load_doubles(T, z, z->prepared.made, PE_QUERIES, z->b, z->h, z->i0, z->R);
     fill_columns(T, z, z->b, z->h, z->i0, z->R, z->j0, z->C);
     for (int64_t r = 0; r < z->R; r++)
-        z->products64.top[r] = isfinite(lse[r]) ? (double)lse[r] : 0;
+        z->products64.top[r] = isfinite(lse[r]) && !T->finishes ? (double)lse[r] : 0;
 }

@@ -81,7 +81,7 @@ static void load_queries(few_products *x)
         for (int64_t i = 0; i < x->one.sizes.Lq; i += T->Br) {
             const int64_t n = pe_smaller(T->Br, x->one.sizes.Lq - i);
             pe_tile_rows_load(T, z, z->Qu, NULL, PE_QUERIES, 0, h, i, n);
-            pe_tile_rows_scale(T, z->Qu, z->Qw, h, n);
+            pe_tile_rows_scale(T, z->Qu, z->Qw, 0, h, i, n);
             memcpy(x->Q + (h * x->one.sizes.Lq + i) * T->Dp, z->Qw, (size_t)(n * T->Dp) * sizeof(float));
         }
 }

@@ -178,7 +178,8 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
         else if (kind != PE_A ||
                  !a->is_projected) /* a whole tile adds to a band those from row j0 - i0 + Lq - 1 on */
             lay_out_member(T, kind, a->sizes.Lq - 1, arena, backward);
-    if (pe_has(a->terms, PE_BIAS) && !T->by[PE_BIAS].is_ready && (!a->unmasked || a->for_any_run))
+    if (pe_has(a->terms, PE_BIAS) && !T->by[PE_BIAS].is_ready && !T->finishes &&
+        (!a->unmasked || a->for_any_run))
         T->center = pe_arena_doubles(arena, a->sizes.H);
     T->exact_count = pe_larger(made_count(&T->by[PE_BIAS]), made_count(&T->by[PE_GATE]));
     T->exact       = pe_arena_doubles(arena, a->team.threads * T->exact_count);
@@ -464,7 +465,8 @@ int pe_ready_has(const pe_tiles *T, pe_kind kind)
 {
     if (!T->ready || !T->ready->by[kind].width || longest_run(T) > T->ready->margin[pe_is_scalar(kind)])
         return 0;
-    return kind == PE_BIAS ? !T->a->unmasked && reaches_peaks(T) : T->skewed || T->ready->by[kind].rows;
+    return kind == PE_BIAS ? !T->a->unmasked && !T->finishes && reaches_peaks(T)
+                           : T->skewed || T->ready->by[kind].rows;
 }
 
 void pe_ready_copy(const pe_tiles *T, int64_t h, int64_t x0, int64_t n, double to[])

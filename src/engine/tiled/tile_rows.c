@@ -220,27 +220,29 @@ void pe_tile_rows_fold(const pe_tiles *T, const pe_scratch *z, const float *rows
                                a->D);
 }
 
-/* to = scale * (q + more); more may be NULL, to may be q. */
-static void scale_row(float *to, const float *q, const double *more, float scale, int64_t D)
+/* to = scale * (tau q + more); more may be NULL, to may be q. */
+static void scale_row(float *to, const float *q, const double *more, float scale, double tau, int64_t D)
 {
+    const float own = (float)((double)scale * tau);
     if (more)
         for (int64_t d = 0; d < D; d++)
-            to[d] = scale * (q[d] + (float)more[d]);
+            to[d] = own * q[d] + scale * (float)more[d];
     else
         for (int64_t d = 0; d < D; d++)
-            to[d] = scale * q[d];
+            to[d] = own * q[d];
 }
 
-void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
+void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n)
 {
     const pe_attention *a     = T->a;
     const int64_t       D     = a->sizes.D;
     const float         scale = (float)a->terms->scale;
     const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
     for (int64_t r = 0; r < n; r++) {
+        const double tau = T->folds ? pe_temper_at(a, b, h, i0 + r) : 1;
         if (Qw)
-            scale_row(Qw + r * T->Dp, Qu + r * T->Dp, w, scale, D);
-        scale_row(Qu + r * T->Dp, Qu + r * T->Dp, u, scale, D);
+            scale_row(Qw + r * T->Dp, Qu + r * T->Dp, w, scale, tau, D);
+        scale_row(Qu + r * T->Dp, Qu + r * T->Dp, u, scale, tau, D);
     }
     for (int64_t r = 0; Qw && r < n; r++)
         for (int64_t d = D; d < T->Dp; d++)

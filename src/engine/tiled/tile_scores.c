@@ -576,6 +576,23 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, const floa
     join_forms(T, z, s);
 }
 
+/* Scores that are tempered or capped need all their terms before the masks do; the masks stay. */
+static void finish_scores(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_terms *terms)
+{
+    const pe_attention *a       = T->a;
+    const int           tempers = a->temper_on == PE_TEMPER_SCORE && !T->folds;
+    for (int64_t r = 0; tempers && r < z->R; r++)
+        z->finish.tau[r] = (float)pe_temper_at(a, z->b, z->h, z->i0 + r);
+    const pe_tempering_of_tile by = {.tau = tempers ? z->finish.tau : NULL,
+                                     .cap = (float)a->softcap,
+                                     .raw =
+                                         z->backward && tempers && a->temper.gradient ? z->finish.raw : NULL,
+                                     .slope = z->backward && a->softcap > 0 ? z->finish.slope : NULL};
+    a->kernels->scores_finish(s, T->Bcp, terms, z->R, z->C);
+    a->kernels->temper(s, T->Bcp, &by, z->R, z->C);
+    *terms = (pe_tile_terms){.low = terms->low, .high = terms->high};
+}
+
 /* ---- all together ---- */
 
 /* Allowed columns of each row; returns 0 if all are. */
@@ -644,5 +661,7 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
         widen_content(T, z, s, Qu);
     if (z->hook.is_called)
         visit_hook(T, z, s);
+    if (T->finishes)
+        finish_scores(T, z, s, terms);
     return 1;
 }

@@ -51,6 +51,7 @@ static double sum_of_chunks(const pe_backward *w, pe_kind kind, int64_t h, int64
  */
 static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
 {
+    const double  sink  = kind == PE_BIAS ? pe_sink_row_sum(w->T.a, h) : 0; /* then they sum to that */
     const int64_t width = w->T.by[kind].width, end = pe_table_end(&w->T, kind);
     memset(w->total, 0, (size_t)width * sizeof(double));
     memset(w->mass, 0, (size_t)width * sizeof(double));
@@ -60,6 +61,8 @@ static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
             w->total[d] += x;
             w->mass[d] += fabs(x);
         }
+    for (int64_t d = 0; d < width; d++)
+        w->total[d] -= sink;
 }
 
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
@@ -69,7 +72,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = !w->dlse &&
+              is_score        = !w->dlse && !T->a->softcap && !(T->a->has_sink && kind == PE_A) &&
                          ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
@@ -174,7 +177,9 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     w->state               = pe_arena_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
         w->dby_position[side] = pe_arena_zeros(arena, pe_by_position_size(T->a, side));
-    w->moments = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
+    const int by_score = T->finishes && !T->folds && pe_temper_is_wanted(T->a);
+    w->dtau            = by_score ? pe_arena_doubles(arena, w->chunks * rows) : NULL;
+    w->moments         = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(pe_backward *w, pe_arena *arena)
@@ -233,9 +238,9 @@ static void prepare_queries(void *context, int64_t index, int thread)
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
     float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = pe_second_form(w, Qu);
     pe_tile_rows_load(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
-    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, w->b, h, i0, R);
     if (Q2)
-        pe_tile_rows_scale(T, Q2, NULL, h, R);
+        pe_tile_rows_scale(T, Q2, NULL, w->b, h, i0, R);
     pe_tile_rows_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     if (T->a->sizes.Lk <= PE_SHORT) {
         pe_tile_rows_prefetch(&a->q, w->b + 1, h, i0, R, a->D);
@@ -293,6 +298,8 @@ static void look_ahead(void *context, int64_t index, int thread)
         if (pe_pair_backward_weights(w, z, 0) && w->is_short)
             T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, z->R, z->C);
     }
+    if (w->is_short && T->a->has_sink)
+        pe_pair_backward_leave_sink(w, h, I * T->Br, R);
 }
 
 /* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both
@@ -341,13 +348,44 @@ static void chunk_back(void *context, int64_t index, int thread)
     }
 }
 
+/* dtau of scores that are tempered: of all chunks, in their order. */
+static void sum_dtau(const pe_backward *w)
+{
+    const pe_problem *p = &w->T.a->sizes;
+    for (int64_t x = 0; x < w->chunks * p->H * p->Lq; x++)
+        w->T.a->temper.gradient[w->b * p->H * p->Lq + x % (p->H * p->Lq)] += w->dtau[x];
+}
+
+/* dtau of a query tile whose rows are tempered: the rows as they were, times the cotangents of what they
+   became, of all forms and chunks. */
+static void temper_back(void *context, int64_t index, int thread)
+{
+    const pe_backward *w = context;
+    const pe_tiles    *T = &w->T;
+    const pe_problem  *p = &T->a->sizes;
+    const int64_t      h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
+                  R = pe_smaller(T->Br, p->Lq - i0), forms = pe_forms(T->a->terms);
+    float *Q = T->scratch[thread].Qu;
+    pe_tile_rows_load(T, T->scratch + thread, Q, forms > 1 ? Q + T->Br * T->Dp : NULL, PE_QUERIES, w->b, h,
+                      i0, R);
+    for (int64_t part = 0; part < forms * w->chunks; part++)
+        for (int64_t r = 0; r < R; r++) {
+            const float *q  = Q + (part / w->chunks * T->Br + r) * T->Dp,
+                        *dq = w->dQ + ((part * p->H + h) * p->Lq + i0 + r) * T->Dp;
+            double sum      = 0;
+            for (int64_t d = 0; d < p->D; d++)
+                sum += (double)q[d] * (double)dq[d];
+            T->a->temper.gradient[(w->b * p->H + h) * p->Lq + i0 + r] += T->a->terms->scale * sum;
+        }
+}
+
 /* One form of a query tile: sums of the chunks, scaled and rotated back. */
 static void finish_queries(void *context, int64_t index, int thread)
 {
     const pe_backward *w     = context;
     const pe_tiles    *T     = &w->T;
     const pe_problem  *p     = &T->a->sizes;
-    const float        scale = (float)T->a->terms->scale;
+    const double       scale = T->a->terms->scale;
     const int64_t      form = index / (p->H * T->query_tiles), task = index % (p->H * T->query_tiles),
                   h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
@@ -357,8 +395,11 @@ static void finish_queries(void *context, int64_t index, int thread)
         for (int64_t x = 0; x < n; x++)
             sum[x] += part[x];
     }
-    for (int64_t x = 0; x < n; x++)
-        sum[x] *= scale;
+    for (int64_t r = 0; r < R; r++) {
+        const float own = (float)(T->folds ? scale * pe_temper_at(T->a, w->b, h, i0 + r) : scale);
+        for (int64_t d = 0; d < T->Dp; d++)
+            sum[r * T->Dp + d] *= own;
+    }
     pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
 }
 
@@ -420,7 +461,13 @@ void pe_tiled_backward_run(pe_backward *w)
         pe_parallel_for(p->H * T->query_tiles, &a->team, prepare_queries, w);
         if (look)
             pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
+        if (w->dtau)
+            memset(w->dtau, 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof *w->dtau);
         pe_parallel_for(p->G * w->chunks, &team, chunk_back, w);
+        if (w->dtau)
+            sum_dtau(w);
+        if (T->folds && a->temper.gradient)
+            pe_parallel_for(p->H * T->query_tiles, &a->team, temper_back, w);
         pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, &a->team, finish_queries, w);
         if (a->terms->prepare.fold)
             fold_prepared(w);

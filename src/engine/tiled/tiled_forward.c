@@ -110,7 +110,9 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
         const float  l       = z->softmax.factor[r];
         const int    seen    = l != 0;
         z->softmax.factor[r] = seen ? 1.0f / l : 0;
-        const double lse     = seen ? (double)z->softmax.most[r] + log((double)l) + taken : -INFINITY;
+        double lse           = seen ? (double)z->softmax.most[r] + log((double)l) + taken : -INFINITY;
+        if (a->has_sink)
+            z->softmax.factor[r] *= (float)pe_sink_join(a, b, h, i0 + r, &lse);
         if (a->lse.data)
             pe_tensor_store_double(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
     }
@@ -222,9 +224,9 @@ static void forward_tile(void *context, int64_t index, int thread)
         pe_tile_rows_prefetch(&a->q, b + 1, h, i0, R, a->D);
     float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
     pe_tile_rows_load(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
-    pe_tile_rows_scale(T, z->Qu, Qw, h, R);
+    pe_tile_rows_scale(T, z->Qu, Qw, b, h, i0, R);
     if (Q2)
-        pe_tile_rows_scale(T, Q2, NULL, h, R);
+        pe_tile_rows_scale(T, Q2, NULL, b, h, i0, R);
     z->forms.Q2 = Q2;
     if (pe_products64_serve(T))
         pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);

@@ -105,6 +105,9 @@ typedef struct pe_scratch {
         float *S2, *share; /* [Br, Bcp] its products; [2, Br, Bcp] backward, how far each form moves S */
     } forms;               /* tile_scores.c, pair_backward.c: the second form of queries */
     struct {
+        float *tau, *raw, *slope; /* [Br]; [Br, Bcp] backward */
+    } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
+    struct {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {
@@ -126,10 +129,11 @@ typedef struct pe_tiles {
     const pe_attention *a;
     int64_t           Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
     int64_t           query_tiles, key_tiles;
-    int               by_distance;   /* any member by distance */
-    int               has_extra;     /* lookups, hook or explicit mask */
-    int               skewed;        /* distances follow the diagonals, or do not matter */
-    int64_t           e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
+    int               by_distance;     /* any member by distance */
+    int               has_extra;       /* lookups, hook or explicit mask */
+    int               folds, finishes; /* pe_temper_folds, pe_temper_finishes */
+    int               skewed;          /* distances follow the diagonals, or do not matter */
+    int64_t           e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band           band;
     const pe_ready   *ready; /* tables that hold all distances of the run; NULL: none */
     pe_distance_table by[PE_KINDS];
@@ -179,7 +183,7 @@ static inline int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
    is computed in double, where float would round it at the size of X. */
 static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 {
-    return z->backward && T->a->terms->hook.content;
+    return z->backward && T->a->terms->hook.content && !T->finishes;
 }
 
 /* Must a pair be asked for whether it is allowed? Otherwise its distance tells: e_low, e_high. */
@@ -377,8 +381,8 @@ void pe_tile_rows_store(const pe_tiles *T, float *rows, pe_side side, const pose
    parameters. */
 void pe_tile_rows_fold(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
                        pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
-/* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
-void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
+/* scale*(tau q + u) and scale*(tau q + w) of n loaded rows; Qw may be NULL. */
+void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n);
 /* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
 const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b);
 

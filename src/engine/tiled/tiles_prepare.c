@@ -100,6 +100,12 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
         y->growth.dK      = pe_arena_floats(arena, backward ? T->Bc * T->Dp : 0);
         y->growth.own_Kt  = pe_arena_floats(arena, backward ? D * T->Bcp : 0);
     }
+    if (T->finishes) {
+        const int64_t tile = backward ? T->Br * T->Bcp : 0;
+        y->finish.tau      = pe_arena_floats(arena, T->Br);
+        y->finish.slope    = pe_arena_floats(arena, a->softcap > 0 ? tile : 0);
+        y->finish.raw      = pe_arena_floats(arena, pe_temper_is_wanted(a) && !T->folds ? tile : 0);
+    }
     if (pe_forms(m) > 1) {
         y->forms.S2    = pe_arena_floats(arena, T->Br * T->Bcp);
         y->forms.share = backward ? pe_arena_floats(arena, 2 * T->Br * T->Bcp) : NULL;
@@ -166,6 +172,8 @@ pe_tiles pe_tiles_of(const pe_attention *a)
     T.gamma_width              = pe_padded(T.Br + BANDS * T.Bc) + 2 * PE_LANES;
     T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
+    T.folds                    = pe_temper_folds(a);
+    T.finishes                 = pe_temper_finishes(a);
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
     pe_tables_find_band(&T);

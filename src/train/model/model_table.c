@@ -93,16 +93,8 @@ posenc_dims pe_model_long_dims(const pe_model *m)
 static int is_of_rows(const pe_model *m, int i)
 {
     const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_PLACE_INPUT);
-    if (!input)
-        return 0;
-    for (int place = POSENC_PLACE_INPUT + 1; place < POSENC_PLACE_COUNT; place++)
-        if (posenc_encoding_part(m->encoding, (posenc_place)place)) {
-            /* several parts: names are "encoding.name" */
-            const size_t n    = strlen(input->name);
-            const char  *name = posenc_param_name(m->encoding, i);
-            return strncmp(name, input->name, n) == 0 && name[n] == '.';
-        }
-    return 1;
+    const posenc_param_info    *info  = posenc_param_describe(m->encoding, i);
+    return input && info >= input->params && info < input->params + input->param_count;
 }
 
 static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_tokens: inputs per token that the model makes
+ *
+ * Which there are, what is refused, and that each item of a batch, and a query that sees no key, has its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <posenc/registry.h>
+#include <string.h>
+
+#include "workspace.h"
+
+enum { B = 2, H = 4, G = 2, L = 3, D = 8, N = B * H * L * D };
+
+static const posenc_dims dims = {.B = B, .H = H, .G = G, .Lq = L, .Lk = L, .D = D};
+
+/* A run with sink=token, forward and backward. */
+typedef struct attention {
+    float q[N], k[N], v[N], o[N], lse[B * H * L], dout[N], dlse[B * H * L], sink[B * H * L], dsink[B * H * L];
+    posenc_tensor      tokens[1], dtokens[1];
+    posenc_attend_in   in;
+    posenc_attend_out  out;
+    posenc_attend_grad grad;
+    posenc_plan       *plan;
+    posenc_workspace   work;
+} attention;
+
+static posenc_tensor rows(float *x, int64_t items, int64_t heads, int64_t length, int64_t width)
+{
+    return posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (const int64_t[]){items, heads, length, width});
+}
+
+static posenc_tensor one_each(float *x, int64_t length)
+{
+    return posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 3, (const int64_t[]){B, H, length});
+}
+
+static posenc_encoding *encoding_of(const char *spec)
+{
+    posenc_encoding *e;
+    posenc_error     err;
+    if (posenc_encoding_create(&e, spec, NULL, &err))
+        fail_msg("%s: %s", spec, err.message);
+    return e;
+}
+
+/* Of so many heads of sinks. */
+static void open_run(attention *a, int64_t heads)
+{
+    posenc_encoding *e = encoding_of("nope[sink=token]");
+    posenc_error     err;
+    if (posenc_plan_create(&a->plan, e, &dims, NULL, &err))
+        fail_msg("%s", err.message);
+    posenc_encoding_free(e);
+    a->work = workspace_for(a->plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    for (int i = 0; i < N; i++) {
+        a->q[i]    = sinf((float)i);
+        a->k[i]    = cosf((float)(3 * i));
+        a->v[i]    = sinf((float)(2 * i));
+        a->dout[i] = cosf((float)i);
+    }
+    for (int i = 0; i < B * H * L; i++) {
+        a->sink[i]  = (float)(i % 7) * 0.5f - 1;
+        a->dlse[i]  = (float)(i % 5) * 0.25f;
+        a->dsink[i] = 99;
+    }
+    a->tokens[0]  = rows(a->sink, B, heads, L, 1);
+    a->dtokens[0] = rows(a->dsink, B, heads, L, 1);
+    a->in         = (posenc_attend_in){.size   = sizeof a->in,
+                                       .q      = rows(a->q, B, H, L, D),
+                                       .k      = rows(a->k, B, G, L, D),
+                                       .v      = rows(a->v, B, G, L, D),
+                                       .tokens = a->tokens};
+    a->out =
+        (posenc_attend_out){.size = sizeof a->out, .o = rows(a->o, B, H, L, D), .lse = one_each(a->lse, L)};
+    a->grad = (posenc_attend_grad){.size    = sizeof a->grad,
+                                   .o       = a->out.o,
+                                   .lse     = a->out.lse,
+                                   .dout    = rows(a->dout, B, H, L, D),
+                                   .dlse    = one_each(a->dlse, L),
+                                   .dtokens = a->dtokens};
+}
+
+static void close_run(attention *a)
+{
+    posenc_workspace_free(&a->work);
+    posenc_plan_free(a->plan);
+}
+
+static void run(attention *a)
+{
+    posenc_error err;
+    if (posenc_attend(a->plan, &a->in, &a->out, &a->work, &err) ||
+        posenc_attend_backward(a->plan, &a->in, &a->grad, &a->work, &err))
+        fail_msg("%s", err.message);
+}
+
+static void a_token_input_has_a_name_and_a_shape(void **state)
+{
+    posenc_encoding *e = encoding_of("rope[sink=token]+alibi"), *none = encoding_of("alibi[sink=head]");
+    int64_t          shape[4];
+    posenc_error     err;
+    (void)state;
+    assert_int_equal(posenc_token_count(e), 1);
+    assert_string_equal(posenc_token_name(e, 0), "sink");
+    assert_int_equal(posenc_token_describe(e, 0)->of_keys, 0);
+    assert_int_equal(posenc_token_shape(e, &dims, 0, shape, &err), POSENC_OK);
+    assert_true(shape[0] == B && shape[1] == H && shape[2] == L && shape[3] == 1);
+    assert_int_equal(posenc_token_shape(e, &dims, 1, shape, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_token_shape(e, NULL, 0, shape, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_token_count(none), 0);
+    assert_string_equal(posenc_param_name(none, posenc_param_count(none) - 1), "sink");
+    assert_null(posenc_token_name(none, 0));
+    assert_int_equal(posenc_token_count(NULL), 0);
+    assert_null(posenc_token_describe(NULL, 0));
+    posenc_encoding_free(e);
+    posenc_encoding_free(none);
+}
+
+static void assert_refused(attention *a, posenc_status status, const char *words)
+{
+    posenc_error err = {0};
+    a->o[0]          = 7;
+    assert_int_equal(posenc_attend(a->plan, &a->in, &a->out, &a->work, &err), status);
+    if (!strstr(err.message, words))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, words);
+    assert_true(a->o[0] == 7);
+}
+
+static void what_is_wrong_with_a_token_input_is_said(void **state)
+{
+    static attention a;
+    (void)state;
+    open_run(&a, H);
+    const posenc_tensor right = a.tokens[0];
+    a.in.tokens               = NULL;
+    assert_refused(&a, POSENC_ERROR_ARGUMENT, "token input sink is missing");
+    a.in.tokens      = a.tokens;
+    a.tokens[0].data = NULL;
+    assert_refused(&a, POSENC_ERROR_ARGUMENT, "token input sink is missing");
+    a.tokens[0] = rows(a.sink, B, 3, L, 1);
+    assert_refused(&a, POSENC_ERROR_SHAPE, "sink has 3 heads; it must have 4 (of queries), 2 (of keys) or 1");
+    a.tokens[0] = rows(a.sink, B, H, L - 1, 1);
+    assert_refused(&a, POSENC_ERROR_SHAPE, "token input sink");
+    a.tokens[0]       = right;
+    a.tokens[0].dtype = POSENC_DTYPE_I64;
+    assert_refused(&a, POSENC_ERROR_DTYPE, "sink is I64; it must be F32, F64, F16 or BF16");
+    a.tokens[0]           = right;
+    a.tokens[0].stride[1] = 0;
+    assert_refused(&a, POSENC_ERROR_SHAPE, "sink must be contiguous");
+    close_run(&a);
+}
+
+/* o and lse are those of a softmax with one more score, and a sink that heads share takes the sum. */
+static void a_sink_is_one_more_score(void **state)
+{
+    static attention a, shared;
+    (void)state;
+    open_run(&a, H);
+    run(&a);
+    for (int64_t r = 0; r < B * H * L; r++) {
+        const int64_t b = r / (H * L), g = r / L % H / (H / G);
+        double        sum = exp((double)a.sink[r]), o[D] = {0};
+        for (int64_t j = 0; j < L; j++) {
+            double s = 0;
+            for (int d = 0; d < D; d++)
+                s += (double)a.q[r * D + d] * (double)a.k[((b * G + g) * L + j) * D + d] / sqrt((double)D);
+            sum += exp(s);
+            for (int d = 0; d < D; d++)
+                o[d] += exp(s) * (double)a.v[((b * G + g) * L + j) * D + d];
+        }
+        assert_true(fabs(log(sum) - (double)a.lse[r]) < 1e-5);
+        for (int d = 0; d < D; d++)
+            assert_true(fabs(o[d] / sum - (double)a.o[r * D + d]) < 1e-5);
+    }
+    open_run(&shared, 1);
+    for (int64_t b = B - 1; b >= 0; b--) /* the same sinks for all heads, one by one and together */
+        for (int64_t x = 0; x < H * L; x++)
+            a.sink[b * H * L + x] = shared.sink[b * L + x % L];
+    run(&a);
+    run(&shared);
+    for (int64_t x = 0; x < B * L; x++) {
+        double sum = 0;
+        for (int64_t h = 0; h < H; h++)
+            sum += (double)a.dsink[(x / L * H + h) * L + x % L];
+        assert_true(fabs(sum - (double)shared.dsink[x]) < 1e-5);
+    }
+    close_run(&a);
+    close_run(&shared);
+}
+
+static void a_query_without_keys_has_its_sink_alone(void **state)
+{
+    static attention a;
+    (void)state;
+    open_run(&a, H);
+    a.in.k = rows(a.k, B, G, 0, D);
+    a.in.v = rows(a.v, B, G, 0, D);
+    run(&a);
+    for (int x = 0; x < N; x++)
+        assert_true(a.o[x] == 0);
+    for (int x = 0; x < B * H * L; x++)
+        assert_true(a.lse[x] == a.sink[x] && a.dsink[x] == a.dlse[x]);
+    close_run(&a);
+}
+
+/* Items of different lengths are calls of their own, each with its own token inputs. */
+static void items_with_lengths_have_their_own(void **state)
+{
+    static attention     a, alone;
+    static const int32_t lengths[B] = {3, 2};
+    (void)state;
+    open_run(&a, G);
+    open_run(&alone, G);
+    a.in.k_lengths =
+        posenc_tensor_contiguous((void *)(uintptr_t)lengths, POSENC_DTYPE_I32, 1, (const int64_t[]){B});
+    run(&a);
+    alone.in.k.shape[2] = alone.in.v.shape[2] = lengths[1]; /* strides stay */
+    run(&alone);
+    for (int x = H * L; x < 2 * H * L; x++)
+        assert_true(a.lse[x] == alone.lse[x]);
+    for (int x = G * L; x < 2 * G * L; x++)
+        assert_true(fabsf(a.dsink[x] - alone.dsink[x]) < 1e-6f);
+    close_run(&a);
+    close_run(&alone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_input_has_a_name_and_a_shape),
+        cmocka_unit_test(what_is_wrong_with_a_token_input_is_said),
+        cmocka_unit_test(a_sink_is_one_more_score),
+        cmocka_unit_test(a_query_without_keys_has_its_sink_alone),
+        cmocka_unit_test(items_with_lengths_have_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
