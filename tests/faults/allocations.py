@@ -117,7 +117,7 @@ def fault_of(peace, disturbed):
         return f"{left[0]} is left" if left else None
     if status != peace[0]:
         return f"status {status}; standard error says {err[-300:]!r}"
-    if out != peace[1]:
+    if without_times(out) != without_times(peace[1]):
         return "status 0 and another output"
     return None if made == peace[3] else "status 0 and other files"
 
