@@ -231,6 +231,16 @@ static inline double swin(const pair *x) /* window=?x8 */
     return plain(x) + table->wide[((o[0] + most) * across + o[1] + COLUMNS - 1) * x->c->dims.H + x->h];
 }
 
+static inline double decomposed(const pair *x) /* grid=?x8 */
+{
+    const array  *Rh = parameter(x, "Rh"), *Rw = parameter(x, "Rw");
+    const int64_t D = x->c->dims.D, most = Rh->shape[0] / 2; /* rows - 1 */
+    int64_t       o[2];
+    offset(x, o);
+    return plain(x) + dot(x->q, Rh->wide + (o[0] + most) * D, D) +
+           dot(x->q, Rw->wide + (o[1] + COLUMNS - 1) * D, D);
+}
+
 /* The network of Swin v2, trained on a window of those sides. */
 static inline double swin_v2_of(const pair *x, double rows, double columns)
 {

@@ -43,6 +43,7 @@ static const told encodings[] = {
     {"absolute_distance[grid=9x8]", absolute_grid, 0, 0, 0, 0, 1},
     {"absolute_distance[grid=9x8:divide=no]", absolute_grid_plain, 0, 0, 0, 0, 1},
     {"swin[window=9x8]", swin, 0, 0, 0, 0, 1},
+    {"decomposed[grid=9x8]", decomposed, 0, 0, 0, 0, 1},
     {"swin_v2[window=9x8:mlp_width=5:sigma=0.5]", swin_v2, 0, 0, 0, 0, 1},
     {"swin_v2[window=9x8:pretrained_window=4x5:mlp_width=5:sigma=0.5]", swin_v2_larger, 0, 0, 0, 0, 1},
     {"fire[init_L=4:mlp_width=5]", fire, 0, 0, 0, 0, 1},

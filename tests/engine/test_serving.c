@@ -201,6 +201,7 @@ static const told encodings[] = {
     {"absolute_distance[grid=4096x1]", absolute_line, 0, 0, 0, 0, 0},
     {"swin[window=512x8]", swin, 0, 0, 0, 0, 0},
     {"swin_v2[window=512x8:mlp_width=5:sigma=0.5]", swin_v2_long, 0, 0, 0, 0, 0},
+    {"decomposed[grid=512x8:sigma=0.5]", decomposed, 0, 0, 0, 0, 0},
     {"deberta[span=4:sigma=0.5]", deberta, 0, 0, 0, 0, 0},
     {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
     {"alibi", alibi, 0, 0, 0, 0, 0},
