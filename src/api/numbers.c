@@ -158,14 +158,22 @@ static void load_one(pe_numbers *n, const posenc_plan *plan, int i, const pe_num
         n->par[at.place][at.local] = t->data;
 }
 
+static void clear(pe_numbers *n, const posenc_plan *plan, int place)
+{
+    memset(n->par[place], 0, sizeof n->par[place]);
+    memset(n->dpar[place], 0, sizeof n->dpar[place]);
+    memset(n->tensor[place], 0, sizeof n->tensor[place]);
+    memset(n->dtensor[place], 0, sizeof n->dtensor[place]);
+    n->problem[place]        = plan->parts[place].problem;
+    n->problem[place].tensor = n->tensor[place];
+}
+
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const pe_numbers_of *of, pe_arena *arena)
 {
-    memset(n, 0, sizeof *n);
     n->bound = of->given.bound;
-    for (int place = 0; place < PE_PLACES; place++) {
-        n->problem[place]        = plan->parts[place].problem;
-        n->problem[place].tensor = n->tensor[place];
-    }
+    for (int place = 0; place < PE_PLACES; place++)
+        if (plan->parts[place].room)
+            clear(n, plan, place);
     for (int i = 0; i < plan->e->param_count; i++)
         if (is_of(plan, of->places, i))
             load_one(n, plan, i, of, arena);

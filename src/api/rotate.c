@@ -159,7 +159,8 @@ static void rotate_narrow(const job *j, int64_t b, int64_t h, int64_t s, const f
 /* Element s of item b in the caller's table. */
 static const float *given_row(const job *j, int64_t b, int64_t s)
 {
-    return pe_tensor_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
+    const posenc_tensor *t = j->given;
+    return (const float *)t->data + (t->shape[0] == 1 ? 0 : b * t->stride[0]) + s * t->stride[1];
 }
 
 static void rotate_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
@@ -196,7 +197,8 @@ static void rotate_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, 
 static void rotate_block(void *context, int64_t index, int thread)
 {
     const job    *j = context;
-    const int64_t b = index / j->blocks, s0 = index % j->blocks * j->block, L = j->x.from->shape[2],
+    const int64_t b = j->blocks == 1 ? index : index / j->blocks, /* a division takes long beside a row */
+        s0 = (index - b * j->blocks) * j->block, L = j->x.from->shape[2],
                   n = L - s0 < j->block ? L - s0 : j->block;
     if (j->is_direct)
         rotate_directly(j, b, s0, n, thread);
@@ -343,7 +345,7 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
         from->dtype == POSENC_DTYPE_F64 || (plan->options.executor == POSENC_EXECUTOR_REFERENCE && !s->table);
     j.is_direct = !j.in_double && pe_rotation_stores(rotation, from->dtype, to->dtype);
     j.block     = block_of(plan, from->shape[0] * from->shape[2]);
-    j.blocks    = (from->shape[2] + j.block - 1) / j.block;
+    j.blocks    = from->shape[2] <= j.block ? 1 : (from->shape[2] + j.block - 1) / j.block;
     j.team      = team_for(&work->team, bytes);
     pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */

@@ -350,7 +350,8 @@ typedef struct runner {
     const posenc_plan *plan;
     attending         *x;
     float              alone[N]; /* what a run writes that has no other beside it */
-    int                runs, others;
+    atomic_int         runs;     /* finished: the test waits for the first */
+    int                others;
     posenc_status      status;
 } runner;
 
@@ -359,11 +360,18 @@ static void *run_until_cancelled(void *of)
     runner          *r    = of;
     posenc_workspace work = workspace_for(r->plan, POSENC_RUN_ATTEND);
     while (!(r->status = posenc_attend(r->plan, &r->x->in, &r->x->out, &work, NULL))) {
-        r->runs++;
         r->others += memcmp(r->x->o, r->alone, sizeof r->alone) != 0;
+        atomic_fetch_add(&r->runs, 1);
     }
     posenc_workspace_free(&work);
     return NULL;
+}
+
+/* However loaded the machine is, for a minute at most. */
+static void wait_for_a_run_of_each(runner r[2])
+{
+    for (int i = 0; i < 60000 && !(atomic_load(&r[0].runs) && atomic_load(&r[1].runs)); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 static void two_runs_at_once_share_plan_and_bound_until_another_thread_cancels_them(void **state)
@@ -391,12 +399,14 @@ static void two_runs_at_once_share_plan_and_bound_until_another_thread_cancels_t
     }
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, run_until_cancelled, &r[i]), 0);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    wait_for_a_run_of_each(r);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* and more of them side by side */
     atomic_store(&stop, 1);
     for (int i = 0; i < 2; i++) {
         pthread_join(thread[i], NULL);
         assert_int_equal(r[i].status, POSENC_ERROR_CANCELLED);
-        assert_true(r[i].runs > 0 && r[i].others == 0);
+        assert_true(atomic_load(&r[i].runs) > 0);
+        assert_int_equal(r[i].others, 0);
         attending_free(r[i].x);
     }
     posenc_bound_free(bound);

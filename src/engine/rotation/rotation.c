@@ -485,6 +485,12 @@ static void rotate_in_order(pe_rotate_args *r, pe_rotate_fn *rotate, size_t size
     }
 }
 
+/* Of the first head, as pe_tensor_row has it, without its questions. */
+static char *row_of(const posenc_tensor *t, int64_t b, int64_t s, size_t size)
+{
+    return (char *)t->data + (b * t->stride[0] + s * t->stride[2]) * (int64_t)size;
+}
+
 void pe_rotation_heads(const pe_rotated *x, const pe_rotary *rotary, int64_t b, int64_t s0, int64_t n,
                        const float *table, int64_t stride, const pe_kernels *kernels)
 {
@@ -492,8 +498,8 @@ void pe_rotation_heads(const pe_rotated *x, const pe_rotary *rotary, int64_t b, 
                                        [POSENC_DTYPE_F16]  = PE_STORED_F16,
                                        [POSENC_DTYPE_BF16] = PE_STORED_BF16};
     const size_t           size     = posenc_dtype_size(x->from->dtype);
-    char                  *to       = pe_tensor_row(x->to, b, 0, s0);
-    const char            *from     = pe_tensor_row(x->from, b, 0, s0);
+    char                  *to       = row_of(x->to, b, s0, size);
+    const char            *from     = row_of(x->from, b, s0, size);
     for (int i = 0; i < rotary->blocks; i++) {
         const size_t   offset = (size_t)(rotary->first + 2 * rotary->start[i]) * size;
         pe_rotate_args r      = {.to           = to + offset,
