@@ -55,6 +55,7 @@ def show(label, times):
 @torch.no_grad()
 def main():
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}; ms, median (quartiles)")
+    posenc.set_threads(torch.get_num_threads())
     module = Module().eval()
     for L in LENGTHS:
         q, k, v = (torch.randn(1, H, L, D) for _ in range(3))
