@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""attention.py [BUILD] [LENGTH ...]: wall times of attention and rotation from torch, beside torch's and transformers' own.
+"""attention.py [BUILD] [LENGTH ...] [ENCODING ...]: wall times of attention and rotation from torch, beside torch's and transformers' own.
 
-BUILD (build/default) holds python/posenc. Milliseconds: median (first quartile, third). All are timed in turns in one run, so
+BUILD (build/default) holds python/posenc; build it with POSENC_OPENMP=OFF, as wheels are: beside torch's OpenMP a second one
+waits by spinning. Milliseconds: median (first quartile, third). All are timed in turns in one run, so
 that other programs hit all alike. Eager is transformers' own function, which multiplies, masks, and adds the bias as a matrix;
 SDPA has the bias as its mask. None needs gradients. 8 heads of 64, one sequence, causal.
 """
@@ -12,8 +13,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-given = sys.argv[1:]
-BUILD = Path(given.pop(0) if given and not given[0].isdigit() else ROOT / "build/default").resolve()
+NAMES = ("nope", "alibi", "t5")
+LENGTHS = [int(a) for a in sys.argv[1:] if a.isdigit()] or [512, 1024, 2048, 4096, 8192]
+CHOSEN = [a for a in sys.argv[1:] if a in NAMES] or NAMES
+BUILD = Path(next((a for a in sys.argv[1:] if not a.isdigit() and a not in NAMES), ROOT / "build/default")).resolve()
 sys.path.insert(0, str(BUILD / "python"))
 
 import torch  # noqa: E402
@@ -24,7 +27,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, eager
 import posenc  # noqa: E402
 import posenc.torch as pt  # noqa: E402
 
-H, D, SECONDS = 8, 64, 4.0
+H, D, SECONDS = 8, 64, 2.5
 
 
 class Module(torch.nn.Module):
@@ -32,12 +35,12 @@ class Module(torch.nn.Module):
 
 
 def timed(ways, seconds=SECONDS):
-    """name -> (median, first quartile, third) in ms; at least 5 rounds."""
+    """name -> (median, first quartile, third) in ms; at least 3 rounds."""
     times = {name: [] for name in ways}
     for f in ways.values():
         f()
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(next(iter(times.values()))) < 5:
+    while time.perf_counter() < end or len(next(iter(times.values()))) < 3:
         for name, f in ways.items():
             start = time.perf_counter()
             f()
@@ -52,11 +55,12 @@ def show(label, times):
 @torch.no_grad()
 def main():
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}; ms, median (quartiles)")
+    posenc.set_threads(torch.get_num_threads())
     module = Module().eval()
-    for L in [int(n) for n in given] or [512, 1024, 2048, 4096, 8192]:
+    for L in LENGTHS:
         q, k, v = (torch.randn(1, H, L, D) for _ in range(3))
         hidden = torch.full((L, L), float("-inf")).triu(1)
-        for name in ("nope", "alibi", "t5"):
+        for name in CHOSEN:
             start = {} if name == "nope" else {n: torch.from_numpy(a) for n, a in posenc.Encoding(name).init(H=H, D=D).items()}
             scale = 1.0 if name == "t5" else D ** -0.5
             mask = hidden[None, None] if name == "nope" else (pt.bias(name, H=H, Lq=L, Lk=L, params=start) + hidden)[None]

@@ -84,6 +84,7 @@ PyObject *core_conventions(PyObject *module, PyObject *encoding);
 PyObject *core_turns(PyObject *module, PyObject *args);
 PyObject *core_seen(PyObject *module, PyObject *args);
 PyObject *core_rotation(PyObject *module, PyObject *args);
+PyObject *core_scores_cause(PyObject *module, PyObject *args);
 PyObject *core_positions_cause(PyObject *module, PyObject *args);
 PyObject *core_offer(PyObject *module, PyObject *args);
 PyObject *core_picture(PyObject *module, PyObject *args);

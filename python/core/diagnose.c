@@ -5,6 +5,7 @@
 
 #include "diagnose/diagnose.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RIVALS = 8 };
@@ -156,6 +157,20 @@ static PyObject *departures(unsigned set)
     return list;
 }
 
+static const char *const verdicts[] = {"same", "different", "unexplained"};
+
+static PyObject *words_list(const char (*words)[PE_WORDS], int count)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < count; i++) {
+        PyObject *row = PyUnicode_FromString(words[i]);
+        if (!row || PyList_Append(list, row) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 static PyObject *reading(const pe_reading *r)
 {
     if (!r->spec[0])
@@ -168,18 +183,11 @@ static PyObject *reading(const pe_reading *r)
 
 static PyObject *diagnosis(const pe_diagnosis *d)
 {
-    static const char *const verdicts[] = {"same", "different", "unexplained"};
-    PyObject                *others = PyList_New(0), *advice = PyList_New(0);
+    PyObject *others = PyList_New(0), *advice = words_list(d->advice, d->advice_count);
     for (int i = 0; others && i < d->alternative_count; i++) {
         PyObject *row = reading(&d->alternatives[i]);
         if (!row || PyList_Append(others, row) != 0)
             Py_CLEAR(others);
-        Py_XDECREF(row);
-    }
-    for (int i = 0; advice && i < d->advice_count; i++) {
-        PyObject *row = PyUnicode_FromString(d->advice[i]);
-        if (!row || PyList_Append(advice, row) != 0)
-            Py_CLEAR(advice);
         Py_XDECREF(row);
     }
     return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:d,s:d,s:N}", "verdict", verdicts[d->verdict], "departs",
@@ -236,5 +244,112 @@ PyObject *core_rotation(PyObject *module, PyObject *args)
     core_release(&views);
     for (int i = 0; i < 2; i++)
         PyBuffer_Release(&at[i]);
+    return out;
+}
+
+static PyObject *slopes_of(const pe_scores_reading *r)
+{
+    const int has  = r->slopes && !strcmp(r->encoding, "alibi");
+    PyObject *list = PyList_New(0);
+    for (int64_t h = 0; list && has && h < r->heads; h++) {
+        PyObject *slope = PyFloat_FromDouble(r->slopes[h]);
+        if (!slope || PyList_Append(list, slope) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(slope);
+    }
+    return list;
+}
+
+static PyObject *scores_reading(const pe_scores_reading *r)
+{
+    PyObject *out     = Py_BuildValue("{s:s,s:d,s:d,s:N,s:s}", "encoding", r->encoding, "scale", r->scale,
+                                      "softcap", r->softcap, "slopes", slopes_of(r), "words", r->words);
+    PyObject *mask    = r->is_irregular ? PyUnicode_FromString("irregular")
+                        : r->seen.low > r->seen.high
+                            ? Py_NewRef(Py_None)
+                            : Py_BuildValue("(LL)", (long long)r->seen.low, (long long)r->seen.high);
+    PyObject *rows    = r->has_temperature ? Py_BuildValue("(dd)", r->first, r->last) : Py_NewRef(Py_None);
+    PyObject *buckets = strcmp(r->encoding, "t5")
+                            ? Py_NewRef(Py_None)
+                            : Py_BuildValue("(LLO)", (long long)r->buckets, (long long)r->max_distance,
+                                            r->is_bidirectional ? Py_True : Py_False);
+    if (!out || !mask || !rows || !buckets || PyDict_SetItemString(out, "mask", mask) != 0 ||
+        PyDict_SetItemString(out, "temperature", rows) != 0 ||
+        PyDict_SetItemString(out, "buckets", buckets) != 0)
+        Py_CLEAR(out);
+    Py_XDECREF(mask);
+    Py_XDECREF(rows);
+    Py_XDECREF(buckets);
+    return out;
+}
+
+static PyObject *scores_diagnosis(const pe_scores_diagnosis *d)
+{
+    PyObject *others = PyList_New(0);
+    for (int i = 0; others && i < d->alternative_count; i++) {
+        PyObject *row = Py_BuildValue("{s:N,s:s}", "departs", departures(d->alternatives[i]), "words",
+                                      d->alternative_words[i]);
+        if (!row || PyList_Append(others, row) != 0)
+            Py_CLEAR(others);
+        Py_XDECREF(row);
+    }
+    return Py_BuildValue("{s:s,s:N,s:N,s:N,s:d,s:N}", "verdict", verdicts[d->verdict], "departs",
+                         departures(d->departs), "found",
+                         d->verdict == PE_UNEXPLAINED ? Py_NewRef(Py_None) : scores_reading(&d->found),
+                         "alternatives", others, "residual", d->residual, "advice",
+                         words_list(d->advice, d->advice_count));
+}
+
+/* What is expected, of a tuple (encoding, scale, softcap, low, high, buckets, max_distance, bidirectional).
+ */
+static int read_expected(pe_scores_reading *e, PyObject *from)
+{
+    const char *name;
+    long long   low, high, buckets, most;
+    if (!PyArg_ParseTuple(from, "sddLLLLp", &name, &e->scale, &e->softcap, &low, &high, &buckets, &most,
+                          &e->is_bidirectional))
+        return -1;
+    strncpy(e->encoding, name, sizeof e->encoding - 1);
+    e->seen         = (pe_range){low, high};
+    e->buckets      = buckets;
+    e->max_distance = most;
+    return 0;
+}
+
+/* scores_cause((before, after), expected or None), [B,H,Lq,Lk]: what pe_scores_judge finds, as a dictionary.
+ */
+PyObject *core_scores_cause(PyObject *module, PyObject *args)
+{
+    core_state         *state = PyModule_GetState(module);
+    pe_scores           in    = {0};
+    pe_scores_reading   e     = {0};
+    pe_scores_diagnosis d;
+    core_views          views      = {.state = state};
+    posenc_tensor       tensors[2] = {{0}};
+    PyObject           *all, *expected, *out = NULL;
+    posenc_error        err;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &all, &expected) ||
+        (expected != Py_None && read_expected(&e, expected)))
+        return NULL;
+    const int64_t *n = tensors[0].shape;
+    if (core_tensors(&views, tensors, 2, all, "scores", CORE_READ))
+        ; /* said */
+    else if (tensors[0].ndim != 4 || tensors[1].ndim != 4 ||
+             memcmp(n, tensors[1].shape, sizeof(int64_t[4])) || n[2] > n[3] || n[0] * n[1] * n[2] < 1)
+        PyErr_SetString(PyExc_ValueError, "scores before and after must both be [B,H,Lq,Lk], with Lq <= Lk");
+    else if (!(e.slopes = malloc((size_t)n[1] * sizeof(double))))
+        PyErr_NoMemory();
+    else {
+        pe_scores_slopes(e.slopes, e.heads = n[1]);
+        in = (pe_scores){tensors[0], tensors[1], expected == Py_None ? NULL : &e, NULL};
+        if (pe_scores_judge(&d, &in, &err))
+            core_fail(state, &err);
+        else {
+            out = scores_diagnosis(&d);
+            pe_scores_diagnosis_free(&d);
+        }
+    }
+    free(e.slopes);
+    core_release(&views);
     return out;
 }

@@ -106,6 +106,7 @@ static PyMethodDef functions[] = {
     {"conventions", core_conventions, METH_O, "conventions(encoding): (words, SPEC or None, shift, inverse)"},
     {"turns", core_turns, METH_VARARGS, "turns(encoding, params, D, positions, cosines, sines, rivals)"},
     {"rotation", core_rotation, METH_VARARGS, "rotation(encoding, params, tensors, positions, N, strict)"},
+    {"scores_cause", core_scores_cause, METH_VARARGS, "scores_cause((before, after), expected)"},
     {"seen", core_seen, METH_VARARGS, "seen(seen, (B, Lq, Lk), causal, window, allowed)"},
     {"positions_cause", core_positions_cause, METH_VARARGS, "positions_cause(got, wanted)"},
     {"compare", core_compare, METH_VARARGS,

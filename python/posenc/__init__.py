@@ -15,7 +15,7 @@ from ._check import Finding, Report, check, patched, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
 from ._core import isa, version
 from ._compare import Comparison, Progress, compare
-from ._diagnose import diagnose
+from ._diagnose import diagnose, diagnose_scores
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
 from ._model import Group, Model, inspect
 from ._plot import Picture, plot
@@ -26,6 +26,6 @@ from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_bac
 __version__ = version()
 __all__ = ["Angles", "Comparison", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
            "Model", "OutOfMemoryError", "Pair", "ParamInfo", "Picture", "PosencError", "Progress", "Report", "Setting", "UnsupportedError", "angles", "attend",
-           "attend_backward", "bias", "bias_backward", "check", "compare", "cos_sin", "diagnose", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
+           "attend_backward", "bias", "bias_backward", "check", "compare", "cos_sin", "diagnose", "diagnose_scores", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
            "index_map", "inspect", "isa", "patched", "plot", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",
            "set_threads", "verify", "version", "window_index"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""diagnose: which rotation turned one tensor into another, and what of it is not as it should be."""
+"""diagnose: which rotation, or which bias, scale and mask, turned one tensor into another, and what of it is wrong."""
 from __future__ import annotations
 
 from typing import Any, Mapping
@@ -31,7 +31,7 @@ def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *,
     if list(pairs[0]) != list(pairs[1]):
         raise _core.PosencError("before has q and k and after has not, or the other way round; pass the same of both")
     views, places = [], []
-    N = _coordinates(e)
+    N = int(_setting(e, "axes", "1"))  # numbers of a position
     for name in pairs[0]:
         for arrays in pairs:
             views.append(_arrays.raw(np.ascontiguousarray(_arrays.four_axes(arrays[name], name, order))))
@@ -43,10 +43,36 @@ def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *,
     return _core.rotation(None if e is None else e._core, tuple(values), tuple(views), tuple(places), N, is_strict)
 
 
-def _coordinates(e: Encoding | None) -> int:
-    """Numbers of a position that a rope asks for."""
-    axes = [] if e is None else [s for s in e.spec.strip("]").replace("[", ":").split(":") if s.startswith("axes=")]
-    return int(axes[0][5:]) if axes else 1
+def diagnose_scores(before: Any, after: Any, encoding: Encoding | str | None = None, *, scale: float = 1.0, softcap: float = 0.0,
+                    causal: bool = False, window: int | None = None) -> dict[str, Any]:
+    """What `posenc diagnose --scores-before` says: which bias, scale, cap and mask turned scores into others.
+
+    before, after: [B,H,Lq,Lk], the last query at the last key. What is expected: encoding (alibi, t5; None: nothing is),
+    scale, softcap (0: none), causal and window. Keys: verdict, departs, found (encoding, scale, temperature from row to
+    row, softcap, mask as (lowest, highest distance), slopes, buckets as (number, max_distance, bidirectional)),
+    alternatives, residual and advice.
+
+    >>> s = np.random.default_rng(0).standard_normal((1, 4, 16, 16)).astype(np.float32)
+    >>> found = diagnose_scores(s, s + 2 * _runs.bias("alibi", H=4, Lq=16, Lk=16), "alibi")
+    >>> found["verdict"], found["departs"]
+    ('different', ['slopes'])
+    """
+    pair = tuple(_arrays.raw(np.ascontiguousarray(_as_arrays(x, ("scores",))["scores"])) for x in (before, after))
+    if encoding is None:
+        return _core.scores_cause(pair, None)
+    e = as_encoding(encoding)
+    name = e.parts["score"].name if "score" in e.parts else "none"
+    name = {"nope": "none"}.get(name, name if name in ("none", "alibi", "t5") else "unknown")
+    far = pair[1].shape[-1] if window is None else window - 1
+    seen = (0 if causal else -far, far) if causal or window is not None else (1, 0)
+    buckets = (int(_setting(e, "num_buckets", "32")), int(_setting(e, "max_distance", "128")), _setting(e, "bidirectional", "yes") != "no")
+    return _core.scores_cause(pair, (name, scale, softcap, *seen, *buckets))
+
+
+def _setting(e: Encoding | None, name: str, otherwise: str) -> str:
+    """What a SPEC says of a setting; `otherwise` where it does not."""
+    words = [] if e is None else e.spec.replace("]", "").replace("[", ":").split(":")
+    return next((w[len(name) + 1:] for w in words if w.startswith(f"{name}=")), otherwise)
 
 
 def _places(positions: Any, B: int, L: int, N: int) -> np.ndarray:

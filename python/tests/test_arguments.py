@@ -205,7 +205,8 @@ def test_importing_posenc_does_not_import_torch():
 def test_the_docstrings_are_true():
     import doctest
     import importlib
-    for name in ("posenc", "posenc._encoding", "posenc._runs", "posenc._model", "posenc._check", "posenc._compare", "posenc._plot", "posenc.positions"):
+    for name in ("posenc", "posenc._encoding", "posenc._runs", "posenc._model", "posenc._check", "posenc._compare", "posenc._plot", "posenc._diagnose",
+                 "posenc.positions"):
         failed, tried = doctest.testmod(importlib.import_module(name))
         assert tried and not failed, name
 

@@ -51,3 +51,22 @@ def test_parameters_come_out_of_a_checkpoint(tmp_path):
                             "is_encoder_decoder": False, "use_cache": False})
     group = next(i for i, g in enumerate(model.groups) if g.encoding.parts.get("score", None))
     assert np.array_equal(model.params(tmp_path / "t5.npz", group=group)["table"], table)
+
+
+def test_a_notebook_shows_every_encoding_and_how_a_models_pairs_stand_to_its_context():
+    import xml.etree.ElementTree as xml
+    drawn = set()
+    for name, info in posenc.encodings().items():
+        html = posenc.Encoding(name)._repr_html_()
+        start = html.find("<svg")
+        if start >= 0:
+            drawing = xml.fromstring(html[start:html.find("</svg>") + 6])
+            assert all(len(line.get("points").split()) >= 2 for line in drawing), name
+            drawn.add(name)
+    assert {"sinusoidal", "rope", "alibi", "t5"} <= drawn
+    slope = posenc.Encoding("alibi")._repr_html_()
+    assert "63,15.75" in slope  # the first of four heads: -63/4, drawn downwards
+    model = posenc.inspect({"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 2,
+                            "rope_theta": 5e5, "max_position_embeddings": 4096})
+    html = model._repr_html_()
+    assert "within the context of 4096" in html and "1 to 32 rotations" in html and "6.283 to" in html

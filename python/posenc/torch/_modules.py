@@ -39,7 +39,13 @@ class _Encoded(nn.Module):
 
 
 class Attention(_Encoded):
-    """posenc.torch.attend with the encoding's parameters: forward(q, k, v, ...)."""
+    """posenc.torch.attend with the encoding's parameters: forward(q, k, v, ...).
+
+    >>> attention, q = Attention("t5", H=2, D=8, causal=True), torch.ones(1, 2, 5, 8)
+    >>> attention(q, q, q).sum().backward()
+    >>> attention.table.grad.shape
+    torch.Size([32, 2])
+    """
 
     def __init__(self, encoding: Any, H: int, D: int, *, G: int | None = None, Dv: int | None = None, L: int | None = None,
                  causal: bool = False, seed: int = 0):
@@ -54,7 +60,11 @@ class Attention(_Encoded):
 
 
 class Input(_Encoded):
-    """Adds the rows of an input encoding: forward(x, positions=0)."""
+    """Adds the rows of an input encoding: forward(x, positions=0).
+
+    >>> Input("sinusoidal", d_model=4)(torch.zeros(1, 2, 4))[0, 0].tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
 
     def __init__(self, encoding: Any, d_model: int, *, L: int | None = None, seed: int = 0):
         super().__init__(encoding, seed, {"d_model": d_model, "D": d_model, "L": L})
@@ -70,6 +80,10 @@ class Rotary(nn.Module):
 
     The table is made on the CPU, once for as many positions as were seen, and kept on x's device. In a compiled or
     exported graph it is an operator, which makes the rows of each call.
+
+    >>> cos, sin = Rotary("rope[base=5e5]", D=8)(torch.zeros(1, 3, 8), torch.arange(3)[None])
+    >>> cos.shape, cos[0, 0, 0].item()
+    (torch.Size([1, 3, 8]), 1.0)
     """
 
     def __init__(self, encoding: Any = "rope", D: int | None = None, *, layer: int | None = None, layout: str = "half"):
@@ -128,6 +142,9 @@ class Bias(_Encoded):
     """The bias [H,Lq,Lk] that a score encoding adds, for scaled_dot_product_attention(attn_mask=...) on any device.
 
     It is computed on the CPU and brought to the device; its parameters may lie on either, and are trained through it.
+
+    >>> Bias("alibi", H=1)(2, 2)[0].tolist()
+    [[0.0, -0.00390625], [-0.00390625, 0.0]]
     """
 
     def __init__(self, encoding: Any, H: int, *, D: int = 64, L: int | None = None, seed: int = 0):

@@ -150,6 +150,20 @@ class _Fast(torch.autograd.Function):
     backward = staticmethod(_backward)  # type: ignore[assignment]
 
 
+class _Alone(torch.autograd.Function):
+    """The quick way of the commonest call, a rotation of one tensor by fixed angles: fewer arguments, nothing to keep."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, said: tuple) -> Any:  # type: ignore[override]
+        ctx.said = said
+        return _rotate_run((q, None, None, None), (), said)[0]
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> Any:  # type: ignore[override]
+        spec, q_start, k_start, inverse, exact = ctx.said
+        return call(rotate, (dy, None, None, None), (), (spec, q_start, k_start, not inverse, exact))[0], None
+
+
 class _Func(torch.autograd.Function):
     """The way that torch.func takes."""
 
@@ -213,6 +227,8 @@ def call(k: Kernel, tensors: tuple, params: tuple, said: tuple) -> tuple:
             needs_grad = needs_grad or x.requires_grad
             is_plain = is_plain and (type(x) is Tensor or type(x) is _Parameter) and x.is_cpu and not x.is_neg()
     if needs_grad and _grad_enabled():
+        if k is rotate and is_plain and not params and tensors[1] is None and tensors[2] is None:
+            return _Alone.apply(tensors[0], said), None
         return _Fast.apply(k, said, *tensors, *params) if is_plain else _flat(k.op(*tensors, list(params), *said), k)
     if is_plain:  # what the operator would do, without the dispatcher
         return k.run(tensors, params, said)

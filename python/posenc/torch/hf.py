@@ -473,6 +473,11 @@ def check(model: Any, *, input_ids: Tensor | None = None, lengths: list[int] | N
 
     lengths: positions at which tables are compared besides 0, 1, the length of pre-training and the context's end.
     The report names the module, layer, position, pair, the size of the error, and the cause where a known one fits.
+
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> check(LlamaForCausalLM(LlamaConfig(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
+    ...                                    num_attention_heads=2, max_position_embeddings=64))).ok
+    True
     """
     j = _Judge(model)
     about, text = j.about, j.text

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""diagnose_scores: what another program made of scores; that it is the command's finding is seen in its own tests."""
+import numpy as np
+import pytest
+
+import posenc
+
+SCORES = np.random.default_rng(0).standard_normal((2, 4, 24, 24)).astype(np.float32)
+ALIBI = posenc.bias("alibi", H=4, Lq=24, Lk=24)
+T = np.arange(24)[:, None] - np.arange(24)
+
+
+def hide(scores, seen):
+    return np.where(seen, scores, np.float32(-np.inf))
+
+
+@pytest.mark.parametrize("after, expected, options, departs", [
+    (SCORES + ALIBI, "alibi", {}, []),
+    (SCORES + 2 * ALIBI, "alibi", {}, ["slopes"]),
+    (SCORES / 8 + ALIBI, "alibi", {"scale": 0.125}, []),
+    (SCORES / 8 + ALIBI, "alibi", {"scale": 0.25}, ["scale"]),
+    (30 * np.tanh(SCORES * 9 / 30), "nope", {"scale": 9, "softcap": 30}, []),
+    (30 * np.tanh(SCORES * 9 / 30), "nope", {"scale": 9, "softcap": 50}, ["softcap"]),
+    (hide(SCORES, (T >= 0) & (T < 5)), "nope", {"causal": True, "window": 5}, []),
+    (hide(SCORES, (T >= 0) & (T < 6)), "nope", {"causal": True, "window": 5}, ["mask"]),
+])
+def test_what_departs_is_named(after, expected, options, departs):
+    found = posenc.diagnose_scores(SCORES, after.astype(np.float32), expected, **options)
+    assert (found["verdict"], found["departs"]) == ("different" if departs else "same", departs), found
+
+
+def test_without_anything_expected_it_says_what_it_found():
+    found = posenc.diagnose_scores(SCORES, hide(SCORES + ALIBI, T >= 0))["found"]
+    assert found["encoding"] == "alibi" and np.allclose(found["slopes"], [0.25, 0.0625, 0.015625, 0.00390625], rtol=1e-3)
+    assert found["mask"][0] == 0
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    for bad in (SCORES[:1], SCORES[0], SCORES[:0]):
+        with pytest.raises(ValueError, match="scores before and after"):
+            posenc.diagnose_scores(SCORES, bad)
