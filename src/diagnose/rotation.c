@@ -57,8 +57,10 @@ typedef struct paired {
     pe_pairing pairing;
     double     look; /* misfit of a few rows */
     pe_gains  *gains;
-    double    *w, *error; /* measured speeds, one coordinate */
+    double    *w, *error; /* [M] measured speeds */
     double     agreed, reach;
+    double    *of_axes; /* [N,3,M] w, error and order of each coordinate; NULL: there is one */
+    double     reaches[PE_MOST_AXES];
     unsigned   departs;
 } paired;
 
@@ -417,9 +419,16 @@ static posenc_status measure_pairing(rotation_search *s, paired *p)
     p->error                   = malloc(M * sizeof *p->error);
     if (status || !p->w || !p->error)
         return POSENC_ERROR_MEMORY;
-    if (s->N == 1)
+    if (s->N == 1) {
         p->agreed = pe_speeds(p->w, p->error, &p->reach, s->rows, p->gains);
-    return POSENC_OK;
+        return POSENC_OK;
+    }
+    p->of_axes = malloc(3 * M * (size_t)s->N * sizeof *p->of_axes);
+    for (int n = 0; p->of_axes && n < s->N; n++) {
+        double *at    = p->of_axes + 3 * M * (size_t)n;
+        p->reaches[n] = pe_speeds_of_axis(at, at + M, at + 2 * M, s->rows, p->gains, n);
+    }
+    return p->of_axes ? POSENC_OK : POSENC_ERROR_MEMORY;
 }
 
 /* Keeps pairings that leave over hardly more than the best does; the expected one stays, for comparison. */
@@ -848,7 +857,7 @@ static int family_speeds(double *logs, const rotation_search *s, int pairing, co
 }
 
 /* One step of Gauss and Newton on the logarithms of base and factor; whether it could be taken. */
-static int improve(family *f, const rotation_search *s, int pairing, int loose, double *work)
+static int improve(family *f, const rotation_search *s, int pairing, int loose, double *work, double *moves)
 {
     const paired *p  = &s->pairings[pairing];
     const int64_t M  = p->pairing.dim / 2;
@@ -883,6 +892,7 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
         return 0;
     f->base *= exp(fmax(-3, fmin(3, loose & BASE ? da : 0)));
     f->factor *= exp(fmax(-2, fmin(2, loose & FACTOR ? db : 0)));
+    *moves = fabs(loose & BASE ? da : 0) + fabs(loose & FACTOR ? db : 0);
     return f->base > 1 && f->base < 1e15 && f->factor > 1e-4 && f->factor < 1e6;
 }
 
@@ -891,8 +901,9 @@ static int fit_family(family *f, const rotation_search *s, int pairing, int loos
     const int64_t M     = s->pairings[pairing].pairing.dim / 2;
     double       *work  = malloc((size_t)(3 * M) * sizeof *work);
     int           is_it = work != NULL;
-    for (int round = 0; is_it && round < 10; round++)
-        is_it = improve(f, s, pairing, loose, work);
+    double        moves = 1;
+    for (int round = 0; is_it && round < 10 && moves > 1e-9; round++)
+        is_it = improve(f, s, pairing, loose, work, &moves);
     free(work);
     return is_it;
 }
@@ -1054,21 +1065,31 @@ static int best_cost(const rotation_search *s)
     return best;
 }
 
-/* Speeds of several coordinates depend on which pair follows which. */
-static void measure_axes(rotation_search *s, int p, const char *settings)
+/* Speeds of several coordinates depend on which pair follows which. Returns how far the angles are from those
+   of such speeds, 0 to 1: large where the rule is another. */
+static double measure_axes(rotation_search *s, int p, const char *settings)
 {
-    paired          *q = &s->pairings[p];
+    paired          *q        = &s->pairings[p];
+    const int64_t    M        = q->pairing.dim / 2;
+    double           disorder = 1;
     frame            f;
-    posenc_encoding *e = s->N > 1 ? make_encoding(s, p, settings) : NULL;
+    posenc_encoding *e = make_encoding(s, p, settings);
     if (e && frame_open(&f, s, e)) {
-        for (int64_t m = 0; m < f.M; m++)
-            f.course.coordinate[m] = s->axes[f.course.coordinate[m]];
-        if (f.M == q->pairing.dim / 2)
-            pe_speeds_of_axes(q->w, q->error, &q->reach, s->rows, q->gains, f.course.coordinate);
+        q->reach = 1;
+        disorder = f.M == M ? 0 : 1;
+        for (int64_t m = 0; m < M && f.M == M; m++) {
+            const int     n  = s->axes[f.course.coordinate[m]];
+            const double *at = q->of_axes + 3 * M * n + m;
+            q->w[m]          = at[0];
+            q->error[m]      = at[M];
+            q->reach         = fmax(q->reach, q->reaches[n]);
+            disorder += (1 - at[2 * M]) / (double)M;
+        }
         q->agreed = 0.95;
         frame_free(&f);
     }
     posenc_encoding_free(e);
+    return disorder;
 }
 
 static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned departs)
@@ -1076,7 +1097,8 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
     const int so_far = departures(s->pairings[p].departs | departs);
     if (100 * so_far > best_cost(s) + 20)
         return;
-    measure_axes(s, p, prefix);
+    if (s->N > 1)
+        measure_axes(s, p, prefix);
     try_numbers(s, p, prefix, departs);
     if (100 * so_far + 100 > best_cost(s) + 20)
         return;
@@ -1096,7 +1118,28 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
 
 /* ---------------------------------------------------------------- axes ---------------------- */
 
-static void try_axes(rotation_search *s, int p)
+enum { MOST_RULES = 40 };
+
+/* Which pair follows which coordinate. */
+typedef struct follow {
+    char     settings[64];
+    int      axes[PE_MOST_AXES];
+    unsigned departs;
+    double   disorder;
+} follow;
+
+static void add_follow(follow *list, int *count, const rotation_search *s, const char *rule, unsigned departs)
+{
+    if (*count == MOST_RULES)
+        return;
+    follow *f = &list[(*count)++];
+    *f        = (follow){.departs = departs};
+    snprintf(f->settings, sizeof f->settings, "%s%s", *rule ? "axis_rule=" : "", rule);
+    memcpy(f->axes, s->axes, sizeof f->axes);
+}
+
+/* The expected rule, others, and the expected one with coordinates taken for each other. */
+static int list_follows(follow *list, rotation_search *s)
 {
     static const char *const rules[] = {"sections",
                                         "interleaved_sections",
@@ -1106,27 +1149,43 @@ static void try_axes(rotation_search *s, int p)
                                         "axial",
                                         "axial_alternate",
                                         "alternate"};
-    char                     text[TEXT], value[64];
-    try_pairing(s, p, "", 0);
-    if (s->N < 2)
-        return;
+    char                     value[64];
+    int                      count = 0;
     said(value, sizeof value, s->base, "axis_rule");
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        snprintf(text, sizeof text, "axis_rule=%s", rules[i]);
+    add_follow(list, &count, s, "", 0);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i], *value ? value : "sections"))
-            try_pairing(s, p, text, 1u << PE_AXES);
-    }
-    for (int way = 1; way < 27 && s->N <= 3; way++) { /* coordinates taken for each other */
-        int is_identity = 1;
+            add_follow(list, &count, s, rules[i], 1u << PE_AXES);
+    for (int way = 1; way < 27 && s->N <= 3; way++) {
+        int is_identity = 1, is_possible = 1;
         for (int n = 0, left_over = way; n < s->N; n++, left_over /= 3) {
             s->axes[n] = (n + left_over) % 3;
             is_identity &= s->axes[n] == n;
-        }
-        int is_possible = !is_identity;
-        for (int n = 0; n < s->N; n++)
             is_possible &= s->axes[n] < s->N;
-        if (is_possible)
-            try_pairing(s, p, "", 1u << PE_AXES);
+        }
+        if (is_possible && !is_identity)
+            add_follow(list, &count, s, "", 1u << PE_AXES);
+    }
+    return count;
+}
+
+/* A rule by which pairs turn with no one speed is not tried: that would take long, and in vain. */
+static void try_axes(rotation_search *s, int p)
+{
+    follow    list[MOST_RULES];
+    double    least = 1;
+    const int count = s->N > 1 ? list_follows(list, s) : 0;
+    if (s->N == 1)
+        try_pairing(s, p, "", 0);
+    for (int i = 0; i < count; i++) {
+        memcpy(s->axes, list[i].axes, sizeof s->axes);
+        list[i].disorder = measure_axes(s, p, list[i].settings);
+        least            = fmin(least, list[i].disorder);
+    }
+    for (int i = 0; i < count; i++) {
+        memcpy(s->axes, list[i].axes, sizeof s->axes);
+        if (list[i].disorder <= 3 * least + 0.02)
+            try_pairing(s, p, list[i].settings, list[i].departs);
     }
     for (int n = 0; n < PE_MOST_AXES; n++)
         s->axes[n] = n;
@@ -1646,6 +1705,7 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         pe_gains_free(s->pairings[i].gains);
         free(s->pairings[i].w);
         free(s->pairings[i].error);
+        free(s->pairings[i].of_axes);
     }
     if (s)
         pe_rows_free(s->rows);

@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -283,10 +284,15 @@ def write(path, arrays, kind):
 # ---------------------------------------------------------------- one port -------------------------
 
 
+def seconds_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Port:
     def __init__(self, seed, number):
         rng = self.rng = np.random.default_rng([seed, number])
-        self.number = number
+        self.number, self.seconds = number, 0  # of the longest call
         self.right = draw(rng)
         is_axes = number % 9 == 8
         if is_axes:
@@ -354,7 +360,9 @@ class Port:
         elif self.start:
             call += ["--offset", str(self.start)]
         self.call = " ".join(call)
+        before = seconds_of_children()
         done = subprocess.run(call, capture_output=True, text=True)
+        self.seconds = max(self.seconds, seconds_of_children() - before)
         if done.returncode not in (0, 1) or not done.stdout:
             return {"verdict": f"exit {done.returncode}: {done.stderr.strip()}", "departs": [], "alternatives": []}, done.returncode
         return json.loads(done.stdout), done.returncode
@@ -387,6 +395,7 @@ def main():
     a = parser.parse_args()
     print(f"seed {a.seed}, {a.count} ports", flush=True)
     wrong = heard = right = 0
+    longest, slowest = 0, None
     with tempfile.TemporaryDirectory() as temporary:
         folder = a.keep or temporary
         os.makedirs(folder, exist_ok=True)
@@ -400,12 +409,15 @@ def main():
                 wrong_config = dict(port.right, layout=other(port.rng, ["half", "interleaved"], port.right["layout"]))
                 found, status = port.run(a.tool, folder, wrong_config)
                 why = None if found["verdict"] == "different" and status == 1 and "layout" in found["departs"] else "against a wrong config it does not differ in layout"
+            if port.seconds > longest:
+                longest, slowest = port.seconds, number
             if why or a.only is not None:
                 wrong += bool(why)
                 some = {k: found.get(k) for k in ("verdict", "departs", "residual", "difference", "advice")}
                 print(f"port {number}: {why}\n  {port.kind}, {[x.shape for x in port.before.values()]}, causes {port.causes}, ratio {port.ratio:.3g}\n"
                       f"  right {port.right}\n  port  {port.port}\n  says  {some}\n  or    {[x['departs'] for x in found['alternatives']]}\n  {port.call}", flush=True)
     print(f"{a.count} ports, {right} right, {heard} with a fault that can be heard: {wrong} wrong answers")
+    print(f"{seconds_of_children():.0f} s of a core, the longest call {longest:.1f} s (port {slowest})")
     return wrong > 0
 
 
