@@ -180,7 +180,7 @@ def wrong_direction(rng, c, p):
 
 def wrong_factor(rng, c, p):
     key = "alpha" if c["schedule"] == "ntk" else "factor"
-    if key not in c:
+    if key not in c or c["schedule"] == "default":
         return None
     c[key] = float(other(rng, [2, 3, 4, 6, 8, 16, 32], c[key]))
     return "factor", p
