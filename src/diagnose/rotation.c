@@ -26,12 +26,13 @@
 
 enum { TEXT = 400, MOST_PAIRINGS = 24, MOST_THEORIES = 96, LOOK = 160, LOWS = 24 };
 
-static const double pi      = 0x1.921fb54442d18p+1;
-static const double same    = 2.5;       /* roundings: less is no difference */
-static const double unheard = 4;         /* less than this is none where nothing explains it */
-static const double near_by = 12;        /* and less than this may be none by another count */
-static const double slack   = 0.7;       /* a simpler theory may leave so much more over */
-static const double float32 = 0x1.4p-23; /* relative error of an angle of float32: 2.5 roundings */
+static const double pi   = 0x1.921fb54442d18p+1;
+static const double fine = 1e-7, bfloat16 = 0x1p-9; /* errors of speeds: of float32, and of fewer bits */
+static const double same    = 2.5;                  /* roundings: less is no difference */
+static const double unheard = 4;                    /* less than this is none where nothing explains it */
+static const double near_by = 12;                   /* and less than this may be none by another count */
+static const double slack   = 0.7;                  /* a simpler theory may leave so much more over */
+static const double float32 = 0x1.4p-23;            /* relative error of an angle of float32: 2.5 roundings */
 
 const char *const pe_departures[PE_DEPARTURES] = {"layout",   "dim",    "direction",   "base",
                                                   "schedule", "factor", "positions",   "magnitude",
@@ -79,6 +80,7 @@ typedef struct rotation_search {
     int64_t            look[LOOK];
     int                look_count;
     int                axes[PE_MOST_AXES]; /* which expected coordinate each is taken for */
+    double             coarse;             /* relative error of a speed that numbers may be fitted to */
     posenc_error      *err;
 } rotation_search;
 
@@ -889,7 +891,7 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
         const double got = fabs(p->w[m]);
         if (got < 8 * p->error[m] || !isfinite(at[m]))
             continue;
-        const double sure = p->error[m] / got + 1e-7, r = (log(got) - at[m]) / sure;
+        const double sure = p->error[m] / got + s->coarse, r = (log(got) - at[m]) / sure;
         const double a = loose & BASE ? (by_base[m] - at[m]) / h / sure : 0,
                      b = loose & FACTOR ? (by_factor[m] - at[m]) / h / sure : 0;
         if (!isfinite(a) || !isfinite(b))
@@ -910,7 +912,7 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
 }
 
 /* Are these the speeds that were measured, but for some that were measured badly? */
-static int has_speeds(const double *logs, const paired *p)
+static int has_speeds(const double *logs, const rotation_search *s, const paired *p)
 {
     const int64_t M   = p->pairing.dim / 2;
     double        bad = 0, all = 0;
@@ -918,7 +920,7 @@ static int has_speeds(const double *logs, const paired *p)
         const double got = fabs(p->w[m]);
         if (got < 8 * p->error[m] || !isfinite(logs[m]))
             continue;
-        bad += fabs(log(got) - logs[m]) > 6 * (p->error[m] / got + 1e-7);
+        bad += fabs(log(got) - logs[m]) > 6 * (p->error[m] / got + s->coarse);
         all++;
     }
     return bad <= 0.25 * all;
@@ -933,7 +935,7 @@ static int fit_family(family *f, const rotation_search *s, int pairing, int loos
     for (int round = 0; is_it && round < 10 && moves > 1e-9; round++)
         is_it = improve(f, s, pairing, loose, work, &moves);
     if (is_it && p->agreed > 0.9)
-        is_it = family_speeds(work, s, pairing, f) && has_speeds(work, p);
+        is_it = family_speeds(work, s, pairing, f) && has_speeds(work, s, p);
     free(work);
     return is_it;
 }
@@ -1122,6 +1124,21 @@ static double measure_axes(rotation_search *s, int p, const char *settings)
     return disorder;
 }
 
+/* The base that the fastest pairs tell, which schedules leave alone; 0: none. */
+static double fast_base(const paired *p)
+{
+    const double M = (double)p->pairing.dim / 2;
+    int          digits;
+    for (int m = 1; m < 5 && m < M; m++) {
+        const double got = fabs(p->w[m]), error = (8 * p->error[m] / got + 1e-6) * M / m;
+        if (got < 8 * p->error[m])
+            continue;
+        const double base = pow(got, -M / m);
+        return error < 0.3 ? nearest_round(base, base * error, &digits) : 0;
+    }
+    return 0;
+}
+
 static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned departs)
 {
     const int so_far = departures(s->pairings[p].departs | departs);
@@ -1136,14 +1153,15 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
     try_schedules(s, p, prefix, departs, number(s->base, "base", 1e4), 0);
     if (100 * so_far + 200 > best_cost(s) + 20)
         return;
-    /* another base as well: fast pairs are those that schedules leave alone */
-    family f = {"schedule=default", NULL, number(s->base, "base", 1e4), 1};
-    if (s->pairings[p].agreed > 0.9 && fit_family(&f, s, p, BASE)) {
-        static const double bases[] = {1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7};
-        for (size_t i = 0; i < sizeof bases / sizeof *bases && 100 * so_far + 200 <= best_cost(s) + 20; i++)
-            if (bases[i] != number(s->base, "base", 1e4))
-                try_schedules(s, p, prefix, departs, bases[i], to_base);
-    }
+    static const double bases[] = {1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7};
+    const double        given = number(s->base, "base", 1e4), told = fast_base(&s->pairings[p]);
+    for (size_t i = 0; i < sizeof bases / sizeof *bases && !told; i++)
+        if (bases[i] != given && 100 * so_far + 200 <= best_cost(s) + 20)
+            try_schedules(s, p, prefix, departs, bases[i], to_base);
+    if (told > 1 && told != given)
+        try_schedules(s, p, prefix, departs, told, to_base);
+    fit_and_try(s, p, (family){"schedule=linear", "factor", 1e4, 2}, BASE | FACTOR,
+                departs | to_base | to_schedule, "");
 }
 
 /* ---------------------------------------------------------------- axes ---------------------- */
@@ -1377,11 +1395,84 @@ static void try_low_encoding(rotation_search *s, int p, const char *settings, un
     posenc_encoding_free(t.e);
 }
 
-static void try_lows(rotation_search *s)
+static int has_low(const rotation_search *s)
+{
+    int has = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        has |= s->theories[i].low > 0;
+    return has;
+}
+
+/* Numbers that give the measured speeds nearly, with as few digits as do. */
+static void fit_low(rotation_search *s, int p, family f, int loose, unsigned departs)
+{
+    char         text[TEXT], last[TEXT] = "", number_text[40];
+    const int    is_it = !has_low(s) && fit_family(&f, s, p, loose);
+    const family exact = f;
+    for (int digits = 1; digits <= 5 && is_it && !has_low(s); digits++) {
+        if (loose & BASE)
+            f.base = strtod(fewest_digits(number_text, exact.base, digits), NULL);
+        if (loose & FACTOR)
+            f.factor = strtod(fewest_digits(number_text, exact.factor, digits), NULL);
+        family_text(text, &f);
+        if (f.base > 1 && strcmp(text, last) && fabs(log(f.base / exact.base)) < 0.1 &&
+            fabs(log(f.factor / exact.factor)) < 0.1)
+            try_low_encoding(s, p, text, departs, 2 * digits);
+        snprintf(last, sizeof last, "%s", text);
+    }
+}
+
+/* The expected schedule with another base or factor, no schedule, and each of the others. */
+static void fit_lows(rotation_search *s, int p)
+{
+    static const double      lengths[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 131072};
+    static const char *const named[]   = {"schedule=yarn original_length=%.10g",
+                                          "schedule=llama3 original_length=%.10g low_freq_factor=1 "
+                                            "high_freq_factor=4"};
+    char                     schedule[64], text[TEXT];
+    const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
+    const char  *key  = !has ? NULL : !strcmp(schedule, "ntk") ? "alpha" : "factor";
+    const double base = number(s->base, "base", 1e4), factor = key ? number(s->base, key, 0) : 0;
+    const family expected = {"", factor > 0 ? key : NULL, base, factor > 0 ? factor : 1};
+    if (s->N > 1)
+        measure_axes(s, p, "");
+    s->coarse = bfloat16;
+    fit_low(s, p, expected, BASE, to_base);
+    if (expected.key)
+        fit_low(s, p, expected, FACTOR, to_factor);
+    if (has)
+        fit_low(s, p, (family){"schedule=default", NULL, base, 1}, BASE, to_base | to_schedule);
+    fit_low(s, p, (family){"schedule=linear", "factor", base, 2}, FACTOR, to_schedule);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths * 2; i++) {
+        snprintf(text, sizeof text, named[i % 2], lengths[i / 2]);
+        fit_low(s, p, (family){text, "factor", base, 4}, FACTOR, to_schedule);
+    }
+    s->coarse = fine;
+}
+
+/* Where speeds cannot be measured: numbers that are often met. */
+static void guess_lows(rotation_search *s, int p)
 {
     static const double bases[] = {1e2, 1e3, 1e4, 2e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 4e6, 5e6, 8e6, 1e7};
     static const double factors[] = {1.5, 2, 3, 4, 6, 8, 10, 16, 20, 32, 40, 64};
     char                text[TEXT], schedule[64];
+    const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        snprintf(text, sizeof text, "base=%.10g", bases[i]);
+        if (bases[i] != number(s->base, "base", 1e4))
+            try_low_encoding(s, p, text, to_base, 2);
+    }
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        const char *key = has && !strcmp(schedule, "ntk") ? "alpha" : "factor";
+        snprintf(text, sizeof text, "%s %s=%.10g", has ? "" : "schedule=linear", key, factors[i]);
+        if (factors[i] != number(s->base, key, 1))
+            try_low_encoding(s, p, text, has ? to_factor : to_schedule, 2);
+    }
+}
+
+static void try_lows(rotation_search *s)
+{
+    char      schedule[64];
     const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
     for (int p = 0; p < s->pairing_count && p < 12; p++) {
         if (!is_rotation(s, &s->pairings[p]))
@@ -1389,17 +1480,9 @@ static void try_lows(rotation_search *s)
         try_low_encoding(s, p, "", 0, 0);
         if (has)
             try_low_encoding(s, p, "schedule=default", to_schedule, 0);
-        for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-            snprintf(text, sizeof text, "base=%.10g", bases[i]);
-            if (bases[i] != number(s->base, "base", 1e4))
-                try_low_encoding(s, p, text, to_base, 2);
-        }
-        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-            const char *key = has && !strcmp(schedule, "ntk") ? "alpha" : "factor";
-            snprintf(text, sizeof text, "%s %s=%.10g", has ? "" : "schedule=linear", key, factors[i]);
-            if (factors[i] != number(s->base, key, 1))
-                try_low_encoding(s, p, text, has ? to_factor : to_schedule, 2);
-        }
+        fit_lows(s, p);
+        if (!has_low(s))
+            guess_lows(s, p);
     }
 }
 
@@ -1729,7 +1812,8 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         s->err  = err;
         for (int n = 0; n < PE_MOST_AXES; n++)
             s->axes[n] = n;
-        status = look(d, s);
+        s->coarse = fine;
+        status    = look(d, s);
     }
     for (int i = 0; s && i < s->theory_count; i++)
         theory_free(&s->theories[i]);
