@@ -1124,19 +1124,33 @@ static double measure_axes(rotation_search *s, int p, const char *settings)
     return disorder;
 }
 
-/* The base that the fastest pairs tell, which schedules leave alone; 0: none. */
-static double fast_base(const paired *p)
+static int is_heard(const paired *p, int64_t m)
 {
-    const double M = (double)p->pairing.dim / 2;
+    return fabs(p->w[m]) > 8 * p->error[m];
+}
+
+/* The base by which w[m] is so much slower than a pair `pairs` before it; 0 where that is not sure. */
+static double told_base(const paired *p, int64_t m, int64_t pairs, double before)
+{
+    const double M = (double)p->pairing.dim / 2, got = fabs(p->w[m]);
+    const double error = (16 * p->error[m] / got + 1e-6) * M / (double)pairs;
     int          digits;
-    for (int m = 1; m < 5 && m < M; m++) {
-        const double got = fabs(p->w[m]), error = (8 * p->error[m] / got + 1e-6) * M / m;
-        if (got < 8 * p->error[m])
-            continue;
-        const double base = pow(got, -M / m);
-        return error < 0.3 ? nearest_round(base, base * error, &digits) : 0;
-    }
-    return 0;
+    const double base = pow(before / got, M / (double)pairs);
+    return error < 0.3 ? nearest_round(base, base * error, &digits) : 0;
+}
+
+/* The bases that the fastest pairs tell, which schedules leave alone, and the slowest, which they slow alike.
+ */
+static void tell_bases(double told[2], const paired *p)
+{
+    const int64_t M = p->pairing.dim / 2, apart = M / 10 + 1;
+    told[0] = told[1] = 0;
+    for (int64_t m = 4; m > 0; m--)
+        if (m < M && is_heard(p, m))
+            told[0] = told_base(p, m, m, 1);
+    for (int64_t m = apart; m < M; m++)
+        if (is_heard(p, m) && is_heard(p, m - apart))
+            told[1] = told_base(p, m, apart, fabs(p->w[m - apart]));
 }
 
 static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned departs)
@@ -1153,13 +1167,12 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
     try_schedules(s, p, prefix, departs, number(s->base, "base", 1e4), 0);
     if (100 * so_far + 200 > best_cost(s) + 20)
         return;
-    static const double bases[] = {1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7};
-    const double        given = number(s->base, "base", 1e4), told = fast_base(&s->pairings[p]);
-    for (size_t i = 0; i < sizeof bases / sizeof *bases && !told; i++)
-        if (bases[i] != given && 100 * so_far + 200 <= best_cost(s) + 20)
-            try_schedules(s, p, prefix, departs, bases[i], to_base);
-    if (told > 1 && told != given)
-        try_schedules(s, p, prefix, departs, told, to_base);
+    double told[2];
+    tell_bases(told, &s->pairings[p]);
+    for (int i = 0; i < 2 && 100 * so_far + 200 <= best_cost(s) + 20; i++)
+        if (told[i] > 1 && told[i] < 1e12 && told[i] != number(s->base, "base", 1e4) &&
+            (!i || told[1] != told[0]))
+            try_schedules(s, p, prefix, departs, told[i], to_base);
     fit_and_try(s, p, (family){"schedule=linear", "factor", 1e4, 2}, BASE | FACTOR,
                 departs | to_base | to_schedule, "");
 }
@@ -1480,6 +1493,8 @@ static void try_lows(rotation_search *s)
         try_low_encoding(s, p, "", 0, 0);
         if (has)
             try_low_encoding(s, p, "schedule=default", to_schedule, 0);
+        if (best_cost(s) <= 125) /* positions of no rule may be rounded ones; more is not needed */
+            continue;
         fit_lows(s, p);
         if (!has_low(s))
             guess_lows(s, p);
@@ -1622,6 +1637,22 @@ static double distance(const rotation_search *s, int is_strict, theory *expected
     return is_strict ? expected->strict : expected->misfit;
 }
 
+/* The step of the positions: of a list, the one that most neighbours have. 0: none. */
+static double theory_step(const rotation_search *s, const theory *t)
+{
+    const int64_t rows = s->rows->count;
+    double        sum = 0, count = 0;
+    if (!t->list)
+        return fabs(t->step);
+    for (int64_t row = 1; row < rows && s->N == 1; row++) {
+        const double step  = t->list[row] - t->list[row - 1];
+        const int    is_it = fabs(step - (t->list[1] - t->list[0])) < 0.1;
+        sum += is_it ? step : 0;
+        count += is_it;
+    }
+    return count > 0.8 * (double)rows ? fabs(sum) / count : 0;
+}
+
 /* Theories that give the same rotation by another name. */
 static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory *best)
 {
@@ -1640,14 +1671,20 @@ static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory
                  pow(found / base, (dim - 2) / dim), found);
         r++, d->alternative_count++;
     }
-    if ((best->departs >> PE_POSITIONS & 1) && !best->list && fabs(best->step) != 1 && best->offset == 0 &&
-        is_plain) {
-        *r         = d->found;
-        r->departs = (best->departs & ~(1u << PE_POSITIONS)) | to_schedule;
-        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g", 1 / fabs(best->step));
+    const int    is_linear = !strcmp(schedule, "linear");
+    const double step      = theory_step(s, best);
+    const int    is_more   = best->list || best->offset != 0;
+    if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01 && (is_plain || is_linear)) {
+        const double factor = (is_linear ? number(d->found.spec, "factor", 1) : 1) / step;
+        int          digits;
+        *r = d->found;
+        r->departs =
+            (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) | (is_linear ? to_factor : to_schedule);
+        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g%s",
+                 nearest_round(factor, 0.002 * factor, &digits), is_more ? ", and other positions" : "");
         r++, d->alternative_count++;
     }
-    if ((best->departs & (to_schedule | to_factor)) && !strcmp(schedule, "linear")) {
+    if ((best->departs & (to_schedule | to_factor)) && is_linear) {
         *r         = d->found;
         r->departs = (best->departs & ~(to_schedule | to_factor)) | 1u << PE_POSITIONS;
         snprintf(r->words, PE_WORDS, "positions divided by %.6g", number(d->found.spec, "factor", 1));
