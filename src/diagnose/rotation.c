@@ -59,9 +59,9 @@ typedef struct paired {
     pe_pairing pairing;
     double     look; /* misfit of a few rows */
     pe_gains  *gains;
-    double    *w, *error; /* [M] measured speeds */
-    double     agreed, reach;
-    double    *of_axes; /* [N,3,M] w, error and order of each coordinate; NULL: there is one */
+    double    *w, *error;           /* [M] measured speeds */
+    double     agreed, reach, unit; /* unit: steps of positions in one of the expected */
+    double    *of_axes;             /* [N,3,M] w, error and order of each coordinate; NULL: there is one */
     double     reaches[PE_MOST_AXES];
     unsigned   departs;
 } paired;
@@ -428,6 +428,7 @@ static posenc_status find_pairings(rotation_search *s, const pe_pairing *expecte
 
 static posenc_status measure_pairing(rotation_search *s, paired *p)
 {
+    p->unit                    = 1;
     const size_t        M      = (size_t)p->pairing.dim / 2;
     const posenc_status status = pe_gains_create(&p->gains, s->rows, &p->pairing, s->err);
     p->w                       = malloc(M * sizeof *p->w);
@@ -888,8 +889,8 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
         return 0;
     double aa = 1e-9, ab = 0, bb = 1e-9, ra = 0, rb = 0;
     for (int64_t m = 0; m < M; m++) {
-        const double got = fabs(p->w[m]);
-        if (got < 8 * p->error[m] || !isfinite(at[m]))
+        const double got = fabs(p->w[m]) / p->unit;
+        if (got * p->unit < 8 * p->error[m] || !isfinite(at[m]))
             continue;
         const double sure = p->error[m] / got + s->coarse, r = (log(got) - at[m]) / sure;
         const double a = loose & BASE ? (by_base[m] - at[m]) / h / sure : 0,
@@ -917,8 +918,8 @@ static int has_speeds(const double *logs, const rotation_search *s, const paired
     const int64_t M   = p->pairing.dim / 2;
     double        bad = 0, all = 0;
     for (int64_t m = 0; m < M; m++) {
-        const double got = fabs(p->w[m]);
-        if (got < 8 * p->error[m] || !isfinite(logs[m]))
+        const double got = fabs(p->w[m]) / p->unit;
+        if (got * p->unit < 8 * p->error[m] || !isfinite(logs[m]))
             continue;
         bad += fabs(log(got) - logs[m]) > 6 * (p->error[m] / got + s->coarse);
         all++;
@@ -968,6 +969,13 @@ static int fit_and_try(rotation_search *s, int pairing, family f, int loose, uns
            try_family(s, pairing, f, loose, departs, words);
 }
 
+/* The fastest pair turns by 1 a step without a schedule: by 2, 1/2, ... where positions have that step. */
+static double whole_unit(const paired *p)
+{
+    const double got = fabs(p->w[0]), step = got >= 1 ? rint(got) : got > 0 ? 1 / rint(1 / got) : 1;
+    return p->agreed > 0.9 && fabs(got / step - 1) < 1e-3 && step < 4 && step > 0.01 ? step : 1;
+}
+
 static const unsigned to_base = 1u << PE_BASE, to_schedule = 1u << PE_SCHEDULE, to_factor = 1u << PE_FACTOR;
 
 /* The expected schedule with other numbers, or none. */
@@ -985,6 +993,13 @@ static void try_numbers(rotation_search *s, int p, const char *prefix, unsigned 
     if (has)
         try(s, p, text, departs | to_schedule, 0, "the schedule is dropped");
     fit_and_try(s, p, f, BASE, departs | to_base, "");
+    s->pairings[p].unit = whole_unit(&s->pairings[p]);
+    if (s->pairings[p].unit != 1) { /* another base at positions of another step */
+        fit_and_try(s, p, f, BASE, departs | to_base, "");
+        if (f.key)
+            fit_and_try(s, p, f, FACTOR, departs | to_factor, "");
+    }
+    s->pairings[p].unit = 1;
     if (has)
         fit_and_try(s, p, (family){text, NULL, base, 1}, BASE, departs | to_base | to_schedule,
                     "the schedule is dropped");

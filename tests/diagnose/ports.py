@@ -342,6 +342,14 @@ class Port:
             other_angles = {n: rotate(x, q, dict(self.port, angles="exact")) for n, x in self.before.items()}
             if math.sqrt(square(exact, other_angles)) < 4 * self.rounding:
                 self.causes.remove("angles")
+        if "factor" in self.causes and len(self.causes) > 1:  # dynamic scaling below its length has none
+            same_factor = dict(self.port, **{k: self.right[k] for k in ("factor", "alpha") if k in self.right})
+            if math.sqrt(square(exact, {n: rotate(x, q, same_factor) for n, x in self.before.items()})) < 4 * self.rounding:
+                self.causes.remove("factor")
+        # positions divided and linear scaling are one rotation: then one of the two names both
+        steps = np.diff(q if q.ndim == 2 else q[..., -1]) * 1.0
+        is_other_step = "positions" in self.causes and np.median(steps) not in (0, 1)
+        self.is_one = is_other_step and len(self.causes) > 1 and "linear" in (self.port["schedule"], self.right["schedule"])
 
     def run(self, tool, folder, right=None):
         rng = self.rng
@@ -378,7 +386,7 @@ class Port:
             return None if found["verdict"] == "same" or causes <= listed | named else "below four roundings, neither same nor listed"
         if found["verdict"] != "different" or status != 1:
             return "it is not different"
-        if causes <= named:
+        if causes <= named or (self.is_one and causes & (named | listed)):
             return None
         if any(causes <= set(a["departs"]) for a in found["alternatives"]):
             return None
