@@ -376,7 +376,7 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "expected", j->is_expected ? reading_json(j, &d->expected, 0) : json_null());
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", cli_json_real(d->residual));
-    pe_json_set(&o, "difference", cli_json_real(d->difference));
+    pe_json_set(&o, "difference", isfinite(d->difference) ? json_real(d->difference) : json_null());
     pe_json_set(&o, "advice", advice);
     return cli_print_json(o, 0);
 }

@@ -393,6 +393,46 @@ class Port:
         return "the cause is not named"
 
 
+# ---------------------------------------------------------------- angles of each type --------------
+
+
+def angles_of_types(w, p):
+    """Angles by the type that they were computed in; ggml multiplies one float32 angle from pair to pair."""
+    f16 = lambda x: np.asarray(x, np.float16).astype(np.float64)
+    step, theta, ggml = np.float32(w[1]), p.astype(np.float32), []
+    for _ in w:
+        ggml.append(theta.astype(np.float64))
+        theta = (theta * step).astype(np.float32)
+    return {"exact": p[:, None] * w, "float32": angles(w, p, "float32"), "bfloat16": angles(w, p, "bf16"),
+            "float16": f16(f16(p)[:, None] * f16(w)), "ggml": np.stack(ggml, -1)}
+
+
+def judge_types(tool, folder, seed):
+    """Each type named, with a config and without one; how many are not."""
+    rng, D, L, wrong = np.random.default_rng([seed, 2]), 64, 600, 0
+    before, after = (os.path.join(folder, n + ".npy") for n in ("before", "after"))
+    config = os.path.join(folder, "config.json")
+    q = stored(rng.standard_normal((1, 8, L, D)), "f32")
+    w, p = 1e4 ** -(np.arange(0, D, 2) / D), np.arange(L, dtype=float)
+    np.save(before, q.astype(np.float32))
+    with open(config, "w") as f:
+        json.dump({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 1, "rope_theta": 10000.0}, f)
+    for kind, a in angles_of_types(w, p).items():
+        u, v = q[..., :D // 2], q[..., D // 2:]
+        np.save(after, np.concatenate([u * np.cos(a) - v * np.sin(a), v * np.cos(a) + u * np.sin(a)], -1).astype(np.float32))
+        is_right = kind in ("exact", "float32")
+        for more in ([], ["--config", config], ["--set", "layout=half"]):
+            done = subprocess.run([tool, "diagnose", "--before", before, "--after", after, "--json", *more], capture_output=True, text=True)
+            found = json.loads(done.stdout) if done.stdout else {"verdict": done.stderr, "departs": [], "found": None, "expected": 0}
+            good = (found["found"] or {}).get("angles") == kind and (found["expected"] is None) == (not more)
+            good &= found["departs"] == ([] if is_right or not more else ["angles"])
+            good &= done.returncode == (0 if is_right or not more else 1)
+            wrong += not good
+            if not good:
+                print(f"angles of {kind}, {more}: {found['verdict']} {found['departs']} {found['found']}", flush=True)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
@@ -407,6 +447,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = a.keep or temporary
         os.makedirs(folder, exist_ok=True)
+        wrong += judge_types(a.tool, folder, a.seed) if a.only is None else 0
         for number in range(a.count) if a.only is None else [a.only]:
             port = Port(a.seed, number)
             found, status = port.run(a.tool, folder)
