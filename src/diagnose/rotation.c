@@ -776,6 +776,33 @@ static int is_permuted(const rotation_search *s)
     return is_it;
 }
 
+/* At the expected positions, or at those that its speeds tell, if they tell any. */
+static int place_theory(theory *t, rotation_search *s, const frame *f)
+{
+    theory plain = *t;
+    left   l;
+    settle_size(&plain, s, f);
+    measure(&plain, s, f, 0, &l);
+    say(plain.places, "as expected");
+    if (plain.misfit <= same + 0.5) {
+        *t = plain;
+        return 1;
+    }
+    double *list = is_permuted(s) ? NULL : malloc((size_t)(s->rows->count * s->N) * sizeof *list);
+    if (!list)
+        return 0;
+    t->list         = list;
+    const int is_it = has_places(s, t, f, list);
+    t->list         = NULL;
+    if (!is_it) {
+        free(list);
+        return 0;
+    }
+    find_places(list, s, t->pairing, f, 1);
+    settle_places(t, s, f, list);
+    return 1;
+}
+
 /* One encoding: at the positions that its speeds tell, if they tell any. Kept where it leaves nothing over.
  */
 static int try(rotation_search *s, int pairing, const char *settings, unsigned departs, int cost,
@@ -796,35 +823,8 @@ static int try(rotation_search *s, int pairing, const char *settings, unsigned d
     if (pairing)
         t.cost += width_rank(p->pairing.dim, s->rows->D);
     say(t.words, "%s", words);
-    int is_it = has_channels(&f, &p->pairing);
-    if (is_it && p->agreed > 0.9 && common_step(p, &f, &sign) == 0)
-        is_it = 0;
-    if (is_it) {
-        theory plain = t;
-        settle_size(&plain, s, &f);
-        measure(&plain, s, &f, 0, &l);
-        say(plain.places, "as expected");
-        if (plain.misfit <= same + 0.5)
-            t = plain;
-        else if (is_permuted(s))
-            is_it = 0;
-        else {
-            double *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
-            is_it        = list != NULL;
-            if (list) {
-                const theory clean = t;
-                t.list             = list;
-                is_it              = has_places(s, &t, &f, list);
-                t.list             = NULL;
-                t.departs          = is_it ? t.departs : clean.departs;
-                if (is_it) {
-                    find_places(list, s, pairing, &f, 1);
-                    settle_places(&t, s, &f, list);
-                } else
-                    free(list);
-            }
-        }
-    }
+    int is_it = has_channels(&f, &p->pairing) && !(p->agreed > 0.9 && common_step(p, &f, &sign) == 0) &&
+                place_theory(&t, s, &f);
     if (is_it)
         measure(&t, s, &f, 1, &l);
     is_it = is_it && t.misfit <= same + 0.5;
@@ -1359,6 +1359,55 @@ static double *restarted(const rotation_search *s, int pairing)
     return list;
 }
 
+/* A theory that turns one way, with the magnitude of its encoding, and with that which was measured. */
+static void try_low_sizes(rotation_search *s, theory u, const frame *f)
+{
+    const double *measured = s->pairings[u.pairing].gains->size;
+    for (int side = 0; side < 2; side++)
+        u.size[side] = f->course.size;
+    try_low(s, &u, f);
+    if (u.list || fabs(measured[0] / f->course.size - 1) <= 0.01)
+        return;
+    for (int side = 0; side < 2; side++)
+        u.size[side] = measured[side];
+    u.departs |= 1u << PE_MAGNITUDE;
+    try_low(s, &u, f);
+}
+
+static void try_low_restarted(rotation_search *s, theory u, const frame *f)
+{
+    u.list = s->N == 1 ? restarted(s, u.pairing) : NULL;
+    if (!u.list)
+        return;
+    for (int64_t row = 0; u.step < 0 && row < s->rows->count; row++)
+        u.list[row] = -u.list[row];
+    u.departs |= 1u << PE_POSITIONS;
+    describe_places(u.places, s, u.list);
+    try_low_sizes(s, u, f);
+    free(u.list);
+}
+
+enum { SHIFTS = 9 };
+
+/* Offsets that some rows tell: small positions are the least rounded. How many there are, 0 among them. */
+static int list_shifts(double list[SHIFTS], const rotation_search *s, const theory *t, const frame *f)
+{
+    int count = 1;
+    list[0]   = 0;
+    for (int i = 0; i < SHIFTS - 1 && i < s->look_count; i++) {
+        const int64_t row      = s->look[i];
+        const double  expected = pe_row_position(s->rows, row)[0];
+        const double  place = pe_place(s->pairings[t->pairing].gains, row, &f->course, 0, t->step * expected);
+        const double  shift = rint(t->step * place - expected);
+        int           is_new = fabs(shift) < 1e7;
+        for (int k = 0; k < count; k++)
+            is_new &= list[k] != shift;
+        if (is_new)
+            list[count++] = shift;
+    }
+    return count;
+}
+
 static void try_low_encoding(rotation_search *s, int p, const char *settings, unsigned departs, int cost)
 {
     frame  f;
@@ -1371,52 +1420,17 @@ static void try_low_encoding(rotation_search *s, int p, const char *settings, un
         return;
     }
     for (int inverse = 0; inverse < 2 && has_channels(&f, &s->pairings[p].pairing); inverse++) {
-        double  tried[16] = {0};
-        int     count     = 1;
-        double *list      = s->N == 1 ? restarted(s, p) : NULL;
-        if (list) {
-            theory u = t;
-            u.list   = list;
-            u.step   = inverse ? -1 : 1;
-            for (int64_t row = 0; inverse && row < s->rows->count; row++)
-                list[row] = -list[row];
-            u.departs |= (inverse ? 1u << PE_DIRECTION : 0) | 1u << PE_POSITIONS;
-            for (int side = 0; side < 2; side++)
-                u.size[side] = f.course.size;
-            describe_places(u.places, s, list);
-            try_low(s, &u, &f);
-            free(list);
-        }
-        for (int i = 0; i < 8 && i < s->look_count; i++) { /* small positions are the least rounded */
-            const int64_t row      = s->look[i];
-            const double  expected = pe_row_position(s->rows, row)[0];
-            const double  place =
-                pe_place(s->pairings[p].gains, row, &f.course, 0, inverse ? -expected : expected);
-            const double shift = rint((inverse ? -place : place) - expected);
-            if (count < 16 && fabs(shift) < 1e7)
-                tried[count++] = shift;
-        }
+        double shifts[SHIFTS];
+        t.step = inverse ? -1 : 1;
+        t.departs |= inverse ? 1u << PE_DIRECTION : 0;
+        try_low_restarted(s, t, &f);
+        const int count = list_shifts(shifts, s, &t, &f);
         for (int i = 0; i < count; i++) {
-            int seen = 0;
-            for (int k = 0; k < i; k++)
-                seen |= tried[k] == tried[i];
-            if (seen)
-                continue;
             theory u = t;
-            u.step   = inverse ? -1 : 1;
-            u.offset = u.step * tried[i];
-            u.departs |= (inverse ? 1u << PE_DIRECTION : 0) | (tried[i] != 0 ? 1u << PE_POSITIONS : 0);
-            for (int side = 0; side < 2; side++)
-                u.size[side] = f.course.size;
-            say(u.places, tried[i] != 0 ? "offset by %.10g" : "as expected", tried[i]);
-            try_low(s, &u, &f);
-            const double measured = s->pairings[p].gains->size[0];
-            if (fabs(measured / f.course.size - 1) > 0.01) {
-                for (int side = 0; side < 2; side++)
-                    u.size[side] = s->pairings[p].gains->size[side];
-                u.departs |= 1u << PE_MAGNITUDE;
-                try_low(s, &u, &f);
-            }
+            u.offset = u.step * shifts[i];
+            u.departs |= shifts[i] != 0 ? 1u << PE_POSITIONS : 0;
+            say(u.places, shifts[i] != 0 ? "offset by %.10g" : "as expected", shifts[i]);
+            try_low_sizes(s, u, &f);
         }
     }
     frame_free(&f);
@@ -1518,7 +1532,7 @@ static void try_lows(rotation_search *s)
 
 /* ---------------------------------------------------------------- the verdict --------------- */
 
-static void read_theory(pe_reading *r, const rotation_search *s, const theory *t, const frame *f)
+static void read_theory(pe_reading *r, const theory *t)
 {
     *r = (pe_reading){.departs = t->departs, .step = t->step, .offset = t->offset, .mismatch = t->misfit};
     snprintf(r->spec, sizeof r->spec, "%s", posenc_encoding_spec(t->e));
@@ -1533,8 +1547,6 @@ static void read_theory(pe_reading *r, const rotation_search *s, const theory *t
                                                  : "bfloat16"
              : t->strict <= same ? "exact"
                                  : "float32");
-    (void)s;
-    (void)f;
 }
 
 static void advise(pe_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -1632,9 +1644,8 @@ static int compare_theories(const void *a, const void *b)
 /* How far what is expected is from what was found, in roundings. */
 static double distance(const rotation_search *s, int is_strict, theory *expected)
 {
-    const paired *p = &s->pairings[0];
-    frame         f;
-    left          l;
+    frame f;
+    left  l;
     *expected   = (theory){.step = 1};
     expected->e = make_encoding(s, 0, "");
     for (int n = 0; n < PE_MOST_AXES; n++)
@@ -1647,8 +1658,6 @@ static double distance(const rotation_search *s, int is_strict, theory *expected
     expected->low = is_word(s->base, "angles", "ggml", 0) ? LOWS : 0;
     measure(expected, s, &f, 1, &l);
     frame_free(&f);
-    const double more = fmax(0, p->gains->floor - s->floor) / (s->rows->total + 1e-300);
-    (void)more;
     return is_strict ? expected->strict : expected->misfit;
 }
 
@@ -1714,80 +1723,121 @@ static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory
     }
 }
 
-static void choose(pe_diagnosis *d, rotation_search *s)
+/* What choose decides from. */
+typedef struct choice {
+    theory expected; /* no e where nothing is */
+    double away;     /* of it, in roundings */
+    double enough;   /* what a theory may leave */
+    int    best;     /* of the theories; -1: none */
+} choice;
+
+static choice best_theory(rotation_search *s)
 {
-    theory       expected;
-    const int    is_strict = s->in->is_strict;
-    const double away      = s->in->e ? distance(s, is_strict, &expected) : INFINITY;
-    const int    is_known  = s->in->e && expected.e;
-    double       least     = INFINITY;
-    int          best      = -1;
+    choice c     = {.best = -1};
+    double least = INFINITY;
+    c.away       = s->in->e ? distance(s, s->in->is_strict, &c.expected) : INFINITY;
     qsort(s->theories, (size_t)s->theory_count, sizeof *s->theories, compare_theories);
     for (int i = 0; i < s->theory_count; i++)
         least = fmin(least, s->theories[i].misfit);
-    for (int i = 0; i < s->theory_count && best < 0; i++)
-        if (s->theories[i].low || s->theories[i].misfit <= fmin(same, least + slack))
-            best = i;
-    d->difference = away;
-    if (is_known) {
-        read_theory(&d->expected, s, &expected, NULL);
-        snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
-                 is_strict      ? "exact"
-                 : expected.low ? "ggml"
-                                : "exact or float32");
-    }
-    if (is_known && away <= (best < 0 ? unheard : same)) {
+    c.enough = fmin(same, least + slack);
+    for (int i = 0; i < s->theory_count && c.best < 0; i++)
+        if (s->theories[i].low || s->theories[i].misfit <= c.enough)
+            c.best = i;
+    return c;
+}
+
+static void read_expected(pe_diagnosis *d, const rotation_search *s, const choice *c)
+{
+    d->difference = c->away;
+    if (!c->expected.e)
+        return;
+    read_theory(&d->expected, &c->expected);
+    snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
+             s->in->is_strict  ? "exact"
+             : c->expected.low ? "ggml"
+                               : "exact or float32");
+}
+
+static void judge_best(pe_diagnosis *d, const rotation_search *s, theory *t)
+{
+    read_theory(&d->found, t);
+    if (s->in->is_strict && !t->low && t->strict > same)
+        t->departs |= 1u << PE_ANGLES;
+    d->found.departs = d->departs = s->in->e ? t->departs : 0;
+    d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
+    d->residual                   = t->misfit;
+}
+
+static void judge(pe_diagnosis *d, rotation_search *s, const choice *c)
+{
+    if (c->expected.e && c->away <= (c->best < 0 ? unheard : same)) {
         d->verdict = PE_SAME;
-        read_theory(&d->found, s, &expected, NULL);
-        d->residual = expected.misfit;
-    } else if (best < 0) {
+        read_theory(&d->found, &c->expected);
+        d->residual = c->expected.misfit;
+    } else if (c->best >= 0)
+        judge_best(d, s, &s->theories[c->best]);
+    else {
         d->verdict = PE_UNEXPLAINED;
         advise(
             d,
             s->floor > 40 * s->rows->total
                 ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
                 : "these channels are rotated, but no base, schedule, factor or positions give their angles");
-    } else {
-        theory *t = &s->theories[best];
-        read_theory(&d->found, s, t, NULL);
-        if (is_strict && !t->low && t->strict > same)
-            t->departs |= 1u << PE_ANGLES;
-        d->found.departs = d->departs = s->in->e ? t->departs : 0;
-        d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
-        d->residual                   = t->misfit;
     }
-    const int is_near = is_known && away > same && away < near_by;
-    for (int i = 0; i < s->theory_count && best >= 0; i++) {
-        theory *t     = &s->theories[i];
-        int     known = !t->departs || !s->in->e || d->alternative_count >= PE_MOST_ALTERNATIVES - 4;
-        for (int k = 0; k < d->alternative_count; k++)
-            known |= d->alternatives[k].departs == t->departs;
-        known |=
-            d->verdict == PE_DIFFERENT && t->departs != d->departs && (t->departs & d->departs) == d->departs;
-        if (known || (d->verdict == PE_DIFFERENT && t->departs == d->departs && !is_near) ||
-            t->misfit > fmin(same, least + slack) + 0.5)
+}
+
+/* Whether a theory says something that neither the finding nor an alternative says already. */
+static int is_news(const pe_diagnosis *d, const theory *t, int is_near)
+{
+    if (!t->departs || d->alternative_count >= PE_MOST_ALTERNATIVES - 4)
+        return 0;
+    for (int k = 0; k < d->alternative_count; k++)
+        if (d->alternatives[k].departs == t->departs)
+            return 0;
+    if (d->verdict != PE_DIFFERENT)
+        return 1;
+    return t->departs == d->departs ? is_near : (t->departs & d->departs) != d->departs;
+}
+
+static void list_alternatives(pe_diagnosis *d, const rotation_search *s, const choice *c)
+{
+    const int is_near = c->expected.e && c->away > same && c->away < near_by;
+    for (int i = 0; i < s->theory_count && c->best >= 0 && s->in->e; i++) {
+        const theory *t = &s->theories[i];
+        if (!is_news(d, t, is_near) || t->misfit > c->enough + 0.5 ||
+            t->cost > s->theories[c->best].cost / 100 * 100 + 199 ||
+            (d->verdict == PE_SAME && !(t->misfit < c->away - 0.4)))
             continue;
-        if (t->cost > s->theories[best].cost / 100 * 100 + 199 ||
-            (d->verdict == PE_SAME && !(t->misfit < away - 0.4)))
-            continue;
-        read_theory(&d->alternatives[d->alternative_count++], s, t, NULL);
+        read_theory(&d->alternatives[d->alternative_count++], t);
     }
+}
+
+static void give_frequencies(pe_diagnosis *d, const rotation_search *s, const posenc_encoding *e)
+{
+    frame f;
+    if (!frame_open(&f, s, e))
+        return;
+    d->frequencies = f.course.w;
+    d->pairs       = f.M;
+    f.course.w     = NULL;
+    frame_free(&f);
+}
+
+static void choose(pe_diagnosis *d, rotation_search *s)
+{
+    const choice c = best_theory(s);
+    read_expected(d, s, &c);
+    judge(d, s, &c);
+    list_alternatives(d, s, &c);
     if (d->verdict == PE_DIFFERENT) {
-        add_siblings(d, s, &s->theories[best]);
-        advise_all(d, is_known ? expected.size[0] : 1);
+        add_siblings(d, s, &s->theories[c.best]);
+        advise_all(d, c.expected.e ? c.expected.size[0] : 1);
     }
-    if (best >= 0 && d->verdict != PE_UNEXPLAINED) {
-        frame   f;
-        theory *t = d->verdict == PE_SAME && is_known ? &expected : &s->theories[best];
-        if (frame_open(&f, s, t->e)) {
-            d->frequencies = f.course.w;
-            d->pairs       = f.M;
-            f.course.w     = NULL;
-            frame_free(&f);
-        }
-    }
-    if (is_known)
-        posenc_encoding_free(expected.e);
+    if (d->verdict == PE_SAME && c.expected.e)
+        give_frequencies(d, s, c.expected.e);
+    else if (d->verdict != PE_UNEXPLAINED)
+        give_frequencies(d, s, s->theories[c.best].e);
+    posenc_encoding_free(c.expected.e);
 }
 
 /* ---------------------------------------------------------------- all of it ----------------- */
