@@ -10,7 +10,7 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-faults test-threads test-mutants test-torch wheel \
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-torch wheel \
         test-mpi test-sanitize test-coverage fuzz bench check format install clean
 
 help: ## this list
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers test-faults test-threads test-mutants ## that, lines counted, PyPI, faults, threads
+test-release: test-all test-coverage test-peers test-ports test-faults test-threads test-mutants ## that, lines, PyPI, ports, faults, threads
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -67,6 +67,11 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
+test-ports: ## 330 rotations and 75 scores, right and broken, SEED=N or drawn; PYTHON has NumPy
+	@$(call built,tests,$(quietly)) --target posenc_tool
+	@$(or $(PYTHON),python3) tests/diagnose/ports.py build/default/posenc $(if $(SEED),--seed $(SEED))
+	@$(or $(PYTHON),python3) tests/diagnose/scores.py build/default/posenc $(if $(SEED),--seed $(SEED))
 
 test-faults: ## each allocation and each call of the system failing in turn, compare killed 50 times (hours)
 	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults

@@ -128,22 +128,20 @@ static void read_side(diagnose_job *j, pe_calc *file, posenc_tensor *to, const p
 /* q and k by the names that rotate reads and writes; or the only array. */
 static void find_sides(diagnose_job *j, pe_calc *file, int is_after)
 {
-    static const char *const names[SIDES][6] = {{"q", "in_q", "out_q", NULL}, {"k", "in_k", "out_k", NULL}};
-    static const char *const own[SIDES]      = {"q", "k"};
-    int                      found           = 0;
+    static const char *const own[SIDES]         = {"q", "k"};
+    static const char *const names[SIDES][2][3] = {{{"q", "in_q", NULL}, {"out_q", NULL}},
+                                                   {{"k", "in_k", NULL}, {"out_k", NULL}}};
+    int                      found              = 0;
     for (int i = 0; i < SIDES && !pe_calc_failed(file); i++) {
-        static const char *const first[SIDES][2][3] = {{{"q", "in_q", NULL}, {"out_q", NULL}},
-                                                       {{"k", "in_k", NULL}, {"out_k", NULL}}};
-        const posenc_array      *array              = pe_calc_find_array(file, first[i][is_after ? 1 : 0]);
+        const posenc_array *array = pe_calc_find_array(file, names[i][is_after ? 1 : 0]);
         if (!array && !pe_calc_failed(file))
-            array = pe_calc_find_array(file, first[i][is_after ? 0 : 1]);
+            array = pe_calc_find_array(file, names[i][is_after ? 0 : 1]);
         if (!array)
             continue;
         read_side(j, file, is_after ? &j->in.sides[i].after : &j->in.sides[i].before, array);
         j->in.sides[i].name = own[i];
         found++;
     }
-    (void)names;
     if (found || pe_calc_failed(file))
         return;
     if (file->file.count != 1)
@@ -378,7 +376,7 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "expected", j->is_expected ? reading_json(j, &d->expected, 0) : json_null());
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", cli_json_real(d->residual));
-    pe_json_set(&o, "difference", cli_json_real(d->difference));
+    pe_json_set(&o, "difference", isfinite(d->difference) ? json_real(d->difference) : json_null());
     pe_json_set(&o, "advice", advice);
     return cli_print_json(o, 0);
 }

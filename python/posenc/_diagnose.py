@@ -18,12 +18,17 @@ def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *,
     before, after: q, or (q, k), [B,H,L,D] (order="blhd": [B,L,H,D]), NumPy or torch. encoding: what is expected, a
     rope or a model's (inspect(F).encoding(layer)); None: nothing is. positions: a number n stands for n, n+1, ...; or
     an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained), departs, found,
-    expected, alternatives, residual, difference (rms, in units of the rounding of after) and advice.
+    expected (layout, dim, base, schedule ... as the command's --json has them; None: nothing is), alternatives, residual,
+    difference (rms, in units of the rounding of after) and advice.
 
     >>> q = np.random.default_rng(0).standard_normal((1, 4, 32, 64)).astype(np.float32)
     >>> found = diagnose(q, _runs.rotate(q, None, "rope[layout=half]"), "rope[layout=half:base=5e5]")
     >>> found["verdict"], found["departs"]
     ('different', ['base'])
+    >>> found["found"]["layout"], found["found"]["base"], found["expected"]["base"]
+    ('half', 10000.0, 500000.0)
+    >>> diagnose(q, q)["expected"] is None
+    True
     """
     e = None if encoding is None else as_encoding(encoding)
     names = ("q", "k")
@@ -40,7 +45,35 @@ def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *,
     sizes = (1, H, H, 1, 1, D, D, H * D, 0)
     values = () if e is None else _runs._rotation_params(e, params, sizes)
     is_strict = e is not None and "angles=exact" in e.spec
-    return _core.rotation(None if e is None else e._core, tuple(values), tuple(views), tuple(places), N, is_strict)
+    said = _core.rotation(None if e is None else e._core, tuple(values), tuple(views), tuple(places), N, is_strict)
+    said["found"] = _reading(said["found"], D) if said["verdict"] != "unexplained" else None
+    said["expected"] = None if e is None else _reading(said["expected"], D)
+    said["alternatives"] = [{**_reading(r, D), "departs": r["departs"], "words": r["words"] or None,
+                             "residual": r["residual"]} for r in said["alternatives"]]
+    return said
+
+
+# Settings of a rope that a reading names, what they are where the SPEC does not say them, and their type.
+_SETTINGS = (("layout", "interleaved", str), ("layout_out", None, str), ("dim", None, float), ("offset_dim", "0", float),
+             ("base", "10000", float), ("schedule", "default", str), ("factor", None, float), ("alpha", None, float),
+             ("axis_rule", None, str))
+
+
+def _reading(r: dict[str, Any], D: int) -> dict[str, Any]:
+    """One way to understand a rotation, with the keys of the command's --json."""
+    given = dict(x.split("=", 1) for x in r["spec"].partition("[")[2].strip("]").split(":") if "=" in x)
+    out: dict[str, Any] = {"spec": r["spec"]}
+    for name, otherwise, kind in _SETTINGS:
+        text = given.get(name, otherwise)
+        out[name] = None if text is None else kind(text)
+    out["layout_out"] = out["layout"] if out["layout_out"] in (None, "same") else out["layout_out"]
+    out["dim"] = float(D) if out["dim"] is None else out["dim"]
+    is_inverse = (r["step"] < 0) != (given.get("direction") == "inverse")
+    out["direction"] = "inverse" if is_inverse else "forward"
+    out["magnitude"] = r["magnitude"]
+    out["positions"] = {"words": r["positions"], "step": abs(r["step"]), "offset": -r["offset"] if r["step"] < 0 else r["offset"]}
+    out["angles"] = r["angles"]
+    return out
 
 
 def diagnose_scores(before: Any, after: Any, encoding: Encoding | str | None = None, *, scale: float = 1.0, softcap: float = 0.0,

@@ -71,9 +71,10 @@ const double *pe_row_position(const pe_rows *rows, int64_t row);
    was compared; the share of neighbours that agree. One coordinate. */
 double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g);
 
-/* The same of several coordinates, if pair m follows axes[m]. */
-void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g,
-                       const int *axes);
+/* The same of each pair as if it followed one of several coordinates; returns how far that reaches. order [M]
+   is 1 where the angles are those of one speed from any start, and 0 where they are any. */
+double pe_speeds_of_axis(double *w, double *error, double *order, const pe_rows *rows, const pe_gains *g,
+                         int axis);
 
 /* What a theory says of the pairs of a pairing. */
 typedef struct pe_course {

@@ -26,11 +26,13 @@
 
 enum { TEXT = 400, MOST_PAIRINGS = 24, MOST_THEORIES = 96, LOOK = 160, LOWS = 24 };
 
-static const double pi      = 0x1.921fb54442d18p+1;
-static const double same    = 2.5;       /* roundings: less is no difference */
-static const double near_by = 12;        /* and less than this may be none by another count */
-static const double slack   = 0.7;       /* a simpler theory may leave so much more over */
-static const double float32 = 0x1.4p-23; /* relative error of an angle of float32: 2.5 roundings */
+static const double pi   = 0x1.921fb54442d18p+1;
+static const double fine = 1e-7, bfloat16 = 0x1p-9; /* errors of speeds: of float32, and of fewer bits */
+static const double same    = 2.5;                  /* roundings: less is no difference */
+static const double unheard = 4;                    /* less than this is none where nothing explains it */
+static const double near_by = 12;                   /* and less than this may be none by another count */
+static const double slack   = 0.7;                  /* a simpler theory may leave so much more over */
+static const double float32 = 0x1.4p-23;            /* relative error of an angle of float32: 2.5 roundings */
 
 const char *const pe_departures[PE_DEPARTURES] = {"layout",   "dim",    "direction",   "base",
                                                   "schedule", "factor", "positions",   "magnitude",
@@ -57,8 +59,10 @@ typedef struct paired {
     pe_pairing pairing;
     double     look; /* misfit of a few rows */
     pe_gains  *gains;
-    double    *w, *error; /* measured speeds, one coordinate */
-    double     agreed, reach;
+    double    *w, *error;           /* [M] measured speeds */
+    double     agreed, reach, unit; /* unit: steps of positions in one of the expected */
+    double    *of_axes;             /* [N,3,M] w, error and order of each coordinate; NULL: there is one */
+    double     reaches[PE_MOST_AXES];
     unsigned   departs;
 } paired;
 
@@ -76,6 +80,7 @@ typedef struct rotation_search {
     int64_t            look[LOOK];
     int                look_count;
     int                axes[PE_MOST_AXES]; /* which expected coordinate each is taken for */
+    double             coarse;             /* relative error of a speed that numbers may be fitted to */
     posenc_error      *err;
 } rotation_search;
 
@@ -244,6 +249,18 @@ static double place_of(const rotation_search *s, const theory *t, int64_t row, i
     return t->step * pe_row_position(s->rows, row)[t->axes[axis]] + t->offset;
 }
 
+/* Faster than cexp and cabs, which mind infinities. */
+static double complex turned(double size, double angle)
+{
+    return CMPLX(size * cos(angle), size * sin(angle));
+}
+
+static double distance_of(double complex a, double complex b)
+{
+    const double x = creal(a) - creal(b), y = cimag(a) - cimag(b);
+    return sqrt(x * x + y * y);
+}
+
 typedef struct left {
     double free, strict, bad, cells; /* squares beyond float32's angles; all; cells that are far off, of */
 } left;
@@ -269,13 +286,13 @@ static void add_row(left *l, const rotation_search *s, const theory *t, const fr
         double         a = f->course.w[m] * places[f->course.coordinate[m]];
         double complex z;
         if (is_ggml) {
-            z = t->size[side] * cexp(I * (double)theta);
+            z = turned(t->size[side], (double)theta);
             theta *= base;
         } else if (t->low)
             z = low_gain(&lows[t->low - 1], f->course.w[m], places[f->course.coordinate[m]], t->size[side]);
         else
-            z = t->size[side] * cexp(I * a);
-        const double d    = cabs(g->z[i] - z);
+            z = turned(t->size[side], a);
+        const double d    = distance_of(g->z[i], z);
         const double part = fmax(0, d - float32 * fabs(a) * t->size[side]);
         l->free += g->power[i] * part * part;
         l->strict += g->power[i] * d * d;
@@ -411,15 +428,23 @@ static posenc_status find_pairings(rotation_search *s, const pe_pairing *expecte
 
 static posenc_status measure_pairing(rotation_search *s, paired *p)
 {
+    p->unit                    = 1;
     const size_t        M      = (size_t)p->pairing.dim / 2;
     const posenc_status status = pe_gains_create(&p->gains, s->rows, &p->pairing, s->err);
     p->w                       = malloc(M * sizeof *p->w);
     p->error                   = malloc(M * sizeof *p->error);
     if (status || !p->w || !p->error)
         return POSENC_ERROR_MEMORY;
-    if (s->N == 1)
+    if (s->N == 1) {
         p->agreed = pe_speeds(p->w, p->error, &p->reach, s->rows, p->gains);
-    return POSENC_OK;
+        return POSENC_OK;
+    }
+    p->of_axes = malloc(3 * M * (size_t)s->N * sizeof *p->of_axes);
+    for (int n = 0; p->of_axes && n < s->N; n++) {
+        double *at    = p->of_axes + 3 * M * (size_t)n;
+        p->reaches[n] = pe_speeds_of_axis(at, at + M, at + 2 * M, s->rows, p->gains, n);
+    }
+    return p->of_axes ? POSENC_OK : POSENC_ERROR_MEMORY;
 }
 
 /* Keeps pairings that leave over hardly more than the best does; the expected one stays, for comparison. */
@@ -751,6 +776,33 @@ static int is_permuted(const rotation_search *s)
     return is_it;
 }
 
+/* At the expected positions, or at those that its speeds tell, if they tell any. */
+static int place_theory(theory *t, rotation_search *s, const frame *f)
+{
+    theory plain = *t;
+    left   l;
+    settle_size(&plain, s, f);
+    measure(&plain, s, f, 0, &l);
+    say(plain.places, "as expected");
+    if (plain.misfit <= same + 0.5) {
+        *t = plain;
+        return 1;
+    }
+    double *list = is_permuted(s) ? NULL : malloc((size_t)(s->rows->count * s->N) * sizeof *list);
+    if (!list)
+        return 0;
+    t->list         = list;
+    const int is_it = has_places(s, t, f, list);
+    t->list         = NULL;
+    if (!is_it) {
+        free(list);
+        return 0;
+    }
+    find_places(list, s, t->pairing, f, 1);
+    settle_places(t, s, f, list);
+    return 1;
+}
+
 /* One encoding: at the positions that its speeds tell, if they tell any. Kept where it leaves nothing over.
  */
 static int try(rotation_search *s, int pairing, const char *settings, unsigned departs, int cost,
@@ -771,35 +823,8 @@ static int try(rotation_search *s, int pairing, const char *settings, unsigned d
     if (pairing)
         t.cost += width_rank(p->pairing.dim, s->rows->D);
     say(t.words, "%s", words);
-    int is_it = has_channels(&f, &p->pairing);
-    if (is_it && p->agreed > 0.9 && common_step(p, &f, &sign) == 0)
-        is_it = 0;
-    if (is_it) {
-        theory plain = t;
-        settle_size(&plain, s, &f);
-        measure(&plain, s, &f, 0, &l);
-        say(plain.places, "as expected");
-        if (plain.misfit <= same + 0.5)
-            t = plain;
-        else if (is_permuted(s))
-            is_it = 0;
-        else {
-            double *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
-            is_it        = list != NULL;
-            if (list) {
-                const theory clean = t;
-                t.list             = list;
-                is_it              = has_places(s, &t, &f, list);
-                t.list             = NULL;
-                t.departs          = is_it ? t.departs : clean.departs;
-                if (is_it) {
-                    find_places(list, s, pairing, &f, 1);
-                    settle_places(&t, s, &f, list);
-                } else
-                    free(list);
-            }
-        }
-    }
+    int is_it = has_channels(&f, &p->pairing) && !(p->agreed > 0.9 && common_step(p, &f, &sign) == 0) &&
+                place_theory(&t, s, &f);
     if (is_it)
         measure(&t, s, &f, 1, &l);
     is_it = is_it && t.misfit <= same + 0.5;
@@ -848,7 +873,7 @@ static int family_speeds(double *logs, const rotation_search *s, int pairing, co
 }
 
 /* One step of Gauss and Newton on the logarithms of base and factor; whether it could be taken. */
-static int improve(family *f, const rotation_search *s, int pairing, int loose, double *work)
+static int improve(family *f, const rotation_search *s, int pairing, int loose, double *work, double *moves)
 {
     const paired *p  = &s->pairings[pairing];
     const int64_t M  = p->pairing.dim / 2;
@@ -864,10 +889,10 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
         return 0;
     double aa = 1e-9, ab = 0, bb = 1e-9, ra = 0, rb = 0;
     for (int64_t m = 0; m < M; m++) {
-        const double got = fabs(p->w[m]);
-        if (got < 8 * p->error[m] || !isfinite(at[m]))
+        const double got = fabs(p->w[m]) / p->unit;
+        if (got * p->unit < 8 * p->error[m] || !isfinite(at[m]))
             continue;
-        const double sure = p->error[m] / got + 1e-7, r = (log(got) - at[m]) / sure;
+        const double sure = p->error[m] / got + s->coarse, r = (log(got) - at[m]) / sure;
         const double a = loose & BASE ? (by_base[m] - at[m]) / h / sure : 0,
                      b = loose & FACTOR ? (by_factor[m] - at[m]) / h / sure : 0;
         if (!isfinite(a) || !isfinite(b))
@@ -883,16 +908,35 @@ static int improve(family *f, const rotation_search *s, int pairing, int loose, 
         return 0;
     f->base *= exp(fmax(-3, fmin(3, loose & BASE ? da : 0)));
     f->factor *= exp(fmax(-2, fmin(2, loose & FACTOR ? db : 0)));
+    *moves = fabs(loose & BASE ? da : 0) + fabs(loose & FACTOR ? db : 0);
     return f->base > 1 && f->base < 1e15 && f->factor > 1e-4 && f->factor < 1e6;
+}
+
+/* Are these the speeds that were measured, but for some that were measured badly? */
+static int has_speeds(const double *logs, const rotation_search *s, const paired *p)
+{
+    const int64_t M   = p->pairing.dim / 2;
+    double        bad = 0, all = 0;
+    for (int64_t m = 0; m < M; m++) {
+        const double got = fabs(p->w[m]) / p->unit;
+        if (got * p->unit < 8 * p->error[m] || !isfinite(logs[m]))
+            continue;
+        bad += fabs(log(got) - logs[m]) > 6 * (p->error[m] / got + s->coarse);
+        all++;
+    }
+    return bad <= 0.25 * all;
 }
 
 static int fit_family(family *f, const rotation_search *s, int pairing, int loose)
 {
-    const int64_t M     = s->pairings[pairing].pairing.dim / 2;
-    double       *work  = malloc((size_t)(3 * M) * sizeof *work);
+    const paired *p     = &s->pairings[pairing];
+    double       *work  = malloc((size_t)(3 * p->pairing.dim / 2) * sizeof *work);
     int           is_it = work != NULL;
-    for (int round = 0; is_it && round < 10; round++)
-        is_it = improve(f, s, pairing, loose, work);
+    double        moves = 1;
+    for (int round = 0; is_it && round < 10 && moves > 1e-9; round++)
+        is_it = improve(f, s, pairing, loose, work, &moves);
+    if (is_it && p->agreed > 0.9)
+        is_it = family_speeds(work, s, pairing, f) && has_speeds(work, s, p);
     free(work);
     return is_it;
 }
@@ -925,6 +969,13 @@ static int fit_and_try(rotation_search *s, int pairing, family f, int loose, uns
            try_family(s, pairing, f, loose, departs, words);
 }
 
+/* The fastest pair turns by 1 a step without a schedule: by 2, 1/2, ... where positions have that step. */
+static double whole_unit(const paired *p)
+{
+    const double got = fabs(p->w[0]), step = got >= 1 ? rint(got) : got > 0 ? 1 / rint(1 / got) : 1;
+    return p->agreed > 0.9 && fabs(got / step - 1) < 1e-3 && step < 4 && step > 0.01 ? step : 1;
+}
+
 static const unsigned to_base = 1u << PE_BASE, to_schedule = 1u << PE_SCHEDULE, to_factor = 1u << PE_FACTOR;
 
 /* The expected schedule with other numbers, or none. */
@@ -942,6 +993,13 @@ static void try_numbers(rotation_search *s, int p, const char *prefix, unsigned 
     if (has)
         try(s, p, text, departs | to_schedule, 0, "the schedule is dropped");
     fit_and_try(s, p, f, BASE, departs | to_base, "");
+    s->pairings[p].unit = whole_unit(&s->pairings[p]);
+    if (s->pairings[p].unit != 1) { /* another base at positions of another step */
+        fit_and_try(s, p, f, BASE, departs | to_base, "");
+        if (f.key)
+            fit_and_try(s, p, f, FACTOR, departs | to_factor, "");
+    }
+    s->pairings[p].unit = 1;
     if (has)
         fit_and_try(s, p, (family){text, NULL, base, 1}, BASE, departs | to_base | to_schedule,
                     "the schedule is dropped");
@@ -1054,21 +1112,60 @@ static int best_cost(const rotation_search *s)
     return best;
 }
 
-/* Speeds of several coordinates depend on which pair follows which. */
-static void measure_axes(rotation_search *s, int p, const char *settings)
+/* Speeds of several coordinates depend on which pair follows which. Returns how far the angles are from those
+   of such speeds, 0 to 1: large where the rule is another. */
+static double measure_axes(rotation_search *s, int p, const char *settings)
 {
-    paired          *q = &s->pairings[p];
+    paired          *q        = &s->pairings[p];
+    const int64_t    M        = q->pairing.dim / 2;
+    double           disorder = 1;
     frame            f;
-    posenc_encoding *e = s->N > 1 ? make_encoding(s, p, settings) : NULL;
+    posenc_encoding *e = make_encoding(s, p, settings);
     if (e && frame_open(&f, s, e)) {
-        for (int64_t m = 0; m < f.M; m++)
-            f.course.coordinate[m] = s->axes[f.course.coordinate[m]];
-        if (f.M == q->pairing.dim / 2)
-            pe_speeds_of_axes(q->w, q->error, &q->reach, s->rows, q->gains, f.course.coordinate);
+        q->reach = 1;
+        disorder = f.M == M ? 0 : 1;
+        for (int64_t m = 0; m < M && f.M == M; m++) {
+            const int     n  = s->axes[f.course.coordinate[m]];
+            const double *at = q->of_axes + 3 * M * n + m;
+            q->w[m]          = at[0];
+            q->error[m]      = at[M];
+            q->reach         = fmax(q->reach, q->reaches[n]);
+            disorder += (1 - at[2 * M]) / (double)M;
+        }
         q->agreed = 0.95;
         frame_free(&f);
     }
     posenc_encoding_free(e);
+    return disorder;
+}
+
+static int is_heard(const paired *p, int64_t m)
+{
+    return fabs(p->w[m]) > 8 * p->error[m];
+}
+
+/* The base by which w[m] is so much slower than a pair `pairs` before it; 0 where that is not sure. */
+static double told_base(const paired *p, int64_t m, int64_t pairs, double before)
+{
+    const double M = (double)p->pairing.dim / 2, got = fabs(p->w[m]);
+    const double error = (16 * p->error[m] / got + 1e-6) * M / (double)pairs;
+    int          digits;
+    const double base = pow(before / got, M / (double)pairs);
+    return error < 0.3 ? nearest_round(base, base * error, &digits) : 0;
+}
+
+/* The bases that the fastest pairs tell, which schedules leave alone, and the slowest, which they slow alike.
+ */
+static void tell_bases(double told[2], const paired *p)
+{
+    const int64_t M = p->pairing.dim / 2, apart = M / 10 + 1;
+    told[0] = told[1] = 0;
+    for (int64_t m = 4; m > 0; m--)
+        if (m < M && is_heard(p, m))
+            told[0] = told_base(p, m, m, 1);
+    for (int64_t m = apart; m < M; m++)
+        if (is_heard(p, m) && is_heard(p, m - apart))
+            told[1] = told_base(p, m, apart, fabs(p->w[m - apart]));
 }
 
 static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned departs)
@@ -1076,7 +1173,8 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
     const int so_far = departures(s->pairings[p].departs | departs);
     if (100 * so_far > best_cost(s) + 20)
         return;
-    measure_axes(s, p, prefix);
+    if (s->N > 1)
+        measure_axes(s, p, prefix);
     try_numbers(s, p, prefix, departs);
     if (100 * so_far + 100 > best_cost(s) + 20)
         return;
@@ -1084,19 +1182,40 @@ static void try_pairing(rotation_search *s, int p, const char *prefix, unsigned 
     try_schedules(s, p, prefix, departs, number(s->base, "base", 1e4), 0);
     if (100 * so_far + 200 > best_cost(s) + 20)
         return;
-    /* another base as well: fast pairs are those that schedules leave alone */
-    family f = {"schedule=default", NULL, number(s->base, "base", 1e4), 1};
-    if (s->pairings[p].agreed > 0.9 && fit_family(&f, s, p, BASE)) {
-        static const double bases[] = {1e4, 1e5, 5e5, 1e6, 2e6, 5e6, 1e7};
-        for (size_t i = 0; i < sizeof bases / sizeof *bases && 100 * so_far + 200 <= best_cost(s) + 20; i++)
-            if (bases[i] != number(s->base, "base", 1e4))
-                try_schedules(s, p, prefix, departs, bases[i], to_base);
-    }
+    double told[2];
+    tell_bases(told, &s->pairings[p]);
+    for (int i = 0; i < 2 && 100 * so_far + 200 <= best_cost(s) + 20; i++)
+        if (told[i] > 1 && told[i] < 1e12 && told[i] != number(s->base, "base", 1e4) &&
+            (!i || told[1] != told[0]))
+            try_schedules(s, p, prefix, departs, told[i], to_base);
+    fit_and_try(s, p, (family){"schedule=linear", "factor", 1e4, 2}, BASE | FACTOR,
+                departs | to_base | to_schedule, "");
 }
 
 /* ---------------------------------------------------------------- axes ---------------------- */
 
-static void try_axes(rotation_search *s, int p)
+enum { MOST_RULES = 40 };
+
+/* Which pair follows which coordinate. */
+typedef struct follow {
+    char     settings[64];
+    int      axes[PE_MOST_AXES];
+    unsigned departs;
+    double   disorder;
+} follow;
+
+static void add_follow(follow *list, int *count, const rotation_search *s, const char *rule, unsigned departs)
+{
+    if (*count == MOST_RULES)
+        return;
+    follow *f = &list[(*count)++];
+    *f        = (follow){.departs = departs};
+    snprintf(f->settings, sizeof f->settings, "%s%s", *rule ? "axis_rule=" : "", rule);
+    memcpy(f->axes, s->axes, sizeof f->axes);
+}
+
+/* The expected rule, others, and the expected one with coordinates taken for each other. */
+static int list_follows(follow *list, rotation_search *s)
 {
     static const char *const rules[] = {"sections",
                                         "interleaved_sections",
@@ -1106,27 +1225,43 @@ static void try_axes(rotation_search *s, int p)
                                         "axial",
                                         "axial_alternate",
                                         "alternate"};
-    char                     text[TEXT], value[64];
-    try_pairing(s, p, "", 0);
-    if (s->N < 2)
-        return;
+    char                     value[64];
+    int                      count = 0;
     said(value, sizeof value, s->base, "axis_rule");
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        snprintf(text, sizeof text, "axis_rule=%s", rules[i]);
+    add_follow(list, &count, s, "", 0);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i], *value ? value : "sections"))
-            try_pairing(s, p, text, 1u << PE_AXES);
-    }
-    for (int way = 1; way < 27 && s->N <= 3; way++) { /* coordinates taken for each other */
-        int is_identity = 1;
+            add_follow(list, &count, s, rules[i], 1u << PE_AXES);
+    for (int way = 1; way < 27 && s->N <= 3; way++) {
+        int is_identity = 1, is_possible = 1;
         for (int n = 0, left_over = way; n < s->N; n++, left_over /= 3) {
             s->axes[n] = (n + left_over) % 3;
             is_identity &= s->axes[n] == n;
-        }
-        int is_possible = !is_identity;
-        for (int n = 0; n < s->N; n++)
             is_possible &= s->axes[n] < s->N;
-        if (is_possible)
-            try_pairing(s, p, "", 1u << PE_AXES);
+        }
+        if (is_possible && !is_identity)
+            add_follow(list, &count, s, "", 1u << PE_AXES);
+    }
+    return count;
+}
+
+/* A rule by which pairs turn with no one speed is not tried: that would take long, and in vain. */
+static void try_axes(rotation_search *s, int p)
+{
+    follow    list[MOST_RULES];
+    double    least = 1;
+    const int count = s->N > 1 ? list_follows(list, s) : 0;
+    if (s->N == 1)
+        try_pairing(s, p, "", 0);
+    for (int i = 0; i < count; i++) {
+        memcpy(s->axes, list[i].axes, sizeof s->axes);
+        list[i].disorder = measure_axes(s, p, list[i].settings);
+        least            = fmin(least, list[i].disorder);
+    }
+    for (int i = 0; i < count; i++) {
+        memcpy(s->axes, list[i].axes, sizeof s->axes);
+        if (list[i].disorder <= 3 * least + 0.02)
+            try_pairing(s, p, list[i].settings, list[i].departs);
     }
     for (int n = 0; n < PE_MOST_AXES; n++)
         s->axes[n] = n;
@@ -1148,7 +1283,7 @@ static int may_be_low(const rotation_search *s, const theory *t, const frame *f)
             const double  a  = f->course.w[m] * place_of(s, t, row, f->course.coordinate[m]);
             if (!(fabs(a) < 0.5) || !(fabs(a) > 0) || !(g->power[at] > 0))
                 continue;
-            const double d = cabs(g->z[at] - t->size[side] * cexp(I * a));
+            const double d = distance_of(g->z[at], turned(t->size[side], a));
             bad += d > 0x1p-6 * fabs(a) + 0x1p-7 + 6 * sqrt(s->noisiness * g->noise[at] / g->power[at]);
             all++;
         }
@@ -1159,18 +1294,20 @@ static int may_be_low(const rotation_search *s, const theory *t, const frame *f)
 static void try_low(rotation_search *s, theory *t, const frame *f)
 {
     left   l;
-    double plain;
+    double plain, misfit;
     t->low = 0;
     if (!may_be_low(s, t, f))
         return;
     measure(t, s, f, 0, &l);
-    plain = l.bad;
+    plain  = l.bad;
+    misfit = t->misfit;
     for (int low = 1; low <= LOWS; low++) {
         t->low = low;
         if (lows[low - 1].places < 0 && s->N > 1)
             continue;
         measure(t, s, f, 0, &l);
-        if (l.bad > 0.03 * l.cells || l.bad > 0.3 * plain)
+        const int is_heard = l.bad <= 0.03 * l.cells && l.bad <= 0.3 * plain;
+        if (!is_heard && !(t->misfit < 1 && t->misfit < misfit - 1)) /* many cells, each a little off */
             continue;
         theory copy = *t;
         copy.e      = NULL;
@@ -1222,6 +1359,55 @@ static double *restarted(const rotation_search *s, int pairing)
     return list;
 }
 
+/* A theory that turns one way, with the magnitude of its encoding, and with that which was measured. */
+static void try_low_sizes(rotation_search *s, theory u, const frame *f)
+{
+    const double *measured = s->pairings[u.pairing].gains->size;
+    for (int side = 0; side < 2; side++)
+        u.size[side] = f->course.size;
+    try_low(s, &u, f);
+    if (u.list || fabs(measured[0] / f->course.size - 1) <= 0.01)
+        return;
+    for (int side = 0; side < 2; side++)
+        u.size[side] = measured[side];
+    u.departs |= 1u << PE_MAGNITUDE;
+    try_low(s, &u, f);
+}
+
+static void try_low_restarted(rotation_search *s, theory u, const frame *f)
+{
+    u.list = s->N == 1 ? restarted(s, u.pairing) : NULL;
+    if (!u.list)
+        return;
+    for (int64_t row = 0; u.step < 0 && row < s->rows->count; row++)
+        u.list[row] = -u.list[row];
+    u.departs |= 1u << PE_POSITIONS;
+    describe_places(u.places, s, u.list);
+    try_low_sizes(s, u, f);
+    free(u.list);
+}
+
+enum { SHIFTS = 9 };
+
+/* Offsets that some rows tell: small positions are the least rounded. How many there are, 0 among them. */
+static int list_shifts(double list[SHIFTS], const rotation_search *s, const theory *t, const frame *f)
+{
+    int count = 1;
+    list[0]   = 0;
+    for (int i = 0; i < SHIFTS - 1 && i < s->look_count; i++) {
+        const int64_t row      = s->look[i];
+        const double  expected = pe_row_position(s->rows, row)[0];
+        const double  place = pe_place(s->pairings[t->pairing].gains, row, &f->course, 0, t->step * expected);
+        const double  shift = rint(t->step * place - expected);
+        int           is_new = fabs(shift) < 1e7;
+        for (int k = 0; k < count; k++)
+            is_new &= list[k] != shift;
+        if (is_new)
+            list[count++] = shift;
+    }
+    return count;
+}
+
 static void try_low_encoding(rotation_search *s, int p, const char *settings, unsigned departs, int cost)
 {
     frame  f;
@@ -1234,63 +1420,101 @@ static void try_low_encoding(rotation_search *s, int p, const char *settings, un
         return;
     }
     for (int inverse = 0; inverse < 2 && has_channels(&f, &s->pairings[p].pairing); inverse++) {
-        double  tried[16] = {0};
-        int     count     = 1;
-        double *list      = s->N == 1 ? restarted(s, p) : NULL;
-        if (list) {
-            theory u = t;
-            u.list   = list;
-            u.step   = inverse ? -1 : 1;
-            for (int64_t row = 0; inverse && row < s->rows->count; row++)
-                list[row] = -list[row];
-            u.departs |= (inverse ? 1u << PE_DIRECTION : 0) | 1u << PE_POSITIONS;
-            for (int side = 0; side < 2; side++)
-                u.size[side] = f.course.size;
-            describe_places(u.places, s, list);
-            try_low(s, &u, &f);
-            free(list);
-        }
-        for (int i = 0; i < 8 && i < s->look_count; i++) { /* small positions are the least rounded */
-            const int64_t row      = s->look[i];
-            const double  expected = pe_row_position(s->rows, row)[0];
-            const double  place =
-                pe_place(s->pairings[p].gains, row, &f.course, 0, inverse ? -expected : expected);
-            const double shift = rint((inverse ? -place : place) - expected);
-            if (count < 16 && fabs(shift) < 1e7)
-                tried[count++] = shift;
-        }
+        double shifts[SHIFTS];
+        t.step = inverse ? -1 : 1;
+        t.departs |= inverse ? 1u << PE_DIRECTION : 0;
+        try_low_restarted(s, t, &f);
+        const int count = list_shifts(shifts, s, &t, &f);
         for (int i = 0; i < count; i++) {
-            int seen = 0;
-            for (int k = 0; k < i; k++)
-                seen |= tried[k] == tried[i];
-            if (seen)
-                continue;
             theory u = t;
-            u.step   = inverse ? -1 : 1;
-            u.offset = u.step * tried[i];
-            u.departs |= (inverse ? 1u << PE_DIRECTION : 0) | (tried[i] != 0 ? 1u << PE_POSITIONS : 0);
-            for (int side = 0; side < 2; side++)
-                u.size[side] = f.course.size;
-            say(u.places, tried[i] != 0 ? "offset by %.10g" : "as expected", tried[i]);
-            try_low(s, &u, &f);
-            const double measured = s->pairings[p].gains->size[0];
-            if (fabs(measured / f.course.size - 1) > 0.01) {
-                for (int side = 0; side < 2; side++)
-                    u.size[side] = s->pairings[p].gains->size[side];
-                u.departs |= 1u << PE_MAGNITUDE;
-                try_low(s, &u, &f);
-            }
+            u.offset = u.step * shifts[i];
+            u.departs |= shifts[i] != 0 ? 1u << PE_POSITIONS : 0;
+            say(u.places, shifts[i] != 0 ? "offset by %.10g" : "as expected", shifts[i]);
+            try_low_sizes(s, u, &f);
         }
     }
     frame_free(&f);
     posenc_encoding_free(t.e);
 }
 
-static void try_lows(rotation_search *s)
+static int has_low(const rotation_search *s)
+{
+    int has = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        has |= s->theories[i].low > 0;
+    return has;
+}
+
+/* Numbers that give the measured speeds nearly, with as few digits as do. */
+static void fit_low(rotation_search *s, int p, family f, int loose, unsigned departs)
+{
+    char         text[TEXT], last[TEXT] = "", number_text[40];
+    const int    is_it = !has_low(s) && fit_family(&f, s, p, loose);
+    const family exact = f;
+    for (int digits = 1; digits <= 5 && is_it && !has_low(s); digits++) {
+        if (loose & BASE)
+            f.base = strtod(fewest_digits(number_text, exact.base, digits), NULL);
+        if (loose & FACTOR)
+            f.factor = strtod(fewest_digits(number_text, exact.factor, digits), NULL);
+        family_text(text, &f);
+        if (f.base > 1 && strcmp(text, last) && fabs(log(f.base / exact.base)) < 0.1 &&
+            fabs(log(f.factor / exact.factor)) < 0.1)
+            try_low_encoding(s, p, text, departs, 2 * digits);
+        snprintf(last, sizeof last, "%s", text);
+    }
+}
+
+/* The expected schedule with another base or factor, no schedule, and each of the others. */
+static void fit_lows(rotation_search *s, int p)
+{
+    static const double      lengths[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 131072};
+    static const char *const named[]   = {"schedule=yarn original_length=%.10g",
+                                          "schedule=llama3 original_length=%.10g low_freq_factor=1 "
+                                            "high_freq_factor=4"};
+    char                     schedule[64], text[TEXT];
+    const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
+    const char  *key  = !has ? NULL : !strcmp(schedule, "ntk") ? "alpha" : "factor";
+    const double base = number(s->base, "base", 1e4), factor = key ? number(s->base, key, 0) : 0;
+    const family expected = {"", factor > 0 ? key : NULL, base, factor > 0 ? factor : 1};
+    if (s->N > 1)
+        measure_axes(s, p, "");
+    s->coarse = bfloat16;
+    fit_low(s, p, expected, BASE, to_base);
+    if (expected.key)
+        fit_low(s, p, expected, FACTOR, to_factor);
+    if (has)
+        fit_low(s, p, (family){"schedule=default", NULL, base, 1}, BASE, to_base | to_schedule);
+    fit_low(s, p, (family){"schedule=linear", "factor", base, 2}, FACTOR, to_schedule);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths * 2; i++) {
+        snprintf(text, sizeof text, named[i % 2], lengths[i / 2]);
+        fit_low(s, p, (family){text, "factor", base, 4}, FACTOR, to_schedule);
+    }
+    s->coarse = fine;
+}
+
+/* Where speeds cannot be measured: numbers that are often met. */
+static void guess_lows(rotation_search *s, int p)
 {
     static const double bases[] = {1e2, 1e3, 1e4, 2e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 4e6, 5e6, 8e6, 1e7};
     static const double factors[] = {1.5, 2, 3, 4, 6, 8, 10, 16, 20, 32, 40, 64};
     char                text[TEXT], schedule[64];
+    const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        snprintf(text, sizeof text, "base=%.10g", bases[i]);
+        if (bases[i] != number(s->base, "base", 1e4))
+            try_low_encoding(s, p, text, to_base, 2);
+    }
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        const char *key = has && !strcmp(schedule, "ntk") ? "alpha" : "factor";
+        snprintf(text, sizeof text, "%s %s=%.10g", has ? "" : "schedule=linear", key, factors[i]);
+        if (factors[i] != number(s->base, key, 1))
+            try_low_encoding(s, p, text, has ? to_factor : to_schedule, 2);
+    }
+}
+
+static void try_lows(rotation_search *s)
+{
+    char      schedule[64];
     const int has = said(schedule, sizeof schedule, s->base, "schedule") && strcmp(schedule, "default") != 0;
     for (int p = 0; p < s->pairing_count && p < 12; p++) {
         if (!is_rotation(s, &s->pairings[p]))
@@ -1298,23 +1522,17 @@ static void try_lows(rotation_search *s)
         try_low_encoding(s, p, "", 0, 0);
         if (has)
             try_low_encoding(s, p, "schedule=default", to_schedule, 0);
-        for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-            snprintf(text, sizeof text, "base=%.10g", bases[i]);
-            if (bases[i] != number(s->base, "base", 1e4))
-                try_low_encoding(s, p, text, to_base, 2);
-        }
-        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-            const char *key = has && !strcmp(schedule, "ntk") ? "alpha" : "factor";
-            snprintf(text, sizeof text, "%s %s=%.10g", has ? "" : "schedule=linear", key, factors[i]);
-            if (factors[i] != number(s->base, key, 1))
-                try_low_encoding(s, p, text, has ? to_factor : to_schedule, 2);
-        }
+        if (best_cost(s) <= 125) /* positions of no rule may be rounded ones; more is not needed */
+            continue;
+        fit_lows(s, p);
+        if (!has_low(s))
+            guess_lows(s, p);
     }
 }
 
 /* ---------------------------------------------------------------- the verdict --------------- */
 
-static void read_theory(pe_reading *r, const rotation_search *s, const theory *t, const frame *f)
+static void read_theory(pe_reading *r, const theory *t)
 {
     *r = (pe_reading){.departs = t->departs, .step = t->step, .offset = t->offset, .mismatch = t->misfit};
     snprintf(r->spec, sizeof r->spec, "%s", posenc_encoding_spec(t->e));
@@ -1329,8 +1547,6 @@ static void read_theory(pe_reading *r, const rotation_search *s, const theory *t
                                                  : "bfloat16"
              : t->strict <= same ? "exact"
                                  : "float32");
-    (void)s;
-    (void)f;
 }
 
 static void advise(pe_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -1428,9 +1644,8 @@ static int compare_theories(const void *a, const void *b)
 /* How far what is expected is from what was found, in roundings. */
 static double distance(const rotation_search *s, int is_strict, theory *expected)
 {
-    const paired *p = &s->pairings[0];
-    frame         f;
-    left          l;
+    frame f;
+    left  l;
     *expected   = (theory){.step = 1};
     expected->e = make_encoding(s, 0, "");
     for (int n = 0; n < PE_MOST_AXES; n++)
@@ -1443,9 +1658,23 @@ static double distance(const rotation_search *s, int is_strict, theory *expected
     expected->low = is_word(s->base, "angles", "ggml", 0) ? LOWS : 0;
     measure(expected, s, &f, 1, &l);
     frame_free(&f);
-    const double more = fmax(0, p->gains->floor - s->floor) / (s->rows->total + 1e-300);
-    (void)more;
     return is_strict ? expected->strict : expected->misfit;
+}
+
+/* The step of the positions: of a list, the one that most neighbours have. 0: none. */
+static double theory_step(const rotation_search *s, const theory *t)
+{
+    const int64_t rows = s->rows->count;
+    double        sum = 0, count = 0;
+    if (!t->list)
+        return fabs(t->step);
+    for (int64_t row = 1; row < rows && s->N == 1; row++) {
+        const double step  = t->list[row] - t->list[row - 1];
+        const int    is_it = fabs(step - (t->list[1] - t->list[0])) < 0.1;
+        sum += is_it ? step : 0;
+        count += is_it;
+    }
+    return count > 0.8 * (double)rows ? fabs(sum) / count : 0;
 }
 
 /* Theories that give the same rotation by another name. */
@@ -1466,14 +1695,20 @@ static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory
                  pow(found / base, (dim - 2) / dim), found);
         r++, d->alternative_count++;
     }
-    if ((best->departs >> PE_POSITIONS & 1) && !best->list && fabs(best->step) != 1 && best->offset == 0 &&
-        is_plain) {
-        *r         = d->found;
-        r->departs = (best->departs & ~(1u << PE_POSITIONS)) | to_schedule;
-        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g", 1 / fabs(best->step));
+    const int    is_linear = !strcmp(schedule, "linear");
+    const double step      = theory_step(s, best);
+    const int    is_more   = best->list || best->offset != 0;
+    if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01 && (is_plain || is_linear)) {
+        const double factor = (is_linear ? number(d->found.spec, "factor", 1) : 1) / step;
+        int          digits;
+        *r = d->found;
+        r->departs =
+            (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) | (is_linear ? to_factor : to_schedule);
+        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g%s",
+                 nearest_round(factor, 0.002 * factor, &digits), is_more ? ", and other positions" : "");
         r++, d->alternative_count++;
     }
-    if ((best->departs & (to_schedule | to_factor)) && !strcmp(schedule, "linear")) {
+    if ((best->departs & (to_schedule | to_factor)) && is_linear) {
         *r         = d->found;
         r->departs = (best->departs & ~(to_schedule | to_factor)) | 1u << PE_POSITIONS;
         snprintf(r->words, PE_WORDS, "positions divided by %.6g", number(d->found.spec, "factor", 1));
@@ -1488,80 +1723,121 @@ static void add_siblings(pe_diagnosis *d, const rotation_search *s, const theory
     }
 }
 
-static void choose(pe_diagnosis *d, rotation_search *s)
+/* What choose decides from. */
+typedef struct choice {
+    theory expected; /* no e where nothing is */
+    double away;     /* of it, in roundings */
+    double enough;   /* what a theory may leave */
+    int    best;     /* of the theories; -1: none */
+} choice;
+
+static choice best_theory(rotation_search *s)
 {
-    theory       expected;
-    const int    is_strict = s->in->is_strict;
-    const double away      = s->in->e ? distance(s, is_strict, &expected) : INFINITY;
-    const int    is_known  = s->in->e && expected.e;
-    double       least     = INFINITY;
-    int          best      = -1;
+    choice c     = {.best = -1};
+    double least = INFINITY;
+    c.away       = s->in->e ? distance(s, s->in->is_strict, &c.expected) : INFINITY;
     qsort(s->theories, (size_t)s->theory_count, sizeof *s->theories, compare_theories);
     for (int i = 0; i < s->theory_count; i++)
         least = fmin(least, s->theories[i].misfit);
-    for (int i = 0; i < s->theory_count && best < 0; i++)
-        if (s->theories[i].low || s->theories[i].misfit <= fmin(same, least + slack))
-            best = i;
-    d->difference = away;
-    if (is_known) {
-        read_theory(&d->expected, s, &expected, NULL);
-        snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
-                 is_strict      ? "exact"
-                 : expected.low ? "ggml"
-                                : "exact or float32");
-    }
-    if (is_known && away <= same) {
+    c.enough = fmin(same, least + slack);
+    for (int i = 0; i < s->theory_count && c.best < 0; i++)
+        if (s->theories[i].low || s->theories[i].misfit <= c.enough)
+            c.best = i;
+    return c;
+}
+
+static void read_expected(pe_diagnosis *d, const rotation_search *s, const choice *c)
+{
+    d->difference = c->away;
+    if (!c->expected.e)
+        return;
+    read_theory(&d->expected, &c->expected);
+    snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
+             s->in->is_strict  ? "exact"
+             : c->expected.low ? "ggml"
+                               : "exact or float32");
+}
+
+static void judge_best(pe_diagnosis *d, const rotation_search *s, theory *t)
+{
+    read_theory(&d->found, t);
+    if (s->in->is_strict && !t->low && t->strict > same)
+        t->departs |= 1u << PE_ANGLES;
+    d->found.departs = d->departs = s->in->e ? t->departs : 0;
+    d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
+    d->residual                   = t->misfit;
+}
+
+static void judge(pe_diagnosis *d, rotation_search *s, const choice *c)
+{
+    if (c->expected.e && c->away <= (c->best < 0 ? unheard : same)) {
         d->verdict = PE_SAME;
-        read_theory(&d->found, s, &expected, NULL);
-        d->residual = expected.misfit;
-    } else if (best < 0) {
+        read_theory(&d->found, &c->expected);
+        d->residual = c->expected.misfit;
+    } else if (c->best >= 0)
+        judge_best(d, s, &s->theories[c->best]);
+    else {
         d->verdict = PE_UNEXPLAINED;
         advise(
             d,
             s->floor > 40 * s->rows->total
                 ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
                 : "these channels are rotated, but no base, schedule, factor or positions give their angles");
-    } else {
-        theory *t = &s->theories[best];
-        read_theory(&d->found, s, t, NULL);
-        if (is_strict && !t->low && t->strict > same)
-            t->departs |= 1u << PE_ANGLES;
-        d->found.departs = d->departs = s->in->e ? t->departs : 0;
-        d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
-        d->residual                   = t->misfit;
     }
-    const int is_near = is_known && away > same && away < near_by;
-    for (int i = 0; i < s->theory_count && best >= 0; i++) {
-        theory *t     = &s->theories[i];
-        int     known = !t->departs || !s->in->e || d->alternative_count >= PE_MOST_ALTERNATIVES - 4;
-        for (int k = 0; k < d->alternative_count; k++)
-            known |= d->alternatives[k].departs == t->departs;
-        known |=
-            d->verdict == PE_DIFFERENT && t->departs != d->departs && (t->departs & d->departs) == d->departs;
-        if (known || (d->verdict == PE_DIFFERENT && t->departs == d->departs && !is_near) ||
-            t->misfit > fmin(same, least + slack) + 0.5)
+}
+
+/* Whether a theory says something that neither the finding nor an alternative says already. */
+static int is_news(const pe_diagnosis *d, const theory *t, int is_near)
+{
+    if (!t->departs || d->alternative_count >= PE_MOST_ALTERNATIVES - 4)
+        return 0;
+    for (int k = 0; k < d->alternative_count; k++)
+        if (d->alternatives[k].departs == t->departs)
+            return 0;
+    if (d->verdict != PE_DIFFERENT)
+        return 1;
+    return t->departs == d->departs ? is_near : (t->departs & d->departs) != d->departs;
+}
+
+static void list_alternatives(pe_diagnosis *d, const rotation_search *s, const choice *c)
+{
+    const int is_near = c->expected.e && c->away > same && c->away < near_by;
+    for (int i = 0; i < s->theory_count && c->best >= 0 && s->in->e; i++) {
+        const theory *t = &s->theories[i];
+        if (!is_news(d, t, is_near) || t->misfit > c->enough + 0.5 ||
+            t->cost > s->theories[c->best].cost / 100 * 100 + 199 ||
+            (d->verdict == PE_SAME && !(t->misfit < c->away - 0.4)))
             continue;
-        if (t->cost > s->theories[best].cost / 100 * 100 + 199 ||
-            (d->verdict == PE_SAME && !(t->misfit < away - 0.4)))
-            continue;
-        read_theory(&d->alternatives[d->alternative_count++], s, t, NULL);
+        read_theory(&d->alternatives[d->alternative_count++], t);
     }
+}
+
+static void give_frequencies(pe_diagnosis *d, const rotation_search *s, const posenc_encoding *e)
+{
+    frame f;
+    if (!frame_open(&f, s, e))
+        return;
+    d->frequencies = f.course.w;
+    d->pairs       = f.M;
+    f.course.w     = NULL;
+    frame_free(&f);
+}
+
+static void choose(pe_diagnosis *d, rotation_search *s)
+{
+    const choice c = best_theory(s);
+    read_expected(d, s, &c);
+    judge(d, s, &c);
+    list_alternatives(d, s, &c);
     if (d->verdict == PE_DIFFERENT) {
-        add_siblings(d, s, &s->theories[best]);
-        advise_all(d, is_known ? expected.size[0] : 1);
+        add_siblings(d, s, &s->theories[c.best]);
+        advise_all(d, c.expected.e ? c.expected.size[0] : 1);
     }
-    if (best >= 0 && d->verdict != PE_UNEXPLAINED) {
-        frame   f;
-        theory *t = d->verdict == PE_SAME && is_known ? &expected : &s->theories[best];
-        if (frame_open(&f, s, t->e)) {
-            d->frequencies = f.course.w;
-            d->pairs       = f.M;
-            f.course.w     = NULL;
-            frame_free(&f);
-        }
-    }
-    if (is_known)
-        posenc_encoding_free(expected.e);
+    if (d->verdict == PE_SAME && c.expected.e)
+        give_frequencies(d, s, c.expected.e);
+    else if (d->verdict != PE_UNEXPLAINED)
+        give_frequencies(d, s, s->theories[c.best].e);
+    posenc_encoding_free(c.expected.e);
 }
 
 /* ---------------------------------------------------------------- all of it ----------------- */
@@ -1638,7 +1914,8 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         s->err  = err;
         for (int n = 0; n < PE_MOST_AXES; n++)
             s->axes[n] = n;
-        status = look(d, s);
+        s->coarse = fine;
+        status    = look(d, s);
     }
     for (int i = 0; s && i < s->theory_count; i++)
         theory_free(&s->theories[i]);
@@ -1646,6 +1923,7 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         pe_gains_free(s->pairings[i].gains);
         free(s->pairings[i].w);
         free(s->pairings[i].error);
+        free(s->pairings[i].of_axes);
     }
     if (s)
         pe_rows_free(s->rows);

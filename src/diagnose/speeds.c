@@ -145,56 +145,119 @@ double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, c
 
 /* ---- several coordinates: the speed that gives the gains of some rows best ---- */
 
-static double coherence(const pe_rows *rows, const pe_gains *g, int64_t m, int axis, double w, int64_t step)
+enum { SOME_ROWS = 64 };
+
+/* A pair, some rows, and one coordinate. A constant angle is free: positions may have an offset. */
+typedef struct axis_look {
+    const pe_rows  *rows;
+    const pe_gains *g;
+    int64_t         m;
+    int             axis;
+    double          center, extent; /* of the coordinate */
+} axis_look;
+
+static double place_at(const axis_look *k, int64_t row)
 {
-    double sum = 0;
-    for (int64_t row = step / 2; row < rows->count; row += step)
-        sum +=
-            g->power[row * g->M + m] * cos(g->angle[row * g->M + m] - w * pe_row_position(rows, row)[axis]);
+    return pe_row_position(k->rows, row)[k->axis] - k->center;
+}
+
+static axis_look axis_look_at(const pe_rows *rows, const pe_gains *g, int axis)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t row = 0; row < rows->count; row++) {
+        low  = fmin(low, pe_row_position(rows, row)[axis]);
+        high = fmax(high, pe_row_position(rows, row)[axis]);
+    }
+    return (axis_look){rows, g, 0, axis, (low + high) / 2, high - low};
+}
+
+/* The sum of all turned back by w. */
+static double complex turned_back(const axis_look *k, double w)
+{
+    double complex sum = 0;
+    for (int64_t row = 0; row < k->rows->count; row++) {
+        const int64_t at = row * k->g->M + k->m;
+        sum += k->g->power[at] * cexp(I * (k->g->angle[at] - w * place_at(k, row)));
+    }
     return sum;
 }
 
-/* Least squares on what is left of a turn. */
-static double sharpen(double *w, const pe_rows *rows, const pe_gains *g, int64_t m, int axis)
+/* Far from even: of a grid, rows one line apart would show but one of its coordinates. */
+static int64_t some_row(int64_t count, int64_t i)
 {
-    double above = 0, below = 0, squares = 0;
-    for (int64_t row = 0; row < rows->count; row++) {
-        const double p = pe_row_position(rows, row)[axis], x = g->angle[row * g->M + m] - *w * p;
-        const double e = x - 2 * pi * rint(x / (2 * pi)), weight = g->power[row * g->M + m];
-        above += weight * e * p;
-        below += weight * p * p;
-        squares += weight * e * e;
-    }
-    *w += below > 0 ? above / below : 0;
-    return below > 0 ? sqrt(squares / below) : INFINITY;
+    const double golden = 0x1.3c6ef372fe95p-1;
+    return count <= SOME_ROWS ? i
+                              : (int64_t)((double)count * (golden * (double)i - floor(golden * (double)i)));
 }
 
-void pe_speeds_of_axes(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g,
-                       const int *axes)
+/* The best of speeds from, from + step, ... to, of both signs: each next sum by one product a row. */
+static void scan(const axis_look *k, double from, double step, double to, double *w, double *most)
 {
-    const int64_t step = 1 + rows->count / 40;
-    *reach             = 1;
-    for (int64_t m = 0; m < g->M; m++) {
-        double most = 0, best = -INFINITY;
-        w[m]            = 0;
-        error[m]        = 1e9;
-        int is_constant = 1;
-        for (int64_t row = 0; row < rows->count; row++) {
-            most = fmax(most, fabs(pe_row_position(rows, row)[axes[m]]));
-            is_constant &= pe_row_position(rows, row)[axes[m]] == pe_row_position(rows, 0)[axes[m]];
-        }
-        if (!(most > 0) || is_constant) /* one angle is that of many speeds */
-            continue;
-        for (double x = 1e-7; x < 3.2; x *= 1 + fmin(0.2, 0.7 / (x * most)))
-            for (int sign = -1; sign <= 1; sign += 2) {
-                const double c = coherence(rows, g, m, axes[m], sign * x, step);
-                w[m]           = c > best ? sign * x : w[m];
-                best           = fmax(best, c);
-            }
-        for (int round = 0; round < 4; round++)
-            error[m] = sharpen(&w[m], rows, g, m, axes[m]);
-        *reach = fmax(*reach, most);
+    double complex at[2][SOME_ROWS], by[SOME_ROWS];
+    const int64_t  n = k->rows->count < SOME_ROWS ? k->rows->count : SOME_ROWS;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = some_row(k->rows->count, i), cell = row * k->g->M + k->m;
+        const double  p = place_at(k, row);
+        by[i]           = cexp(-I * step * p);
+        for (int side = 0; side < 2; side++)
+            at[side][i] = k->g->power[cell] * cexp(I * (k->g->angle[cell] + (side ? 1 : -1) * from * p));
     }
+    for (double x = from; x < to; x += step)
+        for (int side = 0; side < 2; side++) {
+            double real = 0, imaginary = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const double complex z = at[side][i], r = by[i];
+                const double         ri = side ? -cimag(r) : cimag(r);
+                real += creal(z);
+                imaginary += cimag(z);
+                at[side][i] = CMPLX(creal(z) * creal(r) - cimag(z) * ri, creal(z) * ri + cimag(z) * creal(r));
+            }
+            const double sum = hypot(real, imaginary);
+            if (sum > *most) {
+                *most = sum;
+                *w    = side ? -x : x;
+            }
+        }
+}
+
+/* Least squares on what is left of a turn. */
+static double sharpen(double *w, const axis_look *k)
+{
+    const double phase = carg(turned_back(k, *w));
+    double       sum = 0, se = 0, sp = 0, sep = 0, spp = 0, see = 0;
+    for (int64_t row = 0; row < k->rows->count; row++) {
+        const int64_t at = row * k->g->M + k->m;
+        const double  p = place_at(k, row), weight = k->g->power[at];
+        const double  e = remainder(k->g->angle[at] - *w * p - phase, 2 * pi);
+        sum += weight;
+        se += weight * e;
+        sp += weight * p;
+        sep += weight * e * p;
+        spp += weight * p * p;
+        see += weight * e * e;
+    }
+    const double spread = spp - sp * sp / (sum + 1e-300);
+    *w += spread > 0 ? (sep - se * sp / sum) / spread : 0;
+    return spread > 0 ? sqrt(see / spread) : INFINITY;
+}
+
+double pe_speeds_of_axis(double *w, double *error, double *order, const pe_rows *rows, const pe_gains *g,
+                         int axis)
+{
+    axis_look k = axis_look_at(rows, g, axis);
+    for (k.m = 0; k.m < g->M; k.m++) {
+        double most = 0, total = 0;
+        w[k.m]     = 0;
+        error[k.m] = 1e9; /* one angle is that of many speeds */
+        if (k.extent > 0)
+            scan(&k, 0, 0.7 / k.extent, 3.2, &w[k.m], &most);
+        for (int round = 0; k.extent > 0 && round < 4; round++)
+            error[k.m] = sharpen(&w[k.m], &k);
+        for (int64_t row = 0; row < rows->count; row++)
+            total += g->power[row * g->M + k.m];
+        order[k.m] = cabs(turned_back(&k, w[k.m])) / (total + 1e-300);
+    }
+    return k.extent;
 }
 
 /* ---------------------------------------------------------------- positions ----------------- */

@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -179,7 +180,7 @@ def wrong_direction(rng, c, p):
 
 def wrong_factor(rng, c, p):
     key = "alpha" if c["schedule"] == "ntk" else "factor"
-    if key not in c:
+    if key not in c or c["schedule"] == "default":
         return None
     c[key] = float(other(rng, [2, 3, 4, 6, 8, 16, 32], c[key]))
     return "factor", p
@@ -283,10 +284,15 @@ def write(path, arrays, kind):
 # ---------------------------------------------------------------- one port -------------------------
 
 
+def seconds_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Port:
     def __init__(self, seed, number):
         rng = self.rng = np.random.default_rng([seed, number])
-        self.number = number
+        self.number, self.seconds = number, 0  # of the longest call
         self.right = draw(rng)
         is_axes = number % 9 == 8
         if is_axes:
@@ -336,6 +342,14 @@ class Port:
             other_angles = {n: rotate(x, q, dict(self.port, angles="exact")) for n, x in self.before.items()}
             if math.sqrt(square(exact, other_angles)) < 4 * self.rounding:
                 self.causes.remove("angles")
+        if "factor" in self.causes and len(self.causes) > 1:  # dynamic scaling below its length has none
+            same_factor = dict(self.port, **{k: self.right[k] for k in ("factor", "alpha") if k in self.right})
+            if math.sqrt(square(exact, {n: rotate(x, q, same_factor) for n, x in self.before.items()})) < 4 * self.rounding:
+                self.causes.remove("factor")
+        # positions divided and linear scaling are one rotation: then one of the two names both
+        steps = np.diff(q if q.ndim == 2 else q[..., -1]) * 1.0
+        is_other_step = "positions" in self.causes and np.median(steps) not in (0, 1)
+        self.is_one = is_other_step and len(self.causes) > 1 and "linear" in (self.port["schedule"], self.right["schedule"])
 
     def run(self, tool, folder, right=None):
         rng = self.rng
@@ -354,7 +368,9 @@ class Port:
         elif self.start:
             call += ["--offset", str(self.start)]
         self.call = " ".join(call)
+        before = seconds_of_children()
         done = subprocess.run(call, capture_output=True, text=True)
+        self.seconds = max(self.seconds, seconds_of_children() - before)
         if done.returncode not in (0, 1) or not done.stdout:
             return {"verdict": f"exit {done.returncode}: {done.stderr.strip()}", "departs": [], "alternatives": []}, done.returncode
         return json.loads(done.stdout), done.returncode
@@ -370,11 +386,51 @@ class Port:
             return None if found["verdict"] == "same" or causes <= listed | named else "below four roundings, neither same nor listed"
         if found["verdict"] != "different" or status != 1:
             return "it is not different"
-        if causes <= named:
+        if causes <= named or (self.is_one and causes & (named | listed)):
             return None
         if any(causes <= set(a["departs"]) for a in found["alternatives"]):
             return None
         return "the cause is not named"
+
+
+# ---------------------------------------------------------------- angles of each type --------------
+
+
+def angles_of_types(w, p):
+    """Angles by the type that they were computed in; ggml multiplies one float32 angle from pair to pair."""
+    f16 = lambda x: np.asarray(x, np.float16).astype(np.float64)
+    step, theta, ggml = np.float32(w[1]), p.astype(np.float32), []
+    for _ in w:
+        ggml.append(theta.astype(np.float64))
+        theta = (theta * step).astype(np.float32)
+    return {"exact": p[:, None] * w, "float32": angles(w, p, "float32"), "bfloat16": angles(w, p, "bf16"),
+            "float16": f16(f16(p)[:, None] * f16(w)), "ggml": np.stack(ggml, -1)}
+
+
+def judge_types(tool, folder, seed):
+    """Each type named, with a config and without one; how many are not."""
+    rng, D, L, wrong = np.random.default_rng([seed, 2]), 64, 600, 0
+    before, after = (os.path.join(folder, n + ".npy") for n in ("before", "after"))
+    config = os.path.join(folder, "config.json")
+    q = stored(rng.standard_normal((1, 8, L, D)), "f32")
+    w, p = 1e4 ** -(np.arange(0, D, 2) / D), np.arange(L, dtype=float)
+    np.save(before, q.astype(np.float32))
+    with open(config, "w") as f:
+        json.dump({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 1, "rope_theta": 10000.0}, f)
+    for kind, a in angles_of_types(w, p).items():
+        u, v = q[..., :D // 2], q[..., D // 2:]
+        np.save(after, np.concatenate([u * np.cos(a) - v * np.sin(a), v * np.cos(a) + u * np.sin(a)], -1).astype(np.float32))
+        is_right = kind in ("exact", "float32")
+        for more in ([], ["--config", config], ["--set", "layout=half"]):
+            done = subprocess.run([tool, "diagnose", "--before", before, "--after", after, "--json", *more], capture_output=True, text=True)
+            found = json.loads(done.stdout) if done.stdout else {"verdict": done.stderr, "departs": [], "found": None, "expected": 0}
+            good = (found["found"] or {}).get("angles") == kind and (found["expected"] is None) == (not more)
+            good &= found["departs"] == ([] if is_right or not more else ["angles"])
+            good &= done.returncode == (0 if is_right or not more else 1)
+            wrong += not good
+            if not good:
+                print(f"angles of {kind}, {more}: {found['verdict']} {found['departs']} {found['found']}", flush=True)
+    return wrong
 
 
 def main():
@@ -387,9 +443,11 @@ def main():
     a = parser.parse_args()
     print(f"seed {a.seed}, {a.count} ports", flush=True)
     wrong = heard = right = 0
+    longest, slowest = 0, None
     with tempfile.TemporaryDirectory() as temporary:
         folder = a.keep or temporary
         os.makedirs(folder, exist_ok=True)
+        wrong += judge_types(a.tool, folder, a.seed) if a.only is None else 0
         for number in range(a.count) if a.only is None else [a.only]:
             port = Port(a.seed, number)
             found, status = port.run(a.tool, folder)
@@ -400,12 +458,15 @@ def main():
                 wrong_config = dict(port.right, layout=other(port.rng, ["half", "interleaved"], port.right["layout"]))
                 found, status = port.run(a.tool, folder, wrong_config)
                 why = None if found["verdict"] == "different" and status == 1 and "layout" in found["departs"] else "against a wrong config it does not differ in layout"
+            if port.seconds > longest:
+                longest, slowest = port.seconds, number
             if why or a.only is not None:
                 wrong += bool(why)
                 some = {k: found.get(k) for k in ("verdict", "departs", "residual", "difference", "advice")}
                 print(f"port {number}: {why}\n  {port.kind}, {[x.shape for x in port.before.values()]}, causes {port.causes}, ratio {port.ratio:.3g}\n"
                       f"  right {port.right}\n  port  {port.port}\n  says  {some}\n  or    {[x['departs'] for x in found['alternatives']]}\n  {port.call}", flush=True)
     print(f"{a.count} ports, {right} right, {heard} with a fault that can be heard: {wrong} wrong answers")
+    print(f"{seconds_of_children():.0f} s of a core, the longest call {longest:.1f} s (port {slowest})")
     return wrong > 0
 
 

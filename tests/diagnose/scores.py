@@ -142,6 +142,34 @@ def judge(port, found, status):
     return None if set(port.causes) <= named else "the cause is not named"
 
 
+BLOOM = {"model_type": "bloom", "hidden_size": 512, "n_head": 8, "n_layer": 1}
+T5 = {"model_type": "t5", "d_model": 512, "num_heads": 8, "num_layers": 1, "d_kv": 64, "relative_attention_num_buckets": 32,
+      "relative_attention_max_distance": 128}
+
+
+def judge_configs(tool, folder, seed):
+    """What is expected said by a config; how many answers are wrong."""
+    rng, H, L, wrong = np.random.default_rng([seed, 2]), 8, 64, 0
+    before, after, config = (os.path.join(folder, n) for n in ("before.npy", "after.npy", "config.json"))
+    x, t = rng.standard_normal((1, H, L, L)), np.arange(L)[:, None] - np.arange(L)[None, :]
+    table = rng.standard_normal((64, H))
+    alibi = lambda rule: -slopes(H, rule)[:, None, None] * np.abs(t)
+    t5 = lambda both: np.array([[table[bucket(int(d), 32, 128, both)] for d in row] for row in t]).transpose(2, 0, 1)
+    np.save(before, x.astype(np.float32))
+    for model, more, bias, departs in ((BLOOM, [], alibi("paper"), []), (BLOOM, [], alibi("shifted"), ["slopes"]),
+                                       (T5, ["--tower", "encoder"], t5(True), []), (T5, ["--tower", "encoder"], t5(False), ["buckets"])):
+        np.save(after, (x + bias).astype(np.float32))
+        with open(config, "w") as f:
+            json.dump(model, f)
+        done = subprocess.run([tool, "diagnose", "--scores-before", before, "--scores-after", after, "--json", "--config", config, *more],
+                              capture_output=True, text=True)
+        named = json.loads(done.stdout)["departs"] if done.stdout else done.stderr
+        if named != departs or done.returncode != bool(departs):
+            wrong += 1
+            print(f"config of {model['model_type']}: {named}, not {departs}", flush=True)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
@@ -152,6 +180,7 @@ def main():
     print(f"seed {a.seed}, {a.count} ports of scores", flush=True)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
+        wrong += judge_configs(a.tool, folder, a.seed) if a.only is None else 0
         for number in range(a.count) if a.only is None else [a.only]:
             port = Port(a.seed, number)
             found, status = port.run(a.tool, folder)
