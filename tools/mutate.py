@@ -134,10 +134,10 @@ class Reach:
 
     def objects(self, bench):
         """The folders' files, compiled to count."""
-        made = []
+        made, headers = [], max(path.stat().st_mtime for path in (SOURCE / "src").rglob("*") if path.suffix in (".h", ".def"))
         for path in sorted({path for path, _, _ in operators()}):
             made.append(self.kept / f"{'-'.join(path.relative_to(SOURCE).parts)}.o")
-            if not made[-1].exists() or made[-1].stat().st_mtime < path.stat().st_mtime:
+            if not made[-1].exists() or made[-1].stat().st_mtime < max(path.stat().st_mtime, headers):
                 if bench.compiled(path, path.read_text(), made[-1], COUNTED, path) is None:
                     sys.exit(f"mutate.py: {path} does not compile")
         return made

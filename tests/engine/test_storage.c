@@ -56,12 +56,13 @@ static const int masks[] = {POSENC_MASK_NONE, POSENC_MASK_CAUSAL, POSENC_MASK_WI
                             POSENC_MASK_KEY_PADDING};
 
 enum {
-    SHAPES    = sizeof shapes / sizeof *shapes,
-    SPECS     = sizeof specs / sizeof *specs,
-    MASKS     = sizeof masks / sizeof *masks,
-    WINDOW    = 21,
-    MOST      = 4,
-    MOST_KEYS = 600 /* of the shapes above */
+    SHAPES       = sizeof shapes / sizeof *shapes,
+    SPECS        = sizeof specs / sizeof *specs,
+    MASKS        = sizeof masks / sizeof *masks,
+    WINDOW       = 21,
+    MOST         = 4,
+    MOST_KEYS    = 600, /* of the shapes above */
+    MOST_COLUMNS = 128
 };
 
 /* ---- a problem ---- */
@@ -90,9 +91,12 @@ static void store(const numbers *x, int64_t i, double value)
     }
 }
 
+/* What is not stored, in a result or behind the last row, is not a number. */
 static numbers make_numbers(int64_t n, posenc_dtype dtype, const char *name, double scale)
 {
-    const numbers x = {dtype, n, calloc((size_t)n, 8), calloc((size_t)n, sizeof(double))};
+    const size_t  bytes = (size_t)(n + MOST_COLUMNS) * sizeof(double);
+    const numbers x     = {dtype, n, malloc(bytes), calloc((size_t)n, sizeof(double))};
+    memset(x.data, 0xff, bytes);
     for (int64_t i = 0; name && i < n; i++)
         store(&x, i, scale * posenc_random_normal(3, name, (uint64_t)i));
     return x;

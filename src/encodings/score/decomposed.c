@@ -197,7 +197,7 @@ const pe_encoding pe_decomposed = {
                           "x: columns between them, counted the same",
     .info.paper         = "arXiv:2112.01526",
     .info.models        = "MViTv2, ViTDet, SAM, GOT-OCR",
-    .info.beyond        = "The tables end with their grid: another grid needs resized tables and tuning.",
+    .info.beyond        = "Each table ends with its grid: another grid needs resized tables and tuning.",
     .info.pictures      = "",
     .info.row_limit     = "grid",
     .info.at_length     = "grid=floor(sqrt(Lk-1))+1xfloor(sqrt(Lk-1))+1",

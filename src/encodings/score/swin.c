@@ -51,10 +51,11 @@ static posenc_status check_pair_of_numbers(const char *name, const char *setting
                    name, setting, value->count);
 }
 
-/* The row of a token of a window that begins at `first`, and what stands before it is in row 0. */
+/* The row of a token. A window without a class token begins anywhere; one with it at 1, and the class token
+   stands where the first one does. */
 static int64_t row_after(double P, int64_t columns, int first)
 {
-    return pe_index_row(P < first ? 0 : P - first, columns);
+    return pe_index_row(!first ? P : P < first ? 0 : P - first, columns);
 }
 
 /* Where a window may begin, at most: its tokens' places are products with this. */
@@ -89,7 +90,7 @@ typedef struct window_keys {
 static int64_t steps(const pe_problem *p, double position, int first)
 {
     const int64_t columns = p->set[WINDOW].items[1];
-    const double  P       = position < first ? 0 : position - first;
+    const double  P       = !first ? position : position < first ? 0 : position - first;
     return (pe_index_row(P, columns) * (2 * columns - 1) + pe_index_column(P, columns)) * p->H;
 }
 
