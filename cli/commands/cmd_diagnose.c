@@ -355,6 +355,16 @@ static json_t *reading_json(diagnose_job *j, const pe_reading *r, int is_alterna
 
 static const char *const verdicts[] = {"same", "different", "unexplained"};
 
+/* Six digits: the rest is another processor's order of summation. */
+static json_t *six_digits(double x)
+{
+    if (!isfinite(x) || x == 0)
+        return isfinite(x) ? json_real(0) : json_null();
+    const int    power = (int)floor(log10(fabs(x))) - 5;
+    const double step  = pow(10, abs(power));
+    return json_real(power > 0 ? round(x / step) * step : round(x * step) / step);
+}
+
 static int print_json(diagnose_job *j)
 {
     const pe_diagnosis *d = &j->d;
@@ -375,8 +385,8 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "found", found);
     pe_json_set(&o, "expected", j->is_expected ? reading_json(j, &d->expected, 0) : json_null());
     pe_json_set(&o, "alternatives", list);
-    pe_json_set(&o, "residual", cli_json_real(d->residual));
-    pe_json_set(&o, "difference", isfinite(d->difference) ? json_real(d->difference) : json_null());
+    pe_json_set(&o, "residual", six_digits(d->residual));
+    pe_json_set(&o, "difference", six_digits(d->difference));
     pe_json_set(&o, "advice", advice);
     return cli_print_json(o, 0);
 }
@@ -571,7 +581,7 @@ static int print_scores_json(const diagnose_job *j, const pe_scores_diagnosis *d
     pe_json_set(&o, "found", d->verdict == PE_UNEXPLAINED ? json_null() : scores_json(&d->found));
     pe_json_set(&o, "expected", j->is_expected ? scores_json(e) : json_null());
     pe_json_set(&o, "alternatives", list);
-    pe_json_set(&o, "residual", cli_json_real(d->residual));
+    pe_json_set(&o, "residual", six_digits(d->residual));
     pe_json_set(&o, "advice", advice);
     return cli_print_json(o, 0);
 }

@@ -225,10 +225,11 @@ static int run(const cli_args *args)
 static void lines(void (*line)(const char *text))
 {
     line("Meta's Llama (interleaved) as transformers has it (half), to look at first:");
-    line("    posenc permute meta.safetensors --from interleaved --to half --config config.json --dry-run");
+    line("    posenc permute meta.safetensors --from interleaved --to half \\");
+    line("        --config config.json --dry-run");
     line("A divided checkpoint, into a folder that is there:");
-    line("    posenc permute model.safetensors.index.json --to interleaved --config config.json \\");
-    line("        -o other/model.safetensors.index.json");
+    line("    posenc permute model.safetensors.index.json --config config.json \\");
+    line("        --to interleaved -o other/model.safetensors.index.json");
 }
 
 const cli_command cli_permute = {

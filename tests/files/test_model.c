@@ -184,7 +184,7 @@ static void what_no_model_could_have_is_refused(void **state)
          "not one that phi3 has"},
         {"{'model_type': 'phimoe', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}",
          "short_mscale is missing"},
-        {"{'model_type': 'qwen2_vl', " SMALL "}", "mrope_section is missing"},
+        {"{'model_type': 'qwen2_vl', " SMALL "}", "mrope_section sums to 64; it must sum to the 8 pairs"},
         {"{'model_type': 'qwen2_vl', " SMALL
          ", 'rope_scaling': {'type': 'mrope', 'mrope_section': [2, 2, 2]}}",
          "sums to 6"},
@@ -441,7 +441,7 @@ static void llama3_s_factors_may_stand_the_wrong_way_round(void **state)
     posenc_model_free(model);
 }
 
-/* In the words that people read: --json has no place for it. */
+/* The SPEC does as the class does. */
 static void a_class_that_writes_another_order_is_said_to(void **state)
 {
     static const struct {
@@ -454,7 +454,8 @@ static void a_class_that_writes_another_order_is_said_to(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         posenc_model *model = read_line(all[i].line);
-        assert_int_equal(strstr(fact(model, 0, "layout")->rule, "layout_out=half") != NULL, all[i].says);
+        assert_int_equal(strstr(posenc_model_group_at(model, 0)->spec, "layout_out=half") != NULL,
+                         all[i].says);
         posenc_model_free(model);
     }
 }
