@@ -103,10 +103,11 @@ static int run(const cli_args *args)
 static void lines(void (*line)(const char *text))
 {
     line("A BERT of 512 positions for texts of 2048:");
-    line("    posenc extend bert/model.safetensors -o long/model.safetensors --length 2048 --how linear");
+    line("    posenc extend bert/model.safetensors -o long/model.safetensors \\");
+    line("        --length 2048 --how linear");
     line("A ViT of 224x224 pixels in patches of 16 for images of 384x512, as timm does it:");
-    line("    posenc extend vit/model.safetensors -o big/model.safetensors --grid 24x32 \\");
-    line("        --how bicubic_antialias");
+    line("    posenc extend vit/model.safetensors -o big/model.safetensors \\");
+    line("        --grid 24x32 --how bicubic_antialias");
 }
 
 const cli_command cli_extend = {
