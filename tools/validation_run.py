@@ -110,7 +110,9 @@ def runs_of(archive, settings):
 def keep(done, folder):
     results = json.loads((folder / "results.json").read_text())
     settings, windows = results["settings"], results["text"]["windows"]
-    kept = {"call": done["call"], "version": results["version"], "time": results["time"], "text": results["text"],
+    kept = {"call": done["call"], "version": results["version"],
+            "time": {k: v for k, v in results["time"].items() if k != "call"},  # which names the folders of this machine
+            "text": results["text"],
             "settings": settings, "rates": results["rates"], "resolution": results["resolution"],
             "stability": results["stability"], "recommendations": results["recommendations"],
             "checks": [{k: c[k] for k in ("id", "verdict", "found")} for c in results["checks"] if c["applicable"]],
