@@ -365,14 +365,26 @@ static json_t *six_digits(double x)
     return json_real(power > 0 ? round(x / step) * step : round(x * step) / step);
 }
 
+static json_t *mends_json(const pe_mends *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < m->count; i++)
+        pe_json_add(&list, json_string(m->words[i]));
+    return list;
+}
+
+static void print_mends(const pe_mends *m)
+{
+    for (int i = 0; i < m->count; i++)
+        printf("%-10s %s\n", i ? "" : "mend", m->words[i]);
+}
+
 static int print_json(diagnose_job *j)
 {
     const pe_diagnosis *d = &j->d;
-    json_t             *o = json_object(), *list = json_array(), *advice = json_array();
+    json_t             *o = json_object(), *list = json_array();
     for (int i = 0; i < d->alternative_count; i++)
         pe_json_add(&list, reading_json(j, &d->alternatives[i], 1));
-    for (int i = 0; i < d->advice_count; i++)
-        pe_json_add(&advice, json_string(d->advice[i]));
     pe_json_set(&o, "verdict", json_string(verdicts[d->verdict]));
     pe_json_set(&o, "departs", names_json(d->departs));
     json_t *found = d->verdict == PE_UNEXPLAINED ? json_null() : reading_json(j, &d->found, 0);
@@ -387,7 +399,7 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", six_digits(d->residual));
     pe_json_set(&o, "difference", six_digits(d->difference));
-    pe_json_set(&o, "advice", advice);
+    pe_json_set(&o, "advice", mends_json(&d->advice));
     return cli_print_json(o, 0);
 }
 
@@ -419,8 +431,7 @@ static int print_words(diagnose_job *j)
     if (j->is_expected && isfinite(d->difference))
         printf("difference %.3g times the rounding of %s; the finding leaves %.3g\n", d->difference,
                j->after_path, d->residual);
-    for (int i = 0; i < d->advice_count; i++)
-        printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
+    print_mends(&d->advice);
     return CLI_DONE;
 }
 
@@ -567,22 +578,20 @@ static json_t *scores_json(const pe_scores_reading *r)
 
 static int print_scores_json(const diagnose_job *j, const pe_scores_diagnosis *d, const pe_scores_reading *e)
 {
-    json_t *o = json_object(), *list = json_array(), *advice = json_array();
+    json_t *o = json_object(), *list = json_array();
     for (int i = 0; i < d->alternative_count; i++) {
         json_t *a = json_object();
         pe_json_set(&a, "departs", names_json(d->alternatives[i]));
         pe_json_set(&a, "words", json_string(d->alternative_words[i]));
         pe_json_add(&list, a);
     }
-    for (int i = 0; i < d->advice_count; i++)
-        pe_json_add(&advice, json_string(d->advice[i]));
     pe_json_set(&o, "verdict", json_string(verdicts[d->verdict]));
     pe_json_set(&o, "departs", names_json(d->departs));
     pe_json_set(&o, "found", d->verdict == PE_UNEXPLAINED ? json_null() : scores_json(&d->found));
     pe_json_set(&o, "expected", j->is_expected ? scores_json(e) : json_null());
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", six_digits(d->residual));
-    pe_json_set(&o, "advice", advice);
+    pe_json_set(&o, "advice", mends_json(&d->advice));
     return cli_print_json(o, 0);
 }
 
@@ -611,8 +620,7 @@ static int print_scores_words(const diagnose_job *j, const pe_scores_diagnosis *
         printf("expected   bias %s; scale %.6g\n", e->encoding, e->scale);
     for (int i = 0; i < d->alternative_count; i++)
         printf("%-10s %s\n", i ? "" : "or", d->alternative_words[i]);
-    for (int i = 0; i < d->advice_count; i++)
-        printf("%-10s %s\n", i ? "" : "mend", d->advice[i]);
+    print_mends(&d->advice);
     return CLI_DONE;
 }
 

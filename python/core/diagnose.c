@@ -183,7 +183,7 @@ static PyObject *reading(const pe_reading *r)
 
 static PyObject *diagnosis(const pe_diagnosis *d)
 {
-    PyObject *others = PyList_New(0), *advice = words_list(d->advice, d->advice_count);
+    PyObject *others = PyList_New(0), *advice = words_list(d->advice.words, d->advice.count);
     for (int i = 0; others && i < d->alternative_count; i++) {
         PyObject *row = reading(&d->alternatives[i]);
         if (!row || PyList_Append(others, row) != 0)
@@ -297,7 +297,7 @@ static PyObject *scores_diagnosis(const pe_scores_diagnosis *d)
                          departures(d->departs), "found",
                          d->verdict == PE_UNEXPLAINED ? Py_NewRef(Py_None) : scores_reading(&d->found),
                          "alternatives", others, "residual", d->residual, "advice",
-                         words_list(d->advice, d->advice_count));
+                         words_list(d->advice.words, d->advice.count));
 }
 
 /* What is expected, of a tuple (encoding, scale, softcap, low, high, buckets, max_distance, bidirectional).

@@ -5,6 +5,8 @@
 #include "base/half.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -329,4 +331,14 @@ void pe_channels_changed(double *changed, const pe_rows *rows)
         changed[c] = noise[c] > 0 ? changed[c] / noise[c] : changed[c] > 0 ? INFINITY : 0;
     free(x);
     free(noise);
+}
+
+void pe_mends_add(pe_mends *to, const char *format, ...)
+{
+    va_list list;
+    if (to->count == PE_MOST_ADVICE)
+        return;
+    va_start(list, format);
+    vsnprintf(to->words[to->count++], PE_WORDS, format, list);
+    va_end(list);
 }

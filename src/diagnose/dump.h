@@ -87,4 +87,7 @@ typedef struct pe_course {
 /* The coordinate at which these speeds give the gains of a row best. */
 double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected);
 
+/* One more, as printf writes it; what there is no room for is left out. */
+void pe_mends_add(pe_mends *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 #endif

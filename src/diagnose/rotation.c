@@ -1549,17 +1549,6 @@ static void read_theory(pe_reading *r, const theory *t)
                                  : "float32");
 }
 
-static void advise(pe_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void advise(pe_diagnosis *d, const char *format, ...)
-{
-    va_list list;
-    if (d->advice_count == PE_MOST_ADVICE)
-        return;
-    va_start(list, format);
-    vsnprintf(d->advice[d->advice_count++], PE_WORDS, format, list);
-    va_end(list);
-}
-
 static const char *value_of(char text[64], const char *spec, const char *name, const char *otherwise)
 {
     if (!said(text, 64, spec, name))
@@ -1573,18 +1562,20 @@ static void advise_setting(pe_diagnosis *d, const char *name, const char *otherw
     value_of(got, d->found.spec, name, otherwise);
     value_of(wanted, d->expected.spec, name, otherwise);
     if (strcmp(got, wanted))
-        advise(d, "%s is %s, and should be %s%s", name, got, wanted, mend);
+        pe_mends_add(&d->advice, "%s is %s, and should be %s%s", name, got, wanted, mend);
 }
 
 static void advise_magnitude(pe_diagnosis *d, double wanted)
 {
     const double got = d->found.magnitude;
     if (fabs(got / wanted / wanted - 1) < 0.004 && fabs(wanted - 1) > 0.004)
-        advise(d, "the magnitude %.6g is applied twice: leave one of the two out", wanted);
+        pe_mends_add(&d->advice, "the magnitude %.6g is applied twice: leave one of the two out", wanted);
     else if (fabs(got - 1) < 0.004)
-        advise(d, "the magnitude %.6g is never applied: multiply cosine and sine by it", wanted);
+        pe_mends_add(&d->advice, "the magnitude %.6g is never applied: multiply cosine and sine by it",
+                     wanted);
     else
-        advise(d, "cosine and sine are multiplied by %.6g, and should be by %.6g", got, wanted);
+        pe_mends_add(&d->advice, "cosine and sine are multiplied by %.6g, and should be by %.6g", got,
+                     wanted);
 }
 
 /* What to change, in plain words. */
@@ -1593,45 +1584,50 @@ static void advise_all(pe_diagnosis *d, double wanted_size)
     const unsigned x = d->departs;
     char           got[64], wanted[64];
     if (x >> PE_LAYOUT & 1) {
-        advise(d,
-               "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
-               "of q and k in "
-               "the checkpoint (posenc permute --to %s)",
-               value_of(got, d->found.spec, "layout", "interleaved"),
-               !strcmp(value_of(wanted, d->found.spec, "layout_out", "same"), "same") ? got : wanted,
-               is_word(d->expected.spec, "layout", "half", 0) ? "half" : "interleaved", got);
+        pe_mends_add(
+            &d->advice,
+            "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
+            "of q and k in "
+            "the checkpoint (posenc permute --to %s)",
+            value_of(got, d->found.spec, "layout", "interleaved"),
+            !strcmp(value_of(wanted, d->found.spec, "layout_out", "same"), "same") ? got : wanted,
+            is_word(d->expected.spec, "layout", "half", 0) ? "half" : "interleaved", got);
     }
     if (x >> PE_DIM & 1) {
         advise_setting(d, "dim", "the whole head", " (rotary_dim, partial_rotary_factor)");
         advise_setting(d, "offset_dim", "0", "");
         if (*d->found.words && strstr(d->found.words, "exponent"))
-            advise(d, "%s", d->found.words);
+            pe_mends_add(&d->advice, "%s", d->found.words);
     }
     if (x >> PE_DIRECTION & 1)
-        advise(d, "it rotates the other way: change the sign of the sine");
+        pe_mends_add(&d->advice, "it rotates the other way: change the sign of the sine");
     if (x >> PE_BASE & 1)
         advise_setting(d, "base", "10000", " (rope_theta)");
     if (x >> PE_SCHEDULE & 1) {
-        advise(d, "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s",
-               value_of(got, d->found.spec, "schedule", "default"),
-               value_of(wanted, d->expected.spec, "schedule", "default"), *d->found.words ? ": " : "",
-               d->found.words);
+        pe_mends_add(
+            &d->advice,
+            "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s",
+            value_of(got, d->found.spec, "schedule", "default"),
+            value_of(wanted, d->expected.spec, "schedule", "default"), *d->found.words ? ": " : "",
+            d->found.words);
     }
     if (x >> PE_FACTOR & 1) {
         advise_setting(d, "factor", "none", "");
         advise_setting(d, "alpha", "none", "");
     }
     if (x >> PE_POSITIONS & 1)
-        advise(d, "positions are %s, and should be as expected", d->found.positions);
+        pe_mends_add(&d->advice, "positions are %s, and should be as expected", d->found.positions);
     if (x >> PE_MAGNITUDE & 1)
         advise_magnitude(d, wanted_size);
     if (x >> PE_AXES & 1)
-        advise(d, "pairs follow other coordinates: %s, and should be axis_rule=%s",
-               value_of(got, d->found.spec, "axis_rule", "sections"),
-               value_of(wanted, d->expected.spec, "axis_rule", "sections"));
+        pe_mends_add(&d->advice, "pairs follow other coordinates: %s, and should be axis_rule=%s",
+                     value_of(got, d->found.spec, "axis_rule", "sections"),
+                     value_of(wanted, d->expected.spec, "axis_rule", "sections"));
     if (x >> PE_ANGLES & 1)
-        advise(d, "angles are those of %s: compute frequencies, positions and angles in float32 at least%s",
-               d->found.angles, strcmp(d->found.angles, "float32") ? "" : ", here in float64");
+        pe_mends_add(
+            &d->advice,
+            "angles are those of %s: compute frequencies, positions and angles in float32 at least%s",
+            d->found.angles, strcmp(d->found.angles, "float32") ? "" : ", here in float64");
 }
 
 static int compare_theories(const void *a, const void *b)
@@ -1778,8 +1774,8 @@ static void judge(pe_diagnosis *d, rotation_search *s, const choice *c)
         judge_best(d, s, &s->theories[c->best]);
     else {
         d->verdict = PE_UNEXPLAINED;
-        advise(
-            d,
+        pe_mends_add(
+            &d->advice,
             s->floor > 40 * s->rows->total
                 ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
                 : "these channels are rotated, but no base, schedule, factor or positions give their angles");

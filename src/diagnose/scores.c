@@ -14,7 +14,6 @@
 
 #include <math.h>
 #include <posenc/scores.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,17 +421,6 @@ static void read_bias(pe_scores_reading *r, const fitting *f, const pe_scores_re
 
 /* ---------------------------------------------------------------- the verdict --------------- */
 
-static void advise(pe_scores_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void advise(pe_scores_diagnosis *d, const char *format, ...)
-{
-    va_list list;
-    if (d->advice_count == PE_MOST_ADVICE)
-        return;
-    va_start(list, format);
-    vsnprintf(d->advice[d->advice_count++], PE_WORDS, format, list);
-    va_end(list);
-}
-
 static void depart(pe_scores_diagnosis *d, pe_departure what)
 {
     d->departs |= 1u << what;
@@ -449,10 +437,11 @@ static void compare_slopes(pe_scores_diagnosis *d, const pe_scores_reading *e, c
     if (first < 0)
         return;
     depart(d, PE_SLOPES);
-    advise(d,
-           "the slope of head %lld is %.6g, and should be %.6g: 2^(-8(h+1)/H), for other H than powers of 2 "
-           "by the paper's rule",
-           (long long)first, r->slopes[first], e->slopes[first]);
+    pe_mends_add(
+        &d->advice,
+        "the slope of head %lld is %.6g, and should be %.6g: 2^(-8(h+1)/H), for other H than powers of 2 "
+        "by the paper's rule",
+        (long long)first, r->slopes[first], e->slopes[first]);
 }
 
 /* Finer buckets fit what coarser ones made, but then some neighbours would have one bias by chance. */
@@ -474,14 +463,15 @@ static void compare_bias(pe_scores_diagnosis *d, const pe_scores_reading *e, con
         return;
     else if (strcmp(r->encoding, e->encoding)) {
         depart(d, is_line || !strcmp(r->encoding, "alibi") ? PE_SLOPES : PE_BUCKETS);
-        advise(d, "the bias is %s, and should be %s", r->encoding, e->encoding);
+        pe_mends_add(&d->advice, "the bias is %s, and should be %s", r->encoding, e->encoding);
     } else if (!strcmp(e->encoding, "t5")) {
         depart(d, PE_BUCKETS);
-        advise(d,
-               "buckets are those of num_buckets=%lld max_distance=%lld bidirectional=%s, and should be of "
-               "%lld, %lld, %s",
-               (long long)r->buckets, (long long)r->max_distance, r->is_bidirectional ? "yes" : "no",
-               (long long)e->buckets, (long long)e->max_distance, e->is_bidirectional ? "yes" : "no");
+        pe_mends_add(
+            &d->advice,
+            "buckets are those of num_buckets=%lld max_distance=%lld bidirectional=%s, and should be of "
+            "%lld, %lld, %s",
+            (long long)r->buckets, (long long)r->max_distance, r->is_bidirectional ? "yes" : "no",
+            (long long)e->buckets, (long long)e->max_distance, e->is_bidirectional ? "yes" : "no");
     }
 }
 
@@ -490,8 +480,8 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     const pe_scores_reading *r = &d->found;
     if (r->has_temperature != e->has_temperature) {
         depart(d, PE_TEMPERATURE);
-        advise(
-            d,
+        pe_mends_add(
+            &d->advice,
             r->has_temperature
                 ? "rows are multiplied by %.6g to %.6g, and should be by one number"
                 : "rows are multiplied by %.6g (to %.6g), and should be by a temperature of their position",
@@ -499,22 +489,23 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     } else if (!r->has_temperature &&
                fabs(r->scale / e->scale - 1) > fmax(1e-5, ldexp(1, 1 - (int)f->bits))) {
         depart(d, PE_SCALE);
-        advise(d, "scores are multiplied by %.6g, and should be by %.6g", r->scale, e->scale);
+        pe_mends_add(&d->advice, "scores are multiplied by %.6g, and should be by %.6g", r->scale, e->scale);
         d->alternatives[d->alternative_count] = (d->departs & ~(1u << PE_SCALE)) | 1u << PE_TEMPERATURE;
         snprintf(d->alternative_words[d->alternative_count++], PE_WORDS, "a temperature of %.6g",
                  e->scale / r->scale);
     }
     if (fabs(r->softcap - e->softcap) > 0.02 * fmax(r->softcap, e->softcap)) {
         depart(d, PE_SOFTCAP);
-        advise(d, "scores are capped at %.6g, and should be at %.6g (0: not at all)", r->softcap, e->softcap);
+        pe_mends_add(&d->advice, "scores are capped at %.6g, and should be at %.6g (0: not at all)",
+                     r->softcap, e->softcap);
     }
     if (r->is_irregular || r->seen.low != e->seen.low || r->seen.high != e->seen.high) {
         depart(d, PE_MASK);
-        advise(d,
-               "keys at distances %lld to %lld are seen, and should be %lld to %lld (i - j; 0 is the token "
-               "itself)",
-               (long long)r->seen.low, (long long)r->seen.high, (long long)e->seen.low,
-               (long long)e->seen.high);
+        pe_mends_add(
+            &d->advice,
+            "keys at distances %lld to %lld are seen, and should be %lld to %lld (i - j; 0 is the token "
+            "itself)",
+            (long long)r->seen.low, (long long)r->seen.high, (long long)e->seen.low, (long long)e->seen.high);
     }
 }
 
@@ -587,7 +578,8 @@ static posenc_status judge(pe_scores_diagnosis *d, fitting *f, part_sums s)
     find_range(&before, f, &f->in->before);
     if (!explain(d, f, s)) {
         d->verdict = PE_UNEXPLAINED;
-        advise(d, "no scale, temperature, bias by distance or softcap makes these scores of those before");
+        pe_mends_add(&d->advice,
+                     "no scale, temperature, bias by distance or softcap makes these scores of those before");
         return POSENC_OK;
     }
     if (!e)
