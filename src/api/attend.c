@@ -645,11 +645,10 @@ static int sink_param(const attend_run *r)
     return -1;
 }
 
-/* lse of a query that sees no key: its sink. */
-static double lonely_lse(const attend_run *r, const pe_attention *a, int64_t b, int64_t h, int64_t i)
+/* lse of a query that sees no key: its sink, which is parameter n, or (-1) a token input or none. */
+static double lonely_lse(const attend_run *r, const pe_attention *a, int n, int64_t b, int64_t h, int64_t i)
 {
-    const int n = sink_param(r);
-    double    s;
+    double s;
     if (n < 0)
         return pe_sink_at(a, b, h, i);
     if (r->in->bound)
@@ -667,11 +666,12 @@ static posenc_status see_nothing(const attend_run *r, const pe_attention *a, pos
                     : POSENC_OK;
     if (status)
         return status;
+    const int n = sink_param(r);
     pe_items_clear(&a->o, 0);
     for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
         for (int64_t h = 0; h < a->sizes.H; h++)
             for (int64_t i = 0; i < a->sizes.Lq; i++) {
-                const double lse = lonely_lse(r, a, b, h, i);
+                const double lse = lonely_lse(r, a, n, b, h, i);
                 pe_tensor_store_double(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
             }
     return pe_done(err);

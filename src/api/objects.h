@@ -79,12 +79,6 @@ struct posenc_plan {
     int64_t whole_keys[2]; /* pe_attention */
 };
 
-/* The settings that every encoding has, as a table of a room's. */
-static inline const posenc_setting_info *pe_common_settings(void)
-{
-    return pe_common.info.settings;
-}
-
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
 posenc_dims pe_encoding_full_dims(const posenc_dims *dims);
 

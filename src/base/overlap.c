@@ -95,15 +95,6 @@ static int cross(const block *x, const block *y, int *cuts)
     return 0;
 }
 
-posenc_status pe_overlap_check_self(const posenc_tensor *out, const char *who, posenc_error *err)
-{
-    for (int a = 0; a < out->ndim; a++)
-        if (out->stride[a] == 0 && out->shape[a] > 1 && !pe_tensor_is_empty(out))
-            return pe_fail(err, POSENC_ERROR_SHAPE,
-                           "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
-    return POSENC_OK;
-}
-
 int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y)
 {
     int same = x->data == y->data && x->dtype == y->dtype && x->ndim == y->ndim;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* overlap.h: do two of the caller's tensors share memory, or elements of one of them? */
+/* overlap.h: do two of the caller's tensors share memory? */
 #ifndef PE_BASE_OVERLAP_H
 #define PE_BASE_OVERLAP_H
 
 #include <posenc/posenc.h>
-
-/* SHAPE where an output has stride 0 along an axis of more than one element. */
-posenc_status pe_overlap_check_self(const posenc_tensor *out, const char *who, posenc_error *err);
 
 /* Are they one tensor: data, type, shape and strides? */
 int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y);

@@ -236,7 +236,7 @@ static posenc_status number_tokens(const posenc_tensor *from, const char *name, 
                     (from->dtype != POSENC_DTYPE_I64 && from->dtype != POSENC_DTYPE_U8)))
         status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
     if (!status)
-        status = pe_overlap_check_self(pos, "positions: pos", err);
+        status = pe_tensor_check_self(pos, "positions: pos", err);
     if (!status)
         status = pe_overlap_check(pos, "positions: pos", from, name, 1, err);
     if (status)

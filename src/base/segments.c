@@ -18,7 +18,6 @@
 #include <posenc/positions.h>
 
 #include "base/sizes.h"
-#include "base/overlap.h"
 #include "base/status.h"
 #include "base/tensor.h"
 
@@ -290,7 +289,7 @@ static posenc_status check_pos(const posenc_segment *segments, int64_t count, in
         status = pe_fail(err, POSENC_ERROR_DTYPE, "positions: pos is %s; it must be I64",
                          pe_tensor_dtype_name(pos->dtype));
     if (!status)
-        status = pe_overlap_check_self(pos, "positions: pos", err);
+        status = pe_tensor_check_self(pos, "positions: pos", err);
     return status ? status : check_kinds(segments, count, pos, err);
 }
 

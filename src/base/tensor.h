@@ -119,7 +119,9 @@ static inline posenc_status pe_tensor_check(const posenc_tensor *t, const char *
    1). */
 posenc_status pe_tensor_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                                      posenc_error *err);
-/* What that asks of an output beyond pe_tensor_check, which has found it right. */
+/* SHAPE where an output has stride 0 along an axis of more than one element. */
+posenc_status pe_tensor_check_self(const posenc_tensor *out, const char *who, posenc_error *err);
+/* What pe_tensor_check_output asks of an output beyond pe_tensor_check, which has found it right. */
 posenc_status pe_tensor_check_written(const posenc_tensor *t, const char *who, posenc_error *err);
 
 #endif
