@@ -27,6 +27,12 @@ static inline int64_t pe_tensor_bytes(posenc_dtype dtype, int64_t elements)
                                       : elements * (int64_t)posenc_dtype_size(dtype);
 }
 
+/* Bytes from one row of that axis to the next; 0 where there is only one, whose stride may be any number. */
+static inline int64_t pe_tensor_step(const posenc_tensor *t, int axis)
+{
+    return t->shape[axis] > 1 ? pe_tensor_bytes(t->dtype, t->stride[axis]) : 0;
+}
+
 /* n elements from `row` on, `stride` elements apart, converted. */
 void pe_tensor_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n);
 void pe_tensor_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n);

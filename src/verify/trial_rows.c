@@ -94,9 +94,15 @@ static int64_t batch_of(pe_trial *t, const posenc_tensor *x)
     return at->ndim == where->axes + more ? at->shape[0] : 1;
 }
 
-static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
+/* An array of the case as [B,L,d]. */
+static posenc_tensor rows_of(pe_trial *t, const char *name, const int64_t shape[3])
 {
-    return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
+    const posenc_tensor x    = pe_trial_numbers(t, name),
+                        rows = posenc_tensor_contiguous(x.data, x.dtype, 3, shape);
+    if (x.data && pe_tensor_elements(&x) != pe_tensor_elements(&rows))
+        pe_calc_refuse(&t->p, "%s has %lld numbers; with out_y it must have %lld", name,
+                       (long long)pe_tensor_elements(&x), (long long)pe_tensor_elements(&rows));
+    return x.data ? rows : x;
 }
 
 /* How far the angle of each row may be off. A frequency of a table that learns nothing is at most 1, times
@@ -178,7 +184,7 @@ static void run_vectors(pe_trial *t)
     posenc_tensor         y     = pe_calc_make(&t->p, t->with->dtype, 3, shape);
     in.pos                      = where ? where->positions(t, where->name) : posenc_positions_range(0, 1);
     if (x)
-        in.x = as_rows(pe_trial_numbers(t, "in_x"), shape);
+        in.x = rows_of(t, "in_x", shape);
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
     if (pe_calc_failed(&t->p) || posenc_rows(t->p.plan, &in, &y, &t->p.work, &t->p.err))
         return;
@@ -191,7 +197,7 @@ static void run_vectors(pe_trial *t)
         pe_trial_compare_rows(t, "out_y", &y, angles);
     compare_digits(t);
     if (pe_trial_has(t, "gin_dy"))
-        run_rows_back(t, &in, as_rows(pe_trial_numbers(t, "gin_dy"), shape), 0);
+        run_rows_back(t, &in, rows_of(t, "gin_dy", shape), 0);
 }
 
 /* ---------------------------------------------------------------- words --------------------- */

@@ -143,6 +143,7 @@ static void a_run_beyond_the_tables_is_refused_and_its_neighbour_is_not(void **s
         {"absolute_distance[grid=8x1]", 4, 5, "less than 8 rows of 1 apart, but keys lie up to 8 rows back"},
         {"absolute_distance[grid=4x2]", 4, 5, "less than 4 rows of 2 apart, but keys lie up to 4 rows back"},
         {"huang_m4[max_positions=8]", 4, 5, "max_positions=8 has vectors up to 7; set it higher"},
+        {"swin[window=4x4,class_token=yes]", 4, -1, "whole numbers 0 to 16; set window"},
         {"toeplitz[first=-3:count=11]", 4, 5, "b holds those from -3 to 7; set first or count"},
         {"tupe[rows=9]", 4, 5, "rows=9 is for whole positions 0 to 7; set rows"},
         {"urpe[index_offset=7]", 4, 5, "its tables end at 7 back and 8 ahead; set index_offset and rows"},

@@ -111,7 +111,7 @@ static void find_softmax(score_rows *r)
 static void show_table(score_rows *r, const char *key, const double *values)
 {
     enum { MOST = 40 };
-    char             names[MOST][16], heads[MOST][16];
+    char             names[MOST][32], heads[MOST][32];
     cli_sheet_column columns[MOST] = {{"key", "KEY AT", CLI_SHEET_PLAIN}, {"distance", "t", CLI_SHEET_PLAIN}};
     const int64_t    width         = r->H + 2;
     double          *table         = cli_explain_numbers(r->p, r->L * width);

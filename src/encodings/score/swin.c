@@ -64,9 +64,11 @@ static int64_t row_after(double P, int64_t columns, int first)
 static posenc_status reach_after(const pe_problem *p, const pe_span *span, int first, posenc_error *err)
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
-    const int64_t down = row_after(span->q_high, columns, first) - row_after(span->k_low, columns, first);
-    const int64_t up   = row_after(span->k_high, columns, first) - row_after(span->q_low, columns, first);
-    if (span->whole && down < rows && up < rows && fabs(span->q_low) <= FAR && fabs(span->k_low) <= FAR)
+    const int64_t down   = row_after(span->q_high, columns, first) - row_after(span->k_low, columns, first);
+    const int64_t up     = row_after(span->k_high, columns, first) - row_after(span->q_low, columns, first);
+    const int     before = first && (span->q_low < 0 || span->k_low < 0); /* the class token is at 0 alone */
+    if (span->whole && !before && down < rows && up < rows && fabs(span->q_low) <= FAR &&
+        fabs(span->k_low) <= FAR)
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_RANGE,

@@ -340,7 +340,7 @@ static void find_next(const decoder *x, pe_cache *cache, const key_block *n)
         const int64_t j = next.j + i * next.t->shape[2];
         cache->next[i]  = pe_keys_row(x->a, next.t, n->b, next.g, j < x->to ? j : next.j);
     }
-    cache->next_step = pe_tensor_bytes(next.t->dtype, next.t->stride[2]);
+    cache->next_step = pe_tensor_step(next.t, 2);
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */

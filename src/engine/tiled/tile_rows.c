@@ -21,7 +21,7 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
 static void load_from(float *to, int64_t stride, const posenc_tensor *t, const char *from, int64_t n,
                       int64_t width)
 {
-    const int64_t step = pe_tensor_bytes(t->dtype, t->stride[2]);
+    const int64_t step = pe_tensor_step(t, 2);
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
         if (t->dtype == POSENC_DTYPE_F32)
@@ -38,7 +38,7 @@ static void widen_from(float *to, int64_t stride, const pe_kernels *kernels, con
                        const char *from, int64_t n, int64_t width, float scale)
 {
     pe_widen_fn  *widen = t->dtype == POSENC_DTYPE_Q8_0 ? kernels->widen_q8 : kernels->widen_e4m3;
-    const int64_t step  = pe_tensor_bytes(t->dtype, t->stride[2]);
+    const int64_t step  = pe_tensor_step(t, 2);
     for (int64_t s = 0; s < n; s++) {
         widen(to + s * stride, from + s * step, width, scale);
         memset(to + s * stride + width, 0, (size_t)(stride - width) * sizeof *to);
@@ -73,7 +73,7 @@ void pe_tile_rows_prefetch(const posenc_tensor *t, int64_t b, int64_t h, int64_t
     if (!t->data || b >= t->shape[0] || s0 + n > t->shape[2]) /* pages may end before */
         return;
     const char   *row  = pe_tensor_row(t, b, h, s0);
-    const int64_t size = pe_tensor_bytes(t->dtype, width), step = pe_tensor_bytes(t->dtype, t->stride[2]);
+    const int64_t size = pe_tensor_bytes(t->dtype, width), step = pe_tensor_step(t, 2);
     for (int64_t s = 0; s < n; s++)
         for (int64_t at = 0; at < size; at += LINE)
             __builtin_prefetch(row + s * step + at, 0, SECOND_CACHE);
@@ -83,7 +83,7 @@ void pe_tile_rows_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int6
                               const float *from, int64_t stride, int64_t width)
 {
     char         *to   = pe_tensor_row(t, b, h, s0);
-    const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
+    const int64_t step = pe_tensor_step(t, 2);
     for (int64_t s = 0; s < n; s++)
         if (t->dtype == POSENC_DTYPE_F32)
             copy_floats((float *)(void *)(to + s * step), from + s * stride, width);
