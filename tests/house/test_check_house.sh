@@ -176,11 +176,11 @@ for word in Place Formula Learns Source; do
 done
 
 append include/posenc/files.h 'posenc_unheard_of *posenc_new(void);'
-refused 'include/posenc/files.h:1: does not compile alone as c17'
+refused 'include/posenc/files.h:1: does not compile alone as c99'
 
 # Good C, but no C++.
 append include/posenc/files.h 'static inline int posenc_new(int class)' '{' '    return class;' '}'
-refused 'does not compile alone as c++17'
+refused 'does not compile alone as c++11'
 
 append include/posenc/files.h '#include <stdint.h>' '#define POSENC_API' \
     'POSENC_API int posenc_far(int a, int b, int c, int d,' '                          int e, int f, int g);'
