@@ -6,7 +6,7 @@
 # Without names all of them, in build/platforms/NAME; one whose compiler is not here is named as missing. A row of `core`
 # builds the core and its tests, one of `tool` the files library and the tool besides, which then verifies the reference cases.
 # What tests need on other machines (cmocka) is compiled from Debian's source packages (tools/deps.sh --sources). In each
-# configuration the program tests/platforms/results.c writes what every encoding computes, with the plain kernels and with
+# configuration a warning is a fault, and the program tests/platforms/results.c writes what every encoding computes, with the plain kernels and with
 # the best ones: by these numbers a row is compared with the first one, "the same" meaning each bit.
 set -eu
 
@@ -20,8 +20,8 @@ floors='^(base|kernels|engine|encodings|api|memory|fuzz|examples)/|^(room|execut
 # name | compiler | machine | what | options of CMake
 table() {
     sed 's/ *| */|/g' <<'END'
-gcc          | gcc                          | here    | core | -DCMAKE_C_FLAGS=-Werror
-clang        | clang                        | here    | tool | -DCMAKE_C_FLAGS=-Werror
+gcc          | gcc                          | here    | core |
+clang        | clang                        | here    | tool |
 static       | gcc                          | here    | core | -DBUILD_SHARED_LIBS=OFF
 shared       | gcc                          | here    | core | -DBUILD_SHARED_LIBS=ON
 lto          | gcc                          | here    | core | -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON
@@ -29,10 +29,10 @@ small        | gcc                          | here    | core | -DCMAKE_BUILD_TYP
 plain        | gcc                          | here    | core | -DPOSENC_ISA=plain
 no-openmp    | gcc                          | here    | core | -DPOSENC_OPENMP=OFF
 no-files     | gcc                          | here    | core | -DPOSENC_FILES=OFF
-musl         | musl-gcc                     | musl    | core | -DCMAKE_C_FLAGS=-Werror -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
-arm32        | arm-linux-gnueabihf-gcc      | arm     | core | -DCMAKE_C_FLAGS=-Werror -DPOSENC_FILES=OFF
-arm64        | aarch64-linux-gnu-gcc        | aarch64 | core | -DCMAKE_C_FLAGS=-Werror -DPOSENC_FILES=OFF
-windows      | x86_64-w64-mingw32-gcc-posix | windows | core | -DCMAKE_C_FLAGS=-Werror -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
+musl         | musl-gcc                     | musl    | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
+arm32        | arm-linux-gnueabihf-gcc      | arm     | core | -DPOSENC_FILES=OFF
+arm64        | aarch64-linux-gnu-gcc        | aarch64 | core | -DPOSENC_FILES=OFF
+windows      | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF -DCMAKE_C_FLAGS=-Werror
 END
 }
 
@@ -59,7 +59,7 @@ emulator() {
 options() { # COMPILER MACHINE OPTIONS
     printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$1" -DCMAKE_BUILD_TYPE=Release -DPOSENC_BUILD_TESTS=ON -DPOSENC_PYTHON=OFF
     machine "$2"
-    printf '%s\n' $3
+    printf "%s\n" $3
 }
 
 configure() { # FOLDER SOURCE, options on lines of standard input
@@ -122,6 +122,7 @@ row() { # NAME COMPILER MACHINE WHAT OPTIONS
         failed=1
         return
     fi
+    if grep 'warning:' "$build/build.log"; then failed=1; fi
     begun=$(date +%s)
     OMP_WAIT_POLICY=passive ctest --test-dir "$build" -R "$floors" -LE '^long$' -j "$jobs" --output-on-failure >"$build/tests.log" 2>&1 || :
     seconds=$(($(date +%s) - begun))

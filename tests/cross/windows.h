@@ -14,14 +14,17 @@
 
 static inline void *tests_zeros(size_t count, size_t size)
 {
-    void *memory = _aligned_malloc(count * size ? count * size : 1, 64);
+    void *memory = _aligned_malloc(count * size + 1, 64);
     return memory ? memset(memory, 0, count * size) : NULL;
 }
 
 #define aligned_alloc(alignment, size) _aligned_malloc(size, alignment)
-#define malloc(size)                   _aligned_malloc((size) ? (size) : 1, 64)
+#define malloc(size)                   _aligned_malloc((size) + 1, 64)
 #define calloc(count, size)            tests_zeros(count, size)
 #define realloc(memory, size)          _aligned_realloc(memory, size, 64)
 #define free(memory)                   _aligned_free(memory)
+
+#define setenv(name, value, anew) _putenv_s(name, value)
+#define unsetenv(name)            _putenv_s(name, "")
 
 #endif

@@ -10,8 +10,7 @@
 #define PE_BASE_COMPILER_H
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error \
-    "posenc needs a little-endian machine: its floats of 8 and 16 bits, and its files, are read as they lie in memory"
+#error "posenc needs a little-endian machine: small floats, and files, are read as they lie in memory"
 #endif
 
 #if defined(__MINGW32__)
