@@ -77,7 +77,8 @@ foreign() { # MACHINE COMPILER
     { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$2" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DWITH_STATIC_LIB=ON -DWITH_EXAMPLES=OFF \
         "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib
         machine "$1"; } | configure "$prefix/cmocka" "$all/sources/cmocka" &&
-        cmake --build "$prefix/cmocka" >>"$prefix.log" 2>&1 && cmake --install "$prefix/cmocka" >>"$prefix.log" 2>&1
+        cmake --build "$prefix/cmocka" >>"$prefix.log" 2>&1 && cmake --install "$prefix/cmocka" >>"$prefix.log" 2>&1 &&
+        rm -f "$prefix"/lib/libcmocka.* && mv "$prefix/lib/libcmocka-static.a" "$prefix/lib/libcmocka.a"
 }
 
 kilobytes() { # FILES: of the one that is there

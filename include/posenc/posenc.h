@@ -336,9 +336,9 @@ typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
-   Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
-   sizes; rows of more than 2^20 numbers), UNSUPPORTED (mask or combination without a meaning), ARGUMENT (an
-   option; an instruction set that this processor does not have), MEMORY. */
+   Errors: SHAPE (sizes; runs of more than 2^47 bytes, of 2^29 on 32 bits), SETTING (a setting that does not
+   fit the sizes; rows of more than 2^20 numbers), UNSUPPORTED (mask or combination without a meaning),
+   ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);

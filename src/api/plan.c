@@ -78,13 +78,14 @@ static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 /* What a run takes of its workspace, however it runs. */
 static posenc_status check_bytes(const posenc_plan *plan, posenc_error *err)
 {
+    enum { MOST = sizeof(size_t) < 8 ? 29 : 47 }; /* a power of two */
     const int    all   = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES;
     const size_t bytes = posenc_plan_workspace(plan, (posenc_run)all, NULL);
-    if (bytes <= (size_t)1 << 47)
+    if (bytes <= (size_t)1 << MOST)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_SHAPE,
-                   "plan: a run of %s with these dims takes %.3g bytes; at most 2^47 are possible",
-                   plan->e->spec, (double)bytes);
+                   "plan: a run of %s with these dims takes %.3g bytes; at most 2^%d are possible",
+                   plan->e->spec, (double)bytes, (int)MOST);
 }
 
 static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
