@@ -10,8 +10,8 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-torch wheel \
-        test-mpi test-sanitize test-coverage fuzz bench check format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-torch wheel \
+        test-mpi test-sanitize test-coverage fuzz bench abi check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-coverage test-peers test-ports test-faults test-threads test-mutants ## that, lines, PyPI, ports, faults, threads
+test-release: test-all test-platforms test-coverage test-peers test-ports test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, faults, threads
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -88,6 +88,10 @@ test-mutants: ## a hundred operators of engine and encodings changed, each notic
 	@$(call built,tests,$(quietly))
 	@tools/mutate.py
 
+test-platforms: ## compilers, configurations, musl, ARM, Windows: the table of docs/reliability.md (NAME=..: one row)
+	@tools/deps.sh --platforms
+	@JOBS=$(JOBS) tools/platforms.sh $(NAME)
+
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)
 	@$(call built,tests,$(quietly)) --target posenc_core_module trace_steps
@@ -115,6 +119,9 @@ fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20) or RUNS inputs, or one:
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench
+
+abi: ## store what the libraries promise to linkers (tests/abi), after a change that is meant
+	@tests/abi/run.sh $(CURDIR) build/default/abi $(or $(CC),cc) cmake --update
 
 check: ## the house: format, floors, rooms, public headers (tools/check_house.py)
 	@python3 tools/check_house.py

@@ -14,7 +14,7 @@ string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 set(headers include/posenc/posenc.h include/posenc/rotary.h include/posenc/positions.h include/posenc/registry.h include/posenc/scores.h)
 set(pc_files posenc)
 set(targets posenc_shared posenc_static)
-if(POSENC_BUILD_FILES)
+if(POSENC_FILES)
   list(APPEND headers include/posenc/files.h)
   list(APPEND pc_files posenc_files)
   list(APPEND targets posenc_files_shared posenc_files_static)
@@ -22,7 +22,8 @@ endif()
 
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posenc)
 install(TARGETS ${targets} EXPORT posencTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT posencTargets NAMESPACE posenc:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/posencConfig.cmake.in posencConfig.cmake INSTALL_DESTINATION ${package_dir})
 # While the version is 0.x every minor version may break the ABI.

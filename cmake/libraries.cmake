@@ -14,7 +14,10 @@ function(posenc_flags target)
   set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                              C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
-  target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L)
+  if(MINGW) # whose isfinite and isnan mention a conversion to float that they do not make
+    target_compile_options(${target} PRIVATE -Wno-float-conversion)
+  endif()
+  target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L POSENC_IS_BUILT)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
@@ -41,8 +44,12 @@ function(posenc_library name)
     target_link_libraries(${name}_${kind} PRIVATE ${ARG_PACKAGES})
   endforeach()
   set_target_properties(${name}_static PROPERTIES EXPORT_NAME ${short}_static)
+  set(soversion ${PROJECT_VERSION_MAJOR})
+  if(soversion EQUAL 0) # every minor version may break the ABI, and has a name of its own
+    set(soversion 0.${PROJECT_VERSION_MINOR})
+  endif()
   set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${short} VERSION ${PROJECT_VERSION}
-                                                  SOVERSION ${PROJECT_VERSION_MAJOR})
+                        SOVERSION ${soversion})
   add_library(posenc::${short}_static ALIAS ${name}_static)
   if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
     add_library(posenc::${short} ALIAS ${name}_static)

@@ -10,6 +10,7 @@ import fnmatch
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -188,6 +189,20 @@ def check_structs():
                 yield path, number, f"struct {match[1]} is also in {homes[match[1]]}"
 
 
+def check_extensions():
+    """C17 and no more, but for base and kernels; of the public headers, what marks a symbol as public."""
+    word = re.compile(r"\b(__attribute__|__builtin_\w+|__asm__|asm|__extension__|__typeof__|typeof|__int128|__thread)\b")
+    for path in sources("src", "cli", "examples", "include"):
+        if floor_of(short(path), ("base", "kernels")):
+            continue
+        text = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda m: "\n" * m[0].count("\n"), "\n".join(lines(path)),
+                      flags=re.S)
+        for number, line in enumerate(text.split("\n"), 1):
+            match = word.search(line)
+            if match and not line.startswith("#define POSENC_API "):
+                yield path, number, f"{match[1]} is no C; base/shared/compiler.h has a name for it, or needs one"
+
+
 def check_folders():
     files = [p for top in ("src", "cli", "include") for p in (ROOT / top).rglob("*") if p.is_file()]
     for folder in sorted({p.parent for p in files}):
@@ -233,15 +248,39 @@ def check_words():
                 yield path, number, f"{len(line)} columns; lines end at {COLUMNS}"
 
 
+C_WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef".split()
+CXX_WARNINGS = [*C_WARNINGS, "-Wold-style-cast", "-Wzero-as-null-pointer-constant"]
+CLANG_WARNINGS = ["-Weverything", "-Wno-padded", "-Wno-c++98-compat-pedantic"]
+
+
+def complaint(compiler, standard, warnings, headers):
+    """What a compiler says of a file that includes the headers, a warning being an error; "" if nothing."""
+    command = [*compiler.split(), "-x", "c++" if "++" in standard else "c", f"-std={standard}", *warnings, "-Werror",
+               "-fsyntax-only", "-I", "include", "-"]
+    text = "".join(f"#include <{short(header)}>\n" for header in headers)
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, input=text)
+    return result.stderr or "it stops" if result.returncode else ""
+
+
 def check_headers():
-    for header in sources("include"):
-        for compiler, language, standard in ((os.environ.get("CC", "cc"), "c", "c17"),
-                                             (os.environ.get("CXX", "c++"), "c++", "c++17")):
-            command = [*compiler.split(), "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic",
-                       "-Werror", "-fsyntax-only", "-I", "include", header]
-            result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-            if result.returncode:
-                yield header, 1, f"does not compile alone as {standard}:\n{result.stderr}"
+    """Each header alone as the oldest C and C++ that are promised, and all of them as others and by another compiler."""
+    cc, cxx = os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")
+    headers = sources("include")
+    bad = False
+    for header in headers:
+        for compiler, standard, warnings in ((cc, "c99", C_WARNINGS), (cxx, "c++11", CXX_WARNINGS)):
+            said = "" if bad else complaint(compiler, standard, warnings, [header])
+            if said:
+                bad = True
+                yield header, 1, f"does not compile alone as {standard}:\n{said}"
+    runs = [(cc, "c17", C_WARNINGS), (cxx, "c++20", CXX_WARNINGS)]
+    if shutil.which("clang"):
+        runs += [("clang", standard, CLANG_WARNINGS) for standard in ("c99", "c17", "c++11", "c++20")]
+    for compiler, standard, warnings in runs:
+        said = "" if bad else complaint(compiler, standard, warnings, headers)
+        if said:
+            bad = True
+            yield "include/posenc", 1, f"the headers do not compile as {standard} ({compiler}):\n{said}"
 
 
 def check_functions():
@@ -336,7 +375,7 @@ def main():
     if sys.argv[1:] == ["--format"]:
         result = clang_format("-i")
         sys.exit(result.returncode if result else 1)
-    faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_structs, check_folders,
+    faults = [fault for check in (check_table, check_includes, check_circles, check_calls, check_structs, check_extensions, check_folders,
                                   check_memory, check_rooms, check_words, check_catalogue, check_headers,
                                   check_functions, check_format)
               for fault in check()]

@@ -1,14 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--tests | --all | --missing]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
+# deps.sh [--tests | --all | --platforms | --missing | --sources FOLDER PACKAGE...]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
 #
 # As root directly, else through sudo when that asks for no password. Where neither is allowed it prints the one line
 # to run and stops with status 1. The package lists are fetched only when they do not know a package, or when what
 # they point to is gone (an old image). With --tests also what `make test` needs; with --all what one test each of `make
-# test-all` wants besides: where this cannot be had, it says so and that test will be skipped. With --missing it installs
-# nothing: it names in one line what the build lacks, or has status 1 if that is nothing.
+# test-all` wants besides, with --platforms compilers for other machines (`make test-platforms`): where these cannot be had, it
+# says so and what needs them will be skipped. With --missing it installs
+# nothing: it names in one line what the build lacks, or has status 1 if that is nothing. With --sources it unpacks Debian's
+# source packages into FOLDER/PACKAGE, by a source list of its own: that of the machine stays as it is.
 set -eu
+
+if [ "${1-}" = --sources ]; then
+    mkdir -p "$2"
+    folder=$(realpath "$2")
+    shift 2
+    lists=$(mktemp -d)
+    trap 'rm -rf "$lists"' EXIT
+    mkdir -p "$lists/lists/partial"
+    chmod -R go+rX "$lists"
+    . /etc/os-release
+    case $ID in
+    ubuntu) echo "deb-src http://archive.ubuntu.com/ubuntu $VERSION_CODENAME main universe" ;;
+    *) echo "deb-src http://deb.debian.org/debian $VERSION_CODENAME main" ;;
+    esac >"$lists/sources.list"
+    source_of() {
+        apt-get -q -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$lists/lists" \
+            -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+    }
+    for package in "$@"; do
+        [ ! -e "$folder/$package" ] || continue
+        [ -e "$lists/known" ] || { source_of update && touch "$lists/known"; }
+        mkdir -p "$lists/$package"
+        (cd "$lists/$package" && source_of source "$package" && mv "$package"-*/ "$folder/$package")
+    done
+    exit 0
+fi
 
 # The packages of the list whose mark is one of these ("-" for none).
 marked() {
@@ -19,6 +47,7 @@ wanted=
 case ${1-} in
 --tests) packages=$(marked '>+-') ;;
 --all) packages=$(marked '>+-') wanted=$(marked '?') ;;
+--platforms) packages=$(marked '>+-') wanted=$(marked '?*') ;;
 --missing) packages=$(marked '-') ;;
 *) packages=$(marked '>-') ;;
 esac

@@ -31,14 +31,14 @@ class Dims(c.Structure):
 
 
 class Allocator(c.Structure):
-    _fields_ = [(n, c.c_void_p) for n in ("allocate", "release", "context")]
+    _fields_ = [("size", c.c_size_t)] + [(n, c.c_void_p) for n in ("allocate", "release", "context")]
 
 
 class Options(c.Structure):
     _fields_ = [("size", c.c_size_t), ("executor", c.c_int), ("mask", c.c_int), ("window", c.c_int64),
                 ("threads", c.c_int), ("tile_q", c.c_int64), ("tile_k", c.c_int64), ("max_distances", c.c_int64),
                 ("products", c.c_int), ("isa", c.c_char_p), ("parallel_for", c.c_void_p),
-                ("parallel_context", c.c_void_p), ("cancel", c.c_void_p), ("allocator", Allocator)]
+                ("parallel_context", c.c_void_p), ("cancel", c.c_void_p), ("allocator", c.POINTER(Allocator))]
 
 
 class Workspace(c.Structure):

@@ -13,6 +13,7 @@
  *                 frequency and product rounded to float32, as the common Python code has it; bf16: the
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
+#include "base/shared/compiler.h"
 #include "cli/commands/config.h"
 #include "cli/print/print.h"
 #include "files/arrays/text.h"
@@ -152,7 +153,7 @@ static double worst_angle(const posenc_fact *w, int64_t context, double (*round)
 }
 
 /* A sentence of what follows, in lines that fit. */
-static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+PE_PRINTF(1, 2) static void say(const char *format, ...)
 {
     char    text[4 * TEXT];
     va_list list;

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/shared/compiler.h"
+
 /* Exit statuses of the tool. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
@@ -87,7 +89,7 @@ void        cli_print_word(FILE *to, const char *word); /* as a shell reads it b
 /* Prints one line to standard error, "posenc: error: ..." (for CLI_DONE "posenc: warning: ..."), and returns
    the status: `return cli_usage(...)` where the arguments are unusable, `return cli_failed(...)` where they
    are good and it failed all the same. */
-int cli_say(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_say(int status, const char *format, ...) PE_PRINTF(2, 3);
 #define cli_usage(...)  cli_say(CLI_USAGE, __VA_ARGS__)
 #define cli_failed(...) cli_say(CLI_FAILED, __VA_ARGS__)
 #define cli_warn(...)   cli_say(CLI_DONE, __VA_ARGS__)

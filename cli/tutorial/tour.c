@@ -7,6 +7,7 @@
  */
 #include "cli/tutorial/tour.h"
 
+#include "base/shared/compiler.h"
 #include "cli/frame/cli.h"
 
 #include <errno.h>
@@ -203,8 +204,9 @@ static int show_output(const cli_tour *t, const cli_row_run *run, const cli_outp
 /* ---------------------------------------------------------------- verdicts ------------------ */
 
 /* A sentence in the view's language. */
-__attribute__((format(printf, 4, 6))) static void say(const cli_tour *t, cli_mood mood, int is_verdict,
-                                                      const char *english, const char *chinese, ...)
+PE_PRINTF(4, 6)
+static void say(const cli_tour *t, cli_mood mood, int is_verdict, const char *english, const char *chinese,
+                ...)
 {
     char    text[SENTENCE];
     va_list values;

@@ -77,12 +77,25 @@ extern "C" {
 #define POSENC_VERSION_MAJOR 0
 #define POSENC_VERSION_MINOR 1
 #define POSENC_VERSION_PATCH 0
+/* To compare: of these headers; posenc_version_number is that of the library. */
+#define POSENC_VERSION_NUMBER \
+    (10000 * POSENC_VERSION_MAJOR + 100 * POSENC_VERSION_MINOR + POSENC_VERSION_PATCH)
 
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(POSENC_IS_BUILT)
+#define POSENC_API __declspec(dllexport)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define POSENC_API __attribute__((visibility("default")))
 #else
 #define POSENC_API
 #endif
+
+/* For this header alone: no compiler of C++ warns of these. Products wrap: no memory holds what overflows. */
+#ifdef __cplusplus
+#define POSENC_CAST(type, x) static_cast<type>(x)
+#else
+#define POSENC_CAST(type, x) ((type)(x))
+#endif
+#define POSENC_PRODUCT(a, b) POSENC_CAST(int64_t, POSENC_CAST(uint64_t, a) * POSENC_CAST(uint64_t, b))
 
 /* ---------------------------------------------------------------- status and error ---------- */
 
@@ -143,7 +156,7 @@ typedef struct posenc_tensor {
 static inline size_t posenc_dtype_size(posenc_dtype dtype)
 {
     static const unsigned char sizes[] = {4, 8, 2, 2, 8, 1, 4, 1, 0}; /* in the order of posenc_dtype */
-    return (size_t)dtype < sizeof sizes ? sizes[dtype] : 0;
+    return POSENC_CAST(size_t, dtype) < sizeof sizes ? sizes[dtype] : 0;
 }
 
 /* A contiguous (row-major) tensor over `data`; shape has ndim entries, 0 <= ndim <= 6. */
@@ -159,7 +172,7 @@ static inline posenc_tensor posenc_tensor_contiguous(void *data, posenc_dtype dt
         t.shape[a]  = a < ndim ? shape[a] : 1;
         t.stride[a] = step;
         if (a < ndim)
-            step = (int64_t)((uint64_t)step * (uint64_t)shape[a]); /* no memory holds what overflows */
+            step = POSENC_PRODUCT(step, shape[a]);
     }
     return t;
 }
@@ -170,9 +183,9 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 {
     const int64_t shape[4] = {B, H, L, D};
     posenc_tensor t        = posenc_tensor_contiguous(data, dtype, 4, shape);
-    t.stride[0]            = (int64_t)((uint64_t)L * (uint64_t)H * (uint64_t)D);
+    t.stride[0]            = POSENC_PRODUCT(POSENC_PRODUCT(L, H), D);
     t.stride[1]            = D;
-    t.stride[2]            = (int64_t)((uint64_t)H * (uint64_t)D);
+    t.stride[2]            = POSENC_PRODUCT(H, D);
     t.stride[3]            = 1;
     return t;
 }
@@ -192,7 +205,10 @@ typedef struct posenc_positions {
 
 static inline posenc_positions posenc_positions_range(double start, double step)
 {
-    const posenc_positions p = {start, step, posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, 0, NULL)};
+    posenc_positions p;
+    memset(&p, 0, sizeof p);
+    p.start = start;
+    p.step  = step;
     return p;
 }
 
@@ -222,9 +238,10 @@ typedef struct posenc_dims {
 } posenc_dims;
 
 /* Where *_create gets memory: `allocate` returns `bytes` aligned to `alignment` (a power of two, at most 64),
-   or NULL if there are none; `release` takes back what it returned. Zeroed: malloc and free. It is copied;
+   or NULL if there are none; `release` takes back what it returned. Both NULL: malloc and free. It is copied;
    what `context` points to must outlive the object. Two threads that create at once call it at once. */
 typedef struct posenc_allocator {
+    size_t size; /* sizeof(posenc_allocator) */
     void *(*allocate)(void *context, size_t alignment, size_t bytes);
     void (*release)(void *context, void *memory);
     void *context;
@@ -303,8 +320,8 @@ typedef struct posenc_options {
     posenc_parallel_for *parallel_for; /* threads of the caller, `threads` of them; NULL = the library's */
     void                *parallel_context; /* its first argument */
     const volatile int
-                    *cancel; /* another thread sets it (atomically) to end a run early; NULL = nobody does */
-    posenc_allocator allocator; /* of the plan and of posenc_workspace_create */
+        *cancel; /* another thread sets it (atomically) to end a run early; NULL = nobody does */
+    const posenc_allocator *allocator; /* of the plan and of posenc_workspace_create; NULL: malloc and free */
 } posenc_options;
 
 static inline posenc_options posenc_options_default(void)
@@ -319,9 +336,9 @@ typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options. Runs with any lengths up to dims->Lq, dims->Lk and any batch up to
    dims->B need no other plan; options may be NULL.
-   Errors: SHAPE (sizes; runs that would take more than 2^47 bytes), SETTING (a setting that does not fit the
-   sizes; rows of more than 2^20 numbers), UNSUPPORTED (mask or combination without a meaning), ARGUMENT (an
-   option; an instruction set that this processor does not have), MEMORY. */
+   Errors: SHAPE (sizes; runs of more than 2^47 bytes, of 2^29 on 32 bits), SETTING (a setting that does not
+   fit the sizes; rows of more than 2^20 numbers), UNSUPPORTED (mask or combination without a meaning),
+   ARGUMENT (an option; an instruction set that this processor does not have), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
@@ -575,21 +592,22 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
 
 /* ---------------------------------------------------------------- version, processor -------- */
 
-POSENC_API const char *posenc_version(void); /* "0.1.0" */
-/* The instruction set in use: the best of posenc_isa_at, or the one that POSENC_ISA in the environment names,
-   for tests. Where it names none of them (spelt wrongly, or not for this processor) this is the best, and no
-   plan is made: posenc_plan_create says so. An empty POSENC_ISA is none. */
+POSENC_API const char *posenc_version(void);        /* "0.1.0" */
+POSENC_API int         posenc_version_number(void); /* 100 of 0.1.0: POSENC_VERSION_NUMBER of its headers */
+/* The instruction set in use: the best of posenc_isa_at (registry.h), or the one that POSENC_ISA in the
+   environment names, for tests. Where it names none of them (spelt wrongly, or not for this processor) this
+   is the best, and no plan is made: posenc_plan_create says so. An empty POSENC_ISA is none. */
 POSENC_API const char *posenc_isa(void);
-/* Number `index` of the instruction sets that this processor runs, best last: "plain", "avx2", "avx512",
-   "avx512bf16", or "plain", "neon"; NULL beyond. */
-POSENC_API const char *posenc_isa_at(int index);
 
 #ifdef __cplusplus
 }
 
 inline posenc_run operator|(posenc_run a, posenc_run b)
 {
-    return static_cast<posenc_run>(static_cast<int>(a) | static_cast<int>(b));
+    return POSENC_CAST(posenc_run, POSENC_CAST(int, a) | POSENC_CAST(int, b));
 }
 #endif
+
+#undef POSENC_CAST
+#undef POSENC_PRODUCT
 #endif

@@ -127,6 +127,10 @@ POSENC_API int posenc_examples(const char *name, const posenc_example **examples
 POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index);
 POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
 
+/* Number `index` of the instruction sets that this processor runs, best last: "plain", "avx2", "avx512",
+   "avx512bf16", or "plain", "neon"; NULL beyond. */
+POSENC_API const char *posenc_isa_at(int index);
+
 #ifdef __cplusplus
 }
 #endif

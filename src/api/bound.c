@@ -160,14 +160,14 @@ static posenc_status make_tables(posenc_bound *to, const posenc_plan *plan, pose
     fill_rows(to, plan, &a.team, &lent);
     if (!lent.used)
         return POSENC_OK;
-    lent.memory = pe_memory_create(&plan->options.allocator, lent.used);
+    lent.memory = pe_memory_create(&plan->allocator, lent.used);
     if (!lent.memory)
         return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", lent.used);
     void *memory = lent.memory;
     lent.used    = 0;
     pe_ready_fill(&to->ready, &a, &lent);
     fill_rows(to, plan, &a.team, &lent);
-    pe_memory_free(&plan->options.allocator, memory);
+    pe_memory_free(&plan->allocator, memory);
     return POSENC_OK;
 }
 
@@ -202,7 +202,7 @@ posenc_status posenc_plan_bind(posenc_bound **bound, const posenc_plan *plan, co
         return status;
     pe_arena_take(&arena, sizeof **bound);
     lay_out(&counted, plan, params, &arena);
-    posenc_bound *made = pe_memory_zeros_create(&plan->options.allocator, arena.used);
+    posenc_bound *made = pe_memory_zeros_create(&plan->allocator, arena.used);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "bind: out of memory for %zu bytes", arena.used);
     pe_likeness_note(&made->plan, plan);
@@ -222,6 +222,6 @@ void posenc_bound_free(posenc_bound *bound)
 {
     if (!bound)
         return;
-    const posenc_allocator to = bound->plan.options.allocator;
+    const posenc_allocator to = bound->plan.allocator;
     pe_memory_free(&to, bound);
 }

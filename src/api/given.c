@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 
 enum { MOST_UNKNOWN = 4096 };
@@ -45,4 +46,17 @@ const void *pe_given_read_other(void *copy, const void *from, pe_given of, const
         who, name, size - of.bytes, POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH,
         of.type);
     return NULL;
+}
+
+posenc_status pe_given_allocator(posenc_allocator *to, const posenc_allocator *from, const char *who,
+                                 posenc_error *err)
+{
+    posenc_allocator copy;
+    *to = (posenc_allocator){0};
+    if (!from)
+        return POSENC_OK;
+    if (!(from = pe_given_read(&copy, from, PE_GIVEN(posenc_allocator, context), who, "allocator", err)))
+        return POSENC_ERROR_ARGUMENT;
+    *to = *from;
+    return pe_memory_check(to, who, err);
 }

@@ -30,4 +30,8 @@ static inline const void *pe_given_read(void *copy, const void *from, pe_given o
                                                      : pe_given_read_other(copy, from, of, who, name, err);
 }
 
+/* The caller's allocator as it is kept, zeroed where there is none. */
+posenc_status pe_given_allocator(posenc_allocator *to, const posenc_allocator *from, const char *who,
+                                 posenc_error *err);
+
 #endif

@@ -15,6 +15,7 @@ void pe_likeness_note(pe_likeness *to, const posenc_plan *plan)
     memcpy(to->spec, plan->e->spec, sizeof to->spec);
     to->dims          = plan->dims;
     to->options       = plan->options;
+    to->allocator     = plan->allocator;
     to->kernels       = plan->kernels;
     to->max_distances = plan->max_distances;
 }

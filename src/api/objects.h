@@ -61,6 +61,7 @@ struct posenc_plan {
     const posenc_encoding *e;    /* that copy */
     posenc_dims            dims; /* with defaults filled in */
     posenc_options         options;
+    posenc_allocator       allocator; /* that options name */
     int                    threads;
     const pe_kernels      *kernels;
     pe_resolved            parts[PE_PLACES];
@@ -152,6 +153,7 @@ typedef struct pe_likeness {
     char              spec[PE_MAX_SPEC];
     posenc_dims       dims;
     posenc_options    options;
+    posenc_allocator  allocator;
     const pe_kernels *kernels;
     int64_t           max_distances;
 } pe_likeness;

@@ -7,6 +7,7 @@
  * a copy of its encoding, which is small and flat: so either may be freed first.
  */
 #include <math.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,13 +78,14 @@ static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 /* What a run takes of its workspace, however it runs. */
 static posenc_status check_bytes(const posenc_plan *plan, posenc_error *err)
 {
+    enum { MOST = sizeof(size_t) < 8 ? 29 : 47 }; /* a power of two */
     const int    all   = POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_DECODE | POSENC_RUN_SCORES;
     const size_t bytes = posenc_plan_workspace(plan, (posenc_run)all, NULL);
-    if (bytes <= (size_t)1 << 47)
+    if (bytes <= (size_t)1 << MOST)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_SHAPE,
-                   "plan: a run of %s with these dims takes %.3g bytes; at most 2^47 are possible",
-                   plan->e->spec, (double)bytes);
+                   "plan: a run of %s with these dims takes %.3g bytes; at most 2^%d are possible",
+                   plan->e->spec, (double)bytes, (int)MOST);
 }
 
 static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
@@ -272,7 +274,7 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
     if (!rotary->room)
         return POSENC_OK;
     lay_out_rotary(&plan->rotary, &arena, rotary, &plan->dims);
-    plan->rotary_memory = pe_memory_zeros_create(&plan->options.allocator, arena.used);
+    plan->rotary_memory = pe_memory_zeros_create(&plan->allocator, arena.used);
     if (!plan->rotary_memory)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
     arena = (pe_arena){plan->rotary_memory, 0};
@@ -281,8 +283,7 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
     pe_rotation_finish(&plan->rotary);
     plan->rotary_keys = pe_rotation_for_keys(&plan->rotary);
     if (!plan->rotary.depends_on_run)
-        plan->rotary_ladder =
-            pe_rotation_ladder_create(&plan->rotary, plan->kernels, &plan->options.allocator);
+        plan->rotary_ladder = pe_rotation_ladder_create(&plan->rotary, plan->kernels, &plan->allocator);
     return POSENC_OK;
 }
 
@@ -292,7 +293,7 @@ static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
     const pe_resolved *input         = &plan->parts[POSENC_PLACE_INPUT];
     const int64_t      width         = input->room && input->room->input.waves ? posenc_rows_width(plan) : 0;
-    const posenc_allocator *const by = &plan->options.allocator;
+    const posenc_allocator *const by = &plan->allocator;
     double *const                 w  = pe_memory_zeros_create(by, ((size_t)width + 1) * sizeof *w);
     pe_frequency                 *k  = pe_memory_zeros_create(by, ((size_t)width + 1) * sizeof *k);
     pe_wave_form                  form = {.blank = NAN};
@@ -346,37 +347,41 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
 }
 
 /* What the caller chose; a sentence about what could not even be read. */
-static posenc_status read_options(posenc_options *to, const posenc_options *options, posenc_error *err)
+static posenc_status read_options(posenc_options *to, posenc_allocator *from, const posenc_options *options,
+                                  posenc_error *err)
 {
-    *to = posenc_options_default();
+    *to   = posenc_options_default();
+    *from = (posenc_allocator){0};
     if (!options)
         return POSENC_OK;
     posenc_options copy;
     if (!(options = pe_given_read(&copy, options, PE_GIVEN(posenc_options, mask), "plan", "options", err)))
         return POSENC_ERROR_ARGUMENT;
     *to = *options;
-    return pe_memory_check(&to->allocator, "plan", err);
+    return pe_given_allocator(from, to->allocator, "plan", err);
 }
 
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
                                  const posenc_options *options, posenc_error *err)
 {
-    posenc_options chosen;
-    posenc_status  status;
+    posenc_options   chosen;
+    posenc_allocator from;
+    posenc_status    status;
     if (plan)
         *plan = NULL;
     if (!plan || !e || !dims)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "plan: plan, e and dims must not be NULL");
-    if ((status = read_options(&chosen, options, err)))
+    if ((status = read_options(&chosen, &from, options, err)))
         return status;
-    posenc_plan *made = pe_memory_zeros_create(&chosen.allocator, sizeof *made);
+    posenc_plan *made = pe_memory_zeros_create(&from, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_ERROR_MEMORY, "plan: out of memory");
-    made->own     = *e;
-    made->e       = &made->own;
-    made->dims    = pe_encoding_full_dims(dims);
-    made->options = chosen;
-    made->threads = pe_parallel_threads(chosen.threads);
+    made->own       = *e;
+    made->e         = &made->own;
+    made->dims      = pe_encoding_full_dims(dims);
+    made->options   = chosen;
+    made->allocator = from;
+    made->threads   = pe_parallel_threads(chosen.threads);
     made->max_distances =
         chosen.max_distances > 0 ? chosen.max_distances : pe_sizes_sum(made->dims.Lq, made->dims.Lk);
     if ((status = prepare(made, err))) {
@@ -391,7 +396,7 @@ void posenc_plan_free(posenc_plan *plan)
 {
     if (!plan)
         return;
-    const posenc_allocator to = plan->options.allocator;
+    const posenc_allocator to = plan->allocator;
     pe_memory_free(&to, plan->rotary_memory);
     pe_memory_free(&to, plan->rotary_ladder);
     pe_memory_free(&to, plan->waves);
@@ -411,6 +416,11 @@ const char *posenc_isa(void)
     while (pe_kernels_at(last + 1))
         last++;
     return chosen ? chosen->isa : posenc_isa_at(last);
+}
+
+int posenc_version_number(void)
+{
+    return POSENC_VERSION_NUMBER;
 }
 
 const char *posenc_version(void)

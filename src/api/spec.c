@@ -340,13 +340,13 @@ static posenc_status fill(posenc_encoding *made, const char *spec, const char *s
 posenc_status posenc_encoding_create_in(posenc_encoding **e, const char *spec, const char *settings,
                                         const posenc_allocator *allocator, posenc_error *err)
 {
-    const posenc_allocator from = allocator ? *allocator : (posenc_allocator){0};
-    posenc_status          status;
+    posenc_allocator from;
+    posenc_status    status;
     if (e)
         *e = NULL;
     if (!e || !spec)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "encoding: e and spec must not be NULL");
-    if ((status = pe_memory_check(&from, "encoding", err)))
+    if ((status = pe_given_allocator(&from, allocator, "encoding", err)))
         return status;
     posenc_encoding *made = pe_memory_zeros_create(&from, sizeof *made);
     if (!made)

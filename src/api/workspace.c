@@ -139,10 +139,10 @@ posenc_status posenc_workspace_create(posenc_workspace *work, const posenc_plan 
     if (status)
         return status;
     const size_t bytes  = bytes_of(plan, &of, (int)runs);
-    char        *memory = pe_memory_create(&plan->options.allocator, HEADER + bytes);
+    char        *memory = pe_memory_create(&plan->allocator, HEADER + bytes);
     if (!memory)
         return pe_fail(err, POSENC_ERROR_MEMORY, "workspace: out of memory for %zu bytes", bytes);
-    memcpy(memory, &plan->options.allocator, sizeof plan->options.allocator);
+    memcpy(memory, &plan->allocator, sizeof plan->allocator);
     *work         = posenc_workspace_over(memory + HEADER, bytes);
     work->threads = of.threads;
     return pe_done(err);

@@ -14,8 +14,8 @@
 
 enum { PE_ALIGN = 64 };
 
-/* Larger pieces, and all together, count as so many bytes: more than any plan is made for. */
-#define PE_ARENA_MOST ((size_t)1 << 62)
+/* Larger pieces, and all together, count as so many bytes: more than any plan is made for, 2^62 or 2^30. */
+#define PE_ARENA_MOST (SIZE_MAX / 4 + 1)
 
 typedef struct pe_arena {
     char  *memory; /* NULL: counting only */
@@ -34,7 +34,7 @@ static inline void *pe_arena_take(pe_arena *arena, size_t bytes)
 /* Bytes of n elements. */
 static inline size_t pe_arena_bytes(int64_t n, size_t each)
 {
-    return n >= 0 && (size_t)n <= PE_ARENA_MOST / each ? (size_t)n * each : PE_ARENA_MOST;
+    return n >= 0 && (uint64_t)n <= PE_ARENA_MOST / each ? (size_t)n * each : PE_ARENA_MOST;
 }
 
 static inline double *pe_arena_doubles(pe_arena *arena, int64_t n)

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef _WIN32 /* has no aligned_alloc, and takes such memory back in a way of its own */
+#define aligned_alloc(alignment, bytes) _aligned_malloc(bytes, alignment)
+#define free                            _aligned_free
+#endif
+
 #include "base/arena.h"
 #include "base/status.h"
 

@@ -7,7 +7,8 @@
  * any number of helpers, also none, several callers share them, and a task may have work of its own.
  *
  * A child of fork() has no helpers: the list is locked during a fork, and the child begins with an empty one.
- * Helpers live as long as the process; signals are for the program's own threads.
+ * Helpers live as long as the process; signals are for the program's own threads. On Windows, which has
+ * neither forks nor such signals, the threads are winpthreads', of mingw-w64.
  */
 #ifdef __linux__
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -98,24 +99,40 @@ static void *live(void *argument)
     return NULL;
 }
 
+/* pthread_create of a thread that gets no signals. */
+static int create_deaf(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *argument)
+{
+#ifdef _WIN32
+    return pthread_create(thread, how, run, argument);
+#else
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(thread, how, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+#endif
+}
+
 /* One helper more; where the system gives none the job has fewer. */
 static void start_helper(helper_pool *p)
 {
     pthread_t      thread;
     pthread_attr_t detached;
-    sigset_t       all, before;
-    sigfillset(&all);
     if (pthread_attr_init(&detached))
         return;
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    p->idle += pthread_create(&thread, &detached, live, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    p->idle += create_deaf(&thread, &detached, live, p) == 0;
     pthread_attr_destroy(&detached);
 }
 
 /* ---- fork ---- */
 
+#ifdef _WIN32
+static void watch_forks(void)
+{
+}
+#else
 static void lock_pool(void)
 {
     pthread_mutex_lock(&the_pool.lock);
@@ -135,6 +152,7 @@ static void watch_forks(void)
 {
     pthread_atfork(lock_pool, unlock_pool, empty_pool);
 }
+#endif
 
 /* ---- contract: parallel.h ---- */
 
@@ -172,6 +190,10 @@ int pe_parallel_processors(void)
     if (!sched_getaffinity(0, sizeof mine, &mine))
         return CPU_COUNT(&mine);
 #endif
+#ifdef _WIN32
+    const long all = pthread_num_processors_np();
+#else
     const long all = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
     return all < 1 ? 1 : (int)all;
 }

@@ -12,9 +12,10 @@
 
 #include <posenc/posenc.h>
 
+#include "base/shared/compiler.h"
+
 /* Writes status and sentence to *err (which may be NULL) and returns status. Too long a sentence is cut. */
-posenc_status pe_fail(posenc_error *err, posenc_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+posenc_status pe_fail(posenc_error *err, posenc_status status, const char *format, ...) PE_PRINTF(3, 4);
 
 /* Clears *err and returns POSENC_OK. */
 posenc_status pe_done(posenc_error *err);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared/compiler.h"
 #include "bench/crew.h"
 #include "bench/limits.h"
 #include "bench/metric.h"
@@ -36,8 +37,8 @@ static int rank(const char *goal)
 }
 
 /* Adds a copy of `c`, under the name that `format` makes, after the last row of its goal. */
-__attribute__((format(printf, 4, 5))) static void add_case(case_list *to, const char *goal, pe_bench_case c,
-                                                           const char *format, ...)
+PE_PRINTF(4, 5)
+static void add_case(case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
 {
     va_list values;
     va_start(values, format);

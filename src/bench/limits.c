@@ -9,9 +9,11 @@
  */
 #include "bench/limits.h"
 
+#include <posenc/registry.h>
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/shared/compiler.h"
 
 /* ---------------------------------------------------------------- loops --------------------- */
 
@@ -98,7 +100,7 @@ pe_timed pe_limits_multiply_add(pe_peak *peak, const char *isa, int threads)
 int pe_limits_has_dot_products(void)
 {
 #ifdef POSENC_X86
-    return __builtin_cpu_supports("avx512bf16") != 0;
+    return pe_limits_runs_here("avx512bf16");
 #else
     return 0;
 #endif
@@ -114,7 +116,7 @@ pe_timed pe_limits_dot_product(pe_peak *peak, int threads)
 #endif
 }
 
-/* Each sum needs the one before it; the empty asm keeps the compiler from adding several at once. */
+/* Each sum needs the one before it; PE_OPAQUE keeps the compiler from adding several at once. */
 static void run_clock(void *context)
 {
     const pe_peak *p   = context;
@@ -123,7 +125,7 @@ static void run_clock(void *context)
 #pragma GCC unroll 64
         for (int k = 0; k < 64; k++) {
             sum += step;
-            __asm__ volatile("" : "+r"(sum), "+r"(step));
+            PE_OPAQUE(sum, step);
         }
     sink = (float)sum;
 }

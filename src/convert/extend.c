@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared/compiler.h"
 #include "convert/edit.h"
 #include "convert/table.h"
 #include "files/arrays/json.h"
@@ -24,7 +25,7 @@
 enum { LONGEST_CONFIG = 8 << 20, MOST_ROWS = 1 << 24, MOST_PREFIX = 2 };
 
 static posenc_status fail(const pe_extend *x, posenc_error *err, posenc_status status, const char *format,
-                          ...) __attribute__((format(printf, 4, 5)));
+                          ...) PE_PRINTF(4, 5);
 
 static posenc_status fail(const pe_extend *x, posenc_error *err, posenc_status status, const char *format,
                           ...)

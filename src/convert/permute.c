@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shared/compiler.h"
 #include "convert/marker.h"
 #include "files/arrays/json.h"
 #include "files/arrays/text.h"
@@ -23,7 +24,7 @@
 enum { BUFFER = 1 << 20, LONGEST_INDEX = 64 << 20 };
 
 static posenc_status fail(posenc_error *err, posenc_status status, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    PE_PRINTF(4, 5);
 
 static posenc_status fail(posenc_error *err, posenc_status status, const char *path, const char *format, ...)
 {

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared/compiler.h"
 #include "files/arrays/text.h"
 
 /* ---------------------------------------------------------------- slots --------------------- */
@@ -199,8 +200,7 @@ typedef struct row_search {
     posenc_error               *err;
 } row_search;
 
-static posenc_status fail(const row_search *s, posenc_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static posenc_status fail(const row_search *s, posenc_status status, const char *format, ...) PE_PRINTF(3, 4);
 
 static posenc_status fail(const row_search *s, posenc_status status, const char *format, ...)
 {

@@ -8,6 +8,7 @@
  */
 #include "diagnose/diagnose.h"
 
+#include "base/shared/compiler.h"
 #include "base/shared/decimal.h"
 
 #include <stdarg.h>
@@ -26,7 +27,7 @@ typedef struct making {
 
 /* A shift or a sign where there are no settings. Encodings that cannot be, or are the same, are left out. */
 static void add(making *m, const char *spec, const char *settings, int shift, int inverse, const char *format,
-                ...) __attribute__((format(printf, 6, 7)));
+                ...) PE_PRINTF(6, 7);
 
 static void add(making *m, const char *spec, const char *settings, int shift, int inverse, const char *format,
                 ...)

@@ -15,6 +15,7 @@
 #include "diagnose/dump.h"
 
 #include "base/half.h"
+#include "base/shared/compiler.h"
 #include "base/shared/decimal.h"
 
 #include <math.h>
@@ -759,7 +760,7 @@ static void keep(rotation_search *s, theory *t)
     s->theories[worst] = *t;
 }
 
-static void say(char *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(char *words, const char *format, ...) PE_PRINTF(2, 3);
 static void say(char *words, const char *format, ...)
 {
     va_list list;

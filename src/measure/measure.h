@@ -27,6 +27,8 @@
 #include <posenc/registry.h>
 #include <stdint.h>
 
+#include "base/shared/compiler.h"
+
 /* ---------------------------------------------------------------- findings ------------------ */
 
 /* What is measured; the order of the report. ORDER the table of findings.c */
@@ -93,7 +95,7 @@ typedef struct pe_findings {
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
 void pe_findings_add(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
-    __attribute__((format(printf, 5, 6)));
+    PE_PRINTF(5, 6);
 
 /* ---------------------------------------------------------------- subjects ------------------ */
 

@@ -10,6 +10,7 @@
 #ifndef PE_PLOT_DRAW_H
 #define PE_PLOT_DRAW_H
 
+#include "base/shared/compiler.h"
 #include "plot/plot.h"
 
 #include <stdarg.h>
@@ -17,8 +18,8 @@
 
 /* Fills the caller's posenc_error and returns its status, so that a check is one statement. The sentence says
    what is wrong, and how to fix it. */
-__attribute__((format(printf, 3, 4))) static inline posenc_status
-pe_draw_fail(posenc_error *err, posenc_status status, const char *format, ...)
+PE_PRINTF(3, 4)
+static inline posenc_status pe_draw_fail(posenc_error *err, posenc_status status, const char *format, ...)
 {
     if (err) {
         va_list list;

@@ -17,6 +17,7 @@
 #ifndef PE_PLOT_SKETCH_H
 #define PE_PLOT_SKETCH_H
 
+#include "base/shared/compiler.h"
 #include "plot/draw.h"
 
 #include <posenc/files.h>
@@ -55,8 +56,7 @@ pe_maker pe_biases_make, pe_biases_mass, pe_biases_buckets, pe_biases_factors;
 pe_maker pe_diagrams_hierarchy, pe_diagrams_onehot, pe_diagrams_words;
 
 /* The picture cannot be made: the sentence says why, unless an earlier one has. */
-void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void pe_sketch_refuse(pe_sketch *s, posenc_status status, const char *format, ...) PE_PRINTF(3, 4);
 
 /* `count` zeroed elements of `size` bytes from the store. NULL, here and below: it failed. */
 void   *pe_sketch_take(pe_sketch *s, int64_t count, size_t size);
@@ -64,7 +64,7 @@ double *pe_sketch_numbers(pe_sketch *s, int64_t count);
 /* x, x + step, ... */
 double *pe_sketch_range(pe_sketch *s, double start, double step, int64_t n);
 /* A text from the store, never NULL. */
-const char *pe_sketch_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *pe_sketch_text(pe_sketch *s, const char *format, ...) PE_PRINTF(2, 3);
 
 posenc_status pe_sketch_no_memory(posenc_error *err);
 

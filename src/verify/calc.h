@@ -19,6 +19,7 @@
 #ifndef PE_VERIFY_CALC_H
 #define PE_VERIFY_CALC_H
 
+#include "base/shared/compiler.h"
 #include "base/tensor.h"
 
 #include <posenc/files.h>
@@ -57,7 +58,7 @@ static inline int pe_calc_failed(const pe_calc *p)
 }
 
 /* Stores one sentence, to which the path is put, unless there is one. */
-void pe_calc_refuse(pe_calc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pe_calc_refuse(pe_calc *p, const char *format, ...) PE_PRINTF(2, 3);
 void pe_calc_refuse_memory(pe_calc *p, const char *what); /* "not enough memory for WHAT" */
 
 /* ---------------------------------------------------------------- arrays -------------------- */
@@ -85,7 +86,7 @@ posenc_tensor pe_calc_convert(pe_calc *p, posenc_dtype dtype, const posenc_tenso
 posenc_tensor pe_calc_result(pe_calc *p, const char *name, posenc_dtype dtype, int32_t ndim,
                              const int64_t *shape);
 void         *pe_calc_block(pe_calc *p, size_t bytes); /* aligned as workspaces must be */
-const char   *pe_calc_text(pe_calc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char   *pe_calc_text(pe_calc *p, const char *format, ...) PE_PRINTF(2, 3);
 const char   *pe_calc_shape_text(pe_calc *p, int32_t ndim, const int64_t *shape); /* "[2,3,7,8]" */
 
 /* An encoding with complex heads takes one tensor whose last axis holds the real parts, then the imaginary

@@ -41,6 +41,7 @@ typedef struct calls {
     posenc_attend_grad attend_grad;
     posenc_rotary_in   rotary_in;
     posenc_rerotate_io rerotate_io;
+    posenc_allocator   allocator;
 } calls;
 
 static posenc_tensor heads(float *x)
@@ -86,6 +87,7 @@ static int set_up(void **state)
                                          .dv   = heads(c.dv)};
     c.rotary_in   = (posenc_rotary_in){.size = sizeof c.rotary_in};
     c.rerotate_io = (posenc_rerotate_io){.size = sizeof c.rerotate_io, .k = heads(c.k), .to_k = heads(c.o)};
+    c.allocator   = (posenc_allocator){sizeof c.allocator, NULL, NULL, NULL};
     *state        = &c;
     return 0;
 }
@@ -203,6 +205,22 @@ static posenc_status run_plan(calls *c, const void *options, posenc_error *err)
     return status;
 }
 
+static posenc_status run_plan_in(calls *c, const void *allocator, posenc_error *err)
+{
+    posenc_options options = c->options;
+    options.allocator      = allocator;
+    return run_plan(c, &options, err);
+}
+
+static posenc_status run_encoding_in(calls *c, const void *allocator, posenc_error *err)
+{
+    posenc_encoding    *e;
+    const posenc_status status = posenc_encoding_create_in(&e, "rope", NULL, allocator, err);
+    (void)c;
+    posenc_encoding_free(e);
+    return status;
+}
+
 static posenc_status run_workspace(calls *c, const void *sizes, posenc_error *err)
 {
     posenc_workspace    work;
@@ -241,6 +259,8 @@ static const subject subjects[] = {
     GIVEN("angles: in", rotary_in, pos, run_angles),
     GIVEN("rerotate: io", rerotate_io, to_pos, run_rerotate),
     GIVEN("plan: options", options, mask, run_plan),
+    GIVEN("plan: allocator", allocator, context, run_plan_in),
+    GIVEN("encoding: allocator", allocator, context, run_encoding_in),
     GIVEN("workspace: sizes", sizes, Lk, run_workspace),
     {"attend: work", "posenc_workspace", offsetof(calls, work), sizeof(posenc_workspace),
      offsetof(posenc_workspace, bytes) + sizeof(size_t), run_attend_work},

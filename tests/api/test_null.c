@@ -123,7 +123,7 @@ static posenc_status encoding_create(unsigned without, posenc_error *err)
 static posenc_status encoding_create_in(unsigned without, posenc_error *err)
 {
     posenc_encoding       *made = NULL;
-    const posenc_allocator own  = {0};
+    const posenc_allocator own  = {.size = sizeof own};
     const posenc_status    status =
         posenc_encoding_create_in(WITH(0, &made), WITH(1, "rope"), WITH(2, ""), WITH(3, &own), err);
     posenc_encoding_free(made);

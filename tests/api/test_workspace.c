@@ -461,8 +461,9 @@ static void objects_live_in_memory_of_the_caller(void **state)
     posenc_plan     *plan;
     posenc_workspace work;
     (void)state;
-    o.allocator = (posenc_allocator){lend, take_back, &b};
-    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_OK);
+    posenc_allocator from = {sizeof from, lend, take_back, &b};
+    o.allocator           = &from;
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &from, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, &o, NULL), POSENC_OK);
     assert_int_equal(posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, NULL), POSENC_OK);
     assert_true(b.held >= 3);
@@ -471,9 +472,9 @@ static void objects_live_in_memory_of_the_caller(void **state)
     posenc_workspace_free(&work); /* the plan is gone */
     assert_int_equal(b.held, 0);
     b.left = 0;
-    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_ERROR_MEMORY);
-    o.allocator.release = NULL;
-    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &o.allocator, NULL), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &from, NULL), POSENC_ERROR_MEMORY);
+    from.release = NULL;
+    assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &from, NULL), POSENC_ERROR_ARGUMENT);
 }
 
 static void numbers_and_names_of_nothing_are_nothing(void **state)

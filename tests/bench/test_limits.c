@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -31,7 +31,7 @@ fi
 # The tests of this machine may run under other flags (sanitizers); a cross build has its own.
 unset CFLAGS LDFLAGS CC
 "$cmake" -S "$source" -B "$build" -G Ninja -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
-    -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-Werror -DPOSENC_BUILD_FILES=OFF \
+    -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-Werror -DPOSENC_FILES=OFF \
     -DPOSENC_BUILD_TOOL=OFF -DPOSENC_BUILD_TESTS=OFF >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
 "$cmake" --build "$build" --target posenc_static
 

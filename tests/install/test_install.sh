@@ -43,6 +43,9 @@ for program in "$source"/examples/*.c "$source"/examples/*.cpp; do
     example "$program" "$packages"
 done
 
+# What is in the archive may become a part of somebody's shared library: it is independent of its position.
+"$compiler" -shared -Wl,-z,text -Wl,--whole-archive "$lib/libposenc.a" -Wl,--no-whole-archive -fopenmp -pthread -lm -o "$root/plugin.so"
+
 cat >"$root/files.c" <<'EOF'
 #include <posenc/files.h>
 #include <string.h>

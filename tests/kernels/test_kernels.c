@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <posenc/posenc.h>
+#include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #ifndef CLI_SHEET_H
 #define CLI_SHEET_H
 
+#include "base/shared/compiler.h"
 #include "cli/print/print.h"
 
 typedef struct cli_sheet {
@@ -18,9 +19,9 @@ typedef struct cli_sheet {
 } cli_sheet;
 
 /* A line above what belongs together. */
-void cli_sheet_title(cli_sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_sheet_title(cli_sheet *s, const char *format, ...) PE_PRINTF(2, 3);
 /* A paragraph that is indented. */
-void cli_sheet_text(cli_sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_sheet_text(cli_sheet *s, const char *format, ...) PE_PRINTF(2, 3);
 /* "NAME  WORDS", the words indented below each other. */
 void cli_sheet_words(cli_sheet *s, const char *key, const char *name, const char *words);
 

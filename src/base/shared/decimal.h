@@ -15,23 +15,46 @@
 #include <stdlib.h>
 
 /* What was set before; pe_decimal_end puts it back. */
-static inline locale_t pe_decimal_begin(void)
+#ifdef _WIN32
+typedef struct pe_locale {
+    int  scope; /* of what setlocale sets: the thread, or the program */
+    char numbers[96];
+} pe_locale;
+
+static inline pe_locale pe_decimal_begin(void)
 {
-    const locale_t point = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    pe_locale before = {.scope = _configthreadlocale(_ENABLE_PER_THREAD_LOCALE)};
+    snprintf(before.numbers, sizeof before.numbers, "%s", setlocale(LC_NUMERIC, NULL));
+    setlocale(LC_NUMERIC, "C");
+    return before;
+}
+
+static inline void pe_decimal_end(pe_locale before)
+{
+    setlocale(LC_NUMERIC, before.numbers);
+    _configthreadlocale(before.scope);
+}
+#else
+typedef locale_t pe_locale;
+
+static inline pe_locale pe_decimal_begin(void)
+{
+    const pe_locale point = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     return point ? uselocale(point) : (locale_t)0;
 }
 
-static inline void pe_decimal_end(locale_t before)
+static inline void pe_decimal_end(pe_locale before)
 {
     if (before)
         freelocale(uselocale(before));
 }
+#endif
 
 /* strtod. */
 static inline double pe_decimal_read(const char *text, char **end)
 {
-    const locale_t before = pe_decimal_begin();
-    const double   x      = strtod(text, end);
+    const pe_locale before = pe_decimal_begin();
+    const double    x      = strtod(text, end);
     pe_decimal_end(before);
     return x;
 }
@@ -39,8 +62,8 @@ static inline double pe_decimal_read(const char *text, char **end)
 /* vsnprintf. */
 static inline int pe_decimal_print(char *text, size_t n, const char *format, va_list values)
 {
-    const locale_t before = pe_decimal_begin();
-    const int      length = vsnprintf(text, n, format, values);
+    const pe_locale before = pe_decimal_begin();
+    const int       length = vsnprintf(text, n, format, values);
     pe_decimal_end(before);
     return length;
 }
@@ -48,7 +71,7 @@ static inline int pe_decimal_print(char *text, size_t n, const char *format, va_
 /* The fewest of `least` to `most` digits that read back as the same double, or as the same float. */
 static inline void pe_decimal_shortest(char *text, size_t n, double x, int least, int most, int is_float)
 {
-    const locale_t before = pe_decimal_begin();
+    const pe_locale before = pe_decimal_begin();
     for (int digits = least; digits <= most; digits++) {
         snprintf(text, n, "%.*g", digits, x);
         if (is_float ? (double)strtof(text, NULL) == x : strtod(text, NULL) == x)

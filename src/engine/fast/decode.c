@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/shared/compiler.h"
 #include "base/tensor.h"
 #include "engine/fast/fast.h"
 
@@ -371,7 +372,7 @@ static void ask_for(const decoder *x, const posenc_tensor *t, const key_block *n
         return;
     const char *row = pe_keys_row(x->a, from, n->b, g, n->j0 + at);
     for (int64_t i = 0; i < pe_tensor_bytes(from->dtype, from->shape[3]); i += LINE)
-        __builtin_prefetch(row + i);
+        PE_PREFETCH(row + i, 0, 3);
 }
 
 /* The same through scratch: `count` rows from s on, rotated if they are keys. */

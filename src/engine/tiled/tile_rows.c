@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/shared/compiler.h"
 #include "base/tensor.h"
 #include "engine/tiled/tiles.h"
 
@@ -76,7 +77,7 @@ void pe_tile_rows_prefetch(const posenc_tensor *t, int64_t b, int64_t h, int64_t
     const int64_t size = pe_tensor_bytes(t->dtype, width), step = pe_tensor_step(t, 2);
     for (int64_t s = 0; s < n; s++)
         for (int64_t at = 0; at < size; at += LINE)
-            __builtin_prefetch(row + s * step + at, 0, SECOND_CACHE);
+            PE_PREFETCH(row + s * step + at, 0, SECOND_CACHE);
 }
 
 void pe_tile_rows_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,

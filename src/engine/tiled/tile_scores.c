@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/tiled/tiles.h"
+#include "base/shared/compiler.h"
 
 /* ---- terms by distance, which lie along the diagonals of a tile, and products with their bands ---- */
 
@@ -529,7 +530,7 @@ static void call_rows(uintptr_t rows, int64_t step, int64_t n, int64_t C)
 {
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < C; c += PE_LANES)
-            __builtin_prefetch((const void *)(rows + (uintptr_t)(r * step + c) * sizeof(float)));
+            PE_PREFETCH((const void *)(rows + (uintptr_t)(r * step + c) * sizeof(float)), 0, 3);
 }
 
 /* Products of groups of queries. Where rows far apart are added, each block of products asks memory for those

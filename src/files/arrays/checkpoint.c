@@ -7,7 +7,9 @@
  * length. One that does not know SEEK_DATA calls everything data, and the blocks of zeros are found by
  * looking.
  */
-#define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE */
+#ifdef __linux__
+#define _GNU_SOURCE /* SEEK_DATA, which POSIX has since 2024 */
+#endif
 
 #include "files/arrays/checkpoint.h"
 
@@ -36,10 +38,14 @@ posenc_status pe_checkpoint_read(const pe_checkpoint *c, void *to, int64_t n, in
 /* Where data begin, at `at` or after it; `at` itself where nobody can say. */
 static int64_t next_data(const pe_checkpoint *c, int64_t at)
 {
+#ifdef SEEK_DATA
     const off_t data = lseek(fileno(c->stream), (off_t)at, SEEK_DATA);
     if (data >= 0)
         return (int64_t)data;
     return errno == ENXIO ? c->size : at; /* there is none up to the end */
+#else
+    return at;
+#endif
 }
 
 int pe_checkpoint_is_hole(const pe_checkpoint *c, int64_t n, int64_t at)

@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/shared/compiler.h"
 #include "files/arrays/text.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -38,11 +39,11 @@ int  pe_file_lost_memory(void);
 
 /* Returns the status: MEMORY, with its sentence, where memory has ended since pe_file_begin. */
 posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    PE_PRINTF(4, 5);
 
 /* The same for a function that has a format and values itself. */
 posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
-                                va_list list) __attribute__((format(printf, 4, 0)));
+                                va_list list) PE_PRINTF(4, 0);
 
 /* Clears *err and returns POSENC_OK. */
 posenc_status pe_file_done(posenc_error *err);

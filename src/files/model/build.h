@@ -12,6 +12,7 @@
 
 #include <posenc/files.h>
 
+#include "base/shared/compiler.h"
 #include "files/arrays/file.h"
 
 enum {
@@ -54,16 +55,15 @@ posenc_model *pe_build_begin(const char *format, const char *path, posenc_error 
 posenc_status pe_build_finish(posenc_model **out, posenc_model *model);
 
 /* Refuses the file, FORMAT; for want of memory. */
-void pe_build_refuse(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pe_build_refuse(posenc_model *model, const char *format, ...) PE_PRINTF(2, 3);
 void pe_build_refuse_memory(posenc_model *model);
 
 /* Zeroed memory that lives as long as the model, NULL without; a text in it. */
 void *pe_build_alloc(posenc_model *model, size_t n);
-char *pe_build_text(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *pe_build_text(posenc_model *model, const char *format, ...) PE_PRINTF(2, 3);
 
 /* "base-default" and what it means here. The same sentence twice is one warning. */
-void pe_build_warn(posenc_model *model, const char *code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void pe_build_warn(posenc_model *model, const char *code, const char *format, ...) PE_PRINTF(3, 4);
 
 /* A new group of these sizes and this width of a head, of all layers as yet. There are never more than
    PE_MODEL_GROUPS. What follows is about the group that was made last; names, rules, texts and lists must

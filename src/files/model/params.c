@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared/compiler.h"
 #include "files/arrays/formats.h"
 #include "files/arrays/json.h"
 
@@ -49,7 +50,7 @@ typedef struct param_search {
 } param_search;
 
 static posenc_status fail(const param_search *s, posenc_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    PE_PRINTF(3, 4);
 
 static posenc_status fail(const param_search *s, posenc_status status, const char *format, ...)
 {

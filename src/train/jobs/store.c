@@ -21,6 +21,7 @@
 
 #include "train/jobs/store.h"
 
+#include "base/shared/compiler.h"
 #include "train/jobs/directory.h"
 #include "base/status.h"
 #include "train/jobs/job.h"
@@ -155,7 +156,7 @@ typedef struct search {
 
 /* ---------------------------------------------------------------- words --------------------- */
 
-__attribute__((format(printf, 2, 3))) static void note(pe_compare *c, const char *format, ...)
+PE_PRINTF(2, 3) static void note(pe_compare *c, const char *format, ...)
 {
     char    text[LONGEST_NOTE];
     va_list values;

@@ -16,6 +16,7 @@
 #include "train/report/advice.h"
 #include "train/report/report.h"
 
+#include "base/shared/compiler.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ typedef struct candidates {
     double            value[MOST_CANDIDATES];
 } candidates;
 
-__attribute__((format(printf, 2, 3))) static void append(char text[BECAUSE], const char *format, ...)
+PE_PRINTF(2, 3) static void append(char text[BECAUSE], const char *format, ...)
 {
     const size_t used = strlen(text);
     va_list      values;

@@ -10,6 +10,7 @@
 #include "train/judge/judge.h"
 #include "train/report/summary.h"
 
+#include "base/shared/compiler.h"
 #include "plot/plot.h"
 #include "show/formula.h"
 #include "show/page.h"
@@ -68,8 +69,7 @@ void pe_words_write(FILE *to, const char *text, size_t n);
 /* A text escaped and translated: the one place where text of the user becomes HTML. */
 void pe_html_text(FILE *to, const char *s);
 /* <tag>...</tag>, the content a text; tag may have attributes, of which translate="no" makes it a name. */
-void pe_html_element(FILE *to, const char *tag, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void pe_html_element(FILE *to, const char *tag, const char *format, ...) PE_PRINTF(3, 4);
 /* The lines of notes as small paragraphs. */
 void pe_html_notes(FILE *to, const char *lines);
 /* A table of that class, "" for none. Without details it is what the terminal shows, and fits a page. */
@@ -92,7 +92,7 @@ typedef struct pe_page {
 } pe_page;
 
 /* A value from here on. */
-void pe_html_set(pe_page *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void pe_html_set(pe_page *p, const char *name, const char *format, ...) PE_PRINTF(3, 4);
 void pe_html_part(const pe_page *p, const char *part);
 
 /* ---------------------------------------------------------------- the page ------------------ */

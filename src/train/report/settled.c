@@ -5,6 +5,7 @@
 #include "files/arrays/json.h"
 #include "train/report/settled.h"
 
+#include "base/shared/compiler.h"
 #include "train/judge/judge.h"
 #include "train/report/report.h"
 
@@ -171,7 +172,7 @@ json_t *pe_settled_orders_json(const pe_compare *c)
 
 /* ---------------------------------------------------------------- notes --------------------- */
 
-__attribute__((format(printf, 2, 3))) static void append_rates(pe_compare *c, const char *format, ...)
+PE_PRINTF(2, 3) static void append_rates(pe_compare *c, const char *format, ...)
 {
     const size_t used = strlen(c->rates_note);
     va_list      values;

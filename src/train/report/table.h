@@ -7,6 +7,8 @@
 
 #include <posenc/posenc.h>
 
+#include "base/shared/compiler.h"
+
 /* How a column is shown: text stands left, wide text wraps, ours is set off from the column before it; the
    head of a link leads to the task of that name; names are not translated, and items of a list each by
    itself; a key stands again on a terminal where columns go on below, as the first column does. */
@@ -48,11 +50,10 @@ posenc_status pe_table_open(pe_table *table, const pe_column *columns, int colum
                             posenc_error *err);
 void          pe_table_free(pe_table *table); /* one without memory is fine */
 /* A line below the table, which stands without it where there is no memory. */
-void pe_table_note(pe_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pe_table_note(pe_table *table, const char *format, ...) PE_PRINTF(2, 3);
 /* Replaces a cell's text; 0 without memory. _set cuts it to what fits a terminal. */
 int pe_table_text(pe_table *table, int row, int column, const char *text);
-int pe_table_set(pe_table *table, int row, int column, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+int pe_table_set(pe_table *table, int row, int column, const char *format, ...) PE_PRINTF(4, 5);
 /* The same with a number, or a dash where it is none. */
 void        pe_table_number(pe_table *table, int row, int column, const char *format, double x);
 pe_field   *pe_table_at(const pe_table *table, int row, int column);
