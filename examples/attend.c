@@ -48,11 +48,11 @@ int main(void)
     double before = 0, after = 0;
     for (int i = 0; i < N; i++)
         before += (double)q[i] * q[i], after += (double)rotated[i] * rotated[i];
-    printf("RoPE changed the length of q by a factor of %.6f\n", sqrt(after / before));
-    printf("ALiBi's head 0 looks %.4f tokens back; 1 / (sqrt(e) - 1) = %.4f\n", L - 1 - o[(L - 1) * D],
-           1 / (sqrt(exp(1)) - 1));
+    const double factor = sqrt(after / before), back = L - 1 - o[(L - 1) * D], want = 1 / (sqrt(exp(1)) - 1);
+    printf("RoPE changed the length of q by a factor of %.6f\n", factor);
+    printf("ALiBi's head 0 looks %.4f tokens back; 1 / (sqrt(e) - 1) = %.4f\n", back, want);
     posenc_workspace_free(&work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
-    return 0;
+    return fabs(factor - 1) < 1e-6 && fabs(back - want) < 1e-4 ? 0 : 1;
 }

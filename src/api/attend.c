@@ -709,7 +709,7 @@ static posenc_status open_work(pe_opened *run, const pe_attention *a, const atte
                                 a->sizes.Lk, pe_run_threads(r->plan, r->work),
                                 a->q.dtype,  0};
     const posenc_run  kind   = r->run == PE_ATTEND_BIAS ? POSENC_RUN_SCORES : (posenc_run)r->run;
-    const pe_wanted   wanted = {r->who, enough_bytes(r->plan, &size, kind, r->work), 0};
+    const pe_wanted   wanted = {r->who, size.threads, enough_bytes(r->plan, &size, kind, r->work), 0};
     return pe_run_open(run, r->plan, r->work, &wanted, err);
 }
 

@@ -206,10 +206,11 @@ typedef struct pe_run_size {
     int          any_type; /* whatever the type is */
 } pe_run_size;
 
-/* Bytes that a run wants of its workspace, after those that another plan has taken. `who` opens the
-   sentence. */
+/* Bytes that a run on so many threads wants of its workspace, after those that another plan has taken. `who`
+   opens the sentence. */
 typedef struct pe_wanted {
     const char *who;
+    int         threads; /* pe_run_threads */
     size_t      bytes, taken;
 } pe_wanted;
 

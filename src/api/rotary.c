@@ -139,7 +139,7 @@ posenc_status pe_rotary_open_workspace(pe_opened *run, const pe_rotary_request *
                                        const posenc_workspace *work, posenc_error *err)
 {
     const int       threads = pe_run_threads(r->plan, work);
-    const pe_wanted wanted  = {r->who, pe_rotary_bytes(r->plan, threads, r->is_backward), r->taken};
+    const pe_wanted wanted  = {r->who, threads, pe_rotary_bytes(r->plan, threads, r->is_backward), r->taken};
     return pe_run_open(run, r->plan, work, &wanted, err);
 }
 

@@ -257,30 +257,35 @@ static int reads_positions(const side *s)
     return !s->table || !s->to;
 }
 
+/* One of q and k, and what else the caller gives of it; 0 if it has no data. */
+static int find_side(side *s, posenc_side which, const posenc_plan *plan, const posenc_tensor *from,
+                     const posenc_tensor *to, const posenc_tensor *table, const posenc_positions *pos)
+{
+    if (!pe_tensor_is_given(from))
+        return 0;
+    s->side  = which;
+    s->heads = which == POSENC_SIDE_QUERIES ? plan->dims.H : plan->dims.G;
+    s->from  = from;
+    s->to    = to;
+    s->table = table->data ? table : NULL;
+    s->names = names_of[which];
+    if (reads_positions(s))
+        s->pos = pe_rotary_read_positions(plan, pos);
+    return 1;
+}
+
 /* The sides that have data, as the caller gives them; returns how many. `grad` is NULL forward. */
 static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_rotate_grad *grad,
                       side sides[2])
 {
-    const posenc_tensor *const dto[2]  = {grad ? &grad->dto_q : NULL, grad ? &grad->dto_k : NULL},
-                               *dx[2]  = {grad ? &grad->dq : NULL, grad ? &grad->dk : NULL};
-    const posenc_tensor *const from[2] = {&io->q, &io->k}, *to[2] = {&io->to_q, &io->to_k},
-                               *table[2] = {&io->q_table, &io->k_table};
-    const posenc_positions *const pos[2] = {&io->q_pos, &io->k_pos};
-    int                           n      = 0;
-    for (int i = 0; i < 2; i++)
-        if (pe_tensor_is_given(from[i])) {
-            side *s  = &sides[n++];
-            s->side  = (posenc_side)i;
-            s->from  = from[i];
-            s->to    = grad ? NULL : to[i];
-            s->table = table[i]->data ? table[i] : NULL;
-            s->dto   = dto[i];
-            s->dx    = dx[i];
-            s->heads = i == POSENC_SIDE_QUERIES ? plan->dims.H : plan->dims.G;
-            s->names = names_of[i];
-            if (reads_positions(s))
-                s->pos = pe_rotary_read_positions(plan, pos[i]);
-        }
+    int n = find_side(&sides[0], POSENC_SIDE_QUERIES, plan, &io->q, grad ? NULL : &io->to_q, &io->q_table,
+                      &io->q_pos);
+    n += find_side(&sides[n], POSENC_SIDE_KEYS, plan, &io->k, grad ? NULL : &io->to_k, &io->k_table,
+                   &io->k_pos);
+    for (int i = 0; grad && i < n; i++) {
+        sides[i].dto = sides[i].side == POSENC_SIDE_QUERIES ? &grad->dto_q : &grad->dto_k;
+        sides[i].dx  = sides[i].side == POSENC_SIDE_QUERIES ? &grad->dq : &grad->dk;
+    }
     return n;
 }
 
@@ -309,7 +314,7 @@ static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *i
 
 static int all_are_empty(const side sides[], int count)
 {
-    return pe_tensor_is_empty(sides[0].from) && pe_tensor_is_empty(sides[count - 1].from);
+    return pe_tensor_is_empty(sides[0].from) && (count == 1 || pe_tensor_is_empty(sides[1].from));
 }
 
 static double length_of(const side sides[], int count)
@@ -321,13 +326,19 @@ static double length_of(const side sides[], int count)
     return length;
 }
 
+static void take_memory(job *j, pe_ladder *own, pe_arena arena)
+{
+    lay_out(j, &arena);
+    if (!j->given && !j->in_double)
+        prepare_ladder(j, own, j->x.from->shape[2], &arena);
+}
+
 /* x are the rows to rotate: those of the side, or their cotangents. */
 static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, const side *s,
                         const posenc_tensor *from, const posenc_tensor *to, double sign,
                         const pe_opened *work)
 {
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
-    pe_arena      arena = work->arena;
     pe_ladder     own; /* used where rows are many */
     if (!bytes)
         return;
@@ -349,9 +360,7 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     j.team      = team_for(&work->team, bytes);
     pe_rotation_aim(&j.x, rotation, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
-        lay_out(&j, &arena);
-    if (!s->table && !j.in_double)
-        prepare_ladder(&j, &own, from->shape[2], &arena);
+        take_memory(&j, &own, work->arena);
     pe_parallel_for(from->shape[0] * j.blocks, j.team, rotate_block, &j);
 }
 
@@ -390,9 +399,9 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan and io must not be NULL");
     if (!(io = read_io(&copy, io, err)))
         return POSENC_ERROR_ARGUMENT;
-    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
+    const int count = find_sides(plan, io, NULL, sides);
+    if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
-    const int     count  = find_sides(plan, io, NULL, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status)
         return status;
@@ -514,9 +523,9 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (!(io = read_io(&copy, io, err)) ||
         !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rotate_grad, dto_k), "rotate", "grad", err)))
         return POSENC_ERROR_ARGUMENT;
-    if (!pe_tensor_is_given(&io->q) && !pe_tensor_is_given(&io->k))
+    const int count = find_sides(plan, io, grad, sides);
+    if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
-    const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, err);
     if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
         return status;

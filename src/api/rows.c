@@ -163,8 +163,8 @@ static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor
 static posenc_status open_workspace(pe_opened *run, const posenc_plan *plan, const posenc_workspace *work,
                                     int is_backward, posenc_error *err)
 {
-    const size_t    bytes  = pe_rows_bytes(plan, pe_run_threads(plan, work), is_backward);
-    const pe_wanted wanted = {.who = "rows", .bytes = bytes};
+    const int       threads = pe_run_threads(plan, work);
+    const pe_wanted wanted  = {"rows", threads, pe_rows_bytes(plan, threads, is_backward), 0};
     return pe_run_open(run, plan, work, &wanted, err);
 }
 

@@ -58,7 +58,7 @@ posenc_status pe_run_open(pe_opened *run, const posenc_plan *plan, const posenc_
             "its sizes and its threads (posenc_plan_workspace)",
             wanted->who, work->bytes, all);
     run->arena = (pe_arena){(char *)work->memory + wanted->taken, 0};
-    run->team  = (pe_team){pe_run_threads(plan, work), o->parallel_for, o->parallel_context, o->cancel};
+    run->team  = (pe_team){wanted->threads, o->parallel_for, o->parallel_context, o->cancel};
     return POSENC_OK;
 }
 

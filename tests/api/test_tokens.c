@@ -114,6 +114,8 @@ static void a_token_input_has_a_name_and_a_shape(void **state)
     assert_true(shape[0] == B && shape[1] == H && shape[2] == L && shape[3] == 1);
     assert_int_equal(posenc_token_shape(e, &dims, 1, shape, &err), POSENC_ERROR_ARGUMENT);
     assert_int_equal(posenc_token_shape(e, NULL, 0, shape, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_token_shape(NULL, &dims, 0, shape, &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(posenc_token_shape(e, &dims, 0, NULL, &err), POSENC_ERROR_ARGUMENT);
     assert_int_equal(posenc_token_count(none), 0);
     assert_string_equal(posenc_param_name(none, posenc_param_count(none) - 1), "sink");
     assert_null(posenc_token_name(none, 0));

@@ -396,7 +396,7 @@ static void make_rows(const pe_problem *p, const double *const par[], const pe_l
     work    k  = work_of(p, par, group, memory);
     double *at = table + group->first * k.d;
     load(&k, k.y, par[Y0] + group->first * k.d);
-    for (int64_t i = 0; i < n; i++, at += width(p)) {
+    for (int64_t i = 0; i < n && !pe_parallel_is_cancelled(group->team); i++, at += width(p)) {
         if (i > 0 && p->set[SOLVER].integer == EXACT)
             follow(i - 1, &k);
         else if (i > 0)
@@ -411,7 +411,7 @@ static void make(const pe_problem *p, const double *const par[], const pe_lane_g
                  double table[], double memory[])
 {
     const int     one_by_one = p->set[SOLVER].integer == EXACT;
-    pe_lane_group one        = {group->first, one_by_one ? 1 : group->count, group->product};
+    pe_lane_group one        = {group->first, one_by_one ? 1 : group->count, group->product, group->team};
     for (; one.first < group->first + group->count; one.first += one.count)
         make_rows(p, par, &one, n, table, memory);
 }
@@ -423,7 +423,7 @@ static void make_back(const pe_problem *p, const double *const par[], const pe_l
     const int64_t m  = p->set[SUBSTEPS].integer;
     const double  dt = p->set[DT].real, h = dt / (double)m;
     work          k = work_of(p, par, group, memory);
-    for (int64_t i = n - 1; i >= 0; i--) {
+    for (int64_t i = n - 1; i >= 0 && !pe_parallel_is_cancelled(group->team); i--) {
         const int64_t at = i * width(p) + group->first * k.d;
         load(&k, k.end, drows + at);
         add_scaled(k.dp, 1, k.end, k.size);

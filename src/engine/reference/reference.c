@@ -453,7 +453,7 @@ void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_
     double           *s = row_of(&x, 0, ROW_SCORES);
     for (int64_t h = 0; h < p->H && !pe_parallel_is_cancelled(&a->team); h++) {
         begin_bias_head(&x, h);
-        for (int64_t i = 0; i < p->Lq; i++) {
+        for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++) {
             score_row(&x, i, s, 0);
             pe_tensor_store_double(pe_tensor_row(bias, h, i, 0), bias->dtype, bias->stride[2], s, p->Lk);
         }
@@ -726,7 +726,7 @@ static void backward_head(head *x, int64_t b, int64_t h)
     load_head(x, b, h);
     memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
     clear_tables(x, 0);
-    for (int64_t i = 0; i < p->Lq; i++)
+    for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++)
         backward_row(x, i);
     temper_back(x);
     store_side(x, PE_QUERIES, h);
@@ -759,7 +759,7 @@ static void bias_backward_head(head *x, int64_t h, const posenc_tensor *dbias)
     memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
     memset(x->dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
     clear_tables(x, 0);
-    for (int64_t i = 0; i < p->Lq; i++) {
+    for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++) {
         score_row(x, i, s, 0); /* for the products that a hook sees */
         pe_tensor_load_double(s, pe_tensor_row(dbias, h, i, 0), dbias->dtype, dbias->stride[2], p->Lk);
         scores_back(x, i, s);

@@ -20,7 +20,8 @@ static int64_t together(int64_t lanes)
 static pe_lane_group group_at(const pe_sequence_table *t, int64_t index)
 {
     const int64_t lanes = t->room->lanes(t->part->p), most = together(lanes), first = index * most;
-    return (pe_lane_group){first, lanes - first < most ? lanes - first : most, t->kernels->product64};
+    return (pe_lane_group){first, lanes - first < most ? lanes - first : most, t->kernels->product64,
+                           &t->team};
 }
 
 static int64_t group_count(const pe_sequence_table *t)

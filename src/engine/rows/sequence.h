@@ -18,10 +18,11 @@
 #include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
-/* Lanes first .. first+count-1, and what multiplies matrices for them. */
+/* Lanes first .. first+count-1, what multiplies matrices for them, and whose cancelling ends them early. */
 typedef struct pe_lane_group {
     int64_t          first, count;
     pe_product64_fn *product;
+    const pe_team   *team;
 } pe_lane_group;
 
 /* What a room brings. Lane l has the columns l*w .. l*w+w-1 of each row, w = width / lanes. */

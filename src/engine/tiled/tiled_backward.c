@@ -318,7 +318,7 @@ static void chunk_back(void *context, int64_t index, int thread)
     const pe_problem  *p = &T->a->sizes;
     const int64_t      g = index / w->chunks, chunk = index % w->chunks, group = p->H / p->G;
     pe_scratch        *z = T->scratch + thread;
-    for (int64_t J = 0; J < T->key_tiles; J++) {
+    for (int64_t J = 0; J < T->key_tiles && !pe_parallel_is_cancelled(&T->a->team); J++) {
         if (chunk_of(w, J) != chunk)
             continue;
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
