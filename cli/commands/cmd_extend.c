@@ -8,7 +8,9 @@
 #include "cli/commands/progress.h"
 #include "cli/commands/rows.h"
 #include "convert/extend.h"
+#include "files/arrays/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct extend_job {
@@ -69,6 +71,17 @@ static const char *kind_at(char text[40], int i)
     return text;
 }
 
+/* The old configuration is not written over. */
+static int warn_of_config(const extend_job *j)
+{
+    char *path = j->plan.config_text && strcmp(j->output, "-") ? pe_extend_config(&j->plan, j->output) : NULL;
+    if (path && pe_text_ends_with(path, ".config.json"))
+        cli_warn("%s: the config.json in its folder is that of the old table; the new one is %s", j->output,
+                 path);
+    free(path);
+    return CLI_DONE;
+}
+
 static int write_output(extend_job *j)
 {
     posenc_error        err;
@@ -80,7 +93,7 @@ static int write_output(extend_job *j)
         return cli_error(&err);
     if (j->plan.note[0])
         cli_warn("%s", j->plan.note);
-    return CLI_DONE;
+    return warn_of_config(j);
 }
 
 static int run(const cli_args *args)
@@ -126,7 +139,8 @@ const cli_command cli_extend = {
         "first rows and makes N positions from digits, up to the square of the old length (posenc list "
         "hierarchical). The new rows want training.\n\n"
         "max_position_embeddings (or n_positions, max_target_positions) follows in the config.json that is "
-        "written beside the output, image_size for a grid, and stored position_ids become as long. Other "
+        "written beside the output (as NAME.config.json where config.json is the old file's, which stays), "
+        "image_size for a grid, and stored position_ids become as long. Other "
         "tensors are copied, whatever their size; the file is written whole or not at all.",
     .lines   = lines,
     .options = options,

@@ -15,6 +15,7 @@
 #include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/shared/compiler.h"
 #include "convert/edit.h"
@@ -470,6 +471,24 @@ static posenc_status write_all(const pe_extend *x, pe_writer *w, posenc_error *e
     return status;
 }
 
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+char *pe_extend_config(const pe_extend *x, const char *output)
+{
+    char *path = beside(output);
+    if (!path || !is_same_file(path, x->config) || is_same_file(output, x->path))
+        return path;
+    free(path);
+    const int n = (int)strlen(output) - (pe_text_ends_with(output, ".safetensors") ? 12 : 0);
+    if ((path = malloc((size_t)n + sizeof ".config.json")))
+        sprintf(path, "%.*s.config.json", n, output);
+    return path;
+}
+
 posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err)
 {
     pe_file_begin();
@@ -478,7 +497,7 @@ posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress 
     posenc_status     status = pe_writer_open(&w, output, progress, err);
     if (status)
         return status;
-    char *path = x->config_text && strcmp(output, "-") ? beside(output) : NULL;
+    char *path = x->config_text && strcmp(output, "-") ? pe_extend_config(x, output) : NULL;
     if (path && !(status = posenc_whole_file_open(&config, path, err)))
         fputs(x->config_text, config.stream); /* whether it arrived, commit says */
     if (!status)

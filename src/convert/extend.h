@@ -37,7 +37,10 @@ typedef struct pe_extend {
    or grid that changes nothing or cannot be had), MEMORY. `path` and the wish's texts must live as long as
    the plan, which is the caller's to free in either case. */
 posenc_status pe_extend_plan(pe_extend *x, const char *path, const pe_extend_wish *wish, posenc_error *err);
-/* Writes the checkpoint and, where there is one beside the old, its config.json beside it. Memory: the table
+/* Where the new configuration goes, malloc'd: config.json beside the output; NAME.config.json where that
+   would be the old file's and the old file stays. NULL: no memory. */
+char *pe_extend_config(const pe_extend *x, const char *output);
+/* Writes the checkpoint and, where there is one beside the old, its configuration. Memory: the table
    in float64, some MiB and the header. */
 posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err);
 void          pe_extend_free(pe_extend *x);

@@ -3,17 +3,21 @@
  * permute.c: contract in permute.h
  *
  * Rows   half -> interleaved: new row 2i + c is old row c M + i of the rotary block of M pairs; interleaved
- * -> half the other way. Twice in one direction is not the identity (its order is 7 for 128 channels). Memory
- * A rotary block of up to BUFFER bytes is read whole, its rows put in order and written; of a wider one each
- * row is copied by itself. What lies between is copied. A block that is a hole stays one. Sets   A divided
- * checkpoint is written file by file beside where it shall stand, then all are renamed, the index last. A set
- * that is there cannot be replaced in one step, so it is refused: until the last moment the old one is whole,
- * and a reader never sees files of both.
+ * -> half the other way. Twice in one direction is not the identity (its order is 7 for 128 channels).
+ *
+ * Memory A rotary block of up to BUFFER bytes is read whole, its rows put in order and written; of a wider
+ * one each row is copied by itself. What lies between is copied. A block that is a hole stays one.
+ *
+ * Sets   A divided checkpoint is written file by file beside where it shall stand, then all are renamed, the
+ * index last: until then the old one is whole. Only the checkpoint itself may stand there already, to be
+ * replaced. Between its renames a crash leaves files of both layouts; each says in its header which it is, so
+ * the same command once more does the rest.
  */
 #include "convert/permute.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/shared/compiler.h"
@@ -145,39 +149,48 @@ static posenc_status list_changes(pe_permute *p, pe_permute_file *f, const pe_pe
     return POSENC_OK;
 }
 
-/* What the headers say: all the same, or nothing. */
-static posenc_status read_marks(const pe_permute *p, pe_layout *now)
+/* What a file is: what its header says; where that says nothing, what the others were. */
+static pe_layout state_of(const pe_permute *p, const pe_permute_file *f)
 {
-    const pe_permute_file *first = NULL;
-    *now                         = PE_LAYOUT_UNTOLD;
+    pe_layout state = f->now;
+    for (int i = 0; i < p->file_count && state == PE_LAYOUT_UNTOLD; i++)
+        state = p->files[i].was;
+    return state;
+}
+
+/* Files that a run which was cut short has done are as wanted already. Where all are, none is left out. */
+static void leave_out_done(pe_permute *p, pe_layout to)
+{
+    int done = 0, all = 0;
     for (int i = 0; i < p->file_count; i++) {
-        const pe_permute_file *f = &p->files[i];
-        if (!f->count)
-            continue;
-        if (first && f->now != first->now)
-            return fail(p->err, POSENC_ERROR_FORMAT, p->path,
-                        "of its files %s is %s, %s is not: one of them was permuted alone; bring both to "
-                        "the same layout first",
-                        (f->now != PE_LAYOUT_UNTOLD ? f : first)->name,
-                        pe_layout_name((f->now != PE_LAYOUT_UNTOLD ? f : first)->now),
-                        (f->now != PE_LAYOUT_UNTOLD ? first : f)->name);
-        first = f;
-        *now  = f->now;
+        all += p->files[i].count > 0;
+        done += p->files[i].count > 0 && state_of(p, &p->files[i]) == to;
     }
-    return POSENC_OK;
+    for (int i = 0; i < p->file_count && done < all; i++)
+        if (state_of(p, &p->files[i]) == to) {
+            p->changes -= p->files[i].count;
+            p->files[i].count = 0;
+        }
+}
+
+/* What the header of a file that changes says. */
+static pe_layout read_mark(const pe_permute *p)
+{
+    for (int i = 0; i < p->file_count; i++)
+        if (p->files[i].count)
+            return p->files[i].now;
+    return PE_LAYOUT_UNTOLD;
 }
 
 /* From which layout: the caller's word, the header's, the type's, the other one. */
 static posenc_status choose_layouts(pe_permute *p, const pe_permute_wish *wish)
 {
-    pe_heads            heads;
-    pe_layout           now;
-    const posenc_status status = read_marks(p, &now);
-    if (status)
-        return status;
-    const int   rotates = wish->source.model && pe_rows_heads(&heads, &wish->source, -1);
-    const char *type    = rotates ? heads.layout : NULL;
-    p->to               = wish->to;
+    pe_heads heads;
+    leave_out_done(p, wish->to);
+    const pe_layout now     = read_mark(p);
+    const int       rotates = wish->source.model && pe_rows_heads(&heads, &wish->source, -1);
+    const char     *type    = rotates ? heads.layout : NULL;
+    p->to                   = wish->to;
     if (now != PE_LAYOUT_UNTOLD && wish->from != PE_LAYOUT_UNTOLD && wish->from != now)
         return fail(p->err, POSENC_ERROR_ARGUMENT, p->path,
                     "--from says %s but its header says that posenc has made it %s; leave out --from",
@@ -380,10 +393,16 @@ static posenc_status write_index(const pe_permute *p, const char *output, posenc
     return status;
 }
 
-/* Where a divided checkpoint may go. */
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Where a divided checkpoint may go: in its own place, or where nothing is. */
 static posenc_status check_output(const pe_permute *p, const char *output, posenc_error *err)
 {
-    if (!p->is_divided)
+    if (!p->is_divided || is_same_file(p->path, output))
         return POSENC_OK;
     if (!pe_text_ends_with(output, ".json"))
         return fail(
@@ -397,8 +416,8 @@ static posenc_status check_output(const pe_permute *p, const char *output, posen
             return no_memory(err, output);
         if (!access(path, F_OK))
             status = fail(err, POSENC_ERROR_ARGUMENT, path,
-                          "it exists, and the files of a divided checkpoint cannot be replaced in one step; "
-                          "name a folder without them");
+                          "it exists; name a folder without files of a divided checkpoint, or the index "
+                          "itself, to replace them");
         free(path);
     }
     return status;
@@ -414,7 +433,7 @@ posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progres
     status             = writers ? write_files(p, writers, output, progress, err) : no_memory(err, p->path);
     for (int i = 0; !status && i < p->file_count; i++)
         status = pe_writer_commit(&writers[i], err);
-    if (!status && p->is_divided)
+    if (!status && p->is_divided && !is_same_file(p->path, output))
         status = write_index(p, output, err);
     for (int i = 0; writers && i < p->file_count; i++)
         pe_writer_discard(&writers[i]);

@@ -44,9 +44,9 @@ typedef struct pe_permute_wish {
    MEMORY. `path` must live as long as the plan, which is the caller's to free in either case. */
 posenc_status pe_permute_plan(pe_permute *p, const char *path, const pe_permute_wish *wish,
                               posenc_error *err);
-/* Writes the file, or a divided checkpoint's files and then its index, which must not be there yet: until the
-   index stands there is no checkpoint. Nothing is left of a run that fails. Memory: some MiB and the headers.
- */
+/* Writes the file, or a divided checkpoint's files and then its index, which must not be there yet (until the
+   index stands there is no checkpoint) or be `path`: then the files are replaced, all when the last is
+   written. Nothing is left of a run that fails. Memory: some MiB and the headers. */
 posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progress progress,
                              posenc_error *err);
 void          pe_permute_free(pe_permute *p);

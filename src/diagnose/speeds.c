@@ -17,21 +17,28 @@ static const double pi = 0x1.921fb54442d18p+1;
 
 /* ---------------------------------------------------------------- speeds -------------------- */
 
-/* Rows row and row + k are tokens of one sequence, the expected positions k steps apart. */
+/* Tokens i and i + k of a sequence are the rows at[i] and at[i + k], their positions k steps apart. */
 typedef struct token_walk {
     const pe_rows  *rows;
     const pe_gains *g;
-    int            *jumps; /* [count+1] how many jumps lie before a row; a sequence ends with one */
+    int64_t        *at, count;
+    int            *jumps; /* [count+1] how many jumps lie before a token; a sequence ends with one */
     double          step;
 } token_walk;
 
-static double step_at(const pe_rows *rows, int64_t row)
+/* From a row to another of its sequence; NAN: there is none, or it is another's. */
+static double step_between(const pe_rows *rows, int64_t row, int64_t next)
 {
     int64_t       b, l, b2, l2;
     const int64_t side = pe_row_side(rows, row, &b, &l);
-    if (row + 1 == rows->count || pe_row_side(rows, row + 1, &b2, &l2) != side || b2 != b)
+    if (next >= rows->count || pe_row_side(rows, next, &b2, &l2) != side || b2 != b)
         return NAN;
-    return *pe_row_position(rows, row + 1) - *pe_row_position(rows, row);
+    return *pe_row_position(rows, next) - *pe_row_position(rows, row);
+}
+
+static double step_at(const pe_rows *rows, int64_t row)
+{
+    return step_between(rows, row, row + 1);
 }
 
 /* The step that most neighbours have. */
@@ -54,9 +61,9 @@ static double usual_step(const pe_rows *rows)
 }
 
 /* By how much a pair turns more than `angle` between tokens so far apart. */
-static double turn(const token_walk *k, int64_t row, int64_t lag, int64_t m, double angle)
+static double turn(const token_walk *k, int64_t i, int64_t lag, int64_t m, double angle)
 {
-    const double x = k->g->angle[(row + lag) * k->g->M + m] - k->g->angle[row * k->g->M + m] - angle;
+    const double x = k->g->angle[k->at[i + lag] * k->g->M + m] - k->g->angle[k->at[i] * k->g->M + m] - angle;
     return x - 2 * pi * rint(x / (2 * pi));
 }
 
@@ -64,14 +71,14 @@ static double turn(const token_walk *k, int64_t row, int64_t lag, int64_t m, dou
 static double usual_turn(const token_walk *k, int64_t m)
 {
     double        angle = 0;
-    const int64_t step  = 1 + k->rows->count / 512;
+    const int64_t step  = 1 + k->count / 512;
     for (int round = 0; round < 12; round++) {
         double complex sum  = 0;
         double         more = 0, weight = 0;
-        for (int64_t row = 0; row < k->rows->count; row += step) {
-            if (k->jumps[row + 1] != k->jumps[row])
+        for (int64_t i = 0; i < k->count; i += step) {
+            if (k->jumps[i + 1] != k->jumps[i])
                 continue;
-            const double e = turn(k, row, 1, m, angle), w = 1 / (0.02 + e * e);
+            const double e = turn(k, i, 1, m, angle), w = 1 / (0.02 + e * e);
             if (!round)
                 sum += cexp(I * e);
             more += w * e;
@@ -82,18 +89,21 @@ static double usual_turn(const token_walk *k, int64_t m)
     return remainder(angle, 2 * pi);
 }
 
-/* Marks what is no neighbour, then what turns otherwise than most. */
+/* Marks what is no neighbour, then what turns otherwise than most. Rows that were left out between two
+   tokens are no step. */
 static void mark_jumps(token_walk *k, const double *usual)
 {
     int jumps = 0;
-    for (int64_t row = 0; row < k->rows->count; row++) {
-        int is_jump   = !(step_at(k->rows, row) == k->step);
-        k->jumps[row] = jumps;
+    for (int64_t i = 0; i < k->count; i++) {
+        const int64_t next    = i + 1 < k->count ? k->at[i + 1] : k->rows->count;
+        int           is_jump = next > k->at[i] + 1 ? isnan(step_between(k->rows, k->at[i], next))
+                                                    : !(step_at(k->rows, k->at[i]) == k->step);
+        k->jumps[i]           = jumps;
         for (int64_t m = 0; usual && m < k->g->M && !is_jump; m++)
-            is_jump = fabs(turn(k, row, 1, m, usual[m])) > 0.35;
+            is_jump = fabs(turn(k, i, 1, m, usual[m])) > 0.35;
         jumps += is_jump;
     }
-    k->jumps[k->rows->count] = jumps;
+    k->jumps[k->count] = jumps;
 }
 
 /* One lag: the mean error of w, and how many tokens said so. */
@@ -101,11 +111,11 @@ static int64_t refine(const token_walk *k, int64_t lag, int64_t m, double *w, do
 {
     double  sum = 0, squares = 0, weight = 0;
     int64_t n = 0;
-    for (int64_t row = 0; row + lag < k->rows->count; row++) {
-        if (k->jumps[row + lag] != k->jumps[row])
+    for (int64_t i = 0; i + lag < k->count; i++) {
+        if (k->jumps[i + lag] != k->jumps[i])
             continue;
-        const double e = turn(k, row, lag, m, *w * k->step * (double)lag);
-        const double p = k->g->power[row * k->g->M + m];
+        const double e = turn(k, i, lag, m, *w * k->step * (double)lag);
+        const double p = k->g->power[k->at[i] * k->g->M + m];
         sum += p * e;
         squares += p * e * e;
         weight += p;
@@ -118,29 +128,73 @@ static int64_t refine(const token_walk *k, int64_t lag, int64_t m, double *w, do
     return n;
 }
 
+/* Speeds of the tokens of a walk; the share of neighbours that agree. */
+static double walk(double *w, double *error, double *reach, token_walk *k)
+{
+    int64_t within = 0, all = 0;
+    *reach = 1;
+    mark_jumps(k, NULL);
+    for (int64_t i = 0; i < k->count; i++)
+        all += k->jumps[i + 1] == k->jumps[i];
+    for (int64_t m = 0; m < k->g->M; m++)
+        w[m] = usual_turn(k, m);
+    mark_jumps(k, w);
+    for (int64_t i = 0; i < k->count; i++)
+        within += k->jumps[i + 1] == k->jumps[i];
+    for (int64_t m = 0; m < k->g->M; m++) {
+        w[m] /= k->step;
+        error[m] = 1;
+        for (int64_t lag = 1; lag < k->count && refine(k, lag, m, &w[m], &error[m]); lag *= 2)
+            *reach = fmax(*reach, (double)lag * fabs(k->step));
+    }
+    return all ? (double)within / (double)all : 0;
+}
+
+/* Is a row turned just as the one before it, but for noise? */
+static int is_still(const pe_rows *rows, const pe_gains *g, int64_t row)
+{
+    double sum = 0, noise = 0;
+    if (row == 0 || isnan(step_between(rows, row - 1, row)))
+        return 0;
+    for (int64_t m = 0; m < g->M; m++) {
+        const int64_t i = row * g->M + m, before = i - g->M;
+        const double  d = remainder(g->angle[i] - g->angle[before], 2 * pi);
+        sum += fmin(g->power[i], g->power[before]) * d * d;
+        noise += g->noise[i] + g->noise[before];
+    }
+    return sum <= 4 * noise + 1e-12 * (double)g->M;
+}
+
+/* Only the first of rows that are turned alike: repeated positions, and padding. */
+static int64_t leave_out_still(int64_t *at, const pe_rows *rows, const pe_gains *g)
+{
+    int64_t count = 0;
+    for (int64_t row = 0; row < rows->count; row++)
+        if (!is_still(rows, g, row))
+            at[count++] = row;
+    return count;
+}
+
 double pe_speeds(double *w, double *error, double *reach, const pe_rows *rows, const pe_gains *g)
 {
-    token_walk k      = {rows, g, malloc((size_t)(rows->count + 1) * sizeof(int)), usual_step(rows)};
-    int64_t    within = 0, all = 0;
-    *reach = 1;
-    if (!k.jumps)
-        return 0;
-    mark_jumps(&k, NULL);
-    for (int64_t row = 0; row < rows->count; row++)
-        all += k.jumps[row + 1] == k.jumps[row];
-    for (int64_t m = 0; m < g->M; m++)
-        w[m] = usual_turn(&k, m);
-    mark_jumps(&k, w);
-    for (int64_t row = 0; row < rows->count; row++)
-        within += k.jumps[row + 1] == k.jumps[row];
-    for (int64_t m = 0; m < g->M; m++) {
-        w[m] /= k.step;
-        error[m] = 1;
-        for (int64_t lag = 1; lag < rows->count && refine(&k, lag, m, &w[m], &error[m]); lag *= 2)
-            *reach = fmax(*reach, (double)lag * fabs(k.step));
+    const size_t most = (size_t)rows->count + 1;
+    token_walk   k    = {.rows = rows, .g = g, .count = rows->count, .step = usual_step(rows)};
+    k.at              = malloc(most * sizeof *k.at);
+    k.jumps           = malloc(most * sizeof *k.jumps);
+    double share      = 0;
+    if (k.at && k.jumps) {
+        for (int64_t row = 0; row < rows->count; row++)
+            k.at[row] = row;
+        share = walk(w, error, reach, &k);
+        if (share <= 0.9) {
+            k.count = leave_out_still(k.at, rows, g);
+            if (k.count > 2 && k.count < rows->count - rows->count / 10)
+                share = walk(w, error, reach, &k);
+        }
     }
+    free(k.at);
     free(k.jumps);
-    return all ? (double)within / (double)all : 0;
+    return share;
 }
 
 /* ---- several coordinates: the speed that gives the gains of some rows best ---- */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * places.c: at which positions given speeds turn as the tensor does, and the rule in them
+ *
+ * A rule for all tokens (a step, an offset) is preferred to a list; of a list it is said what it looks like.
+ */
+#include "diagnose/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The coordinate that stands for number n: coordinates may have been taken for each other. */
+static double expected(const pe_search *s, int64_t row, int n)
+{
+    return pe_row_position(s->rows, row)[s->axes[n]];
+}
+
+/* Positions [rows,N] at which these speeds give the gains: of the few rows, or of all. */
+void pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all)
+{
+    const pe_gains *g = s->pairings[pairing].gains;
+    const int64_t   n = is_all ? s->rows->count : s->look_count;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = is_all ? i : s->look[i];
+        for (int a = 0; a < s->N; a++) {
+            const double p       = pe_place(g, row, &f->course, a, expected(s, row, a));
+            list[row * s->N + a] = fabs(p - rint(p)) < 0.02 ? rint(p) : p;
+        }
+    }
+}
+
+/* Whole numbers where nearly all are nearly so. */
+static void snap(double *list, int64_t n)
+{
+    int64_t near = 0;
+    for (int64_t i = 0; i < n; i++)
+        near += fabs(list[i] - rint(list[i])) < 0.08;
+    for (int64_t i = 0; i < n && near >= n - n / 50; i++)
+        list[i] = rint(list[i]);
+}
+
+/* step * expected + offset by least squares; the largest distance of a row from it. */
+static double affine(const pe_search *s, const double *list, double *step, double *offset)
+{
+    double        sx = 0, sy = 0, sxx = 0, sxy = 0, worst = 0;
+    const int64_t n = s->rows->count * s->N;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = expected(s, i / s->N, (int)(i % s->N)), y = list[i];
+        sx += x;
+        sy += y;
+        sxx += x * x;
+        sxy += x * y;
+    }
+    const double spread = sxx - sx * sx / (double)n;
+    *step               = spread > 0 ? (sxy - sx * sy / (double)n) / spread : 1;
+    *offset             = (sy - *step * sx) / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(list[i] - *step * expected(s, i / s->N, (int)(i % s->N)) - *offset));
+    return worst;
+}
+
+/* ---- positions that follow no rule of all rows, in words ---- */
+
+void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list)
+{
+    int64_t first = -1, resets = 0, reset = -1, same_in_item = 1, repeats = 0, items = 0;
+    double  least = INFINITY, most = -INFINITY;
+    for (int64_t row = 0; row < s->rows->count; row++) {
+        int64_t       b, l;
+        const int64_t side = pe_row_side(s->rows, row, &b, &l);
+        const double *p = pe_row_position(s->rows, row), shift = list[row * s->N] - p[0];
+        const int64_t start = row - l;
+        (void)side;
+        first = first < 0 && shift != 0 ? row : first;
+        items += l == 0;
+        same_in_item &= shift == list[start * s->N] - pe_row_position(s->rows, start)[0];
+        least = fmin(least, shift);
+        most  = fmax(most, shift);
+        if (l > 0 && list[row * s->N] < list[(row - 1) * s->N] - 0.5) {
+            resets++;
+            reset = reset < 0 ? l : reset;
+        }
+        repeats += l > 0 && list[row * s->N] == list[(row - 1) * s->N];
+    }
+    if (same_in_item && items > 1)
+        snprintf(words, PE_WORDS, "offset by a number of each item, from %.6g to %.6g", least, most);
+    else if (resets)
+        snprintf(words, PE_WORDS, "starting again at token %lld%s", (long long)reset,
+                 resets > 1 ? ", and later" : "");
+    else if (repeats * 4 > s->rows->count)
+        snprintf(words, PE_WORDS, "the same for several tokens");
+    else
+        snprintf(words, PE_WORDS, "others from token %lld on (row %lld), by %.6g to %.6g",
+                 (long long)(first < 0 ? 0 : first), (long long)(first < 0 ? 0 : first), least, most);
+}
+
+/* Decides between the expected positions, a rule for all, and a list. */
+void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list)
+{
+    double       step, offset;
+    int          step_digits = 1, offset_digits = 1;
+    const double worst  = affine(s, list, &step, &offset);
+    double       extent = 1;
+    for (int64_t row = 0; row < s->rows->count; row++)
+        extent = fmax(extent, fabs(pe_row_position(s->rows, row)[0]));
+    pe_theory rule = *t;
+    pe_left   l;
+    if (worst < 2 || worst < 0.02 * fabs(step)) {
+        step        = pe_spec_nearest_round(step, 0.3 * fmin(0.1, fmax(worst, 1e-4)) / extent, &step_digits);
+        offset      = fabs(offset) < fmax(0.04, 0.5 * worst)
+                          ? 0
+                          : pe_spec_nearest_round(offset, fmax(0.04, 0.5 * worst), &offset_digits);
+        rule.step   = step;
+        rule.offset = offset;
+        pe_misfit_measure(&rule, s, f, 0, &l);
+    }
+    if ((worst < 2 || worst < 0.02 * fabs(step)) && rule.misfit <= pe_same + 0.5) {
+        t->step   = step;
+        t->offset = offset;
+        free(list);
+        t->departs |= step < 0 ? 1u << PE_DIRECTION : 0;
+        t->departs |= fabs(step) != 1 || offset != 0 ? 1u << PE_POSITIONS : 0;
+        t->cost += fabs(step) != 1 ? step_digits : 0;
+        t->cost += fabs(step) < 1 || step != rint(step) ? 4 : 0; /* rather linear scaling */
+        t->cost += offset != 0 ? offset_digits : 0;
+        if (fabs(step) == 1 && offset == 0)
+            snprintf(t->places, PE_WORDS, "as expected");
+        else if (fabs(step) == 1)
+            snprintf(t->places, PE_WORDS, "offset by %.10g", offset * step);
+        else
+            snprintf(t->places, PE_WORDS, "multiplied by %.10g%s%.0g", fabs(step),
+                     offset != 0 ? ", then offset" : "", 0.0);
+        if (fabs(step) != 1)
+            snprintf(t->places, PE_WORDS,
+                     offset != 0 ? "multiplied by %.10g, then offset by %.10g" : "multiplied by %.10g",
+                     fabs(step), offset);
+        return;
+    }
+    int64_t down = 0;
+    for (int64_t i = 0; i < s->rows->count * s->N; i++)
+        down += list[i] < -0.5;
+    if (down > s->rows->count * s->N / 2) { /* the other way round, at positions that count up */
+        t->departs |= 1u << PE_DIRECTION;
+        t->step = -1;
+    }
+    snap(list, s->rows->count * s->N);
+    t->list = list;
+    t->departs |= 1u << PE_POSITIONS;
+    t->cost += 20;
+    pe_places_describe(t->places, s, list);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings as a SPEC says them, and numbers with few digits: contract in search.h. */
+#include "diagnose/search.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "half" of "rope[layout=half:base=5e5]"; 0 where it is not said. */
+int pe_spec_said(char *value, size_t size, const char *spec, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s=", name);
+    for (const char *at = spec; (at = strstr(at, key)) != NULL; at++)
+        if (at > spec && strchr("[:, ", at[-1])) {
+            at += strlen(key);
+            snprintf(value, size, "%.*s", (int)strcspn(at, ":], "), at);
+            return 1;
+        }
+    snprintf(value, size, "%s", "");
+    return 0;
+}
+
+double pe_spec_number(const char *spec, const char *name, double otherwise)
+{
+    char text[64];
+    return pe_spec_said(text, sizeof text, spec, name) ? strtod(text, NULL) : otherwise;
+}
+
+int pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise)
+{
+    char text[64];
+    return pe_spec_said(text, sizeof text, spec, name) ? !strcmp(text, word) : otherwise;
+}
+
+const char *pe_spec_fewest_digits(char text[40], double x, int digits)
+{
+    snprintf(text, 40, "%.*g", digits, x);
+    return text;
+}
+
+double pe_spec_nearest_round(double x, double slackness, int *digits)
+{
+    char text[40];
+    for (*digits = 1; *digits < 12; ++*digits) {
+        const double y = strtod(pe_spec_fewest_digits(text, x, *digits), NULL);
+        if (fabs(y - x) <= slackness)
+            return y;
+    }
+    return x;
+}
+
+const char *pe_spec_value(char text[64], const char *spec, const char *name, const char *otherwise)
+{
+    if (!pe_spec_said(text, 64, spec, name))
+        snprintf(text, 64, "%s", otherwise);
+    return text;
+}
+
+void pe_spec_say(char words[PE_WORDS], const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, PE_WORDS, format, list);
+    va_end(list);
+}

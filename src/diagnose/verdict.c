@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * verdict.c: which theory it was, and which others give the same rotation
+ *
+ * Surprise   Positions divided by f and frequencies divided by f are one rotation, and so are static NTK and
+ *            another base: both are then said.
+ */
+#include "diagnose/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double unheard = 4;   /* less than this is none where nothing explains it */
+static const double near_by = 12;  /* and less than this may be none by another count */
+static const double slack   = 0.7; /* a simpler theory may leave so much more over */
+
+static int compare_theories(const void *a, const void *b)
+{
+    const pe_theory *x = a, *y = b;
+    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost)
+                              : (x->misfit > y->misfit) - (x->misfit < y->misfit);
+}
+
+/* How far what is expected is from what was found, in roundings. */
+double pe_verdict_distance(const pe_search *s, int is_strict, pe_theory *expected)
+{
+    pe_frame f;
+    pe_left  l;
+    *expected   = (pe_theory){.step = 1};
+    expected->e = pe_theories_encoding(s, 0, "");
+    for (int n = 0; n < PE_MOST_AXES; n++)
+        expected->axes[n] = n;
+    pe_spec_say(expected->places, "as expected");
+    if (!expected->e || !pe_frame_open(&f, s, expected->e))
+        return INFINITY;
+    for (int side = 0; side < 2; side++)
+        expected->size[side] = f.course.size;
+    expected->low = pe_spec_is_word(s->base, "angles", "ggml", 0) ? PE_LOWS : 0;
+    pe_misfit_measure(expected, s, &f, 1, &l);
+    pe_frame_free(&f);
+    return is_strict ? expected->strict : expected->misfit;
+}
+
+/* The step of the positions: of a list, the one that most neighbours have. 0: none. */
+static double theory_step(const pe_search *s, const pe_theory *t)
+{
+    const int64_t rows = s->rows->count;
+    double        sum = 0, count = 0;
+    if (!t->list)
+        return fabs(t->step);
+    for (int64_t row = 1; row < rows && s->N == 1; row++) {
+        const double step  = t->list[row] - t->list[row - 1];
+        const int    is_it = fabs(step - (t->list[1] - t->list[0])) < 0.1;
+        sum += is_it ? step : 0;
+        count += is_it;
+    }
+    return count > 0.8 * (double)rows ? fabs(sum) / count : 0;
+}
+
+/* Theories that give the same rotation by another name. */
+static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *best)
+{
+    pe_reading  *r = &d->alternatives[d->alternative_count];
+    char         schedule[64];
+    const double base  = pe_spec_number(s->base, "base", 1e4),
+                 found = pe_spec_number(d->found.spec, "base", 1e4);
+    pe_spec_said(schedule, sizeof schedule, d->found.spec, "schedule");
+    const int    is_plain = !*schedule || !strcmp(schedule, "default");
+    const double dim      = (double)s->pairings[best->pairing].pairing.dim;
+    if (d->alternative_count + 3 > PE_MOST_ALTERNATIVES)
+        return;
+    if ((best->departs & pe_to_base) && is_plain && dim > 2) {
+        *r         = d->found;
+        r->departs = (best->departs & ~pe_to_base) | pe_to_schedule;
+        snprintf(r->words, PE_WORDS, "schedule=ntk alpha=%.6g, which is base=%.10g",
+                 pow(found / base, (dim - 2) / dim), found);
+        r++, d->alternative_count++;
+    }
+    const int    is_linear = !strcmp(schedule, "linear");
+    const double step      = theory_step(s, best);
+    const int    is_more   = best->list || best->offset != 0;
+    if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01 && (is_plain || is_linear)) {
+        const double factor = (is_linear ? pe_spec_number(d->found.spec, "factor", 1) : 1) / step;
+        int          digits;
+        *r         = d->found;
+        r->departs = (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) |
+                     (is_linear ? pe_to_factor : pe_to_schedule);
+        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g%s",
+                 pe_spec_nearest_round(factor, 0.002 * factor, &digits),
+                 is_more ? ", and other positions" : "");
+        r++, d->alternative_count++;
+    }
+    if ((best->departs & (pe_to_schedule | pe_to_factor)) && is_linear) {
+        *r         = d->found;
+        r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | 1u << PE_POSITIONS;
+        snprintf(r->words, PE_WORDS, "positions divided by %.6g", pe_spec_number(d->found.spec, "factor", 1));
+        r++, d->alternative_count++;
+    }
+    if ((best->departs & pe_to_schedule) && !strcmp(schedule, "ntk")) {
+        *r         = d->found;
+        r->departs = (best->departs & ~pe_to_schedule) | pe_to_base;
+        snprintf(r->words, PE_WORDS, "base=%.10g",
+                 found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
+        r++, d->alternative_count++;
+    }
+}
+
+/* What choose decides from. */
+typedef struct choice {
+    pe_theory expected; /* no e where nothing is */
+    double    away;     /* of it, in roundings */
+    double    enough;   /* what a theory may leave */
+    int       best;     /* of the theories; -1: none */
+} choice;
+
+static choice best_theory(pe_search *s)
+{
+    choice c     = {.best = -1};
+    double least = INFINITY;
+    c.away       = s->in->e ? pe_verdict_distance(s, s->in->is_strict, &c.expected) : INFINITY;
+    qsort(s->theories, (size_t)s->theory_count, sizeof *s->theories, compare_theories);
+    for (int i = 0; i < s->theory_count; i++)
+        least = fmin(least, s->theories[i].misfit);
+    c.enough = fmin(pe_same, least + slack);
+    for (int i = 0; i < s->theory_count && c.best < 0; i++)
+        if (s->theories[i].low || s->theories[i].misfit <= c.enough)
+            c.best = i;
+    return c;
+}
+
+static void read_expected(pe_diagnosis *d, const pe_search *s, const choice *c)
+{
+    d->difference = c->away;
+    if (!c->expected.e)
+        return;
+    pe_advice_read(&d->expected, &c->expected);
+    snprintf(d->expected.angles, sizeof d->expected.angles, "%s",
+             s->in->is_strict  ? "exact"
+             : c->expected.low ? "ggml"
+                               : "exact or float32");
+}
+
+static void judge_best(pe_diagnosis *d, const pe_search *s, pe_theory *t)
+{
+    pe_advice_read(&d->found, t);
+    if (s->in->is_strict && !t->low && t->strict > pe_same)
+        t->departs |= 1u << PE_ANGLES;
+    d->found.departs = d->departs = s->in->e ? t->departs : 0;
+    d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
+    d->residual                   = t->misfit;
+}
+
+static void judge(pe_diagnosis *d, pe_search *s, const choice *c)
+{
+    if (c->expected.e && c->away <= (c->best < 0 ? unheard : pe_same)) {
+        d->verdict = PE_SAME;
+        pe_advice_read(&d->found, &c->expected);
+        d->residual = c->expected.misfit;
+    } else if (c->best >= 0)
+        judge_best(d, s, &s->theories[c->best]);
+    else {
+        d->verdict = PE_UNEXPLAINED;
+        pe_mends_add(
+            &d->advice,
+            s->floor > 40 * s->rows->total
+                ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
+                : "these channels are rotated, but no base, schedule, factor or positions give their angles");
+    }
+}
+
+/* Whether a theory says something that neither the finding nor an alternative says already. */
+static int is_news(const pe_diagnosis *d, const pe_theory *t, int is_near)
+{
+    if (!t->departs || d->alternative_count >= PE_MOST_ALTERNATIVES - 4)
+        return 0;
+    for (int k = 0; k < d->alternative_count; k++)
+        if (d->alternatives[k].departs == t->departs)
+            return 0;
+    if (d->verdict != PE_DIFFERENT)
+        return 1;
+    return t->departs == d->departs ? is_near : (t->departs & d->departs) != d->departs;
+}
+
+static void list_alternatives(pe_diagnosis *d, const pe_search *s, const choice *c)
+{
+    const int is_near = c->expected.e && c->away > pe_same && c->away < near_by;
+    for (int i = 0; i < s->theory_count && c->best >= 0 && s->in->e; i++) {
+        const pe_theory *t = &s->theories[i];
+        if (!is_news(d, t, is_near) || t->misfit > c->enough + 0.5 ||
+            t->cost > s->theories[c->best].cost / 100 * 100 + 199 ||
+            (d->verdict == PE_SAME && !(t->misfit < c->away - 0.4)))
+            continue;
+        pe_advice_read(&d->alternatives[d->alternative_count++], t);
+    }
+}
+
+static void give_frequencies(pe_diagnosis *d, const pe_search *s, pe_theory *t)
+{
+    pe_frame f = {.course.w = t->w, .M = s->pairings[t->pairing].pairing.dim / 2};
+    if (!t->w && !pe_frame_open(&f, s, t->e))
+        return;
+    d->frequencies = f.course.w;
+    d->pairs       = f.M;
+    f.course.w = t->w = NULL;
+    pe_frame_free(&f);
+}
+
+void pe_verdict_choose(pe_diagnosis *d, pe_search *s)
+{
+    choice c = best_theory(s);
+    read_expected(d, s, &c);
+    judge(d, s, &c);
+    list_alternatives(d, s, &c);
+    if (d->verdict == PE_DIFFERENT) {
+        add_siblings(d, s, &s->theories[c.best]);
+        pe_advice_all(d, c.expected.e ? c.expected.size[0] : 1);
+    }
+    if (d->verdict == PE_SAME && c.expected.e)
+        give_frequencies(d, s, &c.expected);
+    else if (d->verdict != PE_UNEXPLAINED)
+        give_frequencies(d, s, &s->theories[c.best]);
+    posenc_encoding_free(c.expected.e);
+}
