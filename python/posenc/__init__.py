@@ -13,7 +13,7 @@ Arrays in, arrays of the same library out: NumPy here; torch tensors go through 
 from . import positions
 from ._check import Finding, Report, check, patched, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
-from ._core import isa, version
+from ._core import isa, version as _version
 from ._compare import Comparison, Progress, compare
 from ._diagnose import diagnose, diagnose_scores
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
@@ -23,7 +23,7 @@ from ._plans import get_threads, set_threads
 from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_backward, bias, bias_backward, cos_sin, encode, encode_backward,
                     frequencies, index_map, rerotate, rope, rotate, rotate_backward, scores, window_index)
 
-__version__ = version()
+version = __version__ = _version()
 __all__ = ["Angles", "Comparison", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
            "Model", "OutOfMemoryError", "Pair", "ParamInfo", "Picture", "PosencError", "Progress", "Report", "Setting", "UnsupportedError", "angles", "attend",
            "attend_backward", "bias", "bias_backward", "check", "compare", "cos_sin", "diagnose", "diagnose_scores", "encode", "encode_backward", "encodings", "frequencies", "get_threads",

@@ -2,7 +2,8 @@
 """Arrays of any library as NumPy arrays that _core takes: a float type, native order, last axis contiguous."""
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Callable, Mapping
 
 import numpy as np
 
@@ -17,6 +18,30 @@ def is_torch(*arrays: Any) -> bool:
                for a in arrays if a is not None and type(a) is not np.ndarray)
 
 
+def of_its_kind(f: Callable) -> Callable:
+    """f of arrays, which answers torch tensors with torch tensors; those with a gradient it refuses (numpy())."""
+    @functools.wraps(f)
+    def run(*args: Any, **options: Any) -> Any:
+        out = f(*args, **options)
+        return _tensors(out) if is_torch(*args, *options.values(), *values(options.get("params"))) else out
+    return run
+
+
+def values(params: Any) -> Any:
+    return params.values() if isinstance(params, Mapping) else ()
+
+
+def _tensors(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {name: _tensors(a) for name, a in x.items()}
+    if isinstance(x, tuple):
+        return type(x)(*map(_tensors, x)) if hasattr(x, "_fields") else tuple(map(_tensors, x))
+    if not isinstance(x, np.ndarray):
+        return x
+    import torch
+    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype.name == "bfloat16" else torch.from_numpy(x)
+
+
 def numpy(x: Any, name: str) -> np.ndarray:
     """x as a NumPy array, without a copy where it already is one in other clothes."""
     if isinstance(x, np.ndarray):
@@ -26,6 +51,9 @@ def numpy(x: Any, name: str) -> np.ndarray:
         if kind not in (1, 3):
             raise _core.DeviceError(f"{name} lies on {getattr(x, 'device', 'another device')}; posenc computes on the "
                                     "CPU: bring it there first")
+        if str(x.dtype) == "torch.bfloat16":
+            import torch
+            return x.view(torch.int16).numpy().view(dtype("bfloat16"))
         try:
             return np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError) as error:

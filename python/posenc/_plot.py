@@ -2,8 +2,10 @@
 """plot: the pictures of `posenc plot`, as SVG in a notebook, as numbers, or in characters."""
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any, Mapping, Sequence
+import re
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -55,11 +57,11 @@ class Picture:
             return f"<pre>{escape(str(self))}</pre><p>{escape(str(error))}</p>"
 
 
-def plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mapping[str, Any] | None = None, length: int | None = None,
-         dim: int | None = None, heads: int = 8, grid: Sequence[int] | None = None, seed: int = 1, chosen: Sequence[int] = (),
-         bases: Sequence[float] = (), theta: str | float | None = None, content: Sequence[str] = (), draws: int = 0,
-         words: str | Sequence[str] = (), measure: str = "cosine", transpose: bool = False, digits: int | None = None,
-         binary_counter: bool = False) -> Picture:
+def _plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mapping[str, Any] | None = None, length: int | None = None,
+          dim: int | None = None, heads: int = 8, grid: Sequence[int] | None = None, seed: int = 1, chosen: Sequence[int] = (),
+          bases: Sequence[float] = (), theta: str | float | None = None, content: Sequence[str] = (), draws: int = 0,
+          words: str | Sequence[str] = (), measure: str = "cosine", transpose: bool = False, digits: int | None = None,
+          binary_counter: bool = False) -> Picture:
     """A picture of one encoding, or of several together; the kinds, sizes and options of `posenc plot`.
 
     table: a table of positions [rows, width] in place of an encoding. params: trained parameters of the only encoding;
@@ -92,6 +94,23 @@ def plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mappi
         given = [(Encoding("learned", rows=rows.shape[0], dim=rows.shape[1]), {"table": rows}, "table")]
         length, dim = length or (None if grid else rows.shape[0]), rows.shape[1]
     return Picture(kind, [_part(kind, e, p, name, length or len(words) or None, dim, heads, grid, seed) for e, p, name in given], shared)
+
+
+class _Plot:
+    """plot("decay", "rope") is plot.decay("rope")."""
+    __call__ = staticmethod(_plot)
+
+    def __getattr__(self, kind: str) -> Callable[..., Picture]:
+        if kind.startswith("_"):
+            raise AttributeError(kind)
+        return functools.partial(_plot, kind)
+
+    def __dir__(self) -> list[str]:
+        return sorted({kind for row in _core.registry() for kind in re.findall(r"\w+", row["pictures"])})
+
+
+plot = _Plot()
+plot.__doc__ = _plot.__doc__
 
 
 def _theta(theta: str | float | None) -> tuple[int, float]:

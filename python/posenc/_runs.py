@@ -154,6 +154,7 @@ def rope(q: Any, k: Any = None, positions: Any = 0, *, config: Any = None, layer
     return rotate(q, k, e, q_positions=positions, order=order, out=out)
 
 
+@_arrays.of_its_kind
 def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = "rope", *, q: Any = None, k: Any = None,
                     q_positions: Any = 0, k_positions: Any = None, params: Mapping[str, Any] | None = None,
                     order: str = "bhld", exact: bool = False, threads: int | None = None) -> Any:
@@ -296,6 +297,7 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     return (o, lse) if return_lse else o
 
 
+@_arrays.of_its_kind
 def attend_backward(grad: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, encoding: Encoding | str = "nope", *,
                     dlse: Any = None, order: str = "bhld", **options: Any) -> Grads:
     """The gradients of attend, from o and lse as it gave them (return_lse=True) and the gradient of o.
@@ -315,6 +317,7 @@ def attend_backward(grad: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, encodin
     return Grads(*(_arrays.axes(x, order) for x in d), named)
 
 
+@_arrays.of_its_kind
 def scores(q: Any, k: Any, encoding: Encoding | str = "nope", *, order: str = "bhld", **options: Any) -> np.ndarray:
     """The scores [B,H,Lq,Lk] before any mask: quadratic, for tests and pictures. options: those of attend."""
     q, k = _qkv(order, q=q, k=k)
@@ -331,6 +334,8 @@ def bias(encoding: Encoding | str, *, H: int, Lq: int, Lk: int, D: int = 64, par
     >>> bias("alibi", H=8, Lq=1, Lk=3)[0].tolist()
     [[-1.0, -0.5, 0.0]]
     """
+    if _arrays.is_torch(*options.values(), *_arrays.values(params)):
+        return _torch()._bias_any(encoding, dtype=dtype, H=H, Lq=Lq, Lk=Lk, D=D, params=params, **options)
     a = _bias_run(encoding, H, Lq, Lk, D, _arrays.dtype(dtype), params, options)
     out = np.empty((H, Lq, Lk), _arrays.dtype(dtype))
     if out.size:
@@ -338,6 +343,7 @@ def bias(encoding: Encoding | str, *, H: int, Lq: int, Lk: int, D: int = 64, par
     return out
 
 
+@_arrays.of_its_kind
 def bias_backward(grad: Any, encoding: Encoding | str, *, D: int = 64, params: Mapping[str, Any] | None = None,
                   **options: Any) -> dict[str, np.ndarray]:
     """Gradients of the parameters of bias, by name, from the gradient [H,Lq,Lk] of what it gave."""
@@ -384,8 +390,8 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     >>> encode("sinusoidal", range(2), 4).round(3).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8410000205039978, 0.5400000214576721, 0.009999999776482582, 1.0]]
     """
-    if _arrays.is_torch(x):
-        return _torch()._encode_any(encoding, positions, dim, x=x, grid=grid, params=params, L=L)
+    if _arrays.is_torch(x) or x is None and _arrays.is_torch(positions, *_arrays.values(params)):
+        return _torch()._encode_any(encoding, positions, dim, dtype=dtype, x=x, grid=grid, params=params, L=L)
     e = as_encoding(encoding)
     if grid is not None:
         e = _gridded(e, grid)
@@ -420,6 +426,7 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     return y if batched else y[0]
 
 
+@_arrays.of_its_kind
 def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, *, x: Any = None, grid: Any = None,
                     params: Mapping[str, Any] | None = None, L: int | None = None,
                     exact: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
@@ -495,6 +502,7 @@ def angles(encoding: Encoding | str, positions: Any, *, D: int, H: int = 1,
     return Angles(angle, temperature)
 
 
+@_arrays.of_its_kind
 def cos_sin(encoding: Encoding | str, positions: Any, *, D: int, dtype: Any = "float32", layout: str = "half",
             params: Mapping[str, Any] | None = None, side: str = "queries") -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines [...,L,2M] as transformers' rotary modules give them, from exact angles.
@@ -529,6 +537,7 @@ def _table(e: Encoding, D: int, at: Any, lead: tuple, values: tuple, side: str) 
     return out.reshape(lead + out.shape[-1:])
 
 
+@_arrays.of_its_kind
 def rerotate(k: Any, src: Encoding | str, dst: Encoding | str, src_positions: Any, dst_positions: Any, *,
              params: Mapping[str, Any] | None = None, dst_params: Mapping[str, Any] | None = None, order: str = "bhld",
              out: Any = None) -> np.ndarray:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+import numpy as _numpy
 import torch as _torch
 
 from .. import _core
 from .._encoding import Encoding, encoding as _encoding
 from . import _ops
 
-__all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "bias", "encode", "rotate"]
+__all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "bias", "encode", "hf", "rotate", "rotate_"]
 Tensor = _torch.Tensor
 
 
@@ -134,25 +135,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
     k_segments = q_segments if k_segments is None else k_segments
     mask = seen(mask)
     mask = None if mask is None else mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape))
-    said = (_spec(encoding), q_start, k_start, causal, window or 0, _distances(q_at, k_at, q_start, k_start, Lq, Lk), exact,
-            -1 if threads is None else threads, L or 0)
+    said = (_spec(encoding), q_start, k_start, causal, window or 0, exact, -1 if threads is None else threads, L or 0)
     o, lse = _ops.call(_ops.attend, (q, k, v, q_at, k_at, two(seen(key_allowed)), mask, two(q_segments), two(k_segments)), p,
                        said)
     o = _turn(o, order)
     return (o, lse) if return_lse else o
-
-
-def _distances(q: Any, k: Any, q_start: float, k_start: float, Lq: int, Lk: int) -> int:
-    """Distances that arrays of positions may meet, where Lq + Lk are not enough."""
-    if q is None and k is None or _torch.compiler.is_compiling() or _torch._C._are_functorch_transforms_active():
-        return 0
-    ends = []
-    for at, start, L in ((q, q_start, Lq), (k, k_start, Lk)):
-        if at is not None and (at.is_floating_point() or not at.numel() or isinstance(at, _torch._subclasses.FakeTensor)):
-            return 0
-        ends.append((start, start + L - 1) if at is None else (int(at.min()), int(at.max())))
-    most = int(max(ends[0][1] - ends[1][0], 0) - min(ends[0][0] - ends[1][1], 0)) + 1
-    return most if Lq + Lk < most <= 1 << 24 else 0
 
 
 def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = None, *, x: Tensor | None = None,
@@ -178,8 +165,9 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
         B, n = 1, count or _tokens(spec, dim)
         if not n:
             raise _core.PosencError("positions is missing: range(n), or a tensor")
-    last = int(at.max()) + 1 if at is not None and at.numel() and not has_rows else int(start) + n
-    last = max(last if last < 1 << 30 else n, n, L or 1)
+    is_known = L or has_rows or at is None or not at.numel() or _torch.compiler.is_compiling() or _ops._transforms()
+    last = int(start) + n if is_known else int(at.max()) + 1
+    last = max(last if last < 1 << 30 and not L else n, n, L or 1)
     p = _params(encoding, params, ("input",))
     width = _width(spec, dim, last)
     batched = (x is not None and x.dim() == 3) or len(lead) == 2
@@ -239,8 +227,17 @@ def _attend_any(q: Any, k: Any, v: Any, encoding: Any, *, out: Any, **options: A
     return attend(q, k, v, encoding, **options)
 
 
-def _encode_any(encoding: Any, positions: Any, dim: Any, **options: Any) -> Any:
-    return encode(encoding, positions, dim, **options)
+def _encode_any(encoding: Any, positions: Any, dim: Any, *, dtype: Any, **options: Any) -> Any:
+    return encode(encoding, positions, dim, dtype=_dtype(dtype), **options)
+
+
+def _bias_any(encoding: Any, *, dtype: Any, **options: Any) -> Any:
+    return bias(encoding, **options).to(_dtype(dtype))
+
+
+def _dtype(name: Any) -> Any:
+    return name if isinstance(name, _torch.dtype) else getattr(_torch, str(name), None) or getattr(_torch, str(_numpy.dtype(name)))
 
 
 from ._modules import Attention, Bias, Input, Rotary  # noqa: E402
+from . import hf  # noqa: E402  (transformers itself is imported where it is needed)

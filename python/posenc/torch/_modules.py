@@ -127,7 +127,7 @@ class Rotary(nn.Module):
         at = position_ids
         if self.coordinates > 1 and at.shape[0] == self.coordinates:  # transformers has the axes first
             at = at.movedim(0, -1)
-        if torch.compiler.is_compiling() or _ops._modes() or at.is_meta:  # what stands there is not known yet
+        if torch.compiler.is_compiling() or _ops._transforms() or _ops._modes() or at.is_meta:  # not known yet
             return self._make(at, x.device, x.dtype)
         if self.coordinates > 1 or self._follows_length or at.is_floating_point():
             return self._make(at, x.device, x.dtype)

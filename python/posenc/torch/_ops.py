@@ -48,6 +48,7 @@ class Kernel(NamedTuple):
     lists: bool                  # are these an output?
     kept: int                    # outputs that the gradient needs
     is_linear: bool              # its gradient does not need what q and k were, if there are no parameters
+    axes: str                    # of each tensor, for vmap: _folded
     op: Any
 
 
@@ -57,16 +58,22 @@ def _flat(out: Any, kernel: Kernel) -> tuple:
     return (*out[:-1], *out[-1]) if kernel.outputs else tuple(out)
 
 
-def _refuse(*args: Any) -> Any:
-    for a in args:
-        if isinstance(a, Tensor) and a.device.type != "cpu":
-            raise _core.DeviceError(f"a tensor lies on {a.device}; posenc computes on the CPU: call .cpu(), or use "
-                                    "posenc.torch.Rotary or Bias, whose tables are made on the CPU and kept on your device")
-    raise _core.DeviceError("posenc computes on the CPU")
+def _refuse(names: list[str]) -> Callable:
+    """What an operator does on another device: names says what its tensors are called."""
+    def refuse(*args: Any) -> Any:
+        params = [(f"parameter {i}", x) for a in args if isinstance(a, (list, tuple)) for i, x in enumerate(a)]
+        for name, a in [*zip(names, args), *params]:
+            if isinstance(a, Tensor) and a.device.type != "cpu":
+                raise _core.DeviceError(f"{name} lies on {a.device}; posenc computes on the CPU: call .cpu(), or use "
+                                        "posenc.torch.Rotary or Bias, whose tables are made on the CPU and kept on your device")
+    return refuse
+
+
+_DEVICES = ("CUDA", "XPU", "MPS", "PrivateUse1")
 
 
 def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, back: Callable | None, outputs: int,
-           lists: bool = False, kept: int = 0, is_linear: bool = False) -> Kernel:
+           lists: bool = False, kept: int = 0, is_linear: bool = False, axes: str = "") -> Kernel:
     """Defines the operator: tensors "q k? v", said "str encoding, bool inverse"."""
     names = tensors.split()
     args = ", ".join(f"Tensor{'?' if n.endswith('?') else ''} {n.rstrip('?')}" for n in names)
@@ -78,10 +85,11 @@ def kernel(name: str, tensors: str, said: str, run: Callable, fake: Callable, ba
         (*out[:outputs], list(out[outputs:])) if outputs else list(out)
     whole = lambda out, a: tuple(next(x for x in a if isinstance(x, Tensor)).new_empty(0) if x is None else x for x in out)
     _library.impl(name, lambda *a: shape(whole(run(*split(a)), a)), "CPU")
-    _library.impl(name, _refuse, "CUDA")
+    for device in _DEVICES:
+        _library.impl(name, _refuse([n.rstrip("?") for n in names]), device)
     torch.library.register_fake(f"posenc::{name}", lambda *a: shape(whole(fake(*split(a)), a)), lib=_library)
     op = getattr(torch.ops.posenc, name).default
-    made = Kernel(name, run, fake, back, n, outputs, lists, kept, is_linear, op)
+    made = Kernel(name, run, fake, back, n, outputs, lists, kept, is_linear, axes, op)
 
     def direct(k: Kernel, t: tuple, p: tuple, s: tuple) -> tuple:
         return _flat(k.op(*t, list(p), *s), k)
@@ -180,29 +188,58 @@ class _Func(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, k: Kernel, said: tuple, *tensors: Any) -> Any:
-        outs = _loop(info.batch_size, in_dims[2:], tensors,
-                     lambda each: call(k, each[:k.tensors], each[k.tensors:], said))
+        outs = _mapped(k, info.batch_size, in_dims[2:], tensors, said, lambda t, p, s: call(k, t, p, s))
         return outs, tuple(None if x is None else 0 for x in outs)
-
-
-def _loop(n: int, dims: tuple, tensors: tuple, one: Callable[[tuple], tuple]) -> tuple:
-    """Item by item: right for whatever is batched."""
-    pick = lambda x, d, i: x if d is None or x is None else x.select(d, i)
-    all_of = [one(tuple(pick(x, d, i) for x, d in zip(tensors, dims))) for i in range(n)]
-    return tuple(None if column[0] is None else torch.stack(column) for column in zip(*all_of))
 
 
 def _vmap_op(k: Kernel, info: Any, dims: tuple, args: tuple) -> Any:
     t, p, s = args[:k.tensors], tuple(args[k.tensors]), args[k.tensors + 1:]
     dp = dims[k.tensors]
     dp = tuple(dp) if isinstance(dp, (list, tuple)) else (dp,) * len(p)
-    outs = _loop(info.batch_size, (*dims[:k.tensors], *dp), (*t, *p),
-                 lambda each: _flat(k.op(*each[:k.tensors], list(each[k.tensors:]), *s), k))
+    outs = _mapped(k, info.batch_size, (*dims[:k.tensors], *dp), (*t, *p), s, lambda t, p, s: _flat(k.op(*t, list(p), *s), k))
     if k.lists and not k.outputs:
         return list(outs), [0] * len(outs)
     if k.lists:
         return (*outs[:k.outputs], list(outs[k.outputs:])), (*[0] * k.outputs, [0] * (len(outs) - k.outputs))
     return (outs, (0,) * len(outs)) if len(outs) > 1 else (outs[0], 0)
+
+
+def _mapped(k: Kernel, n: int, dims: tuple, every: tuple, said: tuple, run: Callable) -> tuple:
+    """n runs in one, the mapped axis folded into the batch; item by item where each has parameters, or gradients of them."""
+    m = k.tensors
+    if k.axes and all(d is None for d in dims[m:]) and not (k.lists and every[m:] and said[-1]):
+        t, s, B = _folded(k, n, dims[:m], every[:m], said)
+        outs = run(t, every[m:], s)
+        return tuple(x if x is None else x.unflatten(0, (n, B)) if x.dim() > 1 else x.new_empty(n, 0) for x in outs)
+    pick = lambda x, d, i: x if d is None or x is None else x.select(d, i)
+    each = [tuple(pick(x, d, i) for x, d in zip(every, dims)) for i in range(n)]
+    return tuple(None if column[0] is None else torch.stack(column)
+                 for column in zip(*(run(e[:m], e[m:], said) for e in each)))
+
+
+def _folded(k: Kernel, n: int, dims: tuple, tensors: tuple, said: tuple) -> tuple[tuple, tuple, int]:
+    """The n items as one batch, and how many each has. k.axes, of each tensor: b, its first axis is the batch; 1, the same, or
+    one for all; p, positions, for all or of each."""
+    front = [x if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims)]
+    is_rows = k.name.startswith("rows")
+    B = said[2] if is_rows else front[0].shape[dims[0] is not None]
+
+    def coordinates() -> int:
+        e, D = encoding_of(said[0]), 0 if front[0] is None else front[0].shape[-1]
+        return e._core.coordinates() if is_rows else _plans.get(e, (1, 1, D, D, D, 0), 1, 1, 1).sizes()["coordinates"]
+
+    def lay(x: Tensor | None, is_mapped: bool, kind: str) -> Tensor | None:
+        if x is None:
+            return None
+        axes = x.dim() - is_mapped
+        is_for_all = axes == 1 or axes == 2 and coordinates() > 1 if kind == "p" else kind == "1" and x.shape[is_mapped] == 1
+        if is_for_all and not is_mapped:
+            return x
+        x = x if is_mapped else x[None]
+        x = x.unsqueeze(1) if kind == "p" and is_for_all else x
+        return x.expand(n, B, *x.shape[2:]).flatten(0, 1)
+    laid = tuple(lay(x, d is not None, kind) for x, d, kind in zip(front, dims, k.axes))
+    return laid, (*said[:2], n * B, *said[3:]) if is_rows else said, B
 
 
 # ---------------------------------------------------------------- the way in ----------------
@@ -215,9 +252,16 @@ _grad_enabled = torch.is_grad_enabled
 _Parameter = torch.nn.Parameter
 
 
+@torch.compiler.assume_constant_result
+def _differentiates() -> bool:
+    """Is one of the transforms of torch.func a derivative? Compiled, the operator takes vmap alone, _Func the others."""
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    return any(i.key() != torch._C._functorch.TransformType.Vmap for i in stack)
+
+
 def call(k: Kernel, tensors: tuple, params: tuple, said: tuple) -> tuple:
     """The outputs of a kernel, those in a list after the others."""
-    if _transforms():
+    if _transforms() and not (_is_compiling() and not _differentiates()):
         return _Func.apply(k, said, *tensors, *params)
     if _is_compiling():
         return _flat(k.op(*tensors, list(params), *said), k)
@@ -324,7 +368,7 @@ def _rotate_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads:
 
 rotate = kernel("rotate", "q k? q_positions? k_positions?",
                 "str encoding, float q_start, float k_start, bool inverse, bool exact", _rotate_run, _rotate_fake,
-                _rotate_back, 2, is_linear=True)
+                _rotate_back, 2, is_linear=True, axes="bbpp")
 
 
 def _rotate_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
@@ -365,47 +409,61 @@ def _rows_fake(t: tuple, p: tuple, s: tuple) -> tuple:
 def _rows_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads: tuple, wanted: Any) -> tuple:
     if grads[0] is None:
         return (None, None), (None,) * len(p)
-    dx, *dp = do(rows_backward, (grads[0], *t), p, s[:-1])
-    return (dx if t[0] is not None else None, None), tuple(dp)
+    dx, *dp = do(rows_backward, (grads[0], *t), p, (*s[:-1], any(wanted[2:])))
+    return (dx if t[0] is not None else None, None), tuple(dp) or (None,) * len(p)
 
 
 rows = kernel("rows", "x? positions?",
               "str encoding, float start, SymInt B, SymInt L, SymInt dim, SymInt width, SymInt last, ScalarType dtype", _rows_run,
-              _rows_fake, _rows_back, 1)
+              _rows_fake, _rows_back, 1, axes="bp")
 
 
 def _rows_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
     dy, x, pos = t
-    spec, start, B, L, dim, width, last = s
-    dx, dp = (_none(dy) if x is None else torch.empty_like(x)), _zeros(p)
+    spec, start, B, L, dim, width, last, learns = s
+    dx, dp = (_none(dy) if x is None else torch.empty_like(x)), _zeros(p) if learns else ()
     if dy.numel():
         _rows_plan((B, L, dim), spec, last).rows_backward(core(x), _at(pos, start), _cores(p), core(dy.contiguous()),
-                                                          core(dx), _cores(dp))
+                                                          core(dx), _cores(dp) if learns else None)
     return (dx, *dp)
 
 
 rows_backward = kernel("rows_backward", "dy x? positions?",
-                       "str encoding, float start, SymInt B, SymInt L, SymInt dim, SymInt width, SymInt last",
+                       "str encoding, float start, SymInt B, SymInt L, SymInt dim, SymInt width, SymInt last, bool learns",
                        _rows_backward_run,
-                       lambda t, p, s: (_none(t[0]) if t[1] is None else torch.empty_like(t[1]), *_zeros(p)), None, 1,
-                       lists=True)
+                       lambda t, p, s: (_none(t[0]) if t[1] is None else torch.empty_like(t[1]), *(_zeros(p) if s[-1] else ())),
+                       None, 1, lists=True, axes="bbp")
 
 _MASKS = "q_positions? k_positions? key_allowed? mask? q_segments? k_segments?"
-_SAID = "str encoding, float q_start, float k_start, bool causal, int window, SymInt distances, bool exact, int threads, SymInt L"
+_SAID = "str encoding, float q_start, float k_start, bool causal, int window, bool exact, int threads, SymInt L"
 
 
 def _attend_plan(q: Tensor, k: Tensor, v: Tensor, rest: tuple, s: tuple) -> Any:
-    spec, _, _, causal, window, distances, exact, threads, L = s
+    spec, _, _, causal, window, exact, threads, L = s
     bits = (_plans.CAUSAL if causal else 0) | (_plans.WINDOW if window > 0 else 0)
     bits |= _plans.KEY_PADDING if rest[2] is not None else 0
     bits |= _plans.EXPLICIT if rest[3] is not None else 0
     e = encoding_of(spec)
     bits |= _plans.SEGMENTS if rest[4] is not None and not e.sees_segments else 0
     (B, H, Lq, D), G, Lk, Dv = q.shape, k.shape[1], k.shape[2], v.shape[3]
+    distances = _distances(rest[0], rest[1], s[1], s[2], Lq, Lk)
     if L and e.is_sized:
         Lq, Lk = max(Lq, L), max(Lk, L)
     return _plans.get(e, (H, G, D, Dv, H * D, 0), B, Lq, Lk, bits, max(window, 0), None if threads < 0 else threads,
                       _executor(exact), distances)
+
+
+def _distances(q: Any, k: Any, q_start: float, k_start: float, Lq: int, Lk: int) -> int:
+    """Distances that arrays of positions may meet, where Lq + Lk are not enough."""
+    if q is None and k is None:
+        return 0
+    ends = []
+    for at, start, L in ((q, q_start, Lq), (k, k_start, Lk)):
+        if at is not None and (at.is_floating_point() or not at.numel()):
+            return 0
+        ends.append((start, start + L - 1) if at is None else (int(at.min()), int(at.max())))
+    most = int(max(ends[0][1] - ends[1][0], 0) - min(ends[0][0] - ends[1][1], 0)) + 1
+    return most if Lq + Lk < most <= 1 << 24 else 0
 
 
 def _attend_args(q: Tensor, k: Tensor, v: Tensor, rest: tuple, p: tuple, s: tuple) -> tuple:
@@ -438,26 +496,28 @@ def _attend_run(t: tuple, p: tuple, s: tuple) -> tuple:
 
 def _attend_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads: tuple, wanted: Any) -> tuple:
     dout = grads[0] if grads[0] is not None else torch.zeros_like(outs[0])
-    dq, dk, dv, *dp = do(attend_backward, (dout, grads[1], *outs, *t), p, s)
-    return (dq, dk, dv, *[None] * 6), tuple(dp)
+    dq, dk, dv, *dp = do(attend_backward, (dout, grads[1], *outs, *t), p, (*s, any(wanted[9:])))
+    return (dq, dk, dv, *[None] * 6), tuple(dp) or (None,) * len(p)
 
 
-attend = kernel("attend", "q k v " + _MASKS, _SAID, _attend_run, _attend_fake, _attend_back, 2, kept=2)
+attend = kernel("attend", "q k v " + _MASKS, _SAID, _attend_run, _attend_fake, _attend_back, 2, kept=2,
+                axes="bbbpp1111")
 
 
 def _attend_backward_fake(t: tuple, p: tuple, s: tuple) -> tuple:
-    return (*(torch.empty_like(x) for x in t[4:7]), *_zeros(p))
+    return (*(torch.empty_like(x) for x in t[4:7]), *(_zeros(p) if s[-1] else ()))
 
 
 def _attend_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
     dout, dlse, o, lse, q, k, v, *rest = t
-    dp, d = _zeros(p), [torch.empty_like(x) for x in (q, k, v)]
+    *s, learns = s
+    dp, d = _zeros(p) if learns else (), [torch.empty_like(x) for x in (q, k, v)]
     if q.numel() and k.numel():
         args = _attend_args(q, k, v, tuple(rest), p, s)
         to = [x if x.stride(-1) == 1 else torch.empty_like(x, memory_format=torch.contiguous_format) for x in d]
         _attend_plan(q, k, v, tuple(rest), s).attend_backward(
             *args, core(o), core(lse), core(dout.contiguous()), None if dlse is None else core(dlse.contiguous()),
-            *(core(x) for x in to), _cores(dp))
+            *(core(x) for x in to), _cores(dp) if learns else None)
         for x, y in zip(d, to):
             if x is not y:
                 x.copy_(y)
@@ -467,8 +527,8 @@ def _attend_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
     return (*d, *dp)
 
 
-attend_backward = kernel("attend_backward", "dout dlse? o lse q k v " + _MASKS, _SAID, _attend_backward_run,
-                         _attend_backward_fake, None, 3, lists=True)
+attend_backward = kernel("attend_backward", "dout dlse? o lse q k v " + _MASKS, _SAID + ", bool learns", _attend_backward_run,
+                         _attend_backward_fake, None, 3, lists=True, axes="bbbbbbbpp1111")
 
 
 def _bias_args(t: tuple, p: tuple, s: tuple) -> tuple:
@@ -531,7 +591,8 @@ def _rotate_in_place(x: Tensor, pos: Tensor | None, params: list, spec: str, sta
 
 
 _library.impl("rotate_", _rotate_in_place, "CPU")
-_library.impl("rotate_", _refuse, "CUDA")
+for _device in _DEVICES:
+    _library.impl("rotate_", _refuse(["x", "positions"]), _device)
 torch.library.register_fake("posenc::rotate_", lambda *a: None, lib=_library)
 rotate_ = torch.ops.posenc.rotate_.default
 
@@ -553,6 +614,15 @@ def _cos_sin_fake(pos: Tensor, params: list, spec: str, D: int, width: int, layo
     return pos.new_empty((*lead, width), dtype=dtype), pos.new_empty((*lead, width), dtype=dtype)
 
 
+def _cos_sin_vmap(info: Any, dims: tuple, pos: Tensor, params: list, spec: str, D: int, *said: Any) -> Any:
+    at = pos.movedim(dims[0], 0)
+    axes = 1 + (_runs._rotary(encoding_of(spec), D)[1].sizes()["coordinates"] > 1)
+    batch = at.shape[:at.dim() - axes]
+    both = cos_sin(at.reshape(-1, *at.shape[at.dim() - axes:]), params, spec, D, *said)
+    return tuple(x.unflatten(0, batch) for x in both), (0, 0)
+
+
 _library.impl("cos_sin", _cos_sin, "CompositeExplicitAutograd")
+torch.library.register_vmap("posenc::cos_sin", _cos_sin_vmap, lib=_library)
 torch.library.register_fake("posenc::cos_sin", _cos_sin_fake, lib=_library)
 cos_sin = torch.ops.posenc.cos_sin.default

@@ -74,14 +74,20 @@ def test_a_second_derivative_of_attention_is_refused():
     ("rotate", lambda: (leaf(2, 4, 6, 8), None, torch.arange(6), None, [], "xpos", 0.0, 0.0, False, False)),
     ("rotate_backward", lambda: (draw(1, 2, 3, 4), None, draw(1, 2, 3, 4), None, None, None, [], "rope", 1.0, 1.0, False)),
     ("attend", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), leaf(2, 2, 6, 4), None, None, torch.ones(2, 6, dtype=torch.bool),
-                        None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, 0, False, -1, 0)),
+                        None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, False, -1, 0)),
     ("attend", lambda: (leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), torch.arange(3), torch.arange(3), None, None,
-                        torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), [torch.empty(0)], "alibi", 0.0, 0.0, True, 2, 0,
+                        torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), [torch.empty(0)], "alibi", 0.0, 0.0, True, 2,
                         False, 1, 0)),
+    *(("attend_backward", lambda learns=learns: (*(draw(1, 2, 3, 4, seed=n) for n in range(1)), None, draw(1, 2, 3, 4), draw(1, 2, 3),
+                                                 *(draw(1, 2, 3, 4, seed=n) for n in range(3)), None, None, None, None, None, None,
+                                                 [draw(32, 2)], "t5", 0.0, 0.0, True, 0, False, -1, 0, learns)) for learns in (True, False)),
     ("rows", lambda: (None, torch.tensor([[0, 3, 3, 6]]), [leaf(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8, 8, 7, torch.float64)),
     ("rows", lambda: (leaf(2, 3, 8), None, [], "sinusoidal", 4.0, 2, 3, 8, 8, 7, torch.float64)),
     ("rows_backward", lambda: (draw(1, 4, 8), None, torch.tensor([[0, 3, 3, 6]]), [draw(7, 8)], "learned[rows=7]", 0.0, 1, 4, 8,
-                               8, 7)),
+                               8, 7, True)),
+    ("bias", lambda: (None, None, [leaf(32, 2)], "t5", 2, 3, 5, 8, 2.0, 0.0, False, 0)),
+    ("bias_backward", lambda: (draw(2, 3, 5), torch.arange(3), None, [draw(32, 2)], "t5", 2, 3, 5, 8, 2.0, 0.0, False, 0)),
+    ("cos_sin", lambda: (torch.arange(6)[None], [], "rope", 8, 8, "half", torch.float32)),
     ("rotate_", lambda: (draw(2, 4, 6, 8), None, [], "rope", 1.0, False, False)),
 ])
 def test_opcheck(op, args):
@@ -103,6 +109,50 @@ def test_torch_func_agrees_with_backward():
     assert jacrev(lambda x: pt.rotate(x, q_positions=1))(draw(1, 1, 1, 4)).shape == (1, 1, 1, 4) * 2
 
 
+def mapped():
+    """name -> a function of one item, and three items."""
+    k, v, bias, at = draw(2, 2, 5, 8, seed=1), draw(2, 2, 5, 8, seed=2), pt.Attention("t5", 2, 8).double(), torch.arange(5)
+    many, late = draw(3, 2, 2, 5, 8), at + torch.arange(3)[:, None]
+    seen = torch.arange(30).reshape(3, 2, 5) % 4 != 1
+    grid, rows, table = torch.arange(30).reshape(3, 5, 2), draw(3, 2, 5, 8), pt.Input("learned", 8, L=16).double()
+    return {
+        "attention": (lambda q, s: pt.attend(q, k, v, "rope+alibi", key_allowed=s), (many, seen)),
+        "attention, a key for all": (lambda q, s: pt.attend(q, k, v, "alibi", key_allowed=s), (many, seen[:, :1])),
+        "attention, positions": (lambda q, p: pt.attend(q, k, v, "rope+alibi", q_positions=p, k_positions=p), (many, late)),
+        "attention, positions of each": (lambda q, p: pt.attend(q, k, v, "rope", q_positions=p, k_positions=p),
+                                         (many, late[:, None].expand(3, 2, 5))),
+        "attention, its gradient": (grad(lambda q: bias(q, k, v).square().sum()), (many,)),
+        "rotation": (lambda q: pt.rotate(q, k, q_positions=at)[0], (many,)),
+        "rotation, coordinates": (lambda q, p: pt.rotate(q, encoding="rope[axes=2:sections=2x2]", q_positions=p), (many, grid)),
+        "rotation, its gradient": (grad(lambda q: pt.rotate(q).pow(3).sum()), (many,)),
+        "rows": (lambda x, p: table(x, p), (rows, late)),
+        "rows without a batch": (lambda x, p: table(x, p), (rows[:, 0], late)),
+        "rows, their gradient": (grad(lambda x: table(x).pow(3).sum()), (rows,)),
+        "rotary": (lambda x, p: pt.Rotary("rope", 8)(x, p)[0], (rows, late[:, None])),
+        "parameters, item by item": (lambda p: torch.func.functional_call(bias, {"table": p}, (k, k, v)), (draw(3, 32, 2),)),
+        "a bias, item by item": (lambda p: pt.bias("t5", H=2, Lq=5, Lk=5, params={"table": p}), (draw(3, 32, 2),)),
+        "gradients of parameters, item by item": (grad(lambda p, q: pt.attend(q, k, v, "t5", params={"table": p}).pow(3).sum(), 0),
+                                                  (draw(3, 32, 2), many)),
+    }
+
+
+@pytest.mark.parametrize("name, runs", [
+    ("attention", 1), ("attention, a key for all", 1), ("attention, positions", 1), ("attention, positions of each", 1),
+    ("attention, its gradient", 2), ("rotation", 1), ("rotation, coordinates", 1), ("rotation, its gradient", 2), ("rows", 1),
+    ("rows without a batch", 1), ("rows, their gradient", 2), ("rotary", 0), ("parameters, item by item", 3),
+    ("a bias, item by item", 3), ("gradients of parameters, item by item", 6)])
+def test_vmap_folds_the_mapped_axis_into_the_batch(name, runs, monkeypatch):
+    f, tensors = mapped()[name]
+    want, made = torch.stack([f(*each) for each in zip(*tensors)]), []
+    for plan in ("_attend_plan", "_rotation_plan", "_rows_plan", "_bias_args"):
+        monkeypatch.setattr(pt._ops, plan, lambda *a, old=getattr(pt._ops, plan): made.append(1) or old(*a))
+    assert torch.equal(vmap(f)(*tensors), want) and len(made) == runs
+    last = [x.movedim(0, -1) for x in tensors]
+    assert torch.equal(vmap(f, -1)(*last), want)
+    twice = [torch.stack([x, x]) for x in tensors]
+    assert torch.equal(vmap(vmap(f))(*twice), torch.stack([want, want]))
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_torch_compile_takes_the_whole_graph(backend):
     q, k, v = leaf(1, 2, 3, 4, seed=1), draw(1, 2, 3, 4, seed=2), draw(1, 2, 3, 4, seed=3)
@@ -113,6 +163,9 @@ def test_torch_compile_takes_the_whole_graph(backend):
     torch.compiler.reset()
     functional = torch.compile(lambda q, k, v: grad(loss)(q, k, v), fullgraph=True, backend=backend)
     assert torch.equal(functional(q.detach(), k, v), want)
+    many = draw(2, 1, 2, 3, 4)
+    each = lambda many, k, v: vmap(lambda q: pt.attend(*pt.rotate(q, k), v, "alibi", q_positions=torch.arange(3)))(many)
+    assert torch.equal(torch.compile(each, fullgraph=True, backend=backend)(many, k, v), each(many, k, v))
 
 
 def test_export_keeps_the_operators():
@@ -178,8 +231,8 @@ def test_posenc_itself_takes_tensors_and_keeps_their_gradients():
 
 
 def test_other_devices_are_refused_with_the_mend():
-    with pytest.raises(posenc.DeviceError, match="lies on meta; .* call .cpu"):
-        pt._ops._refuse(torch.zeros(1, 1, 1, 4, device="meta"))
+    with pytest.raises(posenc.DeviceError, match="k lies on meta; .* call .cpu"):
+        pt._ops._refuse(["q", "k"])(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 4, device="meta"))
     with pytest.raises(posenc.DtypeError, match="type"):
         pt.rotate(torch.zeros(1, 1, 1, 4, dtype=torch.int16))
 
@@ -210,7 +263,7 @@ def test_gradients_of_a_bias_by_itself(name):
     params = {n: torch.tensor(a + (0.05 + 0.1 * rng.random(a.shape))).requires_grad_() for n, a in start.items()}
     run = lambda *values: pt.bias(e, H=2, Lq=6, Lk=6, D=8, params=dict(zip(params, values)), causal=e.causal_only)
     if params:
-        assert torch.autograd.gradcheck(run, tuple(params.values()), atol=1e-6)
+        assert torch.autograd.gradcheck(run, tuple(params.values()), atol=1e-6, fast_mode=True)
     want = posenc.bias(e, H=2, Lq=6, Lk=6, D=8, params={n: p.detach().numpy() for n, p in params.items()}, dtype="float64",
                        causal=e.causal_only)
     assert np.abs(run(*params.values()).detach().numpy() - want).max() < 1e-6
