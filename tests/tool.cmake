@@ -109,6 +109,8 @@ foreach(run ports:40 scores:75)
                    --seed 11 --count ${CMAKE_MATCH_2})
   set_tests_properties(diagnose/${CMAKE_MATCH_1}_${CMAKE_MATCH_2} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+add_test(NAME diagnose/page COMMAND ${port_python} ${CMAKE_CURRENT_SOURCE_DIR}/diagnose/page.py $<TARGET_FILE:posenc_tool>)
+set_tests_properties(diagnose/page PROPERTIES SKIP_RETURN_CODE 77)
 
 # Writes down the trainer's steps, which posenc.torch takes too: python/tests/torch/test_training.py (make test-torch)
 posenc_test_program(target train train/trace_steps.c)

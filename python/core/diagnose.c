@@ -341,7 +341,7 @@ PyObject *core_scores_cause(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else {
         pe_scores_slopes(e.slopes, e.heads = n[1]);
-        in = (pe_scores){tensors[0], tensors[1], expected == Py_None ? NULL : &e, NULL};
+        in = (pe_scores){tensors[0], tensors[1], expected == Py_None ? NULL : &e};
         if (pe_scores_judge(&d, &in, &err))
             core_fail(state, &err);
         else {

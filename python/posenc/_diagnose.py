@@ -9,14 +9,15 @@ import numpy as np
 from . import _arrays, _core, _runs
 from ._check import _as_arrays
 from ._encoding import Encoding, encoding as as_encoding
+from ._model import Model
 
 
-def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *, positions: Any = 0,
-             params: Mapping[str, Any] | None = None, order: str = "bhld") -> dict[str, Any]:
+def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = None, *, layer: int | None = None,
+             positions: Any = 0, params: Mapping[str, Any] | None = None, order: str = "bhld") -> dict[str, Any]:
     """What `posenc diagnose` says of tensors before and after another program rotated them, as a dictionary.
 
     before, after: q, or (q, k), [B,H,L,D] (order="blhd": [B,L,H,D]), NumPy or torch. encoding: what is expected, a
-    rope or a model's (inspect(F).encoding(layer)); None: nothing is. positions: a number n stands for n, n+1, ...; or
+    rope or a model's (inspect(F), of which `layer`); None: nothing is. positions: a number n stands for n, n+1, ...; or
     an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained), departs, found,
     expected (layout, dim, base, schedule ... as the command's --json has them; None: nothing is), alternatives, residual,
     difference (rms, in units of the rounding of after) and advice.
@@ -30,6 +31,7 @@ def diagnose(before: Any, after: Any, encoding: Encoding | str | None = None, *,
     >>> diagnose(q, q)["expected"] is None
     True
     """
+    encoding = encoding.encoding(layer) if isinstance(encoding, Model) else encoding
     e = None if encoding is None else as_encoding(encoding)
     names = ("q", "k")
     pairs = [_as_arrays(x, names) for x in (before, after)]
@@ -76,30 +78,50 @@ def _reading(r: dict[str, Any], D: int) -> dict[str, Any]:
     return out
 
 
-def diagnose_scores(before: Any, after: Any, encoding: Encoding | str | None = None, *, scale: float = 1.0, softcap: float = 0.0,
-                    causal: bool = False, window: int | None = None) -> dict[str, Any]:
+def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | None = None, *, layer: int | None = None,
+                    scale: float | None = None, softcap: float | None = None, causal: bool = False,
+                    window: int | None = None) -> dict[str, Any]:
     """What `posenc diagnose --scores-before` says: which bias, scale, cap and mask turned scores into others.
 
-    before, after: [B,H,Lq,Lk], the last query at the last key. What is expected: encoding (alibi, t5; None: nothing is),
-    scale, softcap (0: none), causal and window. Keys: verdict, departs, found (encoding, scale, temperature from row to
-    row, softcap, mask as (lowest, highest distance), slopes, buckets as (number, max_distance, bidirectional)),
-    alternatives, residual and advice.
+    before, after: [B,H,Lq,Lk], the last query at the last key; before may be (q, k), whose products it then is. What is
+    expected: encoding (alibi, t5; inspect(F), of which `layer`; None: nothing is), scale, softcap (0: none), causal and
+    window; a model says its own scale of (q, k), softcap and window. Keys: verdict, departs, found (encoding, scale,
+    temperature from row to row, softcap, mask as (lowest, highest distance), slopes, buckets as (number, max_distance,
+    bidirectional)), alternatives, residual and advice.
 
     >>> s = np.random.default_rng(0).standard_normal((1, 4, 16, 16)).astype(np.float32)
     >>> found = diagnose_scores(s, s + 2 * _runs.bias("alibi", H=4, Lq=16, Lk=16), "alibi")
     >>> found["verdict"], found["departs"]
     ('different', ['slopes'])
     """
+    usual = 1.0
+    facts: Mapping[str, Any] = encoding._layer(layer).facts if isinstance(encoding, Model) else {}
+    if isinstance(before, (tuple, list)):
+        before, usual = _products(*before)
+        usual = facts["scale"][0] if "scale" in facts else usual
     pair = tuple(_arrays.raw(np.ascontiguousarray(_as_arrays(x, ("scores",))["scores"])) for x in (before, after))
     if encoding is None:
         return _core.scores_cause(pair, None)
-    e = as_encoding(encoding)
+    e = encoding.encoding(layer) if isinstance(encoding, Model) else as_encoding(encoding)
     name = e.parts["score"].name if "score" in e.parts else "none"
     name = {"nope": "none"}.get(name, name if name in ("none", "alibi", "t5") else "unknown")
+    scale = scale if scale is not None else 1.0 if name == "t5" else usual
+    softcap = softcap if softcap is not None else facts["softcap"][0] if "softcap" in facts else 0.0
+    if window is None and "window" in facts:
+        window, causal = facts["window"][0], True
     far = pair[1].shape[-1] if window is None else window - 1
     seen = (0 if causal else -far, far) if causal or window is not None else (1, 0)
     buckets = (int(_setting(e, "num_buckets", "32")), int(_setting(e, "max_distance", "128")), _setting(e, "bidirectional", "yes") != "no")
     return _core.scores_cause(pair, (name, scale, softcap, *seen, *buckets))
+
+
+def _products(q: Any, k: Any) -> tuple[np.ndarray, float]:
+    """Of every query and key, grouped heads or not, and the usual scale of them."""
+    pair = _as_arrays((q, k), ("q", "k"))
+    x, y = (_arrays.four_axes(pair[n], n, "bhld").astype(np.float64) for n in ("q", "k"))
+    if x.shape[1] % y.shape[1]:
+        raise _core.PosencError(f"q has {x.shape[1]} heads and k {y.shape[1]}; heads of k must divide heads of q")
+    return x @ np.repeat(y, x.shape[1] // y.shape[1], 1).swapaxes(2, 3), x.shape[-1] ** -0.5
 
 
 def _setting(e: Encoding | None, name: str, otherwise: str) -> str:

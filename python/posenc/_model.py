@@ -73,19 +73,23 @@ class Model(Mapping[str, Any]):
         except KeyError:
             raise AttributeError(f"a Model has no {name}") from None
 
-    def encoding(self, layer: int | None = None) -> Encoding:
-        """Of a layer (not of the embeddings); without a layer, where all are alike."""
+    def _layer(self, layer: int | None) -> Group:
+        """The group of a layer (not the embeddings); without a layer, where all have one encoding."""
         if layer is not None:
             at = self._core.group_of(layer)
             if at < 0:
                 raise _core.PosencError(f"layer {layer} has no attention here")
-            return self.groups[at].encoding
+            return self.groups[at]
         inner = [g for g in self.groups if not g.is_input] or list(self.groups)
         found = {g.encoding for g in inner}
         if len(found) != 1:
             raise _core.PosencError(f"the model has {len(found)} different encodings; say which layer: layer=0"
                                     if found else "the model's file tells no encoding")
-        return inner[0].encoding
+        return inner[0]
+
+    def encoding(self, layer: int | None = None) -> Encoding:
+        """Of a layer (not of the embeddings); without a layer, where all are alike."""
+        return self._layer(layer).encoding
 
     def __repr__(self) -> str:
         kinds = ", ".join(dict.fromkeys(g.encoding.spec for g in self.groups))

@@ -29,6 +29,24 @@ def test_what_departs_is_named(after, expected, options, departs):
     assert (found["verdict"], found["departs"]) == ("different" if departs else "same", departs), found
 
 
+def test_a_model_says_its_scale_and_its_bias():
+    rng = np.random.default_rng(1)
+    q, k = rng.standard_normal((1, 4, 24, 16)), rng.standard_normal((1, 4, 24, 16))
+    bloom = posenc.inspect({"model_type": "bloom", "hidden_size": 64, "n_head": 4, "n_layer": 1})
+    right = q @ k.swapaxes(2, 3) / 4 + ALIBI
+    assert posenc.diagnose_scores((q, k), right, bloom)["departs"] == []
+    assert posenc.diagnose_scores((q, k), right + ALIBI, bloom)["departs"] == ["slopes"]
+    assert posenc.diagnose_scores((q, k), right * 2 - ALIBI, bloom)["departs"] == ["scale"]
+
+
+def test_a_model_says_its_rotation():
+    q = np.random.default_rng(2).standard_normal((1, 4, 40, 16)).astype(np.float32)
+    llama = posenc.inspect({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
+                            "rope_theta": 5e5})
+    assert posenc.diagnose(q, posenc.rotate(q, None, llama.encoding()), llama)["departs"] == []
+    assert posenc.diagnose(q, posenc.rotate(q, None, "rope[base=5e5]"), llama, layer=0)["departs"] == ["layout"]
+
+
 def test_without_anything_expected_it_says_what_it_found():
     found = posenc.diagnose_scores(SCORES, hide(SCORES + ALIBI, T >= 0))["found"]
     assert found["encoding"] == "alibi" and np.allclose(found["slopes"], [0.25, 0.0625, 0.015625, 0.00390625], rtol=1e-3)

@@ -195,7 +195,6 @@ typedef struct pe_scores_reading {
 typedef struct pe_scores {
     posenc_tensor            before, after; /* [B,H,Lq,Lk]; the last query stands at the last key */
     const pe_scores_reading *expected;      /* NULL: nothing is */
-    const double            *table;         /* [num_buckets,H] of a t5 that is expected; NULL: unknown */
 } pe_scores;
 
 typedef struct pe_scores_diagnosis {

@@ -58,6 +58,8 @@ def frequencies(c, longest):
         return yarn(w, base, d, f, c["length"]), 0.1 * math.log(f) + 1
     if c["schedule"] == "llama3":
         w = llama3(w, f, 1, 4, c["length"])
+    if c["schedule"] == "uneven":  # a list of factors, as LongRoPE has, that nobody says
+        w = w / np.linspace(1, f, len(w))
     return w, 1.0
 
 
@@ -191,7 +193,7 @@ def wrong_schedule(rng, c, p):
     if before != "default" and rng.random() < 0.7:
         c["schedule"] = "default"
         return "schedule", p
-    c["schedule"] = other(rng, ["linear", "yarn", "llama3"], before)
+    c["schedule"] = other(rng, ["linear", "yarn", "llama3", "uneven"], before)
     c.setdefault("factor", float(rng.choice([2, 4, 8])))
     c.setdefault("length", int(rng.choice([1024, 4096, 8192])))
     return "schedule", p
@@ -226,6 +228,23 @@ def reset_positions(rng, c, p):
     return "positions", q
 
 
+def packed_positions(rng, c, p):
+    if p.ndim > 2:
+        return None
+    q = p.copy()
+    for at in sorted(rng.integers(2, p.shape[1] - 1, 3)):
+        q[:, at:] -= q[:, at:at + 1]
+    return "positions", q
+
+
+def padded_positions(rng, c, p):
+    """Counted from the first token that is no padding; padding has 0 or 1."""
+    if p.ndim > 2:
+        return None
+    padding = rng.integers(1, p.shape[1] // 2, p.shape[0])
+    return "positions", np.where(np.arange(p.shape[1]) < padding[:, None], int(rng.integers(2)), np.arange(p.shape[1]) - padding[:, None]).astype(float)
+
+
 def doubled_positions(rng, c, p):
     return "positions", 2 * p
 
@@ -248,7 +267,7 @@ def wrong_axes(rng, c, p):
 
 
 FAULTS = [wrong_layout, wrong_base, wrong_offset, wrong_direction, wrong_factor, wrong_schedule, wrong_dim, wrong_magnitude, low_angles,
-          reset_positions, doubled_positions, repeated_positions, item_positions, wrong_axes]
+          reset_positions, doubled_positions, repeated_positions, item_positions, packed_positions, padded_positions, wrong_axes]
 # Two at once: those that do not hide each other.
 TWO = [wrong_layout, wrong_base, wrong_offset, wrong_direction, wrong_magnitude, wrong_factor, low_angles, reset_positions]
 
@@ -256,14 +275,14 @@ TWO = [wrong_layout, wrong_base, wrong_offset, wrong_direction, wrong_magnitude,
 
 
 def stored(x, kind):
-    return x.astype(np.float32).astype(np.float64) if kind == "f32" else bf16(x)
+    return x.astype({"f32": np.float32, "f16": np.float16}[kind]).astype(np.float64) if kind != "bf16" else bf16(x)
 
 
 def write_safetensors(path, arrays, kind):
     header, blobs, at = {}, [], 0
     for name, x in arrays.items():
-        raw = x.astype("<f4").tobytes() if kind == "f32" else (x.astype(np.float32).view(np.uint32) >> 16).astype("<u2").tobytes()
-        header[name] = {"dtype": "F32" if kind == "f32" else "BF16", "shape": list(x.shape), "data_offsets": [at, at + len(raw)]}
+        raw = x.astype({"f32": "<f4", "f16": "<f2"}[kind]).tobytes() if kind != "bf16" else (x.astype(np.float32).view(np.uint32) >> 16).astype("<u2").tobytes()
+        header[name] = {"dtype": kind.upper(), "shape": list(x.shape), "data_offsets": [at, at + len(raw)]}
         blobs.append(raw)
         at += len(raw)
     text = json.dumps(header).encode()
@@ -276,9 +295,9 @@ def write(path, arrays, kind):
     if path.endswith(".safetensors"):
         write_safetensors(path, arrays, kind)
     elif path.endswith(".npz"):
-        np.savez(path, **{k: x.astype(np.float32) for k, x in arrays.items()})
+        np.savez(path, **{k: x.astype(np.float16 if kind == "f16" else np.float32) for k, x in arrays.items()})
     else:
-        np.save(path, next(iter(arrays.values())).astype(np.float32))
+        np.save(path, next(iter(arrays.values())).astype(np.float16 if kind == "f16" else np.float32))
 
 
 # ---------------------------------------------------------------- one port -------------------------
@@ -301,7 +320,7 @@ class Port:
             third = D // 2 // 3
             self.right["sections"] = [D // 2 - 2 * third, third, third]
         B, L = int(rng.choice([1, 1, 2])), int(round(math.exp(rng.uniform(math.log(16), math.log(2000)))))
-        self.kind = ["f32", "bf16"][int(rng.integers(2))]
+        self.kind = ["f32", "bf16", "f16"][int(rng.integers(3))]
         H = int(rng.choice([2, 4, 8, 16, 32, 64]))
         while B * H * L * self.right["D"] > 3e6 and H > 2:
             H //= 2
