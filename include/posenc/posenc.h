@@ -33,9 +33,8 @@
  *
  * X is what the score part adds: a bias, or products of q and k with vectors by distance. scale is 1/sqrt(D)
  * where neither the encoding nor the setting `scale` says otherwise. Further settings of every encoding
- temper
- * S by the query, cap it, and give the softmax a sink. `posenc list NAME` prints each formula and all
- settings.
+ * temper S by the query, cap it, and give the softmax a sink. `posenc list NAME` prints each formula and all
+ * settings.
  *
  * Rules stated once
  *   - The meaning of the axes of a tensor is fixed, their order in memory is free (strides).
@@ -48,7 +47,7 @@
  *   - A query without an allowed key gives o = 0, lse = -infinity (or its sink), and zero gradients.
  *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
  *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
-     multiplied by zero, not skipped: they must be finite.
+ *     multiplied by zero, not skipped: they must be finite.
  *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, ...}.
  *     What is not set is 0. So programs and libraries of different versions go together: what a shorter
  *     struct lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
