@@ -15,7 +15,7 @@ from ._check import Finding, Report, check, patched, verify
 from ._core import (DeviceError, DtypeError, FileError, FormatError, OutOfMemoryError, PosencError, UnsupportedError)
 from ._core import isa, version as _version
 from ._compare import Comparison, Progress, compare
-from ._diagnose import diagnose, diagnose_scores
+from ._diagnose import Diagnosis, diagnose, diagnose_scores
 from ._encoding import Encoding, Info, ParamInfo, Setting, encodings
 from ._model import Group, Model, inspect
 from ._plot import Picture, plot
@@ -24,7 +24,7 @@ from ._runs import (Angles, Frequencies, Grads, Pair, angles, attend, attend_bac
                     frequencies, index_map, rerotate, rope, rotate, rotate_backward, scores, window_index)
 
 version = __version__ = _version()
-__all__ = ["Angles", "Comparison", "DeviceError", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
+__all__ = ["Angles", "Comparison", "DeviceError", "Diagnosis", "DtypeError", "Encoding", "FileError", "Finding", "FormatError", "Frequencies", "Grads", "Group", "Info",
            "Model", "OutOfMemoryError", "Pair", "ParamInfo", "Picture", "PosencError", "Progress", "Report", "Setting", "UnsupportedError", "angles", "attend",
            "attend_backward", "bias", "bias_backward", "check", "compare", "cos_sin", "diagnose", "diagnose_scores", "encode", "encode_backward", "encodings", "frequencies", "get_threads",
            "index_map", "inspect", "isa", "patched", "plot", "positions", "rerotate", "rope", "rotate", "rotate_backward", "scores",

@@ -2,19 +2,39 @@
 """diagnose: which rotation, or which bias, scale and mask, turned one tensor into another, and what of it is wrong."""
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 import numpy as np
 
 from . import _arrays, _core, _runs
-from ._check import _as_arrays
+from ._check import Finding, Report, _as_arrays
 from ._encoding import Encoding, encoding as as_encoding
 from ._model import Model
 
 
+class Diagnosis(Report, Mapping[str, Any]):
+    """A Report of what departs from what is expected; as a mapping, what the command's --json says."""
+
+    def __init__(self, of: str, said: Mapping[str, Any]):
+        self._said, verdict = said, said["verdict"]
+        wrong = list(said["advice"]) if verdict != "same" else []
+        cause, reading = ", ".join(said["departs"]), said["found"] or {}
+        found = [Finding(of, what, said["residual"], cause) for what in wrong or ["nothing known explains it"] * (verdict != "same")]
+        super().__init__(f"diagnose: {of}", [], found, [f"found: {reading.get('spec') or reading.get('encoding', 'nothing')}"])
+
+    def __getitem__(self, key: str) -> Any:
+        return self._said[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+
 def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = None, *, layer: int | None = None,
-             positions: Any = 0, params: Mapping[str, Any] | None = None, order: str = "bhld") -> dict[str, Any]:
-    """What `posenc diagnose` says of tensors before and after another program rotated them, as a dictionary.
+             positions: Any = 0, params: Mapping[str, Any] | None = None, order: str = "bhld") -> Diagnosis:
+    """What `posenc diagnose` says of tensors before and after another program rotated them.
 
     before, after: q, or (q, k), [B,H,L,D] (order="blhd": [B,L,H,D]), NumPy or torch. encoding: what is expected, a
     rope or a model's (inspect(F), of which `layer`); None: nothing is. positions: a number n stands for n, n+1, ...; or
@@ -24,8 +44,8 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
 
     >>> q = np.random.default_rng(0).standard_normal((1, 4, 32, 64)).astype(np.float32)
     >>> found = diagnose(q, _runs.rotate(q, None, "rope[layout=half]"), "rope[layout=half:base=5e5]")
-    >>> found["verdict"], found["departs"]
-    ('different', ['base'])
+    >>> found.ok, found["verdict"], found["departs"]
+    (False, 'different', ['base'])
     >>> found["found"]["layout"], found["found"]["base"], found["expected"]["base"]
     ('half', 10000.0, 500000.0)
     >>> diagnose(q, q)["expected"] is None
@@ -52,7 +72,7 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
     said["expected"] = None if e is None else _reading(said["expected"], D)
     said["alternatives"] = [{**_reading(r, D), "departs": r["departs"], "words": r["words"] or None,
                              "residual": r["residual"]} for r in said["alternatives"]]
-    return said
+    return Diagnosis("rotation", said)
 
 
 # Settings of a rope that a reading names, what they are where the SPEC does not say them, and their type.
@@ -80,7 +100,7 @@ def _reading(r: dict[str, Any], D: int) -> dict[str, Any]:
 
 def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | None = None, *, layer: int | None = None,
                     scale: float | None = None, softcap: float | None = None, causal: bool = False,
-                    window: int | None = None) -> dict[str, Any]:
+                    window: int | None = None) -> Diagnosis:
     """What `posenc diagnose --scores-before` says: which bias, scale, cap and mask turned scores into others.
 
     before, after: [B,H,Lq,Lk], the last query at the last key; before may be (q, k), whose products it then is. What is
@@ -101,7 +121,7 @@ def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | 
         usual = facts["scale"][0] if "scale" in facts else usual
     pair = tuple(_arrays.raw(np.ascontiguousarray(_as_arrays(x, ("scores",))["scores"])) for x in (before, after))
     if encoding is None:
-        return _core.scores_cause(pair, None)
+        return Diagnosis("scores", _core.scores_cause(pair, None))
     e = encoding.encoding(layer) if isinstance(encoding, Model) else as_encoding(encoding)
     name = e.parts["score"].name if "score" in e.parts else "none"
     name = {"nope": "none"}.get(name, name if name in ("none", "alibi", "t5") else "unknown")
@@ -112,7 +132,7 @@ def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | 
     far = pair[1].shape[-1] if window is None else window - 1
     seen = (0 if causal else -far, far) if causal or window is not None else (1, 0)
     buckets = (int(_setting(e, "num_buckets", "32")), int(_setting(e, "max_distance", "128")), _setting(e, "bidirectional", "yes") != "no")
-    return _core.scores_cause(pair, (name, scale, softcap, *seen, *buckets))
+    return Diagnosis("scores", _core.scores_cause(pair, (name, scale, softcap, *seen, *buckets)))
 
 
 def _products(q: Any, k: Any) -> tuple[np.ndarray, float]:

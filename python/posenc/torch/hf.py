@@ -36,6 +36,9 @@ def attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
     masks: dict[str, Any] = {}
     if attention_mask is not None and attention_mask.dim() == 4:
         if attention_mask.dtype != torch.bool:  # a float mask: 0 where a key may be seen, very low elsewhere
+            if ((attention_mask != 0) & (attention_mask > -1e3)).any():
+                raise _core.UnsupportedError("attention_mask adds numbers to the scores; attn_implementation='posenc' has no such "
+                                             "bias; use 'eager' for this model or call")
             attention_mask = attention_mask > -1
         masks["mask"] = attention_mask[..., :key.shape[2]]
     else:
@@ -100,9 +103,13 @@ def _encoding_of(about: Model, config: Any, kind: str | None) -> tuple[Encoding,
     raise _core.UnsupportedError("the config tells no rotation for this module")
 
 
-def _table(module: nn.Module, x: Tensor, at: Tensor, kind: str | None) -> tuple[np.ndarray, np.ndarray]:
+def _table(module: nn.Module, x: Tensor, at: Tensor, kind: str | None, pairs: int) -> tuple[np.ndarray, np.ndarray]:
     out = module(x, at) if kind is None else module(x, at, kind)
-    return tuple(t.detach().double().cpu().numpy() for t in out)  # type: ignore[return-value]
+    out = (out.real, out.imag) if isinstance(out, Tensor) else out  # complex numbers: DeepSeek-V2
+    cos, sin = (t.detach().double().cpu() for t in out)
+    if cos.shape[-1] == pairs:  # one number for a pair
+        cos, sin = (torch.cat([t, t], -1) for t in (cos, sin))
+    return cos.numpy(), sin.numpy()
 
 
 def _doubles(x: Any) -> np.ndarray:
@@ -157,7 +164,7 @@ def _check_rotary(j: _Judge, name: str, module: nn.Module, kind: str | None, e: 
     device = next(module.buffers()).device
     at = np.array(sorted({n for n in ends if n >= 0}), np.int64)
     x, ids = torch.zeros(1, device=device, dtype=torch.float32), torch.from_numpy(at)[None].to(device)
-    cos, sin = _table(module, x, ids, kind)
+    cos, sin = _table(module, x, ids, kind, _pairs(e, D) if D else 0)
     verdict = j.turns(e, D or cos.shape[-1], at, cos[0], sin[0])
     if verdict is None:
         j.notes.append(f"{label}: its positions have several coordinates; its table was not compared")
@@ -187,7 +194,7 @@ def _check_tables(j: _Judge) -> None:
         if hasattr(module, "compute_bias") and hasattr(module, "relative_attention_bias"):
             e = of("t5", bidirectional="no") if getattr(module, "is_decoder", False) else \
                 next((g.encoding for g in j.about.groups if "score" in g.encoding.parts and "bidirectional=no" not in g.encoding.spec), None)
-            if e is not None:
+            if e is not None and "key_length" in inspect_signature(module.compute_bias).parameters:  # else by blocks: LongT5
                 table = module.relative_attention_bias.weight.detach().double().cpu().numpy()
                 j.verified(name, verify(module.compute_bias(n, n)[0].detach(), Encoding(e.spec), params={"table": table}))
         elif isinstance(module, nn.Embedding) and ("Sinusoidal" in type(module).__name__ or name.endswith("encoder.embed_positions")):
@@ -458,13 +465,29 @@ def _check_rotations(j: _Judge, before: dict, turned: dict) -> None:
         pair = [_by_heads(given[s], like) for s, like in (("q", q), ("k", k))]
         if None in pair:
             continue
-        report = verify((q, k), g.encoding, inputs=tuple(pair))  # type: ignore[arg-type]
         name = f"layer {module.layer_idx}"
-        if report.ok:
-            j.checked += [(f"{name}, rotated {n}", error, allowed) for n, error, allowed in report.checked]
-        elif not report.findings[0].cause.startswith("no other") and not j.findings:
-            j.verified(f"{name}, rotated", report)
-            return
+        for side, got, given_ in zip("qk", (q, k), pair):
+            report = verify((got,), g.encoding, inputs=(given_,))
+            cause = "" if report.ok else _not_turned(g.encoding, got, given_) or report.findings[0].cause
+            if report.ok:
+                j.checked += [(f"{name}, rotated {side}", error, allowed) for _, error, allowed in report.checked]
+            elif not j.findings and (not cause.startswith("no other") or _keeps_norms(got, given_)):
+                j.checked += [(f"{name}, rotated {side}", error, allowed) for _, error, allowed in report.checked]
+                found = report.findings[0]
+                j.findings.append(found._replace(where=f"{name}, rotated, {side}{found.where[1:]}", cause=cause))
+
+
+def _not_turned(e: Encoding, got: Tensor, given: Tensor) -> str:
+    """The commonest ways not to rotate at all, or too often; "" if it is neither."""
+    if torch.equal(got, given):
+        return "it is not rotated"
+    twice = verify((got,), e, inputs=(given,), positions=2 * np.arange(got.shape[2]))
+    return "it is rotated twice" if twice.ok else ""
+
+
+def _keeps_norms(got: Tensor, given: Tensor) -> bool:
+    """Then it was rotated, if not as the config says; else a module between has changed more than that."""
+    return torch.allclose(got.double().norm(dim=-1), given.double().norm(dim=-1), rtol=1e-4)
 
 
 def check(model: Any, *, input_ids: Tensor | None = None, lengths: list[int] | None = None) -> Report:

@@ -85,6 +85,15 @@ def other_sign(model, patch):
     patch.setattr(modeling(model), "apply_rotary_pos_emb", lambda q, k, cos, sin, *a, **m: old(q, k, cos, -sin, *a, **m))
 
 
+def applied(change):
+    """The rotation of q and k, changed: change(its function, q, k, cos, sin)."""
+    def fault(model, patch):
+        old = modeling(model).apply_rotary_pos_emb
+        patch.setattr(modeling(model), "apply_rotary_pos_emb",
+                      lambda q, k, cos, sin, *a, **m: change(lambda *x: old(*x, *a, **m), q, k, cos, sin))
+    return fault
+
+
 def window(by):
     def fault(model, patch):
         from transformers import masking_utils
@@ -198,6 +207,11 @@ BROKEN = [
     ("stablelm", "the width of the head", frequencies(lambda w: 1e4 ** (-torch.arange(0, 2 * len(w), 2) / (4 * len(w)))), "the width of a head"),
     *((n, "neighbours", pairs_neighbours, "layout=interleaved") for n in (*SIMPLE, "qwen3", "gemma", "smollm3", "granite")),
     *((n, "the other sign", other_sign, "sign is the other one") for n in ("llama", "qwen2")),
+    *((n, "not rotated", applied(lambda f, q, k, cos, sin: (q, k)), "it is not rotated") for n in ("llama", "olmo2")),
+    *((n, "keys not rotated", applied(lambda f, q, k, cos, sin: (f(q, k, cos, sin)[0], k)), "it is not rotated") for n in ("llama", "qwen3")),
+    ("mistral", "rotated twice", applied(lambda f, q, k, cos, sin: f(*f(q, k, cos, sin), cos, sin)), "it is rotated twice"),
+    ("qwen2", "the sign of keys", applied(lambda f, q, k, cos, sin: (f(q, k, cos, sin)[0], f(q, k, cos, -sin)[1])), "sign is the other one"),
+    ("llama", "cosines and sines exchanged", applied(lambda f, q, k, cos, sin: f(q, k, sin, cos)), "no other"),
     *((n, "a window too wide by one", window(1), "the window is 6 keys instead of 5") for n in ("mistral", "gemma2", "gemma3", "cohere2", "olmo3")),
     *((n, "a window too narrow by one", window(-1), "the window is 4 keys instead of 5") for n in ("mistral", "gemma2", "gemma3", "cohere2", "olmo3")),
     ("mistral", "no window", window(1000), "the window of 5 keys is dropped"),
