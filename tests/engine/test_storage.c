@@ -368,6 +368,13 @@ static const shape *const both_ways[] = {&shapes[1], &shapes[4]};
 
 enum { WAYS = sizeof both_ways / sizeof *both_ways };
 
+/* The best instruction set of this processor that has no products of pairs. */
+static const char *without_pairs(void)
+{
+    const char *best = pe_kernels_choose()->isa;
+    return strcmp(best, "avx512bf16") ? best : "avx512";
+}
+
 /* Named, float products are the same on the processor that has pairs as on the one that has none. */
 static void products_in_float_do_not_round_weights(void **state)
 {
@@ -377,7 +384,7 @@ static void products_in_float_do_not_round_weights(void **state)
         problem p   = make_problem("rope", both_ways[i], POSENC_MASK_CAUSAL, all, 2);
         p.products  = POSENC_PRODUCTS_F32;
         result best = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
-        assert_int_equal(setenv("POSENC_ISA", "avx512", 1), 0);
+        assert_int_equal(setenv("POSENC_ISA", without_pairs(), 1), 0);
         p.products   = POSENC_PRODUCTS_BY_STORAGE;
         result other = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
         assert_int_equal(unsetenv("POSENC_ISA"), 0);

@@ -235,6 +235,8 @@ static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, i
     int     order[POSENC_MAX_DIMS];
     int64_t step = 1;
     *first       = 0;
+    if (t->ndim < 1) /* one number */
+        return step;
     for (int a = 0; a < t->ndim; a++)
         order[a] = a;
     for (int a = 0; a + 1 < t->ndim - rows; a++) { /* a shuffle */
