@@ -35,7 +35,7 @@ foreach(transcript IN LISTS transcripts)
 endforeach()
 
 # Long runs: the tool itself, killed and gone on with; with -DPOSENC_MPI=ON under mpirun too. Not under sanitizers, where its ten
-# comparisons take twenty minutes: train/test_resume kills and resumes there.
+# comparisons take twenty minutes: train/test_resume reads damaged checkpoints there.
 if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
   add_test(NAME runs/test_long_runs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/runs/test_long_runs.sh ${PROJECT_SOURCE_DIR}
                                             $<TARGET_FILE:posenc_tool>)

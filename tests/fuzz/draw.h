@@ -232,17 +232,16 @@ static inline size_t draw_bytes(posenc_dtype dtype, int64_t elements)
    Returns the span in elements; *first: where element 0 is. */
 static inline int64_t draw_strides(draw_source *s, posenc_tensor *t, int rows, int32_t same, int64_t *first)
 {
-    int     order[POSENC_MAX_DIMS];
-    int64_t step = 1;
-    *first       = 0;
-    if (t->ndim < 1) /* one number */
-        return step;
+    unsigned char order[POSENC_MAX_DIMS];
+    int64_t       step = 1;
+    *first             = 0;
     for (int a = 0; a < t->ndim; a++)
-        order[a] = a;
+        order[a] = (unsigned char)a;
     for (int a = 0; a + 1 < t->ndim - rows; a++) { /* a shuffle */
-        const int other = a + (int)draw_below(s, t->ndim - rows - a), kept = order[a];
-        order[a]     = order[other];
-        order[other] = kept;
+        const int           other = a + (int)draw_below(s, t->ndim - rows - a);
+        const unsigned char kept  = order[a];
+        order[a]                  = order[other];
+        order[other]              = kept;
     }
     for (int i = t->ndim - 1; i >= 0; i--) {
         const int     a = order[i], is_last = rows && i == t->ndim - 1;

@@ -618,7 +618,7 @@ static void runs_on_tasks_are_taken_over_too(void **state)
     remove_all();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kills_at_any_moment_change_no_bit),
@@ -634,5 +634,7 @@ int main(void)
         cmocka_unit_test(another_choice_of_rates_is_refused),
         cmocka_unit_test(runs_on_tasks_are_taken_over_too),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, begin, end);
 }
