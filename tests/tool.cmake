@@ -13,7 +13,7 @@ add_test(NAME verify-golden-frontier COMMAND posenc_tool verify ${golden}/fronti
 # visit the same kernels in a tenth of the time.
 foreach(isa IN LISTS instruction_sets)
   set(on ${CMAKE_CURRENT_SOURCE_DIR}/isa/run_on.sh $<TARGET_FILE:posenc_tool> ${isa})
-  if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+  if(NOT sanitized)
     add_test(NAME isa-${isa}/executors COMMAND ${on} $<TARGET_FILE:test_encodings_executors>)
     set_tests_properties(isa-${isa}/executors PROPERTIES SKIP_RETURN_CODE 77)
   endif()
@@ -28,7 +28,7 @@ endforeach()
 # The tool's words, to the byte: one transcript per command. Under sanitizers without `compare`, which takes six minutes there.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 file(GLOB transcripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/cli cli/*.txt)
-if(CMAKE_C_FLAGS MATCHES "-fsanitize")
+if(sanitized)
   list(REMOVE_ITEM transcripts cli/compare.txt)
 endif()
 foreach(transcript IN LISTS transcripts)
@@ -39,13 +39,13 @@ endforeach()
 
 # Long runs: the tool itself, killed and gone on with; with -DPOSENC_MPI=ON under mpirun too. Not under sanitizers, where its ten
 # comparisons take twenty minutes: train/test_resume reads damaged checkpoints there.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+if(NOT sanitized)
   add_test(NAME runs/test_long_runs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/runs/test_long_runs.sh ${PROJECT_SOURCE_DIR}
                                             $<TARGET_FILE:posenc_tool>)
 endif()
 
 # Checkpoints of 200 MB in 32 MiB of address space, and killed runs.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+if(NOT sanitized)
   add_test(NAME runs/test_checkpoints COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/runs/test_checkpoints.py
                                               $<TARGET_FILE:posenc_tool>)
 endif()
@@ -56,7 +56,7 @@ if(POSENC_MPI)
 endif()
 
 # Calls that fail and names of strangers: a sample; `make test-faults` has all. Not under sanitizers, which have an allocator of their own.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+if(NOT sanitized)
   add_library(posenc_faults MODULE EXCLUDE_FROM_ALL faults/faults.c)
   add_dependencies(posenc_tests posenc_faults)
   add_test(NAME faults/allocations
@@ -67,14 +67,14 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
 endif()
 
 # What the libraries promise to linkers; skipped in part where libabigail is missing.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize|--coverage" AND NOT CMAKE_CROSSCOMPILING)
+if(NOT sanitized AND NOT CMAKE_C_FLAGS MATCHES "--coverage" AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME abi/test_abi COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/abi/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/abi
                                      ${CMAKE_C_COMPILER} ${CMAKE_COMMAND})
   set_tests_properties(abi/test_abi PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 # The kernels of 64-bit ARM, by a cross compiler and under an emulator; skipped where these are missing.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
+if(NOT sanitized AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME cross/aarch64 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/run.sh ${PROJECT_SOURCE_DIR}
                                       ${PROJECT_BINARY_DIR}/aarch64 ${CMAKE_COMMAND})
   set_tests_properties(cross/aarch64 PROPERTIES SKIP_RETURN_CODE 77)
@@ -83,7 +83,7 @@ endif()
 # Programs in scripts: the house's own checker, and what a user of the installed library sees. Not under sanitizers: a
 # library that has them cannot be linked by a program without, and the checkers compile nothing of ours. One of them holds the
 # structures that bench/peers gives to Python's ctypes against the header, one the table of docs/performance.md against its CSV.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+if(NOT sanitized)
   add_test(NAME house/test_check_house COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/house/test_check_house.sh
                                                ${PROJECT_SOURCE_DIR})
   add_test(NAME install/test_install COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/install/test_install.sh ${PROJECT_SOURCE_DIR}

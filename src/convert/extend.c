@@ -15,11 +15,11 @@
 #include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/shared/compiler.h"
 #include "convert/edit.h"
 #include "convert/table.h"
+#include "files/arrays/file.h"
 #include "files/arrays/json.h"
 #include "files/arrays/text.h"
 
@@ -471,16 +471,10 @@ static posenc_status write_all(const pe_extend *x, pe_writer *w, posenc_error *e
     return status;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 char *pe_extend_config(const pe_extend *x, const char *output)
 {
     char *path = beside(output);
-    if (!path || !is_same_file(path, x->config) || is_same_file(output, x->path))
+    if (!path || !pe_file_is_same(path, x->config) || pe_file_is_same(output, x->path))
         return path;
     free(path);
     const int n = (int)strlen(output) - (pe_text_ends_with(output, ".safetensors") ? 12 : 0);

@@ -17,11 +17,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/shared/compiler.h"
 #include "convert/marker.h"
+#include "files/arrays/file.h"
 #include "files/arrays/json.h"
 #include "files/arrays/text.h"
 
@@ -393,16 +393,10 @@ static posenc_status write_index(const pe_permute *p, const char *output, posenc
     return status;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Where a divided checkpoint may go: in its own place, or where nothing is. */
 static posenc_status check_output(const pe_permute *p, const char *output, posenc_error *err)
 {
-    if (!p->is_divided || is_same_file(p->path, output))
+    if (!p->is_divided || pe_file_is_same(p->path, output))
         return POSENC_OK;
     if (!pe_text_ends_with(output, ".json"))
         return fail(
@@ -433,7 +427,7 @@ posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progres
     status             = writers ? write_files(p, writers, output, progress, err) : no_memory(err, p->path);
     for (int i = 0; !status && i < p->file_count; i++)
         status = pe_writer_commit(&writers[i], err);
-    if (!status && p->is_divided && !is_same_file(p->path, output))
+    if (!status && p->is_divided && !pe_file_is_same(p->path, output))
         status = write_index(p, output, err);
     for (int i = 0; writers && i < p->file_count; i++)
         pe_writer_discard(&writers[i]);

@@ -117,7 +117,7 @@ static int is_hardly_other(const pe_search *s, const pe_family *f, int loose)
 /* Tries a family's numbers with as few digits as do. */
 static int try_family(pe_search *s, int pairing, pe_family f, int loose, unsigned departs, const char *words)
 {
-    char            text[PE_SEARCH_TEXT], said_words[PE_WORDS], number_text[40];
+    char            text[PE_SEARCH_TEXT], number_text[40];
     const pe_family exact = f;
     for (int digits = 1; digits <= 7; digits++) {
         if (loose & PE_LOOSE_BASE)
@@ -127,11 +127,10 @@ static int try_family(pe_search *s, int pairing, pe_family f, int loose, unsigne
         if (f.base <= 1)
             continue;
         pe_numbers_text(text, &f);
-        pe_spec_say(said_words, "%s", words);
         if (pe_theories_try(s, pairing, text, departs,
                             2 * digits + (is_hardly_other(s, &f, loose) ? 40 : 0) +
                                 (f.key && f.factor < 1 ? 10 : 0),
-                            said_words))
+                            words))
             return 1;
     }
     return 0;

@@ -67,12 +67,11 @@ void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *
     int64_t first = -1, resets = 0, reset = -1, same_in_item = 1, repeats = 0, items = 0;
     double  least = INFINITY, most = -INFINITY;
     for (int64_t row = 0; row < s->rows->count; row++) {
-        int64_t       b, l;
-        const int64_t side = pe_row_side(s->rows, row, &b, &l);
-        const double *p = pe_row_position(s->rows, row), shift = list[row * s->N] - p[0];
+        int64_t b, l;
+        pe_row_side(s->rows, row, &b, &l);
+        const double  shift = list[row * s->N] - pe_row_position(s->rows, row)[0];
         const int64_t start = row - l;
-        (void)side;
-        first = first < 0 && shift != 0 ? row : first;
+        first               = first < 0 && shift != 0 ? row : first;
         items += l == 0;
         same_in_item &= shift == list[start * s->N] - pe_row_position(s->rows, start)[0];
         least = fmin(least, shift);
@@ -129,9 +128,6 @@ void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, doubl
         else if (fabs(step) == 1)
             snprintf(t->places, PE_WORDS, "offset by %.10g", offset * step);
         else
-            snprintf(t->places, PE_WORDS, "multiplied by %.10g%s%.0g", fabs(step),
-                     offset != 0 ? ", then offset" : "", 0.0);
-        if (fabs(step) != 1)
             snprintf(t->places, PE_WORDS,
                      offset != 0 ? "multiplied by %.10g, then offset by %.10g" : "multiplied by %.10g",
                      fabs(step), offset);

@@ -469,10 +469,10 @@ def _check_rotations(j: _Judge, before: dict, turned: dict) -> None:
         for side, got, given_ in zip("qk", (q, k), pair):
             report = verify((got,), g.encoding, inputs=(given_,))
             cause = "" if report.ok else _not_turned(g.encoding, got, given_) or report.findings[0].cause
-            if report.ok:
+            is_wrong = not report.ok and not j.findings and (not cause.startswith("no other") or _keeps_norms(got, given_))
+            if report.ok or is_wrong:
                 j.checked += [(f"{name}, rotated {side}", error, allowed) for _, error, allowed in report.checked]
-            elif not j.findings and (not cause.startswith("no other") or _keeps_norms(got, given_)):
-                j.checked += [(f"{name}, rotated {side}", error, allowed) for _, error, allowed in report.checked]
+            if is_wrong:
                 found = report.findings[0]
                 j.findings.append(found._replace(where=f"{name}, rotated, {side}{found.where[1:]}", cause=cause))
 

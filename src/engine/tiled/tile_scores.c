@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/tiled/tiles.h"
 #include "base/shared/compiler.h"
+#include "engine/tiled/tiles.h"
 
 /* ---- terms by distance, which lie along the diagonals of a tile, and products with their bands ---- */
 

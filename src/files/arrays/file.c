@@ -81,6 +81,12 @@ const char *pe_file_stem(const char *path, size_t *length)
     return name;
 }
 
+int pe_file_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 int pe_file_is_torch(const void *bytes, size_t n)
 {
     const unsigned char *b = bytes;

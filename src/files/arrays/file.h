@@ -22,10 +22,6 @@
 #include "base/shared/compiler.h"
 #include "files/arrays/text.h"
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the numbers of a file are used as they stand, which needs a little-endian machine"
-#endif
-
 typedef struct pe_origin {
     const char *path;
     const char *member; /* of an archive; NULL: the file itself */
@@ -53,6 +49,9 @@ const char *pe_file_reason(int number);
 
 /* "q" of "a/b/q.npy": where it begins and how long it is. */
 const char *pe_file_stem(const char *path, size_t *length);
+
+/* Are they two names of one file that is there? */
+int pe_file_is_same(const char *a, const char *b);
 
 /* All bytes of a stream that cannot be sought (standard input, a pipe), or of a small file. */
 typedef struct pe_bytes {
