@@ -4,20 +4,34 @@
 # wheel.sh FOLDER: builds the source distribution, the wheel from that, and tries the wheel in a bare environment
 #
 # Needs Python 3.11 or later and PyPI, where scikit-build-core (and CMake, where there is none) come from. PYTHON: another
-# interpreter. Where pip can have auditwheel and abi3audit they check the wheel's tags as well.
+# interpreter. jansson goes into the wheel, compiled from Debian's source package (needs dpkg-dev and cmake; JANSSON: a
+# libjansson.a of position-independent code instead). Where pip can have auditwheel and abi3audit they check the wheel's tags
+# as well.
 set -eu
 python=${PYTHON:-python3}
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 rm -rf "$folder"/*
+if [ -z "${JANSSON:-}" ]; then
+    JANSSON=$folder/jansson/lib/libjansson.a
+    { "$root/tools/deps.sh" --sources "$folder/sources" jansson &&
+        cmake -S "$folder/sources/jansson" -B "$folder/jansson" -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+            -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON &&
+        cmake --build "$folder/jansson"; } >"$folder/jansson.log" 2>&1 ||
+        { tail -5 "$folder/jansson.log" >&2; echo "wheel.sh: jansson could not be compiled; name a libjansson.a with JANSSON=" >&2; exit 1; }
+fi
 "$python" -m venv "$folder/build"
 "$folder/build/bin/pip" install --quiet build
-"$folder/build/bin/python" -m build --outdir "$folder" "$root" >"$folder/build.log" 2>&1 || { tail -40 "$folder/build.log" >&2; exit 1; }
+"$folder/build/bin/python" -m build -Ccmake.define.POSENC_JANSSON_STATIC="$JANSSON" --outdir "$folder" "$root" >"$folder/build.log" 2>&1 || { tail -40 "$folder/build.log" >&2; exit 1; }
 wheel=$(ls "$folder"/posenc-*.whl)
 bytes=$(wc -c <"$wheel")
 "$python" -m venv "$folder/bare"
 "$folder/bare/bin/pip" install --quiet "$wheel"
+if ldd "$folder"/bare/lib/python3*/site-packages/posenc/_core*.so | grep jansson; then
+    echo "wheel.sh: the wheel wants the system's libjansson" >&2
+    exit 1
+fi
 cd "$folder" # not where a folder posenc lies
 "$folder/bare/bin/python" - <<'EOF'
 import numpy as np, posenc

@@ -9,7 +9,7 @@
 # test-all` wants besides, with --platforms compilers for other machines (`make test-platforms`): where these cannot be had, it
 # says so and what needs them will be skipped. With --missing it installs
 # nothing: it names in one line what the build lacks, or has status 1 if that is nothing. With --sources it unpacks Debian's
-# source packages into FOLDER/PACKAGE, by a source list of its own: that of the machine stays as it is.
+# source packages into FOLDER/PACKAGE, by a source list of its own, of the places that the machine's names: that stays as it is.
 set -eu
 
 if [ "${1-}" = --sources ]; then
@@ -20,11 +20,7 @@ if [ "${1-}" = --sources ]; then
     trap 'rm -rf "$lists"' EXIT
     mkdir -p "$lists/lists/partial"
     chmod -R go+rX "$lists"
-    . /etc/os-release
-    case $ID in
-    ubuntu) echo "deb-src http://archive.ubuntu.com/ubuntu $VERSION_CODENAME main universe" ;;
-    *) echo "deb-src http://deb.debian.org/debian $VERSION_CODENAME main" ;;
-    esac >"$lists/sources.list"
+    apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' | sort -u >"$lists/sources.list"
     source_of() {
         apt-get -q -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$lists/lists" \
             -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"

@@ -5,7 +5,7 @@
 #
 # Without names all of them, in build/platforms/NAME; one whose compiler is not here is named as missing. A row of `core`
 # builds the core and its tests, one of `tool` the files library and the tool besides, which then verifies the reference cases.
-# What tests need on other machines (cmocka) is compiled from Debian's source packages (tools/deps.sh --sources). In each
+# What tests and files need on other machines is compiled from Debian's source packages (tools/deps.sh --sources). In each
 # configuration a warning is a fault, and the program tests/platforms/results.c writes what every encoding computes, with the plain kernels and with
 # the best ones: by these numbers a row is compared with the first one, "the same" meaning each bit.
 set -eu
@@ -20,7 +20,7 @@ floors='^(base|kernels|engine|encodings|api|memory|fuzz|examples)/|^(room|execut
 # name | compiler | machine | what | options of CMake
 table() {
     sed 's/ *| */|/g' <<'END'
-gcc          | gcc                          | here    | core |
+gcc          | gcc                          | here    | tool |
 clang        | clang                        | here    | tool |
 static       | gcc                          | here    | core | -DBUILD_SHARED_LIBS=OFF
 shared       | gcc                          | here    | core | -DBUILD_SHARED_LIBS=ON
@@ -29,9 +29,9 @@ small        | gcc                          | here    | core | -DCMAKE_BUILD_TYP
 plain        | gcc                          | here    | core | -DPOSENC_ISA=plain
 no-openmp    | gcc                          | here    | core | -DPOSENC_OPENMP=OFF
 no-files     | gcc                          | here    | core | -DPOSENC_FILES=OFF
-musl         | musl-gcc                     | musl    | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain
-arm32        | arm-linux-gnueabihf-gcc      | arm     | core | -DPOSENC_FILES=OFF
-arm64        | aarch64-linux-gnu-gcc        | aarch64 | core | -DPOSENC_FILES=OFF
+musl         | musl-gcc                     | musl    | tool | -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain
+arm32        | arm-linux-gnueabihf-gcc      | arm     | tool |
+arm64        | aarch64-linux-gnu-gcc        | aarch64 | tool |
 windows      | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain -DCMAKE_C_FLAGS=-Werror
 windows-avx  | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
 END
@@ -70,16 +70,33 @@ configure() { # FOLDER SOURCE, options on lines of standard input
     cmake -S "$from" -B "$to" "$@" >"$to.log" 2>&1 </dev/null
 }
 
-# cmocka for another machine, in build/platforms/for-MACHINE
-foreign() { # MACHINE COMPILER
+# Debian's source package | what CMake has to know of it
+sources() {
+    sed 's/ *| */|/g' <<'END'
+cmocka  | -DWITH_STATIC_LIB=ON -DWITH_EXAMPLES=OFF
+jansson | -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON
+zlib    |
+libzip  | -DENABLE_OPENSSL=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
+END
+}
+
+# What tests and files need, for another machine, in build/platforms/for-MACHINE
+foreign() { # MACHINE COMPILER PACKAGE...
     prefix=$all/for-$1
-    [ -e "$prefix/lib/pkgconfig/cmocka.pc" ] && return
-    "$source/tools/deps.sh" --sources "$all/sources" cmocka >"$prefix.log" 2>&1 || return
-    { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$2" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DWITH_STATIC_LIB=ON -DWITH_EXAMPLES=OFF \
-        "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib
-        machine "$1"; } | configure "$prefix/cmocka" "$all/sources/cmocka" &&
-        cmake --build "$prefix/cmocka" >>"$prefix.log" 2>&1 && cmake --install "$prefix/cmocka" >>"$prefix.log" 2>&1 &&
-        rm -f "$prefix"/lib/libcmocka.* && mv "$prefix/lib/libcmocka-static.a" "$prefix/lib/libcmocka.a"
+    machine=$1 compiler=$2
+    shift 2
+    "$source/tools/deps.sh" --sources "$all/sources" "$@" >"$prefix.log" 2>&1 || return
+    for package in "$@"; do
+        [ ! -e "$prefix/$package.done" ] || continue
+        { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$compiler" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
+            "-DCMAKE_INSTALL_PREFIX=$prefix" "-DCMAKE_PREFIX_PATH=$prefix" -DCMAKE_INSTALL_LIBDIR=lib $(sources | sed -n "s/^$package|//p")
+            machine "$machine"; } | configure "$prefix/$package" "$all/sources/$package" &&
+            cmake --build "$prefix/$package" >>"$prefix.log" 2>&1 && cmake --install "$prefix/$package" >>"$prefix.log" 2>&1 || return
+        touch "$prefix/$package.done"
+    done
+    rm -f "$prefix"/lib/*.so* "$prefix"/lib/libcmocka.dll.a # what is linked is static
+    [ ! -e "$prefix/lib/libcmocka-static.a" ] || mv "$prefix/lib/libcmocka-static.a" "$prefix/lib/libcmocka.a"
+    [ ! -e "$prefix/lib/pkgconfig/libzip.pc" ] || sed -i 's/^Libs:.*/& -lz/' "$prefix/lib/pkgconfig/libzip.pc"
 }
 
 kilobytes() { # FILES: of the one that is there
@@ -110,7 +127,8 @@ row() { # NAME COMPILER MACHINE WHAT OPTIONS
     mkdir -p "$build"
     if [ "$machine" != here ]; then
         mkdir -p "$all/for-$machine"
-        foreign "$machine" "$compiler" || { echo "| $name | missing: cmocka for it, see $all/for-$machine.log |"; return; }
+        foreign "$machine" "$compiler" cmocka $([ "$what" = core ] || echo jansson zlib libzip) ||
+            { echo "| $name | missing: a library for it, see $all/for-$machine.log |"; return; }
         export PKG_CONFIG_LIBDIR="$all/for-$machine/lib/pkgconfig"
     else
         unset PKG_CONFIG_LIBDIR
@@ -138,7 +156,7 @@ row() { # NAME COMPILER MACHINE WHAT OPTIONS
     done
     cases=-
     if [ "$what" = tool ]; then
-        POSENC_ISA=plain "$build/posenc" verify --json "$source/tests/golden" >"$build/verify.json" && cases=pass || { cases=fail; failed=1; }
+        POSENC_ISA=plain $(emulator "$machine") "$build/posenc" verify --json "$source/tests/golden" >"$build/verify.json" && cases=pass || { cases=fail; failed=1; }
     fi
     echo "| $name | ${run:-0} | $((${run:-0} - ${bad:-0})) | $seconds | $(apart "$all/$first/results-plain.txt" "$build/results-plain.txt")" \
         "| $(apart "$all/$first/results-best.txt" "$build/results-best.txt") | $cases" \

@@ -18,6 +18,7 @@
 
 #include "base/shared/compiler.h"
 #include "convert/edit.h"
+#include "convert/index.h"
 #include "convert/table.h"
 #include "files/arrays/file.h"
 #include "files/arrays/json.h"
@@ -67,12 +68,39 @@ static int is_table(const char *name)
     return 0;
 }
 
+static int is_wanted(const pe_extend *x, const char *name)
+{
+    return x->wish.tensor ? !strcmp(name, x->wish.tensor) : is_table(name);
+}
+
+/* A divided checkpoint: the file with the table is the one to be extended, and the others stay. */
+static posenc_status name_part(const pe_extend *x, posenc_error *err)
+{
+    json_t       *index, *file;
+    const json_t *map;
+    const char   *name;
+    posenc_status status = pe_index_open(&index, &map, x->path, err);
+    if (status)
+        return status;
+    json_object_foreach((json_t *)(uintptr_t)map, name, file)
+    {
+        if (!status && is_wanted(x, name) && json_is_string(file))
+            status = fail(x, err, POSENC_ERROR_ARGUMENT,
+                          "it is the index of a divided checkpoint; extend its file %.120s, which has %.80s",
+                          json_string_value(file), name);
+    }
+    json_decref(index);
+    return status ? status
+                  : fail(x, err, POSENC_ERROR_ARGUMENT,
+                         "it is the index of a divided checkpoint; extend the file that has the table");
+}
+
 static posenc_status find_table(pe_extend *x, posenc_error *err)
 {
     int found = -1;
     for (int i = 0; i < x->c.count; i++) {
         const char *name = x->c.tensors[i].name;
-        if (x->wish.tensor ? strcmp(name, x->wish.tensor) != 0 : !is_table(name))
+        if (!is_wanted(x, name))
             continue;
         if (found >= 0)
             return fail(x, err, POSENC_ERROR_ARGUMENT, "it has %.80s and %.80s; choose one with --tensor",
@@ -137,23 +165,13 @@ static void find_ids(pe_extend *x)
 
 /* ---------------------------------------------------------------- the configuration --------- */
 
-static char *beside(const char *path)
-{
-    const char  *slash  = strrchr(path, '/');
-    const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-    char        *to     = malloc(folder + sizeof "config.json");
-    if (to)
-        sprintf(to, "%.*sconfig.json", (int)folder, path);
-    return to;
-}
-
 /* The text of the config.json beside the file, if there is one. */
 static posenc_status read_config(pe_extend *x, posenc_error *err)
 {
     FILE    *stream;
     int64_t  size;
     pe_bytes bytes;
-    x->config = beside(x->path);
+    x->config = pe_file_beside(x->path, "config.json");
     if (!x->config)
         return fail(x, err, POSENC_ERROR_MEMORY, "not enough memory");
     if (!(stream = fopen(x->config, "rb"))) {
@@ -377,7 +395,8 @@ posenc_status pe_extend_plan(pe_extend *x, const char *path, const pe_extend_wis
 {
     *x = (pe_extend){.path = path, .wish = *wish, .table = -1, .ids = -1};
     pe_file_begin();
-    posenc_status status = pe_checkpoint_open(&x->c, path, err);
+    posenc_status status =
+        pe_text_ends_with(path, ".json") ? name_part(x, err) : pe_checkpoint_open(&x->c, path, err);
     if (status || (status = find_table(x, err)) || (status = read_shape(x, err)) ||
         (status = read_config(x, err)) || (status = choose_sizes(x, err)) ||
         (status = pe_table_rows_check(x, err)) || (status = edit_config(x, err)))
@@ -473,7 +492,7 @@ static posenc_status write_all(const pe_extend *x, pe_writer *w, posenc_error *e
 
 char *pe_extend_config(const pe_extend *x, const char *output)
 {
-    char *path = beside(output);
+    char *path = pe_file_beside(output, "config.json");
     if (!path || !pe_file_is_same(path, x->config) || pe_file_is_same(output, x->path))
         return path;
     free(path);

@@ -20,12 +20,13 @@
 #include <unistd.h>
 
 #include "base/shared/compiler.h"
+#include "convert/index.h"
 #include "convert/marker.h"
 #include "files/arrays/file.h"
 #include "files/arrays/json.h"
 #include "files/arrays/text.h"
 
-enum { BUFFER = 1 << 20, LONGEST_INDEX = 64 << 20 };
+enum { BUFFER = 1 << 20 };
 
 static posenc_status fail(posenc_error *err, posenc_status status, const char *path, const char *format, ...)
     PE_PRINTF(4, 5);
@@ -46,19 +47,6 @@ static posenc_status no_memory(posenc_error *err, const char *path)
 
 /* ---------------------------------------------------------------- the plan: files ----------- */
 
-/* "folder/name" beside `path`. */
-static char *beside(const char *path, const char *name)
-{
-    const char  *slash  = strrchr(path, '/');
-    const size_t folder = slash ? (size_t)(slash - path) + 1 : 0, n = strlen(name);
-    char        *to = malloc(folder + n + 1);
-    if (to) {
-        memcpy(to, path, folder);
-        memcpy(to + folder, name, n + 1);
-    }
-    return to;
-}
-
 static posenc_status open_file(pe_permute *p, const char *path, const char *name)
 {
     pe_permute_file *more = realloc(p->files, (size_t)(p->file_count + 1) * sizeof *more);
@@ -66,7 +54,7 @@ static posenc_status open_file(pe_permute *p, const char *path, const char *name
         return no_memory(p->err, p->path);
     p->files           = more;
     pe_permute_file *f = &more[p->file_count++];
-    *f                 = (pe_permute_file){.path = beside(path, name), .name = strdup(name)};
+    *f                 = (pe_permute_file){.path = pe_file_beside(path, name), .name = strdup(name)};
     if (!f->path || !f->name)
         return no_memory(p->err, p->path);
     const posenc_status status = pe_checkpoint_open(&f->c, f->path, p->err);
@@ -99,34 +87,16 @@ static posenc_status open_parts(pe_permute *p, const json_t *map)
     return status;
 }
 
-static posenc_status read_index(pe_bytes *bytes, const char *path, posenc_error *err)
-{
-    FILE         *stream;
-    int64_t       size;
-    posenc_status status = pe_file_open(&stream, &size, path, err);
-    if (status)
-        return status;
-    status = pe_file_read(bytes, stream, LONGEST_INDEX, path, err);
-    pe_file_close(stream);
-    return status;
-}
-
 static posenc_status open_index(pe_permute *p)
 {
-    pe_bytes      bytes;
-    json_error_t  why;
-    posenc_status status = read_index(&bytes, p->path, p->err);
+    json_t       *index;
+    const json_t *map;
+    posenc_status status = pe_index_open(&index, &map, p->path, p->err);
     if (status)
         return status;
-    json_t       *json = pe_json_load(bytes.data, bytes.size, &why);
-    const json_t *map  = json_object_get(json, "weight_map");
-    free(bytes.data);
     p->is_divided = 1;
-    status        = json_object_size(map)
-                        ? open_parts(p, map)
-                        : fail(p->err, POSENC_ERROR_FORMAT, p->path,
-                               "it has no object weight_map, as the index of a divided checkpoint has");
-    json_decref(json);
+    status        = open_parts(p, map);
+    json_decref(index);
     return status;
 }
 
@@ -363,7 +333,7 @@ static posenc_status write_files(const pe_permute *p, pe_writer *writers, const 
     posenc_status status  = buffers ? POSENC_OK : no_memory(err, p->path);
     for (int i = 0; !status && i < p->file_count; i++) {
         const pe_permute_file *f    = &p->files[i];
-        char                  *path = p->is_divided ? beside(output, f->name) : strdup(output);
+        char                  *path = p->is_divided ? pe_file_beside(output, f->name) : strdup(output);
         permute_run            r    = {p, &f->c, &writers[i], buffers, buffers + BUFFER, err};
         status =
             path ? pe_writer_open(&writers[i], path, (pe_progress){progress.tell ? tell : NULL, &told}, err)
@@ -382,7 +352,7 @@ static posenc_status write_index(const pe_permute *p, const char *output, posenc
 {
     pe_bytes          bytes;
     posenc_whole_file file;
-    posenc_status     status = read_index(&bytes, p->path, err);
+    posenc_status     status = pe_index_read(&bytes, p->path, err);
     if (status)
         return status;
     if (!(status = posenc_whole_file_open(&file, output, err))) {
@@ -405,7 +375,7 @@ static posenc_status check_output(const pe_permute *p, const char *output, posen
             p->path);
     posenc_status status = POSENC_OK;
     for (int i = 0; !status && i <= p->file_count; i++) {
-        char *path = i < p->file_count ? beside(output, p->files[i].name) : strdup(output);
+        char *path = i < p->file_count ? pe_file_beside(output, p->files[i].name) : strdup(output);
         if (!path)
             return no_memory(err, output);
         if (!access(path, F_OK))

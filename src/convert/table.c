@@ -23,7 +23,7 @@ typedef struct table_maker {
     posenc_workspace work;
     int64_t          n, out, most; /* rows of the old body and of the new, at a time */
     double          *body, *made;  /* [n,dim], [most,dim] */
-    void            *stored;       /* [max(n, most), dim] of the file's type */
+    void            *stored;       /* [most,dim] of the file's type */
     int              repeats;
 } table_maker;
 
@@ -111,19 +111,21 @@ static void end(table_maker *m)
 
 static posenc_status read_body(table_maker *m, posenc_error *err)
 {
-    const pe_extend *x    = m->x;
-    const int64_t    size = (int64_t)posenc_dtype_size(x->dtype), row = x->dim * size;
-    const int64_t    rows = m->n > m->most ? m->n : m->most;
-    m->body               = malloc((size_t)(m->n * x->dim) * sizeof *m->body);
-    m->made               = malloc((size_t)(m->most * x->dim) * sizeof *m->made);
-    m->stored             = malloc((size_t)(rows * row));
+    const pe_extend *x   = m->x;
+    const int64_t    row = x->dim * (int64_t)posenc_dtype_size(x->dtype);
+    int64_t          at  = x->c.tensors[x->table].begin + x->prefix * row;
+    m->body              = malloc((size_t)(m->n * x->dim) * sizeof *m->body);
+    m->made              = malloc((size_t)(m->most * x->dim) * sizeof *m->made);
+    m->stored            = malloc((size_t)(m->most * row));
     if (!m->body || !m->made || !m->stored)
         return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){x->path, x->c.tensors[x->table].name},
                             "not enough memory for its %lld rows", (long long)x->old_rows);
-    const posenc_status status =
-        pe_checkpoint_read(&x->c, m->stored, m->n * row, x->c.tensors[x->table].begin + x->prefix * row, err);
-    if (!status)
-        widen(m->body, m->stored, x->dtype, m->n * x->dim);
+    posenc_status status = POSENC_OK;
+    for (int64_t i = 0, count; !status && i < m->n; i += count, at += count * row) {
+        count = m->n - i < m->most ? m->n - i : m->most;
+        if (!(status = pe_checkpoint_read(&x->c, m->stored, count * row, at, err)))
+            widen(m->body + i * x->dim, m->stored, x->dtype, count * x->dim);
+    }
     return status;
 }
 

@@ -87,6 +87,18 @@ int pe_file_is_same(const char *a, const char *b)
     return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
+char *pe_file_beside(const char *path, const char *name)
+{
+    const char  *slash  = strrchr(path, '/');
+    const size_t folder = slash ? (size_t)(slash - path) + 1 : 0, n = strlen(name);
+    char        *to = malloc(folder + n + 1);
+    if (to) {
+        memcpy(to, path, folder);
+        memcpy(to + folder, name, n + 1);
+    }
+    return to;
+}
+
 int pe_file_is_torch(const void *bytes, size_t n)
 {
     const unsigned char *b = bytes;

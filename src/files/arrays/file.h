@@ -53,6 +53,9 @@ const char *pe_file_stem(const char *path, size_t *length);
 /* Are they two names of one file that is there? */
 int pe_file_is_same(const char *a, const char *b);
 
+/* The path of a file of this name in the folder of `path`, malloc'd. NULL: no memory. */
+char *pe_file_beside(const char *path, const char *name);
+
 /* All bytes of a stream that cannot be sought (standard input, a pipe), or of a small file. */
 typedef struct pe_bytes {
     char  *data; /* malloc'd; NULL if there are none */

@@ -19,7 +19,7 @@ struct pe_speed {
 static posenc_status make_text(pe_speed *s, const pe_speed_shape *shape, uint64_t seed, posenc_error *err)
 {
     const int64_t window = shape->L + 1;
-    s->text              = malloc((size_t)(shape->batch * window));
+    s->text              = malloc((size_t)(shape->batch * window) * sizeof *s->text);
     s->windows           = malloc((size_t)shape->batch * sizeof *s->windows);
     if (!s->text || !s->windows)
         return pe_fail(err, POSENC_ERROR_MEMORY, "speed: not enough memory for a batch");
