@@ -20,7 +20,7 @@ if [ "${1-}" = --sources ]; then
     trap 'rm -rf "$lists"' EXIT
     mkdir -p "$lists/lists/partial"
     chmod -R go+rX "$lists"
-    apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' | sort -u >"$lists/sources.list"
+    apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' | grep -v -e -security -e -updates | sort -u >"$lists/sources.list"
     source_of() {
         apt-get -q -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$lists/lists" \
             -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"

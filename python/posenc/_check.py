@@ -143,7 +143,9 @@ def verify(thing: Any, encoding: Encoding | str, *, inputs: Any = None, H: int =
 
         def wanted(e: Encoding, shift: int, inverse: bool) -> dict[str, np.ndarray]:
             start = Lk - Lq + shift if positions is None else _arrays.positions(positions, "positions") + shift
-            return {"bias": _runs.bias(e, H=heads, Lq=Lq, Lk=Lk, D=D, dtype="float64", params=params, q_positions=start,
+            shapes = e.params(H=heads, D=D, L=Lk)  # with fewer buckets only the first rows of a table are read
+            cut = {n: np.asarray(p)[:shapes[n].shape[0]] if n in shapes and len(shapes[n].shape) else p for n, p in (params or {}).items()}
+            return {"bias": _runs.bias(e, H=heads, Lq=Lq, Lk=Lk, D=D, dtype="float64", params=cut or params, q_positions=start,
                                        k_positions=0, causal=e.causal_only) * (-1 if inverse else 1)}
     want = wanted(e, 0, False)
     want = {n: want[n] for n in got}
@@ -202,6 +204,7 @@ def _moved(got: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], place:
     tries: list[tuple[str, np.ndarray]] = []
     if place in ("score", "weight") and mine.shape[-1] == mine.shape[-2]:
         tries.append(("queries and keys are exchanged", right.swapaxes(-1, -2)))
+        tries.append(("the heads are in reverse order", right[::-1]))
     if place == "input" and mine.shape[-1] % 2 == 0:
         halves, neighbours = (right.reshape(*right.shape[:-1], *two) for two in ((2, -1), (-1, 2)))
         tries += [("sines and cosines are exchanged", halves[..., ::-1, :]), ("sines and cosines are exchanged", neighbours[..., ::-1])]

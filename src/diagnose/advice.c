@@ -49,7 +49,9 @@ static const char *order_of(char text[64], const pe_diagnosis *d)
         used +=
             snprintf(axes + used, sizeof axes - (size_t)used, "%s%d", n ? "," : "", d->found.axes[n] % 10);
     }
-    snprintf(text, 64, is_other ? ", coordinates in the order %s" : "", axes);
+    text[0] = '\0';
+    if (is_other)
+        snprintf(text, 64, ", coordinates in the order %s", axes);
     return text;
 }
 

@@ -3,6 +3,7 @@
 #include "diagnose/dump.h"
 
 #include "base/half.h"
+#include "base/shared/compiler.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -162,7 +163,8 @@ typedef struct gain_fit {
 static double complex pair_of(const gain_fit *f, const double *v, int is_out, int64_t m, int64_t h)
 {
     const double *row = v + h * f->D;
-    return CMPLX(row[pe_pairing_channel(f->p, is_out, m, 0)], row[pe_pairing_channel(f->p, is_out, m, 1)]);
+    return PE_COMPLEX(row[pe_pairing_channel(f->p, is_out, m, 0)],
+                      row[pe_pairing_channel(f->p, is_out, m, 1)]);
 }
 
 static double complex gain(const gain_fit *f, int64_t m, double *power, double *rest)

@@ -10,6 +10,7 @@
 #include "diagnose/search.h"
 
 #include "base/half.h"
+#include "base/shared/compiler.h"
 
 #include <math.h>
 
@@ -53,7 +54,7 @@ static double complex low_gain(const struct low *l, double w, double p, double s
 {
     const double f = rounded(l, FREQUENCIES, (double)(float)w), x = rounded(l, POSITIONS, p);
     const double a = rounded(l, ANGLES, (double)(float)(f * x));
-    return CMPLX(rounded(l, TABLE, size * cos(a)), rounded(l, TABLE, size * sin(a)));
+    return PE_COMPLEX(rounded(l, TABLE, size * cos(a)), rounded(l, TABLE, size * sin(a)));
 }
 
 int pe_misfit_is_ggml(int low)
@@ -71,7 +72,7 @@ double pe_misfit_place(const pe_search *s, const pe_theory *t, int64_t row, int 
 /* Faster than cexp and cabs, which mind infinities. */
 double complex pe_misfit_turned(double size, double angle)
 {
-    return CMPLX(size * cos(angle), size * sin(angle));
+    return PE_COMPLEX(size * cos(angle), size * sin(angle));
 }
 
 double pe_misfit_distance(double complex a, double complex b)

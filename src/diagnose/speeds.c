@@ -9,6 +9,8 @@
  */
 #include "diagnose/dump.h"
 
+#include "base/shared/compiler.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,7 +266,8 @@ static void scan(const axis_look *k, double from, double step, double to, double
                 const double         ri = side ? -cimag(r) : cimag(r);
                 real += creal(z);
                 imaginary += cimag(z);
-                at[side][i] = CMPLX(creal(z) * creal(r) - cimag(z) * ri, creal(z) * ri + cimag(z) * creal(r));
+                at[side][i] =
+                    PE_COMPLEX(creal(z) * creal(r) - cimag(z) * ri, creal(z) * ri + cimag(z) * creal(r));
             }
             const double sum = hypot(real, imaginary);
             if (sum > *most) {

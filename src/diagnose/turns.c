@@ -253,11 +253,22 @@ static double rounded(double x, int digits)
     return strtod(text, NULL);
 }
 
-/* At position 1 angles are frequencies: is it another base, or a factor on all of them? */
+/* The factor of the config's schedule; 0: it has none. */
+static double factor_of(const judging *j)
+{
+    const char *at = posenc_encoding_spec(j->t->e);
+    while ((at = strstr(at, "factor=")) && at[-1] != ':' && at[-1] != '[')
+        at++;
+    return at ? strtod(at + 7, NULL) : 0;
+}
+
+/* At position 1 angles are frequencies: is it another base, or a factor on all of them? The slowest pair
+   tells the factor of a schedule that spares the fast ones. */
 static int find_frequencies(judging *j)
 {
-    char    text[SETTINGS];
-    int64_t one = 0, best = 0;
+    char         text[SETTINGS];
+    const double factor = factor_of(j);
+    int64_t      one = 0, best = 0;
     while (one < j->t->rows && j->t->positions[one] != 1)
         one++;
     if (one == j->t->rows)
@@ -265,7 +276,8 @@ static int find_frequencies(judging *j)
     for (int64_t m = 1; m < j->M; m++) /* where rounding matters least, and the exponent is large enough */
         if (fabs(log(fabs(angle_of(j, one, m)) / 0.02)) < fabs(log(fabs(angle_of(j, one, best)) / 0.02)))
             best = m;
-    const double got = angle_of(j, one, best), wanted = j->angle[one * j->M + best];
+    const double got = angle_of(j, one, best), wanted = j->angle[one * j->M + best],
+                 slow = j->angle[one * j->M + j->M - 1] / angle_of(j, one, j->M - 1);
     for (int digits = 1; digits <= 7 && got > 0 && wanted > 0; digits++) {
         const double ratio = rounded(wanted / got, digits),
                      base  = rounded(pow(got, -(double)j->M / (double)(best ? best : 1)), digits);
@@ -279,8 +291,8 @@ static int find_frequencies(judging *j)
             snprintf(j->v->cause, PE_CAUSE, "it fits linear scaling by %.10g", ratio);
             return 1;
         }
-        snprintf(text, sizeof text, "factor=%.10g", ratio);
-        if (strstr(posenc_encoding_spec(j->t->e), "schedule=") && ratio != 1 && try_setting(j, text)) {
+        snprintf(text, sizeof text, "factor=%.10g", rounded(factor * slow, digits));
+        if (factor * slow > 0 && isfinite(slow) && try_setting(j, text)) {
             snprintf(j->v->cause, PE_CAUSE, "it fits %s", text);
             return 1;
         }

@@ -114,8 +114,8 @@ enum { PE_HEADROOM = 8 };
  *          the maximum serves as well as the maximum: weights reach e^8 instead of 1, and almost no row is
  *          ever rescaled.
  * Shapes   s [R, columns] padded; the padding becomes 0
- * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -87.3
- *          at most 2^-125, from -104 on 0
+ * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -69
+ *          at most 2^-99, from -70 on 0
  * Special  a row of -infinity changes nothing and gives W = 0; NaN gives NaN
  */
 typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const pe_softmax *to,

@@ -11,9 +11,9 @@
  *   vmax                      the second where one is NaN
  *   vwhere                    (four lanes) a where the mask's lane is all ones, b where it is zeros
  *   vwhere_lanes              a if low <= lane number + first < high, else b
- *   vcut                      t, as vscale2 wants it: cut where 2^t is nothing
+ *   vcut                      t, as vscale2 wants it: cut far below LEAST_POWER
  *   vfraction                 t minus the nearest whole number; |t| < 2^22
- *   vscale2                   x * 2^k for whole k from -127 on; 0 for -127
+ *   vscale2                   x * 2^k for whole k; 0 below LEAST_POWER
  *   vmax_positive             max of two of which one is above 0; of others, one that is not above 0 either
  *   vany_above                is a > b in some lane?
  *   vhmax, vhsum, vsums       of all lanes of a vector, of each of rows x keys vectors
@@ -41,6 +41,10 @@
 #define PE_KERNELS_VEC_ALL_H
 
 typedef uint32_t uvec __attribute__((vector_size(4 * VL)));
+
+/* Weights below 2^-100 of the largest change no sum of floats, but products with them are soon subnormal, and
+   each of these takes Intel's processors 150 cycles: causal ALiBi took six times as long as no bias. */
+#define LEAST_POWER -100.0f
 
 /* In memory, where numbers are aligned as one of them is and may be anything. */
 typedef vec  vec_at __attribute__((aligned(4), may_alias));

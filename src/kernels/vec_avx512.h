@@ -61,7 +61,7 @@ static inline vec vfraction(vec t)
 
 static inline vec vscale2(vec x, vec k)
 {
-    return _mm512_scalef_ps(x, k);
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(k, _mm512_set1_ps(LEAST_POWER), _CMP_NLT_UQ), x, k);
 }
 
 static inline vec vmax_positive(vec a, vec b)

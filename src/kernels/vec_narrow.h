@@ -10,7 +10,9 @@ static inline vec vcut(vec t)
 
 static inline vec vscale2(vec x, vec k)
 {
-    return x * (vec)((uvec)(k + vset(0x1.8p23f + 127)) << 23); /* k + 127: the last bits, then the exponent */
+    const uvec power = (uvec)(k + vset(0x1.8p23f + 127))
+                       << 23; /* k + 127: the last bits, then the exponent */
+    return x * (vec)(power & (uvec)(k >= vset(LEAST_POWER)));
 }
 
 static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)

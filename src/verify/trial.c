@@ -243,7 +243,7 @@ static int is_rotary(const pe_calc *p, int i)
     return 0;
 }
 
-int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, int runs)
+int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, posenc_run runs)
 {
     pe_calc *p          = &t->p;
     p->dims             = *dims;

@@ -74,7 +74,7 @@ posenc_positions pe_trial_positions(pe_trial *t, const char *name);
 /* Plan and workspace for the trial's encoding and executor. Parameters: initial values, then those of the
    file; t->dparams where the file has a gradient. Frequencies of a rotation stay in double in both: angles
    are prepared there, whichever executor runs. Returns whether nothing failed. */
-int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, int runs);
+int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, posenc_run runs);
 
 /* The real parts and the imaginary ones of two arrays of the file as one; and such a one measured against
    both. */

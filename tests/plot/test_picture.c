@@ -388,7 +388,7 @@ static double direct_score(double (*draw)(uint64_t, const char *, uint64_t), int
     for (int64_t m = 0; m < D / 2; m++) {
         const uint64_t at = (uint64_t)(r * D + 2 * m);
         const double   x = draw(7, "plot q", at), y = draw(7, "plot q", at + 1),
-                     a = t * (theta ? theta : omega(1e4, m, D));
+                     a = t * (theta != 0 ? theta : omega(1e4, m, D));
         const double u = draw(7, "plot k", at), v = draw(7, "plot k", at + 1);
         sum += (x * cos(a) - y * sin(a)) * u + (x * sin(a) + y * cos(a)) * v;
     }

@@ -29,7 +29,7 @@ double *cli_explain_vector(cli_explanation *x, int64_t D)
     return vector;
 }
 
-void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, int runs)
+void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, posenc_run runs)
 {
     cli_subject_params(&x->subject, dims, x->seed);
     posenc_plan_free(x->subject.p.plan); /* of another part */

@@ -42,7 +42,7 @@ double *cli_explain_draw(cli_explanation *x, const char *name, int64_t n, double
 /* The vector of --vector, or 1, 2, 3, ...; D numbers that live as long as x. */
 double *cli_explain_vector(cli_explanation *x, int64_t D);
 /* Sizes, parameters, plan and workspace for these runs. */
-void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, int runs);
+void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, posenc_run runs);
 /* n times the same place: `moved` positions beyond --position or --key-position, on every coordinate. */
 posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, int coordinates, double moved,
                                 int64_t n);

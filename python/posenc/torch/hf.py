@@ -219,7 +219,11 @@ def _check_tables(j: _Judge) -> None:
             j.checked.append((f"{name}.relative_position_index", error, 0.0))
             if error:
                 q, k = (int(i) for i in np.argwhere(index != wanted)[0][-2:])
-                cause = "queries and keys are exchanged" if (index == wanted.T).all() else "no transposition fits"
+                h, w = window
+                across = wanted.reshape(h, w, h, w).transpose(1, 0, 3, 2).reshape(wanted.shape) if h == w else wanted
+                fits = (("queries and keys are exchanged", wanted.T), ("rows and columns are exchanged", across),
+                        ("both axes and the sides are exchanged", across.T))
+                cause = next((words for words, other in fits if (index == other).all()), "no transposition fits")
                 j.findings.append(Finding(f"{name}.relative_position_index, query {q}, key {k}",
                                           f"row {index[q, k]} instead of {wanted[q, k]}", error, cause))
 
@@ -256,6 +260,38 @@ def _watched(model: Any) -> Iterator[list[_Layer]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextlib.contextmanager
+def _rows_read(j: _Judge) -> Iterator[list[tuple[str, int, Tensor]]]:
+    """(module, its first row, the rows asked for) of each look-up in a learned table of positions."""
+    tables, seen = {}, []
+    shapes = {tuple(g.facts.get(n, (None,))[0] for n in ("rows", "dim")): g.facts.get("offset", (0,))[0] for g in j.about.groups
+              if g.is_input}
+    for name, module in j.model.named_modules():
+        if isinstance(module, nn.Embedding) and tuple(module.weight.shape) in shapes and ("pos" in name or "wpe" in name):
+            tables[id(module.weight)] = name, shapes[tuple(module.weight.shape)]
+    before = nn.functional.embedding
+
+    def look(ids: Tensor, weight: Tensor, *more: Any, **options: Any) -> Tensor:
+        if id(weight) in tables:
+            seen.append((*tables[id(weight)], ids.detach()))
+        return before(ids, weight, *more, **options)
+    nn.functional.embedding = look
+    try:
+        yield seen
+    finally:
+        nn.functional.embedding = before
+
+
+def _rows(seen: list[tuple[str, int, Tensor]], start: int, pad: int = 0) -> tuple[str, str]:
+    """(where, cause) of the first look-up that does not ask for the rows of positions start, start + 1, ...; ("", "")."""
+    for name, first, ids in seen:
+        at = ids.reshape(-1, ids.shape[-1])[0, pad:]
+        cause = _core.positions_cause(_doubles(at.cpu()), _doubles(first + start + np.arange(len(at))))
+        if cause:
+            return name, cause
+    return "", ""
 
 
 def _given(model: Any, ids: Tensor) -> dict[str, Any]:
@@ -348,7 +384,7 @@ def _masked(j: _Judge, seen: list[_Layer], allowed: np.ndarray | None) -> tuple[
 def _check_runs(j: _Judge, ids: Tensor) -> None:
     model = j.model
     causal = not getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "generate")
-    with _watched(model) as seen:
+    with _watched(model) as seen, _rows_read(j) as rows:
         whole = _logits(model, **_given(model, ids))
 
     def hold(label: str, got: Tensor, want: Tensor, what: str, causes: Any, fallback: str) -> bool:
@@ -364,6 +400,11 @@ def _check_runs(j: _Judge, ids: Tensor) -> None:
     where, cause = _turning(j, seen, 0)
     if cause and not j.findings:
         j.findings.append(Finding(where, "the layer is given another table", float("inf"), cause))
+    if rows:
+        where, cause = _rows(rows, 0)
+        j.checked.append((f"{rows[0][0]}, rows of positions", float(bool(cause)), 0.0))
+        if cause:
+            j.findings.append(Finding(where, "it reads other rows than those of the positions", float("inf"), cause))
     if causal:
         with contextlib.suppress(ValueError, NotImplementedError), _attention_of(model, "eager"), _watched(model) as eager:
             _logits(model, input_ids=ids)
@@ -390,28 +431,28 @@ def _check_runs(j: _Judge, ids: Tensor) -> None:
         more["position_ids"] = model._prepare_position_ids_for_generation(padded, {"attention_mask": shown})
     prepared = model.prepare_inputs_for_generation(padded, attention_mask=shown, use_cache=False, **more)
     prepared = {k: v for k, v in prepared.items() if k in ("input_ids", "attention_mask", "position_ids") and v is not None}
-    with _watched(model) as seen:
+    with _watched(model) as seen, _rows_read(j) as rows:
         got = _logits(model, **prepared)[:, pad:]
     at = prepared.get("position_ids")
     tail = "" if at is None else _core.positions_cause(_doubles(at[0, pad:].cpu()), _doubles(np.arange(n)))
     visible = [layer._replace(turns=None if layer.turns is None else tuple(t[..., pad:, :] for t in layer.turns)) for layer in seen]
     hold("padding on the left", got, whole, "padding changes what the tokens after it give",
-         [("position_ids", tail), _turning(j, visible, 0), _masked(j, seen, shown.cpu().numpy() != 0)],
+         [("position_ids", tail), _rows(rows, 0, pad), _turning(j, visible, 0), _masked(j, seen, shown.cpu().numpy() != 0)],
          "positions count the padding, or it is seen")
     half = n // 2
     try:
         first = model(input_ids=ids[:, :half], use_cache=True)
-        with _watched(model) as seen:
+        with _watched(model) as seen, _rows_read(j) as rows:
             rest = model(input_ids=ids[:, half:], past_key_values=first.past_key_values, use_cache=True)
     except (TypeError, ValueError, AttributeError) as error:
         j.notes.append(f"a cache was not tried: {error}")
         return
-    where, cause = _turning(j, seen, half)
+    where, cause = next((c for c in (_turning(j, seen, half), _rows(rows, half)) if c[1]), ("", ""))
     fine = hold("with a cache", torch.cat([first.logits, rest.logits], 1).double(), whole,
                 "what is decoded with a cache differs from one call", [(where, cause), _masked(j, seen, None)],
                 "positions of cached decoding, or its mask")
     if fine and cause and not j.findings:  # too little for the logits of this input
-        j.findings.append(Finding(f"with a cache, {where}", "the layer is given another table", float("inf"), cause))
+        j.findings.append(Finding(f"with a cache, {where}", "other positions than those of the tokens", float("inf"), cause))
 
 
 # ---------------------------------------------------------------- what is rotated -----------

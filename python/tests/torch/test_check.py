@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 import posenc  # noqa: E402
 from posenc.torch import hf  # noqa: E402
-from models import MODELS, make  # noqa: E402
+from models import LLAMA3, MODELS, YARN, make  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -169,6 +169,23 @@ def next_rows(w):
     return torch.from_numpy(posenc.encode("sinusoidal[preset=transformer_xl]", range(1, 1 + len(w)), w.shape[-1]))
 
 
+def rows_read(change):
+    """Of a learned table of positions, at each call."""
+    def fault(model, patch):
+        for name, m in model.named_modules():
+            if name.rsplit(".", 1)[-1] in ("wpe", "embed_positions", "position_embeddings") and isinstance(m, torch.nn.Embedding):
+                old = m.forward
+                m.forward = lambda ids, *a, old=old, **k: old(change(ids), *a, **k)
+    return fault
+
+
+def across_index(model, patch):
+    for m in model.modules():
+        if hasattr(m, "relative_position_index"):
+            h, w = m.window_size
+            m.relative_position_index = m.relative_position_index.reshape(h, w, h, w).permute(1, 0, 3, 2).reshape(h * w, h * w)
+
+
 def later_rows(model, patch):
     for m in model.modules():
         if hasattr(m, "embed_positions"):
@@ -179,6 +196,14 @@ def exchanged_index(model, patch):
     for m in model.modules():
         if hasattr(m, "relative_position_index"):
             m.relative_position_index = m.relative_position_index.reshape(16, 16).T.contiguous()
+
+
+def reconfigured(model, parameters):
+    """Its rotary module made anew for another config than the model's."""
+    import copy
+    config = copy.deepcopy(model.config)
+    config.rope_parameters = parameters
+    model.model.rotary_emb = type(rotary(model))(config=config)
 
 
 def unscaled(base):
@@ -203,6 +228,8 @@ BROKEN = [
     ("llama, linear", "no scaling", unscaled(1e4), "scaling of the config is dropped"),
     ("llama, llama3", "no scaling", unscaled(5e5), "scaling of the config is dropped"),
     ("qwen2", "scaling of nobody", frequencies(lambda w: w / 3), "linear scaling by 3"),
+    ("qwen2, yarn", "another factor", lambda m, _: reconfigured(m, {**YARN, "factor": 3.0}), "factor=3"),
+    ("llama, llama3", "another factor", lambda m, _: reconfigured(m, {**LLAMA3, "factor": 5.0}), "factor=5"),
     ("llama, linear", "another factor", frequencies(lambda w: w / 2), "factor=8"),
     ("stablelm", "the width of the head", frequencies(lambda w: 1e4 ** (-torch.arange(0, 2 * len(w), 2) / (4 * len(w)))), "the width of a head"),
     *((n, "neighbours", pairs_neighbours, "layout=interleaved") for n in (*SIMPLE, "qwen3", "gemma", "smollm3", "granite")),
@@ -222,10 +249,14 @@ BROKEN = [
     ("gpt2", "one too far under padding", learned_positions(lambda p, seen: p + 1), "off by +1"),
     ("gpt2", "padding counted", learned_positions(lambda p, seen: torch.arange(p.shape[1])[None].expand_as(p)), "off by +3"),
     *((n, "rows one too far", later_rows, "off by one more") for n in ("gptj", "codegen")),
+    *((n, "rows one too far", rows_read(lambda i: i + 1), "off by +1") for n in ("gpt2", "bert")),
+    ("gpt2", "every second row", rows_read(lambda i: 2 * i), "multiplied by 2"),
     ("llama", "every second position under padding", learned_positions(lambda p, seen: 2 * p), "multiplied by 2"),
     *((n, "padding seen", unseen_padding, "it is seen") for n in ("llama", "qwen2")),
     *((n, "mirrored buckets", mirrored_buckets, "queries and keys are exchanged") for n in ("t5", "mt5")),
     *((n, "buckets of another distance", buckets(max_distance=64), "max_distance=64") for n in ("t5", "mt5")),
+    *((n, "fewer buckets", buckets(num_buckets=16), "num_buckets=16") for n in ("t5", "mt5")),
+    ("bloom", "the heads reversed", slopes(lambda a: a.flip(0)), "the heads are in reverse order"),
     ("bloom", "the slopes' sign", slopes(lambda a: -a), "sign"),
     ("bloom", "steeper slopes", slopes(lambda a: 2 * a), "all is multiplied by 2"),
     ("mpt", "the slopes' sign", slopes(lambda a: -a, "build_mpt_alibi_tensor"), "sign"),
@@ -233,6 +264,7 @@ BROKEN = [
     ("whisper", "sine and cosine exchanged", sinusoids(lambda w: torch.cat(w.chunk(2, -1)[::-1], -1)), "sines and cosines are exchanged"),
     ("swin", "queries and keys exchanged", exchanged_index, "queries and keys are exchanged"),
     ("swinv2", "queries and keys exchanged", exchanged_index, "queries and keys are exchanged"),
+    ("swin", "rows and columns exchanged", across_index, "rows and columns are exchanged"),
 ]
 
 

@@ -21,6 +21,13 @@
 #define PE_PRINTF(format_at, first)
 #endif
 
+/* What glibc's CMPLX is; it hides that from clang. */
+#if defined(__GNUC__)
+#define PE_COMPLEX(x, y) __builtin_complex((double)(x), (double)(y))
+#else
+#define PE_COMPLEX(x, y) CMPLX(x, y)
+#endif
+
 #if defined(__GNUC__)
 #define PE_INLINE static inline __attribute__((always_inline))
 /* Asks memory for a line; `locality`: 3 for all caches, 0 for none. */

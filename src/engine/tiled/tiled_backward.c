@@ -72,7 +72,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = !w->dlse && !T->a->softcap && !(T->a->has_sink && kind == PE_A) &&
+              is_score        = !w->dlse && T->a->softcap == 0 && !(T->a->has_sink && kind == PE_A) &&
                          ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);

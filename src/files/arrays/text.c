@@ -116,7 +116,7 @@ void pe_text_write_csv(FILE *to, const char *text)
         if (shows || *text == '\n')
             fwrite(text, 1, size, to);
         else
-            fputs("???" + 3 - (size < 3 ? size : 3), to);
+            fputs(&"???"[3 - (size < 3 ? size : 3)], to);
     }
     fputc('"', to);
 }
