@@ -75,7 +75,6 @@ sources() {
     sed 's/ *| */|/g' <<'END'
 cmocka  | -DWITH_STATIC_LIB=ON -DWITH_EXAMPLES=OFF
 jansson | -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON
-zlib    |
 libzip  | -DENABLE_OPENSSL=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
 END
 }
@@ -88,6 +87,13 @@ foreign() { # MACHINE COMPILER PACKAGE...
     "$source/tools/deps.sh" --sources "$all/sources" "$@" >"$prefix.log" 2>&1 || return
     for package in "$@"; do
         [ ! -e "$prefix/$package.done" ] || continue
+        if [ "$package" = zlib ]; then # has no CMakeLists.txt that Debian's sources fit
+            ar=$(command -v "${compiler%gcc}ar" || echo ar)
+            cp -r "$all/sources/zlib" "$prefix/zlib" &&
+                (cd "$prefix/zlib" && CC=$compiler AR=$ar ./configure --static --prefix="$prefix" && make && make install) >>"$prefix.log" 2>&1 &&
+                touch "$prefix/zlib.done" || return
+            continue
+        fi
         { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$compiler" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
             "-DCMAKE_INSTALL_PREFIX=$prefix" "-DCMAKE_PREFIX_PATH=$prefix" -DCMAKE_INSTALL_LIBDIR=lib $(sources | sed -n "s/^$package|//p")
             machine "$machine"; } | configure "$prefix/$package" "$all/sources/$package" &&

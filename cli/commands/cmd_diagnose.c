@@ -262,6 +262,18 @@ static void fill_positions(diagnose_job *j, int side, int N)
     j->in.sides[side].positions = to;
 }
 
+/* Of the expected rotation; where nothing is expected, of the positions given, [B,L,N] or [L,N]. */
+static int count_coordinates(diagnose_job *j)
+{
+    const posenc_tensor t = given_positions(j, 0);
+    const int64_t       L = j->in.sides[0].before.shape[2];
+    const int64_t       N = !t.data                                             ? 1
+                            : t.ndim == 3                                       ? t.shape[2]
+                            : t.ndim == 2 && t.shape[0] == L && t.shape[1] != L ? t.shape[1]
+                                                                                : 1;
+    return j->p.plan ? posenc_rotary_coordinates(j->p.plan) : N > 0 && N <= PE_MOST_AXES ? (int)N : 1;
+}
+
 static void read_positions(diagnose_job *j)
 {
     const char *path = cli_value(j->args, "positions");
@@ -269,8 +281,7 @@ static void read_positions(diagnose_job *j)
         read_list(j, path);
     else if (path)
         pe_calc_read(&j->where, path);
-    const posenc_plan *plan = j->p.plan;
-    j->in.coordinates       = plan ? posenc_rotary_coordinates(plan) : 1;
+    j->in.coordinates = pe_calc_failed(&j->where) || !j->in.count ? 1 : count_coordinates(j);
     for (int i = 0; i < j->in.count && !pe_calc_failed(&j->where); i++)
         fill_positions(j, i, j->in.coordinates);
 }
@@ -399,6 +410,8 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", six_digits(d->residual));
     pe_json_set(&o, "difference", six_digits(d->difference));
+    if (d->side)
+        pe_json_set(&o, "side", json_string(d->side));
     pe_json_set(&o, "advice", mends_json(&d->advice));
     return cli_print_json(o, 0);
 }
@@ -429,8 +442,11 @@ static int print_words(diagnose_job *j)
         printf(": %s\n", *d->alternatives[i].words ? d->alternatives[i].words : d->alternatives[i].spec);
     }
     if (j->is_expected && isfinite(d->difference))
-        printf("difference %.3g times the rounding of %s; the finding leaves %.3g\n", d->difference,
-               j->after_path, d->residual);
+        printf("difference %.3g times the rounding of %s", d->difference, j->after_path);
+    if (j->is_expected && isfinite(d->difference) && d->verdict == PE_DIFFERENT)
+        printf("; from what was found %.3g", d->residual);
+    if (j->is_expected && isfinite(d->difference))
+        printf("\n");
     print_mends(&d->advice);
     return CLI_DONE;
 }

@@ -39,6 +39,14 @@ static void advise_magnitude(pe_diagnosis *d, double wanted)
                      wanted);
 }
 
+/* "16:24:24"; "equal" where the SPEC has none. */
+static void sections_of(char text[64], const char *spec)
+{
+    const char  *at = strstr(spec, "sections=");
+    const size_t n  = at ? strspn(at + 9, "0123456789:") : 0;
+    snprintf(text, 64, "%.*s", at ? (int)(at[8 + n] == ':' ? n - 1 : n) : 5, at ? at + 9 : "equal");
+}
+
 /* ", coordinates in the order 0,2,1"; "" where they are not taken for each other. */
 static const char *order_of(char text[64], const pe_diagnosis *d)
 {
@@ -101,13 +109,23 @@ void pe_advice_all(pe_diagnosis *d, double wanted_size)
         pe_mends_add(&d->advice, "positions are %s, and should be as expected", d->found.positions);
     if (x >> PE_MAGNITUDE & 1)
         advise_magnitude(d, wanted_size);
-    if (x >> PE_AXES & 1)
+    if (x >> PE_AXES & 1) {
+        sections_of(got, d->found.spec);
+        sections_of(wanted, d->expected.spec);
+        if (strcmp(got, wanted))
+            pe_mends_add(&d->advice, "sections are %s, and should be %s (mrope_section)", got, wanted);
+    }
+    if ((x >> PE_AXES & 1) &&
+        (*order_of(order, d) || strcmp(pe_spec_value(got, d->found.spec, "axis_rule", "sections"),
+                                       pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections"))))
         pe_mends_add(&d->advice, "pairs follow other coordinates: axis_rule=%s%s, and should be axis_rule=%s",
                      pe_spec_value(got, d->found.spec, "axis_rule", "sections"), order_of(order, d),
                      pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections"));
-    if (x >> PE_ANGLES & 1)
-        pe_mends_add(
-            &d->advice,
-            "angles are those of %s: compute frequencies, positions and angles in float32 at least%s",
-            d->found.angles, strcmp(d->found.angles, "float32") ? "" : ", here in float64");
+    if ((x >> PE_ANGLES & 1) && !strcmp(d->found.angles, "float32"))
+        pe_mends_add(&d->advice, "angles are those of float32, and angles=exact was asked for: compute "
+                                 "frequencies and angles in float64");
+    else if (x >> PE_ANGLES & 1)
+        pe_mends_add(&d->advice,
+                     "angles are those of %s: compute frequencies, positions and angles in float32 at least",
+                     d->found.angles);
 }

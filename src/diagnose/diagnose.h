@@ -153,16 +153,17 @@ typedef struct pe_rotation {
 } pe_rotation;
 
 typedef struct pe_diagnosis {
-    pe_verdict verdict;
-    unsigned   departs;
-    pe_reading found, expected; /* `found` has no spec where the verdict is UNEXPLAINED */
-    pe_reading alternatives[PE_MOST_ALTERNATIVES];
-    int        alternative_count;
-    pe_mends   advice;
-    double     residual;    /* rms of what the finding leaves over, in units of the rounding of `after` */
-    double     difference;  /* the same of what was expected */
-    double    *frequencies; /* [pairs] of the finding; pe_diagnosis_free */
-    int64_t    pairs;
+    pe_verdict  verdict;
+    unsigned    departs;
+    pe_reading  found, expected; /* `found` has no spec where the verdict is UNEXPLAINED */
+    pe_reading  alternatives[PE_MOST_ALTERNATIVES];
+    int         alternative_count;
+    pe_mends    advice;
+    double      residual;    /* rms of what the finding leaves over, in units of the rounding of `after` */
+    double      difference;  /* the same of what was expected */
+    double     *frequencies; /* [pairs] of the finding; pe_diagnosis_free */
+    int64_t     pairs;
+    const char *side; /* of two the one that this is about, the other being as expected; NULL: both */
 } pe_diagnosis;
 
 /* Errors: SHAPE where the sides do not fit; MEMORY; those of plans. */

@@ -80,6 +80,7 @@ double pe_speeds_of_axis(double *w, double *error, double *order, const pe_rows 
 /* What a theory says of the pairs of a pairing. */
 typedef struct pe_course {
     double  *w;
+    double  *blur; /* relative error of an angle that was computed in float32 */
     int     *coordinate;
     int64_t *order; /* of pairs, the slowest first */
     double   size;

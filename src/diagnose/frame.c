@@ -8,10 +8,18 @@
 void pe_frame_free(pe_frame *f)
 {
     free(f->course.w);
+    free(f->course.blur);
     free(f->course.coordinate);
     free(f->course.order);
     free(f->pairs);
     *f = (pe_frame){0};
+}
+
+/* Angles of float32: their frequency is a power whose exponent was rounded (1 / base^(2i/d), or e^(-x log
+   base): relative error of e^-y by a rounded y is y), which costs as much again; then the product. */
+static double blur_of(double w)
+{
+    return (2.25 + fabs(log(fabs(w) + 1e-300))) * 0x1p-23;
 }
 
 static int64_t round_up(double x)
@@ -49,11 +57,12 @@ int pe_frame_open(pe_frame *f, const pe_search *s, const posenc_encoding *e)
     if (is_good) {
         f->pairs             = malloc((size_t)f->M * sizeof *f->pairs);
         f->course.w          = malloc((size_t)f->M * sizeof *f->course.w);
+        f->course.blur       = malloc((size_t)f->M * sizeof *f->course.blur);
         f->course.coordinate = malloc((size_t)f->M * sizeof *f->course.coordinate);
         f->course.order      = malloc((size_t)f->M * sizeof *f->course.order);
         f->course.size       = magnitude;
         is_good =
-            f->pairs && f->course.w && f->course.coordinate && f->course.order &&
+            f->pairs && f->course.w && f->course.blur && f->course.coordinate && f->course.order &&
             !posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, &why) &&
             !posenc_rotary_pairs(plan, is_given ? s->in->params : NULL, s->length, f->pairs, &work, &why);
     }
@@ -61,6 +70,7 @@ int pe_frame_open(pe_frame *f, const pe_search *s, const posenc_encoding *e)
     posenc_plan_free(plan);
     for (int64_t m = 0; is_good && m < f->M; m++) {
         f->course.w[m]          = f->pairs[m].w;
+        f->course.blur[m]       = blur_of(f->pairs[m].w);
         f->course.coordinate[m] = f->pairs[m].coordinate;
         is_good &= f->pairs[m].coordinate >= 0;
     }

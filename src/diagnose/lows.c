@@ -154,11 +154,12 @@ static int list_shifts(double list[SHIFTS], const pe_search *s, const pe_theory 
     return count;
 }
 
+/* Is there one with fewer bits and at most one more departure? */
 static int has_low(const pe_search *s)
 {
     int has = 0;
     for (int i = 0; i < s->theory_count; i++)
-        has |= s->theories[i].low > 0;
+        has |= s->theories[i].low > 0 && s->theories[i].cost < 300;
     return has;
 }
 
@@ -441,6 +442,13 @@ static void guess_lows(pe_search *s, int p)
     }
 }
 
+/* Pairs that follow other coordinates than they should. */
+static void try_low_axes(pe_search *s, int p, const char *settings, unsigned departs)
+{
+    if (departs && !has_low(s))
+        try_low_encoding(s, p, settings, departs, 2, 0);
+}
+
 void pe_lows_try(pe_search *s)
 {
     char      schedule[64];
@@ -452,6 +460,8 @@ void pe_lows_try(pe_search *s)
         try_low_encoding(s, p, "", 0, 0, !s->theory_count);
         if (has)
             try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !s->theory_count);
+        if (s->N > 1 && !has_low(s))
+            pe_axes_each(s, p, try_low_axes);
         if (pe_theories_best_cost(s) <=
             125) /* positions of no rule may be rounded ones; more is not needed */
             continue;

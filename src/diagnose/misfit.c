@@ -3,9 +3,10 @@
  * misfit.c: what a theory leaves over, in units of the rounding of the tensor
  *
  * Gains that were measured are compared with those that the theory's speeds, positions and magnitude give.
- * What float32 makes of an angle is not counted, except in `strict`. Fewer bits (bfloat16 or float16,
- * somewhere on the way from frequency to table; ggml's product from pair to pair) are computed as the other
- * program would.
+ * What float32 makes of an angle is not counted, except in `strict`: of its product, and, unless ggml's chain
+ * of products gives just these numbers, of its frequency too (frame.c). Fewer bits (bfloat16 or
+ * float16, somewhere on the way from frequency to table; ggml's product from pair to pair) are computed as
+ * the other program would.
  */
 #include "diagnose/search.h"
 
@@ -109,8 +110,10 @@ static void add_row(pe_left *l, const pe_search *s, const pe_theory *t, const pe
         else
             z = pe_misfit_turned(t->size[side], a);
         const double d    = pe_misfit_distance(g->z[i], z);
-        const double part = fmax(0, d - float32 * fabs(a) * t->size[side]);
+        const double part = fmax(0, d - float32 * fabs(a) * t->size[side]),
+                     rest = fmax(0, d - f->course.blur[m] * fabs(a) * t->size[side]);
         l->free += g->power[i] * part * part;
+        l->wide += g->power[i] * rest * rest;
         l->strict += g->power[i] * d * d;
         l->bad += g->power[i] * d * d > 36 * (g->noise[i] * s->noisiness / heads + 1e-30);
         l->cells++;
@@ -121,6 +124,16 @@ static void add_row(pe_left *l, const pe_search *s, const pe_theory *t, const pe
 static double in_roundings(double squares, double expected, double total)
 {
     return sqrt(fmax(0, squares - expected) / (total + 1e-300));
+}
+
+/* Are they the angles of ggml? */
+static int is_chain(const pe_theory *t, const pe_search *s, const pe_frame *f, int is_all)
+{
+    pe_theory chain = *t;
+    pe_left   l;
+    chain.low = PE_LOWS;
+    pe_misfit_measure(&chain, s, f, is_all, &l);
+    return s->N == 1 && chain.misfit <= pe_same;
 }
 
 void pe_misfit_measure(pe_theory *t, const pe_search *s, const pe_frame *f, int is_all, pe_left *l)
@@ -142,6 +155,9 @@ void pe_misfit_measure(pe_theory *t, const pe_search *s, const pe_frame *f, int 
     const double more = is_all ? fmax(0, g->floor - s->floor) : 0;
     t->misfit         = in_roundings(l->free + more, expected, total);
     t->strict         = in_roundings(l->strict + more, expected, total);
+    const double wide = in_roundings(l->wide + more, expected, total);
+    if (!t->low && t->misfit > pe_same && wide <= pe_same && !is_chain(t, s, f, is_all))
+        t->misfit = wide;
 }
 
 double complex pe_misfit_low(int low, double w, double p, double size)

@@ -10,12 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* With as few digits as say the very number: it stands in the SPEC that the user reads. */
+static const char *shortest(char text[40], double x)
+{
+    for (int digits = 9; digits <= 17 && (snprintf(text, 40, "%.*g", digits, x), strtod(text, NULL) != x);
+         digits++)
+        ;
+    return text;
+}
+
 void pe_numbers_text(char text[PE_SEARCH_TEXT], const pe_family *f)
 {
+    char base[40], factor[40];
     if (f->key)
-        snprintf(text, PE_SEARCH_TEXT, "%.300s base=%.17g %s=%.17g", f->fixed, f->base, f->key, f->factor);
+        snprintf(text, PE_SEARCH_TEXT, "%.300s base=%s %s=%s", f->fixed, shortest(base, f->base), f->key,
+                 shortest(factor, f->factor));
     else
-        snprintf(text, PE_SEARCH_TEXT, "%.300s base=%.17g", f->fixed, f->base);
+        snprintf(text, PE_SEARCH_TEXT, "%.300s base=%s", f->fixed, shortest(base, f->base));
 }
 
 /* log of each speed; 0 where it cannot be. */

@@ -34,6 +34,24 @@ int pe_pairings_of(pe_pairing *p, const pe_search *s, const posenc_encoding *e)
     return is_it;
 }
 
+/* Widths of blocks that are often met come first: where nothing turns, a wider block does as well. */
+int pe_pairings_rank(int64_t d, int64_t D)
+{
+    return d == D                                       ? 0
+           : 2 * d == D || 4 * d == D || 4 * d == 3 * D ? 1
+           : d % 32 == 0                                ? 2
+           : d % 16 == 0                                ? 3
+           : d % 8 == 0                                 ? 4
+                                                        : 5;
+}
+
+/* What it leaves over, and more where its width is rarely met: where nothing turns, many widths leave the
+ * same. */
+static double demerit(const pe_search *s, const pe_pairing *p, double look)
+{
+    return look + 0.3 * pe_pairings_rank(p->dim, s->rows->D);
+}
+
 /* Adds a pairing that nobody has added yet. */
 static void add_pairing(pe_search *s, pe_pairing p, unsigned departs)
 {
@@ -46,26 +64,18 @@ static void add_pairing(pe_search *s, pe_pairing p, unsigned departs)
     int          at   = s->pairing_count;
     if (at && look > 40 + 4 * s->pairings[0].look && departs) /* no pairs at all */
         return;
-    if (at == PE_MOST_PAIRINGS) { /* in the place of the worst but the expected one */
-        at = 1;
-        for (int i = 2; i < s->pairing_count; i++)
-            at = s->pairings[i].look > s->pairings[at].look ? i : at;
-        if (!(look < s->pairings[at].look))
+    if (at == PE_MOST_PAIRINGS) { /* in the place of the worst block that is not the expected one */
+        at = -1;
+        for (int i = 0; i < s->pairing_count; i++)
+            if ((s->pairings[i].departs >> PE_DIM & 1) &&
+                (at < 0 || demerit(s, &s->pairings[i].pairing, s->pairings[i].look) >
+                               demerit(s, &s->pairings[at].pairing, s->pairings[at].look)))
+                at = i;
+        if (at < 0 || !(demerit(s, &p, look) < demerit(s, &s->pairings[at].pairing, s->pairings[at].look)))
             return;
     } else
         s->pairing_count++;
     s->pairings[at] = (pe_paired){.pairing = p, .look = look, .departs = departs};
-}
-
-/* Widths of blocks that are often met come first: where nothing turns, a wider block does as well. */
-int pe_pairings_rank(int64_t d, int64_t D)
-{
-    return d == D                                       ? 0
-           : 2 * d == D || 4 * d == D || 4 * d == 3 * D ? 1
-           : d % 32 == 0                                ? 2
-           : d % 16 == 0                                ? 3
-           : d % 8 == 0                                 ? 4
-                                                        : 5;
 }
 
 static void add_block(pe_search *s, const pe_pairing *e, int64_t offset, int64_t dim, int is_expected_dim)

@@ -129,7 +129,9 @@ void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, doubl
             snprintf(t->places, PE_WORDS, "offset by %.10g", offset * step);
         else
             snprintf(t->places, PE_WORDS,
-                     offset != 0 ? "multiplied by %.10g, then offset by %.10g" : "multiplied by %.10g",
+                     offset == 0 && step == 0 ? "all 0, so that nothing is rotated"
+                     : offset != 0            ? "multiplied by %.10g, then offset by %.10g"
+                                              : "multiplied by %.10g",
                      fabs(step), offset);
         return;
     }

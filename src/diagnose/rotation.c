@@ -17,6 +17,7 @@
 #include "base/shared/decimal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
     posenc_encoding_free(right.e);
     for (int p = 0; p < s->pairing_count && away > 0.6; p++)
         if (pe_pairings_is_rotation(s, &s->pairings[p]))
-            pe_axes_try(s, p);
+            pe_axes_each(s, p, pe_schedules_try);
     if (away > pe_same && pe_theories_best_cost(s) > 104)
         pe_lows_try(s);
     for (int p = 0; p < s->pairing_count && away > pe_same && !s->theory_count; p++)
@@ -86,7 +87,7 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
     return POSENC_OK;
 }
 
-posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_error *err)
+static posenc_status judge_together(pe_diagnosis *d, const pe_rotation *in, posenc_error *err)
 {
     const locale_t before = pe_decimal_begin();
     pe_search     *s      = calloc(1, sizeof *s);
@@ -96,10 +97,11 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         s ? check(in, err) == POSENC_ERROR_SHAPE ? POSENC_ERROR_SHAPE : pe_rows_create(&s->rows, in, err)
           : err->status;
     if (!status) {
-        *err    = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
-        s->in   = in;
-        s->N    = in->coordinates;
-        s->base = in->e ? posenc_encoding_spec(in->e) : "rope";
+        *err  = (posenc_error){.status = POSENC_ERROR_MEMORY, .message = "diagnose: not enough memory"};
+        s->in = in;
+        s->N  = in->coordinates;
+        snprintf(s->plain, sizeof s->plain, in->coordinates > 1 ? "rope[axes=%d]" : "rope", in->coordinates);
+        s->base = in->e ? posenc_encoding_spec(in->e) : s->plain;
         s->err  = err;
         for (int n = 0; n < PE_MOST_AXES; n++)
             s->axes[n] = n;
@@ -120,6 +122,42 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
     pe_decimal_end(before);
     if (!status)
         *err = (posenc_error){0};
+    return status;
+}
+
+/* Is it something that two sides which differ would look like: nothing that is known, or positions of no
+   rule? */
+static int may_be_one_side(const pe_diagnosis *d, const pe_rotation *in)
+{
+    return in->e && in->count == 2 &&
+           (d->verdict == PE_UNEXPLAINED ||
+            ((d->departs >> PE_POSITIONS & 1) && d->found.step == 1 && d->found.offset == 0));
+}
+
+posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_error *err)
+{
+    pe_diagnosis  alone[2] = {0};
+    posenc_status status   = judge_together(d, in, err);
+    if (status || !may_be_one_side(d, in))
+        return status;
+    for (int i = 0; i < 2 && !status; i++) {
+        pe_rotation one = *in;
+        one.count       = 1;
+        one.sides[0]    = in->sides[i];
+        status          = judge_together(&alone[i], &one, err);
+    }
+    const int is_odd = !status && (alone[0].verdict == PE_SAME) != (alone[1].verdict == PE_SAME),
+              wrong  = alone[0].verdict == PE_SAME;
+    if (is_odd && alone[wrong].verdict == PE_DIFFERENT) {
+        pe_diagnosis_free(d);
+        *d           = alone[wrong];
+        d->side      = in->sides[wrong].name;
+        alone[wrong] = (pe_diagnosis){0};
+        pe_mends_add(&d->advice, "all this is of %s alone: %s is as expected", d->side,
+                     in->sides[!wrong].name);
+    }
+    pe_diagnosis_free(&alone[0]);
+    pe_diagnosis_free(&alone[1]);
     return status;
 }
 

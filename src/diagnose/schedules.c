@@ -18,6 +18,35 @@ static double whole_unit(const pe_paired *p)
     return p->agreed > 0.9 && fabs(got / step - 1) < 1e-3 && step < 4 && step > 0.01 ? step : 1;
 }
 
+static int is_heard(const pe_paired *p, int64_t m)
+{
+    return fabs(p->w[m]) > 8 * p->error[m];
+}
+
+/* The base by which w[m] is so much slower than a pair `pairs` before it; 0 where that is not sure. */
+static double told_base(const pe_paired *p, int64_t m, int64_t pairs, double before)
+{
+    const double M = (double)p->pairing.dim / 2, got = fabs(p->w[m]);
+    const double error = (16 * p->error[m] / got + 1e-6) * M / (double)pairs;
+    int          digits;
+    const double base = pow(before / got, M / (double)pairs);
+    return error < 0.3 ? pe_spec_nearest_round(base, base * error, &digits) : 0;
+}
+
+/* The bases that the fastest pairs tell, which schedules leave alone, and the slowest, which they slow alike.
+ */
+static void tell_bases(double told[2], const pe_paired *p)
+{
+    const int64_t M = p->pairing.dim / 2, apart = M / 10 + 1;
+    told[0] = told[1] = 0;
+    for (int64_t m = 4; m > 0; m--)
+        if (m < M && is_heard(p, m))
+            told[0] = told_base(p, m, m, 1);
+    for (int64_t m = apart; m < M; m++)
+        if (is_heard(p, m) && is_heard(p, m - apart))
+            told[1] = told_base(p, m, apart, fabs(p->w[m - apart]));
+}
+
 /* The expected schedule with other numbers, or none. */
 static void try_numbers(pe_search *s, int p, const char *prefix, unsigned departs)
 {
@@ -26,14 +55,20 @@ static void try_numbers(pe_search *s, int p, const char *prefix, unsigned depart
     const double base = pe_spec_number(spec, "base", 1e4);
     const int    has =
         pe_spec_said(schedule, sizeof schedule, spec, "schedule") && strcmp(schedule, "default") != 0;
-    const char     *key = !has ? NULL : !strcmp(schedule, "ntk") ? "alpha" : "factor";
-    const pe_family f   = {prefix, key && pe_spec_number(spec, key, 0) > 0 ? key : NULL, base,
-                         key ? pe_spec_number(spec, key, 0) : 1};
+    const char     *key    = !has ? NULL : !strcmp(schedule, "ntk") ? "alpha" : "factor";
+    const double    factor = key ? pe_spec_number(spec, key, 0) : 0;
+    const pe_family f      = {prefix, factor > 0 ? key : NULL, base, factor > 0 ? factor : 1};
     snprintf(text, sizeof text, "%s schedule=default", prefix);
     pe_theories_try(s, p, prefix, departs, 0, "");
     if (has)
         pe_theories_try(s, p, text, departs | pe_to_schedule, 0, "the schedule is dropped");
-    pe_numbers_try(s, p, f, PE_LOOSE_BASE, departs | pe_to_base, "");
+    double told[2];
+    int    is_told = pe_numbers_try(s, p, f, PE_LOOSE_BASE, departs | pe_to_base, "");
+    tell_bases(told, &s->pairings[p]);
+    for (int i = 0; i < 2 && !is_told && has; i++) /* from far away a schedule's ramp may hide the way */
+        is_told = told[i] > 1 && told[i] < 1e12 &&
+                  pe_numbers_try(s, p, (pe_family){prefix, f.key, told[i], f.factor}, PE_LOOSE_BASE,
+                                 departs | pe_to_base, "");
     s->pairings[p].unit = whole_unit(&s->pairings[p]);
     if (s->pairings[p].unit != 1) { /* another base at positions of another step */
         pe_numbers_try(s, p, f, PE_LOOSE_BASE, departs | pe_to_base, "");
@@ -146,35 +181,6 @@ static void try_schedules(pe_search *s, int p, const char *prefix, unsigned depa
     if (!has || strcmp(schedule, "ntk_mixed") != 0)
         try_schedule(s, p, prefix, departs, "schedule=ntk_mixed", "factor", slowest, extra | and_factor,
                      base);
-}
-
-static int is_heard(const pe_paired *p, int64_t m)
-{
-    return fabs(p->w[m]) > 8 * p->error[m];
-}
-
-/* The base by which w[m] is so much slower than a pair `pairs` before it; 0 where that is not sure. */
-static double told_base(const pe_paired *p, int64_t m, int64_t pairs, double before)
-{
-    const double M = (double)p->pairing.dim / 2, got = fabs(p->w[m]);
-    const double error = (16 * p->error[m] / got + 1e-6) * M / (double)pairs;
-    int          digits;
-    const double base = pow(before / got, M / (double)pairs);
-    return error < 0.3 ? pe_spec_nearest_round(base, base * error, &digits) : 0;
-}
-
-/* The bases that the fastest pairs tell, which schedules leave alone, and the slowest, which they slow alike.
- */
-static void tell_bases(double told[2], const pe_paired *p)
-{
-    const int64_t M = p->pairing.dim / 2, apart = M / 10 + 1;
-    told[0] = told[1] = 0;
-    for (int64_t m = 4; m > 0; m--)
-        if (m < M && is_heard(p, m))
-            told[0] = told_base(p, m, m, 1);
-    for (int64_t m = apart; m < M; m++)
-        if (is_heard(p, m) && is_heard(p, m - apart))
-            told[1] = told_base(p, m, apart, fabs(p->w[m - apart]));
 }
 
 void pe_schedules_try(pe_search *s, int p, const char *prefix, unsigned departs)

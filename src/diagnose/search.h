@@ -15,7 +15,7 @@ static const unsigned pe_to_base = 1u << PE_BASE, pe_to_schedule = 1u << PE_SCHE
                       pe_to_factor = 1u << PE_FACTOR;
 
 static const double pe_same = 2.5;  /* roundings: less is no difference */
-static const double pe_fine = 1e-7; /* error of speeds of float32 */
+static const double pe_fine = 1e-6; /* relative error of frequencies that were computed in float32 */
 
 typedef struct pe_theory {
     posenc_encoding *e;
@@ -46,7 +46,8 @@ typedef struct pe_paired {
 typedef struct pe_search {
     const pe_rotation *in;
     pe_rows           *rows;
-    const char        *base; /* SPEC that theories change */
+    const char        *base;      /* SPEC that theories change */
+    char               plain[32]; /* it where nothing is expected */
     int                N;
     pe_paired          pairings[PE_MOST_PAIRINGS];
     int                pairing_count;
@@ -69,7 +70,8 @@ typedef struct pe_frame {
 } pe_frame;
 
 typedef struct pe_left {
-    double free, strict, bad, cells; /* squares beyond float32's angles; all; cells that are far off, of */
+    double free, wide, strict, bad, cells; /* squares beyond rounded angles of float32; beyond those of
+                                              rounded frequencies too; all; cells that are far off, of */
 } pe_left;
 enum { PE_LOOSE_BASE = 1, PE_LOOSE_FACTOR = 2 };
 
@@ -138,8 +140,9 @@ double pe_numbers_of_axes(pe_search *s, int p, const char *settings);
 /* schedules.c */
 void pe_schedules_try(pe_search *s, int p, const char *prefix, unsigned departs);
 
-/* axes.c */
-void pe_axes_try(pe_search *s, int p);
+/* axes.c: `try` with the settings of each rule that pairs may follow coordinates by */
+typedef void pe_axes_fn(pe_search *s, int p, const char *settings, unsigned departs);
+void         pe_axes_each(pe_search *s, int p, pe_axes_fn *try);
 
 /* lows.c */
 void pe_lows_try(pe_search *s);

@@ -234,20 +234,29 @@ static posenc_encoding *explicit_encoding(const pe_search *s, int pairing)
     return posenc_encoding_create(&e, s->N > 1 ? s->base : "rope", all, &why) ? NULL : e;
 }
 
-/* Speeds from position 0 on, if positions are as expected, are known better than those between tokens. */
-static void sharpen(double *w, const pe_search *s, const pe_paired *p)
+/* Speeds from position 0 on, if positions are as expected, are known better than those between tokens. Of a
+   coordinate that is the same everywhere any speed will do that gives its angle: the one next to `expected`.
+ */
+static void sharpen(double *w, const pe_search *s, const pe_paired *p, const pe_course *expected)
 {
     const pe_gains *g = p->gains;
     for (int64_t m = 0; m < g->M; m++) {
-        double sum = 0, weight = 0, most = 0;
+        const int n   = s->axes[expected->coordinate[m]];
+        double    sum = 0, weight = 0, most = 0, low = INFINITY, high = -INFINITY;
+        for (int64_t row = 0; row < s->rows->count; row++) {
+            low  = fmin(low, pe_row_position(s->rows, row)[n]);
+            high = fmax(high, pe_row_position(s->rows, row)[n]);
+        }
+        if (low == high)
+            w[m] = expected->w[m];
         for (int64_t row = 0; row < s->rows->count; row++) {
             const int64_t i = row * g->M + m;
-            const double  x = *pe_row_position(s->rows, row), e = remainder(g->angle[i] - w[m] * x, 2 * pi);
+            const double  x = pe_row_position(s->rows, row)[n], e = remainder(g->angle[i] - w[m] * x, 2 * pi);
             sum += g->power[i] * x * e;
             weight += g->power[i] * x * x;
             most = fmax(most, fabs(e));
         }
-        w[m] += weight > 0 && most < 1 ? sum / weight : 0;
+        w[m] += weight > 0 && (most < 1 || low == high) ? sum / weight : 0;
     }
 }
 
@@ -275,8 +284,7 @@ void pe_theories_try_measured(pe_search *s, int pairing)
         t.w = f.M == p->pairing.dim / 2 ? malloc((size_t)f.M * sizeof *t.w) : NULL;
         if (t.w) {
             memcpy(t.w, p->w, (size_t)f.M * sizeof *t.w);
-            if (s->N == 1)
-                sharpen(t.w, s, p);
+            sharpen(t.w, s, p, &f.course);
             turn_forward(t.w, f.M);
             memcpy(f.course.w, t.w, (size_t)f.M * sizeof *t.w);
         }

@@ -59,6 +59,15 @@ static double theory_step(const pe_search *s, const pe_theory *t)
     return count > 0.8 * (double)rows ? fabs(sum) / count : 0;
 }
 
+/* Is there an alternative with these departures already? */
+static int is_listed(const pe_diagnosis *d, unsigned departs)
+{
+    int is_it = departs == d->departs;
+    for (int i = 0; i < d->alternative_count; i++)
+        is_it |= d->alternatives[i].departs == departs;
+    return is_it;
+}
+
 /* Theories that give the same rotation by another name. */
 static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *best)
 {
@@ -76,7 +85,8 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
         r->departs = (best->departs & ~pe_to_base) | pe_to_schedule;
         snprintf(r->words, PE_WORDS, "schedule=ntk alpha=%.6g, which is base=%.10g",
                  pow(found / base, (dim - 2) / dim), found);
-        r++, d->alternative_count++;
+        if (!is_listed(d, r->departs))
+            r++, d->alternative_count++;
     }
     const int    is_linear = !strcmp(schedule, "linear");
     const double step      = theory_step(s, best);
@@ -90,20 +100,49 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
         snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g%s",
                  pe_spec_nearest_round(factor, 0.002 * factor, &digits),
                  is_more ? ", and other positions" : "");
-        r++, d->alternative_count++;
+        if (!is_listed(d, r->departs))
+            r++, d->alternative_count++;
     }
     if ((best->departs & (pe_to_schedule | pe_to_factor)) && is_linear) {
         *r         = d->found;
         r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | 1u << PE_POSITIONS;
         snprintf(r->words, PE_WORDS, "positions divided by %.6g", pe_spec_number(d->found.spec, "factor", 1));
-        r++, d->alternative_count++;
+        if (!is_listed(d, r->departs))
+            r++, d->alternative_count++;
     }
     if ((best->departs & pe_to_schedule) && !strcmp(schedule, "ntk")) {
         *r         = d->found;
         r->departs = (best->departs & ~pe_to_schedule) | pe_to_base;
         snprintf(r->words, PE_WORDS, "base=%.10g",
                  found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
-        r++, d->alternative_count++;
+        if (!is_listed(d, r->departs))
+            d->alternative_count++;
+    }
+}
+
+/* Of the expected schedule base and factor are one number, if it is one that changes the base: either alone,
+   or both. */
+static void add_bases(pe_diagnosis *d, const pe_search *s, const pe_theory *best)
+{
+    const unsigned both  = pe_to_base | pe_to_factor;
+    unsigned       known = best->departs & both, other = best->departs & ~(both | pe_to_schedule);
+    char           schedule[64];
+    pe_spec_said(schedule, sizeof schedule, s->base, "schedule");
+    if (strcmp(schedule, "ntk") && strcmp(schedule, "dynamic"))
+        return;
+    for (int i = 0; i < d->alternative_count && !known; i++)
+        known = d->alternatives[i].departs & both;
+    for (unsigned way = 0; known && way < 3; way++) {
+        const unsigned departs = other | (way == 0 ? pe_to_base : way == 1 ? pe_to_factor : both);
+        if (is_listed(d, departs) || d->alternative_count == PE_MOST_ALTERNATIVES)
+            continue;
+        pe_reading *r = &d->alternatives[d->alternative_count++];
+        *r            = d->found;
+        r->departs    = departs;
+        snprintf(r->words, PE_WORDS, "schedule=%s with another %s that gives the same frequencies", schedule,
+                 way == 0   ? "base"
+                 : way == 1 ? "factor"
+                            : "base and factor");
     }
 }
 
@@ -154,7 +193,8 @@ static void judge_best(pe_diagnosis *d, const pe_search *s, pe_theory *t)
 
 static void judge(pe_diagnosis *d, pe_search *s, const choice *c)
 {
-    if (c->expected.e && c->away <= (c->best < 0 ? unheard : pe_same)) {
+    const int is_little = c->best < 0 || s->theories[c->best].misfit > c->away - 1; /* better than it */
+    if (c->expected.e && c->away <= (is_little ? unheard : pe_same)) {
         d->verdict = PE_SAME;
         pe_advice_read(&d->found, &c->expected);
         d->residual = c->expected.misfit;
@@ -215,6 +255,7 @@ void pe_verdict_choose(pe_diagnosis *d, pe_search *s)
     list_alternatives(d, s, &c);
     if (d->verdict == PE_DIFFERENT) {
         add_siblings(d, s, &s->theories[c.best]);
+        add_bases(d, s, &s->theories[c.best]);
         pe_advice_all(d, c.expected.e ? c.expected.size[0] : 1);
     }
     if (d->verdict == PE_SAME && c.expected.e)

@@ -52,6 +52,8 @@ def frequencies(c, longest):
     if c["schedule"] == "dynamic":
         base = base * (f * max(longest, c["length"]) / c["length"] - (f - 1)) ** (d / (d - 2))
     w = base ** -index
+    if c.get("in_float32"):  # as transformers has it: 1.0 / (base ** (arange(0, d, 2).float() / d))
+        w = (np.float32(1) / np.float32(base) ** index.astype(np.float32)).astype(np.float64)
     if c["schedule"] == "linear":
         w = w / f
     if c["schedule"] == "yarn":
@@ -125,6 +127,7 @@ def draw(rng):
     c = dict(D=D, dim=d, offset_dim=int(rng.choice([0, 0, D - d])), layout=str(rng.choice(["half", "interleaved"])),
              base=float(rng.choice([1e4, 1e4, 5e5, 1e6, 1.5e5, float(rng.integers(2, 90)) * 1e4])), schedule="default",
              direction="forward", angles=str(rng.choice(["exact", "float32"])))
+    c["in_float32"] = c["angles"] == "float32" and bool(rng.integers(2))
     c["schedule"] = str(rng.choice(["default", "default", "default", "linear", "ntk", "yarn", "llama3", "dynamic"]))
     if c["schedule"] == "ntk":
         c["alpha"] = float(rng.choice([2, 4, 8]))
@@ -361,10 +364,11 @@ class Port:
             other_angles = {n: rotate(x, q, dict(self.port, angles="exact")) for n, x in self.before.items()}
             if math.sqrt(square(exact, other_angles)) < 4 * self.rounding:
                 self.causes.remove("angles")
-        if "factor" in self.causes and len(self.causes) > 1:  # dynamic scaling below its length has none
-            same_factor = dict(self.port, **{k: self.right[k] for k in ("factor", "alpha") if k in self.right})
-            if math.sqrt(square(exact, {n: rotate(x, q, same_factor) for n, x in self.before.items()})) < 4 * self.rounding:
-                self.causes.remove("factor")
+        for cause, keys in (("factor", ("factor", "alpha")), ("schedule", ("schedule", "factor", "alpha", "length"))):
+            if cause in self.causes and len(self.causes) > 1:  # dynamic scaling below its length is none
+                other_port = dict(self.port, **{k: self.right[k] for k in keys if k in self.right})
+                if math.sqrt(square(exact, {n: rotate(x, q, other_port) for n, x in self.before.items()})) < 4 * self.rounding:
+                    self.causes.remove(cause)
         # positions divided and linear scaling are one rotation: then one of the two names both
         steps = np.diff(q if q.ndim == 2 else q[..., -1]) * 1.0
         is_other_step = "positions" in self.causes and np.median(steps) not in (0, 1)
