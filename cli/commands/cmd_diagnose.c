@@ -523,8 +523,60 @@ static int is_own(const char *name)
            !strcmp(name, "window") || !strcmp(name, "encoding");
 }
 
+/* The settings of the encoding that make its temperature: "temperature=llama4 temper_length=16 "; "" if it
+ * has none. */
+static const char *temper_settings(pe_calc *p, const char *spec)
+{
+    const char *text = "";
+    for (const char *at = spec; (at = strstr(at, "temper")) != NULL; at++)
+        if (at > spec && strchr("[:", at[-1]))
+            text = pe_calc_text(p, "%s%.*s ", text, (int)strcspn(at, ":]"), at);
+    return text;
+}
+
+/* Scores of ones, last queries at last keys: the factor of each row. One that hardly moves is no temperature,
+   as in what is found; those of the first rows may be of another rule. */
+static void expect_temperature(diagnose_job *j, pe_scores_reading *e, int64_t Lq, int64_t Lk)
+{
+    pe_calc          *p      = &j->p;
+    const char       *temper = temper_settings(p, posenc_encoding_spec(p->e));
+    posenc_encoding  *plain  = NULL;
+    posenc_plan      *plan   = NULL;
+    posenc_workspace  work   = {0};
+    posenc_error      why;
+    const posenc_dims dims = {
+        .B = 1, .H = 1, .G = 1, .Lq = Lq, .Lk = Lk, .D = 1, .Dv = 1, .d_model = 1, .L = Lk};
+    double *ones   = pe_calc_block(p, (size_t)Lk * sizeof *ones),
+           *scores = *temper ? pe_calc_block(p, (size_t)(Lq * Lk) * sizeof *scores) : NULL;
+    if (!ones || !scores)
+        return;
+    for (int64_t i = 0; i < Lk; i++)
+        ones[i] = 1;
+    const int64_t    rows[] = {1, 1, Lq, 1}, keys[] = {1, 1, Lk, 1}, all[] = {1, 1, Lq, Lk};
+    posenc_attend_in in  = {.size  = sizeof in,
+                            .q     = posenc_tensor_contiguous(ones, POSENC_DTYPE_F64, 4, rows),
+                            .k     = posenc_tensor_contiguous(ones, POSENC_DTYPE_F64, 4, keys),
+                            .q_pos = posenc_positions_range((double)(Lk - Lq), 1)};
+    posenc_tensor    S   = posenc_tensor_contiguous(scores, POSENC_DTYPE_F64, 4, all);
+    double           low = INFINITY, high = 0;
+    if (!posenc_encoding_create(&plain, "nope", temper, &why) && posenc_param_count(plain) == 0 &&
+        !posenc_plan_create(&plan, plain, &dims, NULL, &why) &&
+        !posenc_workspace_create(&work, plan, POSENC_RUN_SCORES, NULL, &why) &&
+        !posenc_scores(plan, &in, &S, &work, &why))
+        for (int64_t i = Lq / 8; i < Lq; i++) {
+            low  = fmin(low, scores[i * Lk]);
+            high = fmax(high, scores[i * Lk]);
+        }
+    e->has_temperature = high / low - 1 > 1e-4;
+    e->first           = e->scale * low;
+    e->last            = e->scale * high;
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(plain);
+}
+
 /* What the encoding expects of scores. */
-static void expect_scores(diagnose_job *j, pe_scores_reading *e, int64_t H, int64_t Lk)
+static void expect_scores(diagnose_job *j, pe_scores_reading *e, int64_t H, int64_t Lq, int64_t Lk)
 {
     pe_calc    *p    = &j->p;
     const char *more = "", *spec = j->args->count ? cli_at(j->args, 0) : said(j, "encoding");
@@ -568,6 +620,7 @@ static void expect_scores(diagnose_job *j, pe_scores_reading *e, int64_t H, int6
         if (!causal && g)
             e->seen.low = 0;
     }
+    expect_temperature(j, e, Lq, Lk);
 }
 
 static json_t *scores_json(const pe_scores_reading *r)
@@ -663,7 +716,7 @@ static void judge_scores(diagnose_job *j)
             p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
             (long long)in.after.shape[2], (long long)in.after.shape[3]);
     if (!pe_calc_failed(p))
-        expect_scores(j, &e, in.after.shape[1], in.after.shape[3]);
+        expect_scores(j, &e, in.after.shape[1], in.after.shape[2], in.after.shape[3]);
     in.expected = j->is_expected ? &e : NULL;
     if (pe_calc_failed(p) || pe_scores_judge(&d, &in, &p->err))
         return;

@@ -425,6 +425,13 @@ static void fit_lows(pe_search *s, int p)
 static void guess_lows(pe_search *s, int p)
 {
     static const double bases[] = {1e2, 1e3, 1e4, 2e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 4e6, 5e6, 8e6, 1e7};
+    static const char *const scaled[] = {
+        "schedule=llama3 factor=8 original_length=8192 low_freq_factor=1 high_freq_factor=4",
+        "schedule=llama3 factor=32 original_length=8192 low_freq_factor=1 high_freq_factor=4",
+        "schedule=yarn factor=4 original_length=32768",
+        "schedule=yarn factor=4 original_length=4096",
+        "schedule=yarn factor=32 original_length=4096",
+        "schedule=yarn factor=40 original_length=4096"};
     static const double factors[] = {1.5, 2, 3, 4, 6, 8, 10, 16, 20, 32, 40, 64};
     char                text[PE_SEARCH_TEXT], schedule[64];
     const int           has =
@@ -440,6 +447,8 @@ static void guess_lows(pe_search *s, int p)
         if (factors[i] != pe_spec_number(s->base, key, 1))
             try_low_encoding(s, p, text, has ? pe_to_factor : pe_to_schedule, 2, 0);
     }
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled && !has && !has_low(s); i++)
+        try_low_encoding(s, p, scaled[i], pe_to_schedule, 2, 0);
 }
 
 /* Pairs that follow other coordinates than they should. */
@@ -462,8 +471,7 @@ void pe_lows_try(pe_search *s)
             try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !s->theory_count);
         if (s->N > 1 && !has_low(s))
             pe_axes_each(s, p, try_low_axes);
-        if (pe_theories_best_cost(s) <=
-            125) /* positions of no rule may be rounded ones; more is not needed */
+        if (pe_theories_has(s, 125)) /* positions of no rule may be rounded ones; more is not needed */
             continue;
         fit_lows(s, p);
         if (!has_low(s))

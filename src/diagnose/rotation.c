@@ -75,7 +75,7 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
     for (int p = 0; p < s->pairing_count && away > 0.6; p++)
         if (pe_pairings_is_rotation(s, &s->pairings[p]))
             pe_axes_each(s, p, pe_schedules_try);
-    if (away > pe_same && pe_theories_best_cost(s) > 104)
+    if (away > pe_same && !pe_theories_has(s, 104))
         pe_lows_try(s);
     for (int p = 0; p < s->pairing_count && away > pe_same && !s->theory_count; p++)
         if (pe_pairings_is_rotation(s, &s->pairings[p])) {

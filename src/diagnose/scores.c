@@ -486,6 +486,11 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
                 ? "rows are multiplied by %.6g to %.6g, and should be by one number"
                 : "rows are multiplied by %.6g (to %.6g), and should be by a temperature of their position",
             r->first, r->last);
+    } else if (r->has_temperature &&
+               (fabs(r->first / e->first - 1) > 1e-3 || fabs(r->last / e->last - 1) > 1e-3)) {
+        depart(d, PE_TEMPERATURE);
+        pe_mends_add(&d->advice, "rows are multiplied by %.6g to %.6g, and should be by %.6g to %.6g",
+                     r->first, r->last, e->first, e->last);
     } else if (!r->has_temperature &&
                fabs(r->scale / e->scale - 1) > fmax(1e-5, ldexp(1, 1 - (int)f->bits))) {
         depart(d, PE_SCALE);

@@ -130,6 +130,7 @@ int              pe_theories_try(pe_search *s, int pairing, const char *settings
                                  const char *words);
 void             pe_theories_try_measured(pe_search *s, int pairing);
 int              pe_theories_best_cost(const pe_search *s);
+int              pe_theories_has(const pe_search *s, int cost);
 
 /* numbers.c: loose: which of the two numbers are to be found. */
 void   pe_numbers_text(char text[PE_SEARCH_TEXT], const pe_family *f);

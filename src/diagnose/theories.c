@@ -58,11 +58,11 @@ static double common_step(const pe_paired *p, const pe_frame *f, double *sign)
         below += w * w / (sure * sure);
     }
     const double step = below > 0 ? above / below : 1;
+    int64_t      bad  = 0; /* a few may have been measured badly */
     for (int64_t m = 0; m < f->M; m++)
-        if (fabs(remainder(step * f->course.w[m] - p->w[m], 2 * pi)) * p->reach >
-            0.6 + 12 * p->error[m] * p->reach)
-            return 0;
-    return step;
+        bad += fabs(remainder(step * f->course.w[m] - p->w[m], 2 * pi)) * p->reach >
+               0.6 + 12 * p->error[m] * p->reach;
+    return bad > f->M / 12 ? 0 : step;
 }
 
 int pe_theories_departures(unsigned departs)
@@ -183,7 +183,8 @@ static int place_theory(pe_theory *t, pe_search *s, const pe_frame *f)
     return !(t->list && is_permuted(s)); /* two causes, where any positions would do */
 }
 
-/* Kept where it leaves nothing over; owns the encoding. */
+/* Kept where it leaves next to nothing over, 1 where nothing: else more digits may do better. Owns the
+   encoding. */
 static int try_frame(pe_search *s, pe_theory t, const pe_frame *f)
 {
     pe_left l;
@@ -194,8 +195,9 @@ static int try_frame(pe_search *s, pe_theory t, const pe_frame *f)
     int is_it = place_theory(&t, s, f);
     if (is_it)
         pe_misfit_measure(&t, s, f, 1, &l);
-    is_it = is_it && t.misfit <= pe_same + 0.5;
-    if (is_it)
+    const int is_near = is_it && t.misfit <= pe_same + 0.5;
+    is_it             = is_near && t.misfit <= pe_same;
+    if (is_near)
         pe_theories_keep(s, &t);
     else
         pe_theories_free(&t);
@@ -309,4 +311,14 @@ int pe_theories_best_cost(const pe_search *s)
     for (int i = 0; i < s->theory_count; i++)
         best = s->theories[i].cost < best ? s->theories[i].cost : best;
     return best;
+}
+
+/* Is there one of at most this cost that leaves hardly anything over? Fewer bits may explain the rest of
+ * others. */
+int pe_theories_has(const pe_search *s, int cost)
+{
+    int has = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        has |= s->theories[i].cost <= cost && s->theories[i].misfit <= 1.2;
+    return has;
 }

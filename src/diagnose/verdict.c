@@ -56,7 +56,7 @@ static double theory_step(const pe_search *s, const pe_theory *t)
         sum += is_it ? step : 0;
         count += is_it;
     }
-    return count > 0.8 * (double)rows ? fabs(sum) / count : 0;
+    return count > 0.6 * (double)rows ? fabs(sum) / count : 0;
 }
 
 /* Is there an alternative with these departures already? */
