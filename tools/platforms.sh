@@ -89,12 +89,12 @@ foreign() { # MACHINE COMPILER PACKAGE...
         [ ! -e "$prefix/$package.done" ] || continue
         if [ "$package" = zlib ]; then # has no CMakeLists.txt that Debian's sources fit
             ar=$(command -v "${compiler%gcc}ar" || echo ar)
-            cp -r "$all/sources/zlib" "$prefix/zlib" &&
-                (cd "$prefix/zlib" && CC=$compiler AR=$ar ./configure --static --prefix="$prefix" && make && make install) >>"$prefix.log" 2>&1 &&
+            rm -rf "$prefix/zlib" && cp -r "$all/sources/zlib" "$prefix/zlib" &&
+                (cd "$prefix/zlib" && CC=$compiler AR=$ar CFLAGS=-fPIC ./configure --static --prefix="$prefix" && make && make install) >>"$prefix.log" 2>&1 &&
                 touch "$prefix/zlib.done" || return
             continue
         fi
-        { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$compiler" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
+        { printf '%s\n' -G Ninja "-DCMAKE_C_COMPILER=$compiler" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
             "-DCMAKE_INSTALL_PREFIX=$prefix" "-DCMAKE_PREFIX_PATH=$prefix" -DCMAKE_INSTALL_LIBDIR=lib $(sources | sed -n "s/^$package|//p")
             machine "$machine"; } | configure "$prefix/$package" "$all/sources/$package" &&
             cmake --build "$prefix/$package" >>"$prefix.log" 2>&1 && cmake --install "$prefix/$package" >>"$prefix.log" 2>&1 || return

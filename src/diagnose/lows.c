@@ -57,6 +57,36 @@ static void keep_low(pe_search *s, const pe_theory *t, const pe_frame *f)
     pe_theories_keep(s, &copy);
 }
 
+/* Cells of a row that are far off at position p, as far as `most`; NAN: where the theory has it. */
+static int bad_cells(const pe_search *s, const pe_theory *t, const pe_frame *f, int64_t row, double p,
+                     int most)
+{
+    const pe_gains *g = s->pairings[t->pairing].gains;
+    int64_t         b, l;
+    const int64_t   side  = pe_row_side(s->rows, row, &b, &l);
+    const double    heads = (double)s->rows->heads[side];
+    int             bad   = 0;
+    for (int64_t m = 0; m < g->M && bad <= most; m++) {
+        const int64_t i = row * g->M + m;
+        const double  d = pe_misfit_distance(
+             g->z[i],
+             pe_misfit_low(t->low, f->course.w[m],
+                          isnan(p) ? pe_misfit_place(s, t, row, f->course.coordinate[m]) : p, t->size[side]));
+        bad += !(g->power[i] * d * d <=
+                 36 * (g->noise[i] * s->noisiness / heads + 1e-30)); /* NaN: too large for float16 */
+    }
+    return bad;
+}
+
+/* Fewer bits leave single cells over; a row of them is a token at another position. */
+static int has_bad_row(const pe_search *s, const pe_theory *t, const pe_frame *f)
+{
+    int has = 0;
+    for (int64_t row = 0; row < s->rows->count && !has && !pe_misfit_is_ggml(t->low); row++)
+        has = bad_cells(s, t, f, row, NAN, (int)f->M / 2) > f->M / 2;
+    return has;
+}
+
 static void try_low(pe_search *s, pe_theory *t, const pe_frame *f)
 {
     pe_left l;
@@ -72,7 +102,8 @@ static void try_low(pe_search *s, pe_theory *t, const pe_frame *f)
         pe_misfit_measure(t, s, f, 0, &l);
         const int is_heard = l.bad <= 0.03 * l.cells && l.bad <= 0.3 * plain;
         if (is_heard || (t->misfit < 1 && t->misfit < misfit - 1)) { /* or many cells, each a little off */
-            keep_low(s, t, f);
+            if (!has_bad_row(s, t, f))
+                keep_low(s, t, f);
             return;
         }
     }
@@ -164,27 +195,6 @@ static int has_low(const pe_search *s)
 }
 
 /* ---- whole positions of no rule, at which no speed says anything ---- */
-
-/* Cells of a row that are far off at position p, as far as `most`; NAN: where the theory has it. */
-static int bad_cells(const pe_search *s, const pe_theory *t, const pe_frame *f, int64_t row, double p,
-                     int most)
-{
-    const pe_gains *g = s->pairings[t->pairing].gains;
-    int64_t         b, l;
-    const int64_t   side  = pe_row_side(s->rows, row, &b, &l);
-    const double    heads = (double)s->rows->heads[side];
-    int             bad   = 0;
-    for (int64_t m = 0; m < g->M && bad <= most; m++) {
-        const int64_t i = row * g->M + m;
-        const double  d = pe_misfit_distance(
-             g->z[i],
-             pe_misfit_low(t->low, f->course.w[m],
-                          isnan(p) ? pe_misfit_place(s, t, row, f->course.coordinate[m]) : p, t->size[side]));
-        bad += !(g->power[i] * d * d <=
-                 36 * (g->noise[i] * s->noisiness / heads + 1e-30)); /* NaN: too large for float16 */
-    }
-    return bad;
-}
 
 /* The position from which fewest cells are far off: near the last one, or anywhere. Returns whether few are.
  */
