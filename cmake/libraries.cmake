@@ -20,7 +20,7 @@ function(posenc_flags target)
   if(MINGW) # whose isfinite and isnan mention a conversion to float that they do not make
     target_compile_options(${target} PRIVATE -Wno-float-conversion)
   endif()
-  target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L POSENC_IS_BUILT)
+  target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64 POSENC_IS_BUILT)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 

@@ -30,8 +30,8 @@ plain        | gcc                          | here    | core | -DPOSENC_ISA=plai
 no-openmp    | gcc                          | here    | core | -DPOSENC_OPENMP=OFF
 no-files     | gcc                          | here    | core | -DPOSENC_FILES=OFF
 musl         | musl-gcc                     | musl    | tool | -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain
-arm32        | arm-linux-gnueabihf-gcc      | arm     | tool |
-arm64        | aarch64-linux-gnu-gcc        | aarch64 | tool |
+arm32        | arm-linux-gnueabihf-gcc      | arm     | tool | -DPOSENC_OPENMP=OFF
+arm64        | aarch64-linux-gnu-gcc        | aarch64 | tool | -DPOSENC_OPENMP=OFF
 windows      | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain -DCMAKE_C_FLAGS=-Werror
 windows-avx  | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
 END

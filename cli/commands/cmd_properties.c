@@ -124,7 +124,7 @@ static int set_finding(pe_table *table, int row, const void *from)
 static void print_note(const char *name, const char *said, const char *more)
 {
     char text[512];
-    snprintf(text, sizeof text, "%s: %s%s.", name, said, more);
+    snprintf(text, sizeof text, "%.80s: %.300s%.120s.", name, said, more);
     cli_wrap(text, strlen(text), 0, 0, cli_width());
 }
 

@@ -70,7 +70,7 @@ static inline void add_list(file *f, const char *key, const uint32_t *list, uint
     put_key(f, key, 9);
     put_u32(f->values, &f->value_size, 4);
     put_u64(f->values, &f->value_size, n);
-    put(f->values, &f->value_size, list, n * sizeof *list);
+    put(f->values, &f->value_size, list, (size_t)n * sizeof *list);
 }
 
 /* An entry of the list of tensors: axes of these sizes, and where its data begin. */
@@ -88,13 +88,13 @@ static inline void put_entry(file *f, const char *name, uint32_t ndim, const uin
 static inline void add_tensor(file *f, const char *name, const float *x, uint64_t n, uint32_t type)
 {
     put_entry(f, name, 1, &n, type, f->data_size);
-    put(f->data, &f->data_size, x, n * sizeof *x);
+    put(f->data, &f->data_size, x, (size_t)n * sizeof *x);
 }
 
 static inline void add_table(file *f, const char *name, const float *x, uint64_t columns, uint64_t rows)
 {
     put_entry(f, name, 2, (const uint64_t[]){columns, rows}, F32, f->data_size);
-    put(f->data, &f->data_size, x, columns * rows * sizeof *x);
+    put(f->data, &f->data_size, x, (size_t)(columns * rows) * sizeof *x);
 }
 
 /* Values, entries and data, one after the other. */

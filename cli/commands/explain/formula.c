@@ -129,8 +129,8 @@ static const char *setting_line(letters *l, const char *name, size_t n)
             continue;
         size_t size = setting_value(l->spec, row->name, &value);
         size        = size ? size : strlen(value);
-        snprintf(to, MEANING, "%s: setting %s%s%.*s: %s", row->name, row->name, size ? " = " : "", (int)size,
-                 value, row->meaning);
+        snprintf(to, MEANING, "%.24s: setting %.24s%s%.*s: %.216s", row->name, row->name, size ? " = " : "",
+                 (int)(size < 40 ? size : 40), value, row->meaning);
         return to;
     }
     return NULL;

@@ -167,7 +167,7 @@ posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const c
 
 static int64_t read_front(void *from, void *to, uint64_t n)
 {
-    const size_t got = fread(to, 1, n, from);
+    const size_t got = fread(to, 1, (size_t)n, from);
     return ferror((FILE *)from) ? -1 : (int64_t)got;
 }
 

@@ -71,7 +71,7 @@ static void take(gguf_cursor *c, void *to, uint64_t n, const char *what)
         if ((c->at < c->from || c->at >= c->from + c->filled) && !fill(c))
             return;
         const uint64_t here = (uint64_t)(c->from + c->filled - c->at), some = n < here ? n : here;
-        memcpy(out, c->buffer + (c->at - c->from), some);
+        memcpy(out, c->buffer + (c->at - c->from), (size_t)some);
         out += some, n -= some, c->at += (int64_t)some;
     }
 }
