@@ -5,9 +5,10 @@
 #
 # Without names all of them, in build/platforms/NAME; one whose compiler is not here is named as missing. A row of `core`
 # builds the core and its tests, one of `tool` the files library and the tool besides, which then verifies the reference cases.
-# What tests and files need on other machines is compiled from Debian's source packages (tools/deps.sh --sources). In each
-# configuration a warning is a fault, and the program tests/platforms/results.c writes what every encoding computes, with the plain kernels and with
-# the best ones: by these numbers a row is compared with the first one, "the same" meaning each bit.
+# gcc 12's own vectoriser for 64-bit ARM stops with an internal error in two test programs, and is off there. What tests and
+# files need on other machines is compiled from Debian's source packages (tools/deps.sh --sources). In each configuration a
+# warning is a fault, and the program tests/platforms/results.c writes what every encoding computes, with the plain kernels and
+# with the best ones: by these numbers a row is compared with the first one, "the same" meaning each bit.
 set -eu
 
 source=$(dirname "$(dirname "$(realpath "$0")")")
@@ -31,7 +32,7 @@ no-openmp    | gcc                          | here    | core | -DPOSENC_OPENMP=O
 no-files     | gcc                          | here    | core | -DPOSENC_FILES=OFF
 musl         | musl-gcc                     | musl    | tool | -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain
 arm32        | arm-linux-gnueabihf-gcc      | arm     | tool | -DPOSENC_OPENMP=OFF
-arm64        | aarch64-linux-gnu-gcc        | aarch64 | tool | -DPOSENC_OPENMP=OFF
+arm64        | aarch64-linux-gnu-gcc        | aarch64 | tool | -DPOSENC_OPENMP=OFF -DCMAKE_C_FLAGS=-fno-tree-vectorize
 windows      | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF -DPOSENC_ISA=plain -DCMAKE_C_FLAGS=-Werror
 windows-avx  | x86_64-w64-mingw32-gcc-posix | windows | core | -DPOSENC_FILES=OFF -DPOSENC_OPENMP=OFF
 END
