@@ -441,12 +441,12 @@ static int print_words(diagnose_job *j)
                 printf("%s%s", n++ ? ", " : " ", pe_departures[k]);
         printf(": %s\n", *d->alternatives[i].words ? d->alternatives[i].words : d->alternatives[i].spec);
     }
-    if (j->is_expected && isfinite(d->difference))
+    if (j->is_expected && isfinite(d->difference)) {
         printf("difference %.3g times the rounding of %s", d->difference, j->after_path);
-    if (j->is_expected && isfinite(d->difference) && d->verdict == PE_DIFFERENT)
-        printf("; from what was found %.3g", d->residual);
-    if (j->is_expected && isfinite(d->difference))
+        if (d->verdict == PE_DIFFERENT)
+            printf("; from what was found %.3g", d->residual);
         printf("\n");
+    }
     print_mends(&d->advice);
     return CLI_DONE;
 }
