@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""A page for each encoding of the registry, in both languages: what `posenc list NAME --json` says, and commands.
+
+A new encoding gets its page without a line here. Chinese words for titles, places and common terms are those of the
+report's catalogue, src/train/report/zh.po; texts that it lacks stay in English, as they do in the report.
+"""
+import re
+
+from commands import ROOT
+
+PLACES = ("input", "rotary", "score", "weight")
+# What a picture wants beside the name, so that it takes seconds; the first of these that an encoding has is drawn.
+PICTURES = {"bias": "", "heatmap": "", "decay": " --content ones --theta many", "factors": "", "buckets": "", "hierarchy": "",
+            "wavelengths": "", "pair": ""}
+SECOND = ("buckets", "wavelengths", "curves", "hierarchy")
+# Settings for sixteen tokens, where the defaults are for more, or for a grid.
+SMALL = {"swin": "window=4x4", "swin_v2": "window=4x4", "absolute_distance": "grid=4x4", "decomposed": "grid=4x4",
+         "sinusoidal2d": "height=4,width=4", "hierarchical": "rows=4"}
+
+WORDS = {
+    "en": {
+        "all": "All encodings", "place": "Place", "paper": "Paper", "models": "Models", "sees": "Scores see",
+        "beyond": "Beyond the trained length", "causal": "Needs a causal mask", "yes": "yes", "learns": "Learns", "nothing": "nothing",
+        "formula": "Formula", "where": "Each letter, and the formula with numbers, by the tool:",
+        "settings": "Settings", "setting": "setting", "type": "type", "default": "default", "range": "range", "meaning": "meaning",
+        "absent": "absent", "none": "It has no settings of its own.", "common": "Those of every encoding: [](common.md).",
+        "params": "Parameters", "param": "parameter", "shape": "shape", "init": "initial values", "trained": "trained",
+        "no": "no", "noparams": "It has no parameters.", "picture": "Picture",
+        "drawn": "What an encoding learns is drawn untrained; parameters that start at zero are drawn from N(0,1).",
+        "nopicture": "No picture: what it adds depends on the content as well.",
+        "measured": "Measured", "rules": "The formulas and rules behind the verdicts: [](../reference/properties.md).",
+        "worked": "Numbers of its paper", "at": "at", "value": "value", "source": "source",
+        "workednote": "The tests hold the library to each of them.", "used": "Published models", "model": "model",
+        "length": "length", "spec": "SPEC", "code": "In C", "python": "In Python", "more": "See also",
+        "explore": "A page in which this encoding runs, with sliders (where the tool was built with it):",
+        "intro": "Every encoding of the registry, in the order of `posenc list`: a page each, with formula, settings, picture, "
+                 "measured properties, numbers of the paper, models and snippets. The pages are made from the registry.",
+        "commonintro": "Every encoding also takes these settings; written as the others, in brackets: `rope[softcap=50]`.",
+        "commontitle": "Settings of every encoding", "placename": {p: p for p in PLACES},
+        "trying": "Three sizes are small here, so that the program is short; the calls are those of a real one."},
+    "zh": {
+        "all": "全部编码", "place": "作用位置", "paper": "论文", "models": "使用的模型", "sees": "打分能看到",
+        "beyond": "超出训练长度之后", "causal": "需要因果掩码", "yes": "是", "learns": "学习的参数", "nothing": "无",
+        "formula": "公式", "where": "各个字母的含义，以及代入数值的公式，由工具给出：",
+        "settings": "设置", "setting": "设置", "type": "类型", "default": "默认值", "range": "取值", "meaning": "含义",
+        "absent": "不设", "none": "它没有自己的设置。", "common": "所有编码共有的设置：[](common.md)。",
+        "params": "参数", "param": "参数", "shape": "形状", "init": "初始值", "trained": "参与训练",
+        "no": "否", "noparams": "它没有参数。", "picture": "图像",
+        "drawn": "需要学习的编码按未训练的状态画出；初始为零的参数改从 N(0,1) 抽取。",
+        "nopicture": "没有图像：它加上的量还取决于内容。",
+        "measured": "测得的性质", "rules": "判定所依据的公式与规则见英文页 [properties](../../en/reference/properties.html)。",
+        "worked": "论文中的数值", "at": "下标", "value": "值", "source": "出处",
+        "workednote": "测试逐一核对这些数值。", "used": "已发布的模型", "model": "模型",
+        "length": "长度", "spec": "SPEC", "code": "C 代码", "python": "Python 代码", "more": "另见",
+        "explore": "在网页里用滑块试这种编码（如果工具编译时包含了它）：",
+        "intro": "注册表中的全部编码，顺序与 `posenc list` 相同。每种一页：公式、设置、图像、测得的性质、论文中的数值、"
+                 "使用的模型和代码片段。这些页面由注册表生成。",
+        "commonintro": "每种编码还接受下列设置；写法与其他设置一样，放在方括号里：`rope[softcap=50]`。",
+        "commontitle": "所有编码共有的设置", "placename": {"input": "输入", "rotary": "旋转", "score": "打分", "weight": "权重"},
+        "trying": "为了简短，这里的尺寸都很小；调用方式与真实程序相同。"}}
+
+
+def catalogue():
+    """msgid -> msgstr of the report's catalogue, of rows without placeholders."""
+    rows = re.findall(r'^msgid "(.*)"\nmsgstr "(.*)"$', (ROOT / "src/train/report/zh.po").read_text(), re.M)
+    return {a: b for a, b in rows if a and "%" not in a}
+
+
+def cell(text):
+    return re.sub(r"([|*_<>\[\]{}$\\`])", r"\\\1", str(text)).replace("\n", " ")
+
+
+def table(heads, rows):
+    out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(out + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def paper(text):
+    return re.sub(r"arXiv:(\d+\.\d+)", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)
+
+
+def settings(rows, w):
+    return table([w[k] for k in ("setting", "type", "default", "range", "meaning")],
+                 [(f"`{s['name']}`", s["type"], w["absent"] if s["default"] in (None, "") else cell(s["default"]),
+                   cell(s["range"] or "").replace("\\|", ", "), cell(s["meaning"])) for s in rows])
+
+
+def spec(e):
+    return f"{e['name']}[{SMALL[e['name']]}]" if e["name"] in SMALL else e["name"]
+
+
+def c_snippet(e):
+    """A whole program, so that the tests can run it; parameters only where there are any."""
+    has = bool(e["params"])
+    params = ", .params = params" if has else ""
+    head = """#include <posenc/posenc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+"""
+    sizes = f"enum {{ H = 4, L = 16, D = 16{', PARAMS = %d' % len(e['params']) if has else ''} }};\n"
+    make = """    posenc_encoding  *e;
+    posenc_plan      *plan;
+    posenc_workspace  work;
+    posenc_error      err;
+    if (posenc_encoding_create(&e, "%s", NULL, &err) || posenc_plan_create(&plan, e, &dims, %s, &err) ||
+        posenc_workspace_create(&work, plan, %s, NULL, &err))
+        return fprintf(stderr, "%%s\\n", err.message), 1;
+"""
+    init = """
+    posenc_tensor params[PARAMS]; /* as the encoding's source initialises them */
+    for (int i = 0; i < PARAMS; i++) {
+        int64_t shape[POSENC_MAX_DIMS], n = 1;
+        int32_t ndim;
+        if (posenc_param_shape(e, &dims, i, &ndim, shape, &err))
+            return fprintf(stderr, "%s\\n", err.message), 1;
+        for (int axis = 0; axis < ndim; axis++)
+            n *= shape[axis];
+        params[i] = posenc_tensor_contiguous(malloc((size_t)n * sizeof(float)), POSENC_DTYPE_F32, ndim, shape);
+    }
+    if (posenc_param_init(e, &dims, params, 0, &err))
+        return fprintf(stderr, "%s\\n", err.message), 1;
+""" if has else ""
+    tail = """
+    if (%s)
+        return fprintf(stderr, "%%s\\n", err.message), 1;
+    printf("%%g\\n", %s);
+%s    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+    return 0;
+}
+"""
+    release = "    for (int i = 0; i < PARAMS; i++)\n        free(params[i].data);\n" if has else ""
+    dims = "    const posenc_dims dims = {.B = 1, .H = H, .Lq = L, .Lk = L, .D = D};\n"
+    if e["place"] == "input":
+        width = "    const int64_t    width = posenc_rows_width(plan), shape[] = {1, L, width};\n" \
+                "    float           *rows  = calloc((size_t)(L * width), sizeof *rows);\n" \
+                "    posenc_tensor    y     = posenc_tensor_contiguous(rows, POSENC_DTYPE_F32, 3, shape);\n"
+        where = "posenc_positions_range(0, 1)"
+        if e["name"] == "complex_order":
+            width += "    static int64_t   at[L][2]; /* (id of the word, position) */\n" \
+                     "    const int64_t    ids[] = {1, L, 2};\n" \
+                     "    for (int i = 0; i < L; i++)\n        at[i][0] = 7, at[i][1] = i;\n"
+            where = "posenc_positions_array(posenc_tensor_contiguous(at, POSENC_DTYPE_I64, 3, ids))"
+        run = f"    const posenc_rows_in in = {{.size = sizeof in, .pos = {where}{params}}};"
+        body = make % (spec(e), "NULL", "POSENC_RUN_ROWS") + init + "\n" + width + run
+        return head + sizes + "\nint main(void)\n{\n" + dims + body + tail % (
+            "posenc_rows(plan, &in, &y, &work, &err)", "rows[width]", release + "    free(rows);\n")
+    data = "static float q[H * L * D], k[H * L * D], v[H * L * D], o[H * L * D];\n"
+    fill = """    const int64_t     shape[] = {1, H, L, D};
+    posenc_tensor     Q = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape), K = Q, V = Q, O = Q;
+    K.data = k, V.data = v, O.data = o;
+    for (int i = 0; i < H * L * D; i++)
+        q[i] = k[i] = (float)(i % 7) / 7, v[i] = (float)(i / D % L);
+"""
+    options = "&options" if e["causal_only"] else "NULL"
+    mask = "    posenc_options    options = posenc_options_default();\n    options.mask = POSENC_MASK_CAUSAL;\n" if e["causal_only"] else ""
+    run = f"    const posenc_attend_in  in  = {{.size = sizeof in, .q = Q, .k = K, .v = V{params}}};\n" \
+          "    const posenc_attend_out out = {.size = sizeof out, .o = O};"
+    return head + sizes + data + "\nint main(void)\n{\n" + dims + fill + mask \
+        + make % (spec(e), options, "POSENC_RUN_ATTEND") + init + "\n" + run + tail % (
+            "posenc_attend(plan, &in, &out, &work, &err)", "o[0]", release)
+
+
+def python_snippet(e):
+    name = spec(e)
+    if e["place"] == "input":
+        lines = ["import posenc", "", f'e = posenc.Encoding("{name}")']
+        arguments = "range(16), 64"
+        if e["name"] == "complex_order":
+            arguments = "[[7, p] for p in range(16)], 32"  # (id of the word, position)
+        params = ", params=e.init(d_model=64, L=16)" if e["params"] else ""
+        return "\n".join(lines + [f"rows = posenc.encode(e, {arguments}{params})", "print(rows.shape)"])
+    lines = ["import numpy as np, posenc", "", f'e = posenc.Encoding("{name}")',
+             'q, k, v = np.random.default_rng(0).standard_normal((3, 1, 4, 16, 16)).astype("float32")  # [B,H,L,D]']
+    if e["place"] == "rotary":
+        lines.append("rotated_q, rotated_k = posenc.rotate(q, k, e)")
+    causal = ", causal=True" if e["causal_only"] else ""
+    params = ", params=e.init(H=4, D=16, L=16)" if e["params"] else ""
+    return "\n".join(lines + [f"o = posenc.attend(q, k, v, e{causal}{params})", "print(o.shape)"])
+
+
+def picture(e):
+    kinds = [k for k in PICTURES if k in e["pictures"]][:1]
+    kinds += [k for k in SECOND if k in e["pictures"] and k not in kinds][:1]
+    return [f"```{{posenc}} plot {k} {e['name']}{PICTURES.get(k, '')}\n```\n" for k in kinds]
+
+
+def page(e, lang, titles, models):
+    w = WORDS[lang]
+    title = titles.get(e["title"], e["title"]) if lang == "zh" else e["title"]
+    facts = [(w["place"], f"{w['placename'][e['place']]}" + (f" (`{e['place']}`)" if lang == "zh" else "")),
+             (w["paper"], paper(e["paper"])), (w["models"], cell(e["models"] or "-")),
+             (w["learns"], ", ".join(f"`{p['name']}`" for p in e["params"] if p["trainable"]) or w["nothing"]),
+             (w["sees"], e["scores_see"]), (w["beyond"], e["beyond"])]
+    if e["causal_only"]:
+        facts.append((w["causal"], w["yes"]))
+    letters = [f"- {{f}}`{a}`: {cell(b)}" if "`" not in a else f"- {cell(line)}"
+               for line in e["symbols"] for a, _, b in [line.partition(": ")]]
+    out = [f"# {cell(e['name'])}: {title}\n",
+           "\n".join(f"- **{a}**: {b}" for a, b in facts) + "\n",
+           f"## {w['formula']}\n", "```{formula}\n" + e["formula"] + "\n```\n", "\n".join(letters) + "\n",
+           w["where"] + "\n", f"```{{posenc}} explain {e['name']}\n```\n",
+           f"## {w['settings']}\n", settings(e["settings"], w) if e["settings"] else w["none"], "\n" + w["common"] + "\n",
+           f"## {w['params']}\n"]
+    if e["params"]:
+        out += [table([w[k] for k in ("param", "shape", "init", "trained", "meaning")],
+                      [(f"`{p['name']}`", f"[{cell(p['shape'])}]", cell(p["init"]), w["yes"] if p["trainable"] else w["no"],
+                        cell(p["meaning"])) for p in e["params"]]), ""]
+    else:
+        out.append(w["noparams"] + "\n")
+    drawn = picture(e)
+    out += [f"## {w['picture']}\n", *(drawn or [w["nopicture"] + "\n"])]
+    if drawn and any(p["trainable"] for p in e["params"]):
+        out.append(w["drawn"] + "\n")
+    out += [f"## {w['measured']}\n", f"```{{posenc}} properties {e['name']}\n```\n", w["rules"] + "\n"]
+    if e["examples"]:
+        out += [f"## {w['worked']}\n",
+                table([w[k] for k in ("settings", "at", "value", "source")],
+                      [(cell(x["settings"]) or "-", ", ".join(f"{i:g}" for i in x["at"]), f"{x['value']:.10g}", cell(x["source"]))
+                       for x in e["examples"]]), "\n" + w["workednote"] + "\n"]
+    if models:
+        out += [f"## {w['used']}\n",
+                table([w[k] for k in ("model", "length", "spec", "source")],
+                      [(cell(m["model"]), str(m["length"] or "-"), f"`{m['spec']}`", cell(m["source"])) for m in models]), ""]
+    out += [f"## {w['code']}\n", "```c\n" + c_snippet(e) + "```\n", w["trying"] + "\n",
+            f"## {w['python']}\n", "```python\n" + python_snippet(e) + "\n```\n",
+            f"## {w['more']}\n", w["explore"] + "\n", f"```text\nposenc explore {e['name']} -o page.html\n```\n"]
+    return "\n".join(out)
+
+
+def write(tool, folder, lang):
+    w, titles = WORDS[lang], catalogue()
+    folder.mkdir(parents=True)
+    entries, models = tool.json("list"), {}
+    for m in tool.json("list", "--models"):
+        for part in re.sub(r"\[.*?\]", "", m["spec"]).split("+"):
+            models.setdefault(part, []).append(m)
+    for e in entries:
+        (folder / f"{e['name']}.md").write_text(page(e, lang, titles, models.get(e["name"], [])))
+    (folder / "common.md").write_text(f"# {w['commontitle']}\n\n{w['commonintro']}\n\n" + settings(entries[0]["common_settings"], w) + "\n")
+    rows = [(f"[{cell(e['name'])}]({e['name']}.md)", w["placename"][e["place"]],
+             titles.get(e["title"], e["title"]) if lang == "zh" else e["title"], cell(e["models"] or "-")) for e in entries]
+    heads = [{"en": "encoding", "zh": "编码"}[lang], w["place"], {"en": "what it is", "zh": "是什么"}[lang], w["models"]]
+    names = "\n".join(e["name"] for e in entries)
+    (folder / "index.md").write_text(f"# {w['all']}\n\n{w['intro']}\n\n{table(heads, rows)}\n\n"
+                                     f"```{{toctree}}\n:hidden:\n\n{names}\ncommon\n```\n")
