@@ -46,6 +46,9 @@ def stage(tool, out, lang):
     folder = out / "source" / lang
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / lang, folder)
+    if lang == "zh":  # a line that ends within a Chinese sentence would leave a blank there
+        for page in folder.rglob("*.md"):
+            page.write_text(re.sub(r"(?<=[^\x00-\x7f])\n(?=[^\x00-\x7f])", "", page.read_text()))
     (folder / "figures").symlink_to(tool.cache.resolve())
     registry_pages.write(tool, folder / "encodings", lang)
     if lang == "en":
