@@ -10,7 +10,7 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-torch wheel \
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-docs test-torch wheel docs \
         test-mpi test-sanitize test-coverage fuzz bench abi check format install clean
 
 help: ## this list
@@ -50,7 +50,7 @@ test-all: test ## that; figures and instruction sets; mpirun; all tests under AS
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-platforms test-coverage test-peers test-ports test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, faults, threads
+test-release: test-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, handbook, faults, threads
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -72,6 +72,10 @@ test-ports: ## 330 rotations and 75 scores, right and broken, SEED=N or drawn; P
 	@$(call built,tests,$(quietly)) --target posenc_tool
 	@$(or $(PYTHON),python3) tests/diagnose/ports.py build/default/posenc $(if $(SEED),--seed $(SEED))
 	@$(or $(PYTHON),python3) tests/diagnose/scores.py build/default/posenc $(if $(SEED),--seed $(SEED))
+
+test-docs: docs ## the handbook's programs, commands and links (minutes)
+	@$(call built,tests,$(quietly)) --target posenc_tool posenc_core_module
+	@tests/docs/handbook.py --run build/default/posenc build/docs build/default
 
 test-faults: ## each allocation and each call of the system failing in turn, compare killed 50 times (hours)
 	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults
@@ -116,6 +120,12 @@ test-coverage: ## how many lines and branches of each folder the tests of `make 
 
 fuzz: ## each fuzzer of tests/fuzz for TIME seconds (20) or RUNS inputs, or one: make fuzz NAME=api (needs clang)
 	@RUNS=$(RUNS) tools/fuzz.sh $(TIME) $(NAME)
+
+# Debian's own Python has Debian's Sphinx, whatever else is in PATH.
+docs: ## the handbook, English and Chinese: build/docs/index.html (a few minutes; installs Sphinx, MyST and furo)
+	@tools/deps.sh --docs
+	@$(call built,default)
+	@docs/handbook/build.py build/default/posenc build/docs
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench

@@ -117,3 +117,6 @@ set_tests_properties(diagnose/page PROPERTIES SKIP_RETURN_CODE 77)
 
 # Writes down the trainer's steps, which posenc.torch takes too: python/tests/torch/test_training.py (make test-torch)
 posenc_test_program(target train train/trace_steps.c)
+
+# Sources of the handbook: both languages, formulas, links. What it says runs in `make test-docs`.
+add_test(NAME docs/handbook COMMAND ${PROJECT_SOURCE_DIR}/tests/docs/handbook.py)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The handbook's settings for Sphinx; build.py says by the environment which tool draws and in which language."""
+import logging
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,12 @@ from commands import Tool  # noqa: E402
 
 language = {"en": "en", "zh": "zh_CN"}[os.environ["HANDBOOK_LANGUAGE"]]
 posenc_tool = Tool(os.environ["HANDBOOK_TOOL"], os.environ["HANDBOOK_FIGURES"])
+if language == "zh_CN":
+    try:
+        import jieba  # finds the words of a Chinese page for its search
+        jieba.setLogLevel(logging.WARNING)
+    except ImportError:
+        pass
 project, author = "posenc", "posenc"
 html_title = {"en": "posenc handbook", "zh_CN": "posenc 手册"}[language]
 copyright = "MIT licence"

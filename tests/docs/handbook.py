@@ -151,6 +151,8 @@ def prepare(tool, folder):
     (folder / "my.txt").write_text((ROOT / "docs/experiments.md").read_text())
     (folder / "config.json").write_text((ROOT / "tests/golden/configs/llama31_8b.json").read_text())
     (folder / "docs").symlink_to(ROOT / "docs")
+    (folder / "bin").mkdir()
+    (folder / "bin/python3").symlink_to(sys.executable)  # which has NumPy, whatever comes first in PATH
     import numpy as np
     q = np.random.default_rng(0).standard_normal((1, 2, 8, 128)).astype("float32")
     np.save(folder / "q.npy", q)
@@ -162,7 +164,7 @@ def prepare(tool, folder):
         head[f"model.layers.0.self_attn.{n}_proj.weight"] = {"dtype": "F32", "shape": [r, 32], "data_offsets": [at, at + r * 128]}
         at += r * 128
     text = json.dumps(head).encode()
-    (folder / "meta.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + os.urandom(0) + bytes(at))
+    (folder / "meta.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(at))
 
 
 def shell(line, fault_place, env, folder):
@@ -176,7 +178,7 @@ def shell(line, fault_place, env, folder):
 
 def check_programs(tool, build, sources):
     env = dict(os.environ, PATH=f"{tool.parent}:{os.environ['PATH']}", PYTHONPATH=str(build / "python"), OMP_NUM_THREADS="2")
-    has_python = not subprocess.run(["python3", "-c", "import posenc"], env=env, capture_output=True).returncode
+    has_python = not subprocess.run([sys.executable, "-c", "import posenc"], env=env, capture_output=True).returncode
     counts, seen, left, blocks = {"c": 0, "python": 0, "sh": 0}, set(), 0, []
     for path in sorted(sources.rglob("*.md")):
         if "/reference/" in str(path):  # the documents have tests of their own
@@ -188,6 +190,7 @@ def check_programs(tool, build, sources):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(tool, folder)
+        env["PATH"] = f"{folder}/bin:{env['PATH']}"
 
         def one(block):
             number, (where, kind, body) = block
@@ -198,7 +201,7 @@ def check_programs(tool, build, sources):
                                "-lm", "-o", program]):
                     run(where, [program])
             elif kind == "python":
-                run(where, ["python3", "-c", body], env=env, cwd=folder)
+                run(where, [sys.executable, "-c", body], env=env, cwd=folder)
             else:
                 if body.startswith("cc attend.c"):
                     return  # needs an installed library: tests/install
@@ -211,7 +214,7 @@ def check_programs(tool, build, sources):
             counts[kind] += 1
     print(f"programs: {counts['c']} in C, {counts['python']} in Python; {counts['sh']} blocks of shell")
     if left:
-        fault("handbook", f"{left} Python programs were not run: python3 cannot import posenc from {build}/python")
+        fault("handbook", f"{left} Python programs were not run: {sys.executable} cannot import posenc from {build}/python")
 
 
 def main():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 STORED = json.loads((ROOT / "docs/tutorials/stored.json").read_text())
+COLUMNS = 100  # of what is printed
 LIMIT = 300  # seconds; a command of the handbook takes a few
 
 
@@ -31,10 +32,10 @@ class Tool:
         return json.loads(subprocess.run([self.path, *words, "--json"], check=True, capture_output=True, text=True).stdout)
 
     def _place(self, command, suffix):
-        return self.cache / (hashlib.sha1(f"{self.sum} {command}".encode()).hexdigest()[:16] + suffix)
+        return self.cache / (hashlib.sha1(f"{self.sum} {COLUMNS} {command}".encode()).hexdigest()[:16] + suffix)
 
     def _run(self, words, status=0):
-        env = dict(os.environ, COLUMNS="88", NO_COLOR="1", OMP_NUM_THREADS="2")
+        env = dict(os.environ, COLUMNS=str(COLUMNS), NO_COLOR="1", OMP_NUM_THREADS="2")
         done = subprocess.run([self.path, *words], capture_output=True, text=True, env=env, timeout=LIMIT, cwd=ROOT,
                               stdin=subprocess.DEVNULL)
         if done.returncode != status:

@@ -9,7 +9,7 @@ from registry_pages import cell
 def write(folder):
     out = ["# 五篇教程的勘误\n",
            "本页由 `docs/tutorials` 中的表格生成，`posenc tutorial --lang zh` 读的也是它们：原文怎么说，正确的是什么。"
-           "编号对应英文的[勘误页](../en/reference/errata.html)，那里给出出处和可以核对的命令。\n"]
+           "编号对应英文的{en}`勘误页 <reference/errata>`，那里给出出处和可以核对的命令。\n"]
     for number in ("000", "001", "002", "003", "004"):
         t = json.loads((ROOT / f"docs/tutorials/{number}.json").read_text())
         out += [f"## {number} {t['title']['zh']}\n", t["source"]["zh"] + "\n"]

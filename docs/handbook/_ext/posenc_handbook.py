@@ -15,6 +15,7 @@
     ```{formula}                       MathML; {f}`q_i` inside a line
     S_{i,j} = frac{q_i · k_j}{sqrt{D}}
     ```
+    {en}`properties <reference/properties>`      a page of the English site, from the Chinese one
 """
 import re
 
@@ -118,9 +119,17 @@ class FormulaRole(SphinxRole):
             return [], []
 
 
+class English(SphinxRole):
+    def run(self):
+        words, page = re.fullmatch(r"(.+?)\s*<(.+)>", self.text).groups()
+        where = "../" * (self.env.docname.count("/") + 1) + f"en/{page}.html"
+        return [nodes.reference("", words, refuri=where, internal=True)], []
+
+
 def setup(app):
     app.add_config_value("posenc_tool", None, "")
     app.add_directive("posenc", Posenc)
     app.add_directive("formula", Formula)
     app.add_role("f", FormulaRole())
+    app.add_role("en", English())
     return {"parallel_read_safe": True}

@@ -48,7 +48,7 @@ WORDS = {
         "no": "否", "noparams": "它没有参数。", "picture": "图像",
         "drawn": "需要学习的编码按未训练的状态画出；初始为零的参数改从 N(0,1) 抽取。",
         "nopicture": "没有图像：它加上的量还取决于内容。",
-        "measured": "测得的性质", "rules": "判定所依据的公式与规则见英文页 [properties](../../en/reference/properties.html)。",
+        "measured": "测得的性质", "rules": "判定所依据的公式与规则见英文页 {en}`properties <reference/properties>`。",
         "worked": "论文中的数值", "at": "下标", "value": "值", "source": "出处",
         "workednote": "测试逐一核对这些数值。", "used": "已发布的模型", "model": "模型",
         "length": "长度", "spec": "SPEC", "code": "C 代码", "python": "Python 代码", "more": "另见",
@@ -103,7 +103,8 @@ def c_snippet(e):
     posenc_plan      *plan;
     posenc_workspace  work;
     posenc_error      err;
-    if (posenc_encoding_create(&e, "%s", NULL, &err) || posenc_plan_create(&plan, e, &dims, %s, &err) ||
+    if (posenc_encoding_create(&e, "%s", NULL, &err) ||
+        posenc_plan_create(&plan, e, &dims, %s, &err) ||
         posenc_workspace_create(&work, plan, %s, NULL, &err))
         return fprintf(stderr, "%%s\\n", err.message), 1;
 """
@@ -116,7 +117,8 @@ def c_snippet(e):
             return fprintf(stderr, "%s\\n", err.message), 1;
         for (int axis = 0; axis < ndim; axis++)
             n *= shape[axis];
-        params[i] = posenc_tensor_contiguous(malloc((size_t)n * sizeof(float)), POSENC_DTYPE_F32, ndim, shape);
+        params[i] = posenc_tensor_contiguous(malloc((size_t)n * sizeof(float)), POSENC_DTYPE_F32,
+                                             ndim, shape);
     }
     if (posenc_param_init(e, &dims, params, 0, &err))
         return fprintf(stderr, "%s\\n", err.message), 1;
@@ -243,6 +245,6 @@ def write(tool, folder, lang):
     rows = [(f"[{cell(e['name'])}]({e['name']}.md)", w["placename"][e["place"]],
              titles.get(e["title"], e["title"]) if lang == "zh" else e["title"], cell(e["models"] or "-")) for e in entries]
     heads = [{"en": "encoding", "zh": "编码"}[lang], w["place"], {"en": "what it is", "zh": "是什么"}[lang], w["models"]]
-    names = "\n".join(e["name"] for e in entries)
+    names = "\n".join(f"{e['name']} <{e['name']}>" for e in entries)
     (folder / "index.md").write_text(f"# {w['all']}\n\n{w['intro']}\n\n{table(heads, rows)}\n\n"
                                      f"```{{toctree}}\n:hidden:\n\n{names}\ncommon\n```\n")
