@@ -19,7 +19,6 @@ if language == "zh_CN":
         pass
 project, author = "posenc", "posenc"
 html_title = {"en": "posenc handbook", "zh_CN": "posenc 手册"}[language]
-copyright = "MIT licence"
 extensions = ["myst_parser", "sphinx_copybutton", "posenc_handbook"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
@@ -28,7 +27,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["handbook.css"]
-html_show_sphinx = html_copy_source = html_show_sourcelink = False
+html_show_copyright = html_show_sphinx = html_copy_source = html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True,
                       "announcement": {"en": '<a href="../zh/index.html">中文版</a>',
                                        "zh_CN": '<a href="../en/index.html">English</a>'}[language]}

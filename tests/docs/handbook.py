@@ -139,10 +139,13 @@ def check_mathml(tool, scratch):
     print(f"{count} formulas")
 
 
-def run(where, words, **options):
+def run(where, words, said=None, **options):
+    """Runs it; what it prints must be what the page says that it prints."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, **options)
     if done.returncode:
         fault(where, f"exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}")
+    elif said and done.stdout.strip() != said:
+        fault(where, f"prints {done.stdout.strip()!r}; the page says {said!r}")
     return done.returncode == 0
 
 
@@ -183,23 +186,26 @@ def check_programs(tool, build, sources):
     for path in sorted(sources.rglob("*.md")):
         if "/reference/" in str(path):  # the documents have tests of their own
             continue
-        for kind, _, body in FENCE.findall(path.read_text()):
+        text = path.read_text()
+        for found in FENCE.finditer(text):
+            kind, body = found[1], found[3]
+            said = re.match(r"\n\n(?:It prints|输出是) `([^`]+)`", text[found.end():])
             if kind in counts and (kind, body) not in seen:
                 seen.add((kind, body))
-                blocks.append((str(path.relative_to(sources)), kind, body))
+                blocks.append((str(path.relative_to(sources)), kind, body, said and said[1]))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(tool, folder)
         env["PATH"] = f"{folder}/bin:{env['PATH']}"
 
         def one(block):
-            number, (where, kind, body) = block
+            number, (where, kind, body, said) = block
             if kind == "c":
                 source, program = folder / f"p{number}.c", folder / f"p{number}"
                 source.write_text(body)
                 if run(where, ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-fopenmp", f"-I{ROOT}/include", source, build / "libposenc.a",
                                "-lm", "-o", program]):
-                    run(where, [program])
+                    run(where, [program], said)
             elif kind == "python":
                 run(where, [sys.executable, "-c", body], env=env, cwd=folder)
             else:
@@ -210,7 +216,7 @@ def check_programs(tool, build, sources):
         left = len(blocks) - len(wanted)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(one, wanted))
-        for _, (_, kind, _) in wanted:
+        for _, (_, kind, *_) in wanted:
             counts[kind] += 1
     print(f"programs: {counts['c']} in C, {counts['python']} in Python; {counts['sh']} blocks of shell")
     if left:

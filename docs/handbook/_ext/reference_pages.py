@@ -52,33 +52,41 @@ def document(path, known):
 
 # ---------------------------------------------------------------- C
 
+def words(text):
+    """A line of a comment: `names` and *stress* are Markdown there too."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(p if p.startswith("`") else re.sub(r"\\\*(\w+)\\\*", r"*\1*", plain(p)) for p in parts)
+
+
 def comment_text(comment):
     """The words of a C comment as Markdown: indented parts as they stand."""
     body = re.sub(r"^\s*\*? ?", "", textwrap.dedent(comment[2:-2]), flags=re.M) if "\n *" in comment else textwrap.dedent("   " + comment[2:-2])
-    lines = [line.rstrip() for line in body.strip("\n").split("\n")]
-    out, is_code = [], False
-    for i, line in enumerate(lines):
-        starts = re.match(r"\s{2,}\S", line) and (i == 0 or not lines[i - 1].strip() or is_code) and i > 0
-        if starts and not is_code:
-            out.append("```text")
-        if is_code and not starts and line.strip():
-            out += ["```", ""]
-        is_code = bool(starts) or is_code and not line.strip()
-        out.append(line if is_code else plain(line.strip()))
-    return "\n".join(out + ["```"] * is_code)
+    lines, out, block = [line.rstrip() for line in body.strip("\n").split("\n")], [], []
+    for i, line in enumerate(lines + [""]):
+        before = lines[i - 1] if i else ""
+        if i < len(lines) and re.match(r"\s{2,}[^\s-]", line) and i and (block or not before or before.endswith(":")):
+            block.append(line)
+        elif block and not line and i < len(lines) - 1 and re.match(r"\s{2,}[^\s-]", lines[i + 1]):
+            block.append(line)
+        else:
+            if block:
+                out += ["", "```text", *textwrap.dedent("\n".join(block)).split("\n"), "```", ""]
+                block = []
+            out.append(words(line.strip()))
+    return "\n".join(out)
 
 
 def declarations(header):
     """(section, comment, code) of a header, in order; the first is its essay, without code."""
     text = (ROOT / "include/posenc" / header).read_text()
     text = re.sub(r"#ifdef __cplusplus\n.*?#endif\n", "", text, flags=re.S)
+    text = re.sub(r"^#(if|elif|else|endif).*\n|^#define POSENC_(API|CAST|PRODUCT|\w+_H)\b.*|^#undef.*\n|^#include.*\n", "", text, flags=re.M)
     text = re.sub(r"^/\* SPDX.*\n", "", text)
     section, comment, code, out = "", "", [], []
 
     def put():
         nonlocal comment, code
         body = "\n".join(code).strip("\n")
-        body = re.sub(r"^#(ifndef|define|endif|include)\b.*\n?", "", body, flags=re.M).strip("\n")
         body = re.sub(r"^(static inline [^{;]*?\))\n\{.*?^\}", r"\1;", body, flags=re.M | re.S)
         if body or comment:
             out.append((section, comment, body))
@@ -114,7 +122,7 @@ def c_page(header):
                 out.append(f"### {plain(names[0])}{plain(more)}\n")
             out.append(f"```c\n{code}\n```\n")
         if comment:
-            out.append(comment_text(comment) + "\n")
+            out.insert(1 if comment is rows[0][1] else len(out), comment_text(comment) + "\n")
     return "\n".join(out)
 
 

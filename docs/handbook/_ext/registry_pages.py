@@ -60,10 +60,16 @@ WORDS = {
         "trying": "为了简短，这里的尺寸都很小；调用方式与真实程序相同。"}}
 
 
+SEES = {"only the content": "只有内容", "only distances": "只有距离", "absolute positions": "绝对位置",
+        "the places of query and key in their tensors": "查询和键在各自张量中的位置",
+        "how many keys the query lets through, by their content": "查询按内容放行了多少个键",
+        "only the content, whose own phases have the positions": "只有内容，位置在内容自身的相位里"}
+
+
 def catalogue():
     """msgid -> msgstr of the report's catalogue, of rows without placeholders."""
     rows = re.findall(r'^msgid "(.*)"\nmsgstr "(.*)"$', (ROOT / "src/train/report/zh.po").read_text(), re.M)
-    return {a: b for a, b in rows if a and "%" not in a}
+    return SEES | {a: b for a, b in rows if a and "%" not in a}
 
 
 def cell(text):
@@ -191,11 +197,12 @@ def picture(e):
 
 def page(e, lang, titles, models):
     w = WORDS[lang]
-    title = titles.get(e["title"], e["title"]) if lang == "zh" else e["title"]
+    say = lambda text: titles.get(text, text) if lang == "zh" else text
+    title = say(e["title"])
     facts = [(w["place"], f"{w['placename'][e['place']]}" + (f" (`{e['place']}`)" if lang == "zh" else "")),
              (w["paper"], paper(e["paper"])), (w["models"], cell(e["models"] or "-")),
              (w["learns"], ", ".join(f"`{p['name']}`" for p in e["params"] if p["trainable"]) or w["nothing"]),
-             (w["sees"], e["scores_see"]), (w["beyond"], e["beyond"])]
+             (w["sees"], say(e["scores_see"])), (w["beyond"], say(e["beyond"]))]
     if e["causal_only"]:
         facts.append((w["causal"], w["yes"]))
     letters = [f"- {{f}}`{a}`: {cell(b)}" if "`" not in a else f"- {cell(line)}"
