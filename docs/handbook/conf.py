@@ -28,9 +28,7 @@ html_theme = "furo"
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["handbook.css"]
 html_show_copyright = html_show_sphinx = html_copy_source = html_show_sourcelink = False
-html_theme_options = {"navigation_with_keys": True,
-                      "announcement": {"en": '<a href="../zh/index.html">中文版</a>',
-                                       "zh_CN": '<a href="../en/index.html">English</a>'}[language]}
+html_theme_options = {"navigation_with_keys": True, "announcement": " "}  # posenc_handbook.py writes the link into it
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_copy_empty_lines = False

@@ -18,6 +18,7 @@
     {en}`properties <reference/properties>`      a page of the English site, from the Chinese one
 """
 import re
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -126,7 +127,16 @@ class English(SphinxRole):
         return [nodes.reference("", words, refuri=where, internal=True)], []
 
 
+def link_language(app, page, template, context, doctree):
+    """Above each page, a link to the same page in the other language, or to its beginning where it has none."""
+    other, word = ("en", "English") if app.config.language.startswith("zh") else ("zh", "中文版")
+    has_it = page.startswith("encodings/") or (Path(app.confdir) / other / f"{page}.md").exists()
+    where = "../" * (page.count("/") + 1) + f"{other}/{page if has_it else 'index'}.html"
+    context["theme_announcement"] = f'<a href="{where}">{word}</a>'
+
+
 def setup(app):
+    app.connect("html-page-context", link_language)
     app.add_config_value("posenc_tool", None, "")
     app.add_directive("posenc", Posenc)
     app.add_directive("formula", Formula)

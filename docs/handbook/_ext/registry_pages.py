@@ -4,7 +4,9 @@
 A new encoding gets its page without a line here. Chinese words for titles, places and common terms are those of the
 report's catalogue, src/train/report/zh.po; texts that it lacks stay in English, as they do in the report.
 """
+import os
 import re
+import subprocess
 
 from commands import ROOT
 
@@ -104,7 +106,7 @@ def c_snippet(e):
 #include <stdlib.h>
 
 """
-    sizes = f"enum {{ H = 4, L = 16, D = 16{', PARAMS = %d' % len(e['params']) if has else ''} }};\n"
+    sizes = "enum { H = 4, L = 16, D = 16 };\n"
     make = """    posenc_encoding  *e;
     posenc_plan      *plan;
     posenc_workspace  work;
@@ -115,8 +117,9 @@ def c_snippet(e):
         return fprintf(stderr, "%%s\\n", err.message), 1;
 """
     init = """
-    posenc_tensor params[PARAMS]; /* as the encoding's source initialises them */
-    for (int i = 0; i < PARAMS; i++) {
+    const int      count  = posenc_param_count(e);
+    posenc_tensor *params = calloc((size_t)count + 1, sizeof *params);
+    for (int i = 0; i < count; i++) { /* as the encoding's source initialises them, below */
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         int32_t ndim;
         if (posenc_param_shape(e, &dims, i, &ndim, shape, &err))
@@ -139,7 +142,7 @@ def c_snippet(e):
     return 0;
 }
 """
-    release = "    for (int i = 0; i < PARAMS; i++)\n        free(params[i].data);\n" if has else ""
+    release = "    for (int i = 0; i < count; i++)\n        free(params[i].data);\n    free(params);\n" if has else ""
     dims = "    const posenc_dims dims = {.B = 1, .H = H, .Lq = L, .Lk = L, .D = D};\n"
     if e["place"] == "input":
         width = "    const int64_t    width = posenc_rows_width(plan), shape[] = {1, L, width};\n" \
@@ -178,7 +181,8 @@ def python_snippet(e):
         arguments = "range(16), 64"
         if e["name"] == "complex_order":
             arguments = "[[7, p] for p in range(16)], 32"  # (id of the word, position)
-        params = ", params=e.init(d_model=64, L=16)" if e["params"] else ""
+        width = 32 if e["name"] == "complex_order" else 64
+        params = f", params=e.init(d_model={width}, L=16)" if e["params"] else ""
         return "\n".join(lines + [f"rows = posenc.encode(e, {arguments}{params})", "print(rows.shape)"])
     lines = ["import numpy as np, posenc", "", f'e = posenc.Encoding("{name}")',
              'q, k, v = np.random.default_rng(0).standard_normal((3, 1, 4, 16, 16)).astype("float32")  # [B,H,L,D]']
@@ -195,13 +199,13 @@ def picture(e):
     return [f"```{{posenc}} plot {k} {e['name']}{PICTURES.get(k, '')}\n```\n" for k in kinds]
 
 
-def page(e, lang, titles, models):
+def page(e, lang, titles, models, learns):
     w = WORDS[lang]
     say = lambda text: titles.get(text, text) if lang == "zh" else text
     title = say(e["title"])
     facts = [(w["place"], f"{w['placename'][e['place']]}" + (f" (`{e['place']}`)" if lang == "zh" else "")),
              (w["paper"], paper(e["paper"])), (w["models"], cell(e["models"] or "-")),
-             (w["learns"], ", ".join(f"`{p['name']}`" for p in e["params"] if p["trainable"]) or w["nothing"]),
+             (w["learns"], w["nothing"] if learns == "nothing" else cell(learns)),
              (w["sees"], say(e["scores_see"])), (w["beyond"], say(e["beyond"]))]
     if e["causal_only"]:
         facts.append((w["causal"], w["yes"]))
@@ -243,11 +247,13 @@ def write(tool, folder, lang):
     w, titles = WORDS[lang], catalogue()
     folder.mkdir(parents=True)
     entries, models = tool.json("list"), {}
+    wide = subprocess.run([tool.path, "list"], check=True, capture_output=True, text=True, env=dict(os.environ, COLUMNS="400")).stdout
+    learns = dict(re.findall(r"^(\w+) +(?:input|rotary|score|weight) +learns ([^;\n]+)", wide, re.M))  # with default settings
     for m in tool.json("list", "--models"):
         for part in re.sub(r"\[.*?\]", "", m["spec"]).split("+"):
             models.setdefault(part, []).append(m)
     for e in entries:
-        (folder / f"{e['name']}.md").write_text(page(e, lang, titles, models.get(e["name"], [])))
+        (folder / f"{e['name']}.md").write_text(page(e, lang, titles, models.get(e["name"], []), learns[e["name"]]))
     (folder / "common.md").write_text(f"# {w['commontitle']}\n\n{w['commonintro']}\n\n" + settings(entries[0]["common_settings"], w) + "\n")
     rows = [(f"[{cell(e['name'])}]({e['name']}.md)", w["placename"][e["place"]],
              titles.get(e["title"], e["title"]) if lang == "zh" else e["title"], cell(e["models"] or "-")) for e in entries]
