@@ -173,7 +173,7 @@ def prepare(tool, folder):
 def shell(line, fault_place, env, folder):
     """A line as it stands; what trains gets fewer steps, and the small checkpoint its own config."""
     if re.match(r"posenc compare", line) and "--dry-run" not in line:
-        line += " --preset quick --tasks none --stability none --steps 50"
+        line = line.rstrip() + " --preset quick --tasks none --stability none --steps 50"
     if line.startswith("posenc permute"):
         line = line.replace("config.json", "tiny.json")
     return run(f"{fault_place}: {line.splitlines()[0]}", ["bash", "-euc", line], cwd=folder, env=env)
