@@ -671,14 +671,18 @@ static int print_scores_words(const diagnose_job *j, const pe_scores_diagnosis *
         if (d->departs >> i & 1)
             printf("%s%s", n++ ? ", " : ": ", pe_departures[i]);
     printf("\n");
-    const pe_scores_reading *r = &d->found;
+    const pe_scores_reading *r  = &d->found;
+    const int64_t            Lk = j->p.dims.Lk;
+    char                     range[PE_RANGE_TEXT];
     if (d->verdict != PE_UNEXPLAINED) {
         printf("found      bias %s; scale %.6g", r->encoding, r->scale);
         if (r->has_temperature)
             printf(" (%.6g to %.6g by row)", r->first, r->last);
         if (r->softcap > 0)
-            printf("; softcap %.6g", r->softcap);
-        printf("; keys seen at distances %lld to %lld\n", (long long)r->seen.low, (long long)r->seen.high);
+            printf("; softcap %.6g%s", r->softcap, r->caps == 2 ? " twice" : "");
+        printf("; %s\n", r->is_irregular
+                             ? "which keys are seen follows no distance"
+                             : pe_calc_text(&j->p, "%s are seen", pe_scores_range_text(range, &r->seen, Lk)));
         if (!strcmp(r->encoding, "t5"))
             printf("           num_buckets %lld, max_distance %lld, %s\n", (long long)r->buckets,
                    (long long)r->max_distance, r->is_bidirectional ? "two-sided" : "one-sided");
@@ -715,6 +719,7 @@ static void judge_scores(diagnose_job *j)
         pe_calc_refuse(
             p, "there are %lld queries and %lld keys; queries stand at the last keys, so at most as many",
             (long long)in.after.shape[2], (long long)in.after.shape[3]);
+    j->p.dims.Lk = in.after.shape[3];
     if (!pe_calc_failed(p))
         expect_scores(j, &e, in.after.shape[1], in.after.shape[2], in.after.shape[3]);
     in.expected = j->is_expected ? &e : NULL;

@@ -184,6 +184,7 @@ typedef struct pe_scores_reading {
     int      has_temperature; /* the scale differs from row to row: first .. last */
     double   first, last;
     double   softcap; /* 0: none */
+    int      caps;    /* how often it is applied */
     pe_range seen;
     int      is_irregular; /* the mask is no range of distances */
     int64_t  buckets, max_distance;
@@ -212,6 +213,10 @@ typedef struct pe_scores_diagnosis {
 /* Errors: SHAPE, MEMORY. */
 posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err);
 void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
+
+/* "the last 4 keys up to the query's own"; returns text. */
+enum { PE_RANGE_TEXT = 100 };
+const char *pe_scores_range_text(char text[PE_RANGE_TEXT], const pe_range *r, int64_t Lk);
 
 /* The slopes of the paper for H heads, and the bucket of key j - i = -t. */
 void    pe_scores_slopes(double *slopes, int64_t H);
