@@ -214,7 +214,7 @@ typedef struct pe_scores_diagnosis {
 posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err);
 void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
 
-/* "the last 4 keys up to the query's own"; returns text. */
+/* Which keys queries see: "the last 4 keys up to their own"; returns text. */
 enum { PE_RANGE_TEXT = 100 };
 const char *pe_scores_range_text(char text[PE_RANGE_TEXT], const pe_range *r, int64_t Lk);
 

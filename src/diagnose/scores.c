@@ -75,14 +75,14 @@ const char *pe_scores_range_text(char text[PE_RANGE_TEXT], const pe_range *r, in
     if (r->low <= -Lk && is_far)
         snprintf(text, PE_RANGE_TEXT, "all keys");
     else if (is_far && (r->low == 0 || r->low == 1))
-        snprintf(text, PE_RANGE_TEXT, "keys up to the %s", r->low ? "one before the query" : "query's own");
+        snprintf(text, PE_RANGE_TEXT, "keys up to %s", r->low ? "the one before their own" : "their own");
     else if (is_far && r->low < 0)
-        snprintf(text, PE_RANGE_TEXT, "keys up to %lld after the query's own", (long long)-r->low);
+        snprintf(text, PE_RANGE_TEXT, "keys up to %lld after their own", (long long)-r->low);
     else if (r->low == 0)
-        snprintf(text, PE_RANGE_TEXT, "the last %lld keys up to the query's own", (long long)r->high + 1);
+        snprintf(text, PE_RANGE_TEXT, "the last %lld keys up to their own", (long long)r->high + 1);
     else
-        snprintf(text, PE_RANGE_TEXT, "keys from %lld before to %lld after the query's own",
-                 (long long)r->high, (long long)-r->low);
+        snprintf(text, PE_RANGE_TEXT, "keys from %lld before to %lld after their own", (long long)r->high,
+                 (long long)-r->low);
     return text;
 }
 
@@ -117,15 +117,16 @@ static void compare_masks(pe_scores_diagnosis *d, const pe_scores_reading *e, co
     if (!is_other_mask(f, &e->seen))
         return;
     depart(d, PE_MASK);
+    pe_scores_range_text(got, &d->found.seen, f->Lk);
+    pe_scores_range_text(wanted, &e->seen, f->Lk);
     if (d->found.is_irregular)
-        pe_mends_add(&d->advice,
-                     "which keys are seen follows no distance, and should be %s of those that the "
-                     "scores before have",
-                     pe_scores_range_text(wanted, &e->seen, f->Lk));
+        pe_mends_add(
+            &d->advice,
+            "which keys a query sees is not told by their distance; it should see %s, of those that the "
+            "scores before have",
+            wanted);
     else
-        pe_mends_add(&d->advice, "%s are seen, and should be %s",
-                     pe_scores_range_text(got, &d->found.seen, f->Lk),
-                     pe_scores_range_text(wanted, &e->seen, f->Lk));
+        pe_mends_add(&d->advice, "queries see %s, and should see %s", got, wanted);
 }
 
 static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, const pe_fit *f)
@@ -198,10 +199,11 @@ static void read_fit(pe_scores_reading *r, const pe_fit *f, int what)
 static int explain(pe_scores_diagnosis *d, pe_fit *f)
 {
     enum { S = PE_FIT_SCALE, B = PE_FIT_BIAS, R = PE_FIT_ROWS, C = PE_FIT_CAP, F = PE_FIT_SHIFT };
-    static const int         theories[] = {0,     S,     B,     C,     S | B, R,         C | PE_FIT_TWICE,
-                                           C | S, B | F, C | B, R | B, C | R, S | B | F, C | S | B};
-    const pe_scores_reading *e          = f->in->expected;
-    const double             cap        = e ? e->softcap : 0;
+    static const int theories[] = {
+        0,     S,     B,     C,     S | B,     R,        C | PE_FIT_TWICE, C | S, C | S | PE_FIT_TWICE,
+        B | F, C | B, R | B, C | R, S | B | F, C | S | B};
+    const pe_scores_reading *e   = f->in->expected;
+    const double             cap = e ? e->softcap : 0;
     if (e && !strcmp(e->encoding, "alibi") && !e->has_temperature) {
         d->residual = pe_fit_given(f, e->scale, e->slopes, cap);
         if (d->residual <= pe_scores_enough) {
@@ -210,7 +212,7 @@ static int explain(pe_scores_diagnosis *d, pe_fit *f)
         }
     }
     for (size_t i = 0; i < sizeof theories / sizeof *theories; i++)
-        for (int way = cap > 0 && !(theories[i] & PE_FIT_TWICE) ? 0 : 1; way < 2; way++) {
+        for (int way = cap > 0 ? 0 : 1; way < 2; way++) {
             d->residual = pe_fit_try(f, theories[i] | (way ? 0 : C), way ? 0 : cap);
             if (d->residual > pe_scores_enough)
                 continue;
