@@ -207,7 +207,7 @@ typedef struct pe_scores_diagnosis {
     char              alternative_words[PE_MOST_ALTERNATIVES][PE_WORDS];
     int               alternative_count;
     pe_mends          advice;
-    double            residual; /* rms, in units of the rounding of `after` */
+    double            residual; /* rms, in units of the rounding of `after`, float32 with that of sums */
 } pe_scores_diagnosis;
 
 /* Errors: SHAPE, MEMORY. */

@@ -206,19 +206,21 @@ static int explain(pe_scores_diagnosis *d, pe_fit *f)
     const double             cap = e ? e->softcap : 0;
     if (e && !strcmp(e->encoding, "alibi") && !e->has_temperature) {
         d->residual = pe_fit_given(f, e->scale, e->slopes, cap);
-        if (d->residual <= pe_scores_enough) {
+        if (d->residual <= pe_scores_loose) {
             read_fit(&d->found, f, 0);
             return 1;
         }
     }
-    for (size_t i = 0; i < sizeof theories / sizeof *theories; i++)
-        for (int way = cap > 0 ? 0 : 1; way < 2; way++) {
-            d->residual = pe_fit_try(f, theories[i] | (way ? 0 : C), way ? 0 : cap);
-            if (d->residual > pe_scores_enough)
-                continue;
-            read_fit(&d->found, f, theories[i]);
-            return 1;
-        }
+    for (int is_loose = 0; is_loose < 2;
+         is_loose++) /* each step of a program rounds: four roundings are few */
+        for (size_t i = 0; i < sizeof theories / sizeof *theories; i++)
+            for (int way = cap > 0 ? 0 : 1; way < 2; way++) {
+                d->residual = pe_fit_try(f, theories[i] | (way ? 0 : C), way ? 0 : cap);
+                if (d->residual > (is_loose ? pe_scores_loose : pe_scores_enough))
+                    continue;
+                read_fit(&d->found, f, theories[i]);
+                return 1;
+            }
     return 0;
 }
 

@@ -7,7 +7,8 @@
 
 #include "diagnose/dump.h"
 
-static const double pe_scores_enough = 2.5; /* roundings that may be left over */
+static const double pe_scores_enough = 2.5,
+                    pe_scores_loose  = 4; /* roundings that may be left over, and where nothing leaves less */
 
 /* What is fitted, as bits; TWICE: the cap of a capped score. */
 enum {
