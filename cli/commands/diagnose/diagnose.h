@@ -2,8 +2,8 @@
 /*
  * diagnose.h: what the two questions of posenc diagnose share, a rotation and scores
  */
-#ifndef CLI_COMMANDS_DIAGNOSE_H
-#define CLI_COMMANDS_DIAGNOSE_H
+#ifndef CLI_DIAGNOSE_H
+#define CLI_DIAGNOSE_H
 
 #include "cli/commands/config.h"
 #include "cli/print/print.h"
@@ -24,7 +24,7 @@ typedef struct diagnose_job {
     int             status;
 } diagnose_job;
 
-/* diagnose_report.c: "half" of "rope[layout=half:base=5e5]", or what is meant where it is not said. */
+/* report.c: "half" of "rope[layout=half:base=5e5]", or what is meant where it is not said. */
 const char *cli_diagnose_setting(pe_calc *p, const char *spec, const char *name, const char *otherwise);
 json_t     *cli_diagnose_names(unsigned departs);
 json_t     *cli_diagnose_six_digits(double x);
@@ -34,7 +34,7 @@ void        cli_diagnose_print_names(unsigned departs);
 void        cli_diagnose_print_mends(const pe_mends *m);
 extern const char *const cli_diagnose_verdicts[];
 
-/* diagnose_scores.c */
+/* scores.c */
 void cli_diagnose_scores(diagnose_job *j);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc diagnose --scores-after: what is expected of scores, and what was done to them. */
-#include "cli/commands/diagnose.h"
+#include "cli/commands/diagnose/diagnose.h"
 
 #include <math.h>
 #include <posenc/scores.h>

@@ -6,7 +6,7 @@
  * with its bias, and the model's config. What was done to them is measured (src/diagnose) and held against
  * what the config asks for; the difference is named and a mend is said.
  */
-#include "cli/commands/diagnose.h"
+#include "cli/commands/diagnose/diagnose.h"
 #include "files/arrays/text.h"
 
 #include <math.h>

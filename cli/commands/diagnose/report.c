@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What both reports of posenc diagnose say alike. */
-#include "cli/commands/diagnose.h"
+#include "cli/commands/diagnose/diagnose.h"
 
 #include <math.h>
 #include <string.h>
