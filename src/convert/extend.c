@@ -512,9 +512,10 @@ static posenc_status check_config(const pe_extend *x, const char *path, const ch
     struct stat about;
     if (pe_file_is_same(output, x->path) || lstat(path, &about) || !S_ISLNK(about.st_mode))
         return POSENC_OK;
-    return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){path, NULL},
-                        "it is a symbolic link, which the config of the output does not follow; remove it, or "
-                        "name another folder");
+    return pe_file_fail(
+        err, POSENC_ERROR_FILE, (pe_origin){path, NULL},
+        "it is a symbolic link, which the config of the output does not follow; remove it, or "
+        "name another folder");
 }
 
 posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err)
