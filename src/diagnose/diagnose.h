@@ -14,6 +14,9 @@
 
 enum { PE_CAUSE = 200, PE_MOST_CONVENTIONS = 96 };
 
+/* Channels of a head that is looked at: which are pairs is tried for every width below it. */
+enum { PE_WIDEST = 1024 };
+
 /* ---------------------------------------------------------------- conventions: conventions.c - */
 
 /* The same encoding, understood otherwise: the sign, the start, or one setting. */

@@ -59,7 +59,7 @@ static void compare(attention_case *c, int wide)
     const int count   = results_of(c, &first, a);
     results_of(c, &written, b);
     for (int i = 0; i < count; i++) {
-        const double off = distance_of(a[i], b[i], wide);
+        const double off = result_distance(c, i, a[i], b[i], wide);
         if (!(off <= (wide ? 1e-12 : i < 2 ? 1e-5 : 2e-4)))
             fail_msg("%s, mask %s, window %d, first query at %g, %s: %s is off by %.3g of that of the pairs "
                      "written out",
