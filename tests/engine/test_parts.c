@@ -157,7 +157,7 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
     if (in.q_segments.data)
         in.q_segments.shape[1] = Lq;
     if (in.q_pos.array.data)
-        in.q_pos.array.shape[in.q_pos.array.ndim - 1] = Lq;
+        in.q_pos.array.shape[in.q_pos.array.ndim == 3 ? 1 : in.q_pos.array.ndim - 1] = Lq;
     const posenc_attend_out out   = {.size = sizeof out,
                                      .o    = array_tensor(&r.o, wide),
                                      .lse  = array_tensor(&r.lse, wide)};

@@ -120,10 +120,12 @@ void pe_config_windows(pe_config *c);
 /* What attention does besides the encoding. */
 void pe_config_other_terms(pe_config *c);
 
-/* Adds the groups of an encoding, one of the words of model_types.def; two of its readers. */
+/* Adds the groups of an encoding, one of the words of model_types.def; some of its readers. */
 void pe_config_encoding(pe_config *c, const char *word);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
+void pe_config_layoutlm(pe_config *c);
+void pe_config_udop(pe_config *c);
 
 /* The model of a config.json's text, which says `format` of itself. */
 posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
