@@ -114,6 +114,18 @@ posenc_dims pe_config_dims(pe_config *c);
    NULL after a refusal. */
 char *pe_config_kinds(pe_config *c, int64_t *count);
 
+/* Layers of one kind, among all. */
+typedef struct pe_config_layers {
+    const char *kinds;
+    int64_t     depth;
+    char        kind;
+} pe_config_layers;
+
+/* What per_layer_config gives them all, else the usual; refuses what differs among them. And what of it is
+   not read. */
+int64_t pe_config_of_layers(pe_config *c, const char *key, const pe_config_layers *of, int64_t usual);
+void    pe_config_check_layers(pe_config *c);
+
 /* Which layers slide, and over how many keys. */
 void pe_config_windows(pe_config *c);
 
