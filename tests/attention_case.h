@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
