@@ -184,13 +184,19 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
 }
 
 /* Positions of several coordinates have no order: tokens are counted instead, which has no meaning for
-   an encoding by distance. */
+   an encoding by distance. A score part with coordinates has as many as a rotation beside it. */
 static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
-    const int N = posenc_rotary_coordinates(plan);
-    if (N == 1 || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
+    const int N = pe_plan_coordinates(plan), of_score = pe_plan_score_coordinates(plan);
+    if ((N == 1 && of_score == 1) || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
         return POSENC_OK;
-    if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
+    if (of_score != 1 && of_score != N)
+        return pe_fail(
+            err, POSENC_ERROR_UNSUPPORTED,
+            "attend: %s rotates by %d coordinates of a position and has scores by %d; give a range, "
+            "or settings for as many",
+            plan->e->spec, N, of_score);
+    if (pe_uses_distance(a->terms) || a->terms->prepare.fill || (a->terms->hook.visit && of_score != N))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: positions have %d coordinates, but a part of %s needs one number per "
                        "position; give a range, or leave that part out",

@@ -277,10 +277,17 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
-/* Numbers per position of a rotary part: posenc_rotary_coordinates. */
+/* Numbers per position of a score part, and of a rotary part or, without one, of that:
+   posenc_rotary_coordinates. */
+static inline int pe_plan_score_coordinates(const posenc_plan *plan)
+{
+    const pe_resolved *score = &plan->parts[POSENC_PLACE_SCORE];
+    return score->room && score->room->coordinates ? score->room->coordinates(score->set) : 1;
+}
+
 static inline int pe_plan_coordinates(const posenc_plan *plan)
 {
-    return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : 1;
+    return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : pe_plan_score_coordinates(plan);
 }
 
 /* ---- tokens.c: inputs per token ---- */

@@ -78,6 +78,8 @@ static void arrange(session *s, const run *r, places *at)
     if (r->gaps) {
         s->in.k_pos = posenc_positions_array(whole_numbers(at->k, 1, d->Lk, 1));
         s->in.q_pos = posenc_positions_array(whole_numbers(at->q, 1, d->Lq, 1));
+        s->in.k_pos = case_places(s->c->e, d, s->in.k_pos);
+        s->in.q_pos = case_places(s->c->e, d, s->in.q_pos);
     }
     at->lengths[0] = d->Lk - 20;
     at->lengths[1] = d->Lk;

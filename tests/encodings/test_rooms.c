@@ -529,7 +529,8 @@ static void compare_hook(member x, const pe_terms *terms, array *const numbers[]
 {
     double q_pos[FEW], k_pos[FEW], q[FEW * FEW], s[FEW * FEW], dx[FEW * FEW],
         ds[FEW * FEW] = {0}, dq[FEW * FEW] = {0}, state[FEW * PE_HOOK_STATE] = {0};
-    const int64_t D = terms->prepare.fill ? terms->prepare.width : x.p->D;
+    const posenc_positions all = posenc_positions_range(0, 1);
+    const int64_t          D   = terms->prepare.fill ? terms->prepare.width : x.p->D;
     assert_true(D <= FEW);
     for (int i = 0; i < FEW; i++)
         q_pos[i] = k_pos[i] = i;
@@ -544,18 +545,20 @@ static void compare_hook(member x, const pe_terms *terms, array *const numbers[]
     x.outputs  = x.p->Lq * x.p->Lk;
     x.forward  = "visit";
     x.backward = "visit_back";
-    x.tile     = (pe_tile){.h      = x.h,
-                           .rows   = x.p->Lq,
-                           .cols   = x.p->Lk,
-                           .stride = x.p->Lk,
-                           .q_pos  = q_pos,
-                           .k_pos  = k_pos,
-                           .scale  = terms->scale,
-                           .q      = q,
-                           .s      = s,
-                           .state  = state,
-                           .ds     = ds,
-                           .dq     = dq};
+    x.tile     = (pe_tile){.h        = x.h,
+                           .rows     = x.p->Lq,
+                           .cols     = x.p->Lk,
+                           .stride   = x.p->Lk,
+                           .q_pos    = q_pos,
+                           .k_pos    = k_pos,
+                           .q_places = {&all, 0, 0},
+                           .k_places = {&all, 0, 0},
+                           .scale    = terms->scale,
+                           .q        = q,
+                           .s        = s,
+                           .state    = state,
+                           .ds       = ds,
+                           .dq       = dq};
     if (!x.hook.content && !x.hook.state)
         compare_adjoint(&x, numbers);
     array gradients[CASE_PARAMS];

@@ -12,6 +12,7 @@
 #include "measure/measure.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <string.h>
 
 enum { HEADS = 4, KEYS = 8, MOST_KEYS = 256, MOST_PARAMS = 32 };
@@ -52,7 +53,8 @@ static posenc_attend_in inputs(score_rows *r)
                                  .q      = repeat(r, r->vector, 1),
                                  .k      = repeat(r, r->key, r->L),
                                  .v      = unit_values(r),
-                                 .q_pos  = cli_explain_at(r->x, &r->x->position, 1, 0, 1),
+                                 .q_pos  = cli_explain_at(r->x, &r->x->position,
+                                                          posenc_rotary_coordinates(r->p->plan), 0, 1),
                                  .k_pos  = posenc_positions_range(0, 1),
                                  .params = r->p->params};
     return in;

@@ -252,19 +252,21 @@ static pe_tile hook_tile(const head *x, int64_t i, int thread)
 {
     const pe_problem   *p = &x->a->sizes;
     const pe_attention *a = x->a;
-    return (pe_tile){.h      = a->from.h + x->h,
-                     .rows   = 1,
-                     .cols   = p->Lk,
-                     .stride = p->Lk,
-                     .i0     = a->from.i + i,
-                     .j0     = a->from.j,
-                     .q_pos  = x->q_pos + i,
-                     .k_pos  = x->k_pos,
-                     .scale  = x->a->terms->scale,
-                     .q      = x->Q + i * query_width(x->a),
-                     .s      = row_of(x, thread, ROW_PRODUCTS),
-                     .state  = a->state ? a->state + (x->h * p->Lq + i) * PE_HOOK_STATE
-                                        : x->state + thread * PE_HOOK_STATE};
+    return (pe_tile){.h        = a->from.h + x->h,
+                     .rows     = 1,
+                     .cols     = p->Lk,
+                     .stride   = p->Lk,
+                     .i0       = a->from.i + i,
+                     .j0       = a->from.j,
+                     .q_pos    = x->q_pos + i,
+                     .k_pos    = x->k_pos,
+                     .q_places = {&a->q_coordinates, x->b, i},
+                     .k_places = {&a->k_coordinates, x->b, 0},
+                     .scale    = x->a->terms->scale,
+                     .q        = x->Q + i * query_width(x->a),
+                     .s        = row_of(x, thread, ROW_PRODUCTS),
+                     .state    = a->state ? a->state + (x->h * p->Lq + i) * PE_HOOK_STATE
+                                          : x->state + thread * PE_HOOK_STATE};
 }
 
 /* X of row i into s, or the numbers of its pairs; zero without either. */

@@ -54,14 +54,15 @@ typedef struct pe_attention {
                     *tokens[PE_OWNERS][PE_MAX_TOKENS];  /* of the whole run, as the part numbers them, and */
     posenc_tensor   *dtokens[PE_OWNERS][PE_MAX_TOKENS]; /* their gradients; NULL: none, not wanted */
     posenc_positions q_pos, k_pos;                      /* for distances, one coordinate */
-    posenc_positions q_coordinates, k_coordinates;      /* for the rotation: the same, or all coordinates */
-    int              mask;
-    pe_reach         reach;    /* of the masks by distance */
-    int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
-    posenc_tensor    key_allowed, allowed, q_segments, k_segments;
-    posenc_tensor    pages;            /* of the only item: k and v lie in pages (keys.c); no data: in rows */
-    posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
-    pe_distances     distances;
+    posenc_positions q_coordinates,
+        k_coordinates; /* for rotations and rooms with several: the same, or all */
+    int           mask;
+    pe_reach      reach;    /* of the masks by distance */
+    int           unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
+    posenc_tensor key_allowed, allowed, q_segments, k_segments;
+    posenc_tensor pages;            /* of the only item: k and v lie in pages (keys.c); no data: in rows */
+    posenc_tensor k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
+    pe_distances  distances;
 
     const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
 

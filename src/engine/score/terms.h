@@ -19,6 +19,7 @@
 #include <posenc/posenc.h>
 
 #include "base/angle.h"
+#include "base/positions.h"
 #include "base/random.h"
 #include "base/settings.h"
 #include "kernels/kernels.h"
@@ -107,12 +108,24 @@ typedef struct pe_by_pair {
     int param, shared;
 } pe_by_pair;
 
+/* All coordinates of some tokens, beginning with token `first` of item b. */
+typedef struct pe_places {
+    const posenc_positions *pos;
+    int64_t                 b, first;
+} pe_places;
+
+static inline double pe_place_of(const pe_places *x, int64_t s, int coordinate)
+{
+    return pe_positions_coordinate(x->pos, x->b, x->first + s, coordinate);
+}
+
 /* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a
    hook that asks for content. */
 typedef struct pe_tile {
     int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
     int64_t       i0, j0;                /* its first query and key in the tensors */
-    const double *q_pos, *k_pos;
+    const double *q_pos, *k_pos;         /* of a room with several coordinates: tokens, counted */
+    pe_places     q_places, k_places;
     double        scale;
     const double *q;        /* [rows, D] queries, rotated, unscaled */
     const double *s;        /* as x: scale * q.k where the pair is allowed, -infinity elsewhere */

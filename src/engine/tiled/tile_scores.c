@@ -304,6 +304,8 @@ pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z)
                      .j0       = from->j + z->j0,
                      .q_pos    = z->q_pos,
                      .k_pos    = z->k_pos,
+                     .q_places = {&T->a->q_coordinates, z->b, z->i0},
+                     .k_places = {&T->a->k_coordinates, z->b, z->j0},
                      .scale    = T->a->terms->scale,
                      .q        = z->hook.q,
                      .s        = z->hook.s,
