@@ -594,6 +594,77 @@ static void finish_scores(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_te
     *terms = (pe_tile_terms){.low = terms->low, .high = terms->high};
 }
 
+/* ---- running sums ---- */
+
+/* Do all pairs of the tile lie behind their queries, so that they have the sums of that side? */
+static int is_behind(const pe_tiles *T, pe_scratch *z)
+{
+    double least = INFINITY, most = -INFINITY;
+    if (!T->a->terms->drift.two_sided)
+        return 1;
+    pe_tile_scores_load_places(T, z);
+    for (int64_t r = 0; r < z->R; r++)
+        least = fmin(least, z->q_pos[r]);
+    for (int64_t c = 0; c < z->C; c++)
+        most = fmax(most, z->k_pos[c]);
+    return most <= least;
+}
+
+/* Does a number lie between those of the queries and those of the keys? Then c_i less it and it less c_j may be
+   rounded each: none of them is above 0, so nothing cancels. */
+static int is_between(const double *query, int64_t R, const double *key, int64_t C, double *between)
+{
+    double most = query[0], least = key[0];
+    for (int64_t r = 1; r < R; r++)
+        most = query[r] > most ? query[r] : most;
+    for (int64_t c = 1; c < C; c++)
+        least = key[c] < least ? key[c] : least;
+    *between = most;
+    return most <= least;
+}
+
+/* The difference of each pair, rounded once, into z->extra. */
+static void drift_pairs(const pe_tiles *T, pe_scratch *z, int behind)
+{
+    const pe_attention *a = T->a;
+    memset(z->extra, 0, (size_t)(z->R * T->Bcp) * sizeof *z->extra);
+    for (int64_t r = 0; behind && r < z->R; r++)
+        a->kernels->drift_row(z->extra + r * T->Bcp,
+                              pe_drift_queries(a, PE_BEHIND, z->b, z->h)[z->i0 + r],
+                              z->drift.keys[PE_BEHIND], z->C);
+    if (behind)
+        return;
+    pe_drift_keys(a, PE_AHEAD, z->b, z->h, z->j0, z->C, z->drift.keys[PE_AHEAD]);
+    const double *query[PE_SIDES] = {pe_drift_queries(a, PE_BEHIND, z->b, z->h) + z->i0,
+                                     pe_drift_queries(a, PE_AHEAD, z->b, z->h) + z->i0};
+    for (int64_t r = 0; r < z->R; r++)
+        for (int64_t c = 0; c < z->C; c++)
+            z->extra[r * T->Bcp + c] =
+                z->k_pos[c] > z->q_pos[r] ? (float)(z->drift.keys[PE_AHEAD][c] - query[PE_AHEAD][r])
+                                          : (float)(query[PE_BEHIND][r] - z->drift.keys[PE_BEHIND][c]);
+}
+
+/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. */
+static void add_drift(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
+{
+    const double *query = pe_drift_queries(T->a, PE_BEHIND, z->b, z->h) + z->i0, *key = z->drift.keys[PE_BEHIND];
+    const int     behind = is_behind(T, z);
+    double        between;
+    pe_drift_keys(T->a, PE_BEHIND, z->b, z->h, z->j0, z->C, z->drift.keys[PE_BEHIND]);
+    if (!behind || !is_between(query, z->R, key, z->C, &between)) {
+        drift_pairs(T, z, behind);
+        terms->extra      = z->extra;
+        terms->extra_step = T->Bcp;
+        return;
+    }
+    for (int64_t r = 0; r < z->R; r++)
+        z->drift.row[r] = (float)(query[r] - between) + (terms->row ? terms->row[r] : 0);
+    for (int64_t c = 0; c < T->Bcp; c++)
+        z->drift.key[c] = c < z->C ? (float)(between - key[c]) + (terms->key ? terms->key[c] : 0) : 0;
+    terms->row = z->drift.row;
+    terms->key = z->drift.key;
+}
+
 /* ---- all together ---- */
 
 /* Allowed columns of each row; returns 0 if all are. */
@@ -641,6 +712,8 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
         terms->extra      = pairs;
         terms->extra_step = a->parts[PE_SCORE].p->Lk;
     }
+    if (pe_drifts(a))
+        add_drift(T, z, terms);
     multiply_tile(T, z, s, Qu, Kt, pairs, terms);
     if (T->has_extra || a->terms->hook.is_special)
         pe_tile_scores_load_places(T, z);

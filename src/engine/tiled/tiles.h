@@ -108,6 +108,11 @@ typedef struct pe_scratch {
         float *tau, *raw, *slope; /* [Br]; [Br, Bcp] backward */
     } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
     struct {
+        double *keys[PE_SIDES]; /* [Bc] running sums of the tile's keys */
+        float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them */
+        float  *ones, *sum;     /* [Br], [Bcp] backward */
+    } drift;                    /* tile_scores.c, pair_backward.c */
+    struct {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {
