@@ -253,7 +253,7 @@ static const struct {
     {"sandwich", 1.03},     {"toeplitz", 1.03},   {"relative_table", 1.03}, {"dense_bias", 1.08},
     {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
     {"nope[temperature=llama4]", 1.05},           {"nope[temperature=inkling:temper_length=1024]", 1.05},
-    {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
+    {"fox[form=token]", 1.05}, {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
     {"cope", 0},            {"fire", 0},          {"shaw", 0},
 };
 // clang-format on
@@ -340,6 +340,8 @@ static const struct {
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
     {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
+    {"G20", &PLAIN, 1.10, {"fox[form=token]", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, fox with running sums, f32, time over plain"},
     /* a cache of keys as they came: all are rotated as they are read */
     {"G20", &READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, rope, f32, of read bandwidth"},

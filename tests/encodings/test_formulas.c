@@ -76,6 +76,10 @@ static const told encodings[] = {
     {"rope", rope, 0, 0, 0, 0, 0},
     {"rope[layout=half:dim=4]", rope_half, 0, 0, 0, 0, 0},
     {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
+    {"fox", fox, 0, 0, 0, 1, 0},
+    {"fox[gate_of=key]", fox_of_keys, 0, 0, 0, 1, 0},
+    {"fox[bidirectional=yes]", fox_both, 0, 0, 0, 0, 0},
+    {"fox[form=constant]", fox_constant, 0, 0, 0, 1, 0},
     {"xpos[scale_base=20]", xpos, 0, 0, 0, 1, 0},
 };
 

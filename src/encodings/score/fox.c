@@ -137,6 +137,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_fox = {
+    .model        = "form=constant", /* a small model makes no inputs of tokens */
     .info.name    = "fox",
     .info.place   = POSENC_PLACE_SCORE,
     .info.title   = "gates that forget",
@@ -146,8 +147,9 @@ const pe_encoding pe_fox = {
     .info.paper       = "arXiv:2503.02130",
     .info.models      = "research",
     .info.beyond      = "Gates go on at any distance: what was forgotten within the trained length stays so.",
-    .info.pictures    = "",
-    .info.by_distance = 0,
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .info.sees        = "the gates of the tokens between, which follow their content",
     .info.causal_only = 1,
     .info.why_causal  = "ahead of a query its gates would let more through than there is",
     /* The logarithm of a gate for each token, or a rate times each position. */
