@@ -226,8 +226,10 @@ static const struct {
     {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PEAK,    0.65, NULL, {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G11", &PLAIN,   1.05, NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     /* gradients of a bias by distance: backward over backward without one */
     {"G18", &PLAIN,   1.05, NULL, {"alibi[learned=yes]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   0,    NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"t5", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_log", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_power", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
@@ -253,7 +255,7 @@ static const struct {
     {"sandwich", 1.03},     {"toeplitz", 1.03},   {"relative_table", 1.03}, {"dense_bias", 1.08},
     {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
     {"nope[temperature=llama4]", 1.05},           {"nope[temperature=inkling:temper_length=1024]", 1.05},
-    {"fox[form=token]", 1.05}, {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
+    {"pope", 2.1},          {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
     {"cope", 0},            {"fire", 0},          {"shaw", 0},
 };
 // clang-format on

@@ -167,6 +167,23 @@ static inline double fox_constant(const pair *x)
     return plain(x) + x->t * -log1p(exp(-numbers(x, "b")[x->h]));
 }
 
+/* mu(x) = ln(1 + e^x) */
+static inline double softplus(double x)
+{
+    return log1p(exp(x));
+}
+
+static inline double pope(const pair *x)
+{
+    const int64_t D     = x->c->dims.D;
+    const double *delta = numbers(x, "delta") + x->h * D;
+    double        sum   = 0;
+    for (int64_t c = 0; c < D; c++)
+        sum += softplus(x->q[c]) * softplus(x->k[c]) *
+               cos(-x->t * pow(10000, -(double)c / (double)D) + fmin(fmax(delta[c], -2 * acos(-1)), 0));
+    return sum / sqrt((double)D);
+}
+
 static inline double alibi(const pair *x)
 {
     return plain(x) - numbers(x, "slopes")[x->h] * fabs(x->t);

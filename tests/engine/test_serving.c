@@ -207,6 +207,7 @@ static const told encodings[] = {
     {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
     {"alibi", alibi, 0, 0, 0, 0, 0},
     {"fox", fox, 0, 0, 0, 0, 0},
+    {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
     {"kerple_power", kerple_power, 0, 0, 0, 0, 0},
     {"sandwich[d_bar=10]", sandwich, 0, 0, 0, 0, 0},
