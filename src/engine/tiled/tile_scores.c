@@ -610,17 +610,34 @@ static int is_behind(const pe_tiles *T, pe_scratch *z)
     return most <= least;
 }
 
-/* Does a number lie between those of the queries and those of the keys? Then c_i less it and it less c_j may be
-   rounded each: none of them is above 0, so nothing cancels. */
-static int is_between(const double *query, int64_t R, const double *key, int64_t C, double *between)
+/* c_i of the tile's queries less the largest of them, for all its key tiles. */
+static void fill_rows(const pe_tiles *T, pe_scratch *z, const double *query)
 {
-    double most = query[0], least = key[0];
-    for (int64_t r = 1; r < R; r++)
-        most = query[r] > most ? query[r] : most;
-    for (int64_t c = 1; c < C; c++)
-        least = key[c] < least ? key[c] : least;
-    *between = most;
-    return most <= least;
+    const int64_t tile = (z->b * T->a->sizes.H + z->h) * T->query_tiles + z->I;
+    if (z->drift.tile == tile)
+        return;
+    z->drift.tile    = tile;
+    z->drift.between = query[0];
+    for (int64_t r = 1; r < z->R; r++)
+        z->drift.between = query[r] > z->drift.between ? query[r] : z->drift.between;
+    for (int64_t r = 0; r < z->R; r++)
+        z->drift.row[r] = (float)(query[r] - z->drift.between);
+}
+
+/* That number less c_j. Is none of these above 0? Then nothing cancels in the sum of both vectors, and each may be
+   rounded. */
+static int fill_keys(const pe_tiles *T, pe_scratch *z)
+{
+    const double *key   = z->drift.keys[PE_BEHIND], between = z->drift.between;
+    int           above = 0;
+    for (int64_t c = 0; c < z->C; c++) {
+        const double x = between - key[c];
+        above |= !(x <= 0);
+        z->drift.key[c] = (float)x;
+    }
+    for (int64_t c = z->C; c < T->Bcp; c++)
+        z->drift.key[c] = 0;
+    return !above;
 }
 
 /* The difference of each pair, rounded once, into z->extra. */
@@ -644,25 +661,22 @@ static void drift_pairs(const pe_tiles *T, pe_scratch *z, int behind)
                                           : (float)(query[PE_BEHIND][r] - z->drift.keys[PE_BEHIND][c]);
 }
 
-/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. */
+/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. That of keys goes into the products
+   as a bias whose rows are all the same. */
 static void add_drift(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
 {
-    const double *query = pe_drift_queries(T->a, PE_BEHIND, z->b, z->h) + z->i0, *key = z->drift.keys[PE_BEHIND];
-    const int     behind = is_behind(T, z);
-    double        between;
+    const int behind = is_behind(T, z);
+    fill_rows(T, z, pe_drift_queries(T->a, PE_BEHIND, z->b, z->h) + z->i0);
     pe_drift_keys(T->a, PE_BEHIND, z->b, z->h, z->j0, z->C, z->drift.keys[PE_BEHIND]);
-    if (!behind || !is_between(query, z->R, key, z->C, &between)) {
-        drift_pairs(T, z, behind);
-        terms->extra      = z->extra;
-        terms->extra_step = T->Bcp;
+    if (behind && fill_keys(T, z)) {
+        terms->row       = z->drift.row;
+        terms->bias      = z->drift.key;
+        terms->bias_step = 0;
         return;
     }
-    for (int64_t r = 0; r < z->R; r++)
-        z->drift.row[r] = (float)(query[r] - between) + (terms->row ? terms->row[r] : 0);
-    for (int64_t c = 0; c < T->Bcp; c++)
-        z->drift.key[c] = c < z->C ? (float)(between - key[c]) + (terms->key ? terms->key[c] : 0) : 0;
-    terms->row = z->drift.row;
-    terms->key = z->drift.key;
+    drift_pairs(T, z, behind);
+    terms->extra      = z->extra;
+    terms->extra_step = T->Bcp;
 }
 
 /* ---- all together ---- */

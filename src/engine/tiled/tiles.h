@@ -109,7 +109,9 @@ typedef struct pe_scratch {
     } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
     struct {
         double *keys[PE_SIDES]; /* [Bc] running sums of the tile's keys */
-        float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them */
+        float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them, */
+        double  between;        /* and which that is */
+        int64_t tile;           /* the query tile that row is of; -1: none */
         float  *ones, *sum;     /* [Br], [Bcp] backward */
     } drift;                    /* tile_scores.c, pair_backward.c */
     struct {
