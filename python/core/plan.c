@@ -21,7 +21,7 @@ enum { KINDS = 9 }; /* of runs: the bits of posenc_run */
 typedef struct plan {
     PyObject_HEAD posenc_plan *plan;
     int                        params, tokens; /* of its encoding */
-    size_t                     need[KINDS]; /* bytes of each kind of run, 0 until it is asked for */
+    size_t                     need[KINDS];    /* bytes of each kind of run, 0 until it is asked for */
     posenc_workspace           spare;
 } plan;
 
@@ -277,19 +277,18 @@ static_assert(offsetof(attend_call, in) == 0 && offsetof(attend_backward_call, i
 static const slot attend_slots[]          = {ATTEND_IN,
                                              {"out", WRITE, offsetof(attend_call, out.o)},
                                              {"lse", WRITE, offsetof(attend_call, out.lse)}};
-static const slot attend_backward_slots[] = {ATTEND_IN,
-                                             {"o", READ, offsetof(attend_backward_call, grad.o)},
-                                             {"lse", READ, offsetof(attend_backward_call, grad.lse)},
-                                             {"grad", READ, offsetof(attend_backward_call, grad.dout)},
-                                             {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
-                                             {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
-                                             {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
-                                             {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
-                                             {"grads of params", DPARAMS,
-                                              offsetof(attend_backward_call, grad.dparams)},
-                                             {"grads of tokens", DTOKENS,
-                                              offsetof(attend_backward_call, grad.dtokens)}};
-static const slot scores_slots[]          = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
+static const slot attend_backward_slots[] = {
+    ATTEND_IN,
+    {"o", READ, offsetof(attend_backward_call, grad.o)},
+    {"lse", READ, offsetof(attend_backward_call, grad.lse)},
+    {"grad", READ, offsetof(attend_backward_call, grad.dout)},
+    {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
+    {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
+    {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
+    {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
+    {"grads of params", DPARAMS, offsetof(attend_backward_call, grad.dparams)},
+    {"grads of tokens", DTOKENS, offsetof(attend_backward_call, grad.dtokens)}};
+static const slot scores_slots[] = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
 
 static posenc_status call_attend(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)

@@ -409,7 +409,8 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_encoding *room = plan->parts[place].room;
         if (room && room->info.causal_only &&
-            !(room->sees_future && room->sees_future(plan->parts[place].set)) && !(plan->options.mask & POSENC_MASK_CAUSAL))
+            !(room->sees_future && room->sees_future(plan->parts[place].set)) &&
+            !(plan->options.mask & POSENC_MASK_CAUSAL))
             return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                            "attend: %s works only with a causal mask (%s); plan with POSENC_MASK_CAUSAL",
                            room->info.name, room->info.why_causal);

@@ -315,8 +315,8 @@ int64_t pe_items_length(const posenc_attend_in *in, int64_t b);
 /* Shape and type of k_pages; then, where k is known to have its shape, lengths and the pages they need. */
 posenc_status pe_items_check_pages(const posenc_attend_in *in, posenc_error *err);
 posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *err);
-/* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given; tokens [2, PE_MAX_TOKENS] are
-   lent to it. */
+/* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given; tokens [2,
+   PE_MAX_TOKENS] are lent to it. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b,
                              posenc_tensor tokens[]);

@@ -225,7 +225,8 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
 /* Rotations do not go with all scores. */
 static posenc_status check_rotation(const posenc_encoding *e, posenc_error *err)
 {
-    const pe_encoding *score = e->parts[POSENC_PLACE_SCORE].room, *rotary = e->parts[POSENC_PLACE_ROTARY].room;
+    const pe_encoding *score  = e->parts[POSENC_PLACE_SCORE].room,
+                      *rotary = e->parts[POSENC_PLACE_ROTARY].room;
     if (!score || !rotary || !score->no_rotation)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_UNSUPPORTED,

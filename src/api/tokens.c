@@ -140,8 +140,8 @@ posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc
                        plan->e->spec, index);
     posenc_status status = pe_tensor_check(token, "sums: token", 4, (const int64_t[]){-1, -1, -1, 1}, err);
     if (!status)
-        status = pe_tensor_check_output(
-            sums, "sums: sums", 4, (const int64_t[]){token->shape[0], token->shape[1], -1, 1}, err);
+        status = pe_tensor_check_output(sums, "sums: sums", 4,
+                                        (const int64_t[]){token->shape[0], token->shape[1], -1, 1}, err);
     if (status)
         return status;
     if (!pe_tensor_is_float(token->dtype) || sums->dtype != POSENC_DTYPE_F64)

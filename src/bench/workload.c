@@ -188,9 +188,9 @@ static void open_tokens(pe_workload *w, posenc_error *err)
             w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
         if (!decodes || err->status || !posenc_token_describe(w->e, i)->of_keys)
             continue;
-        w->sums[i] = posenc_tensor_contiguous(
-            untouched(&w->all, (size_t)(shape[1] * shape[2]) * sizeof(double), err), POSENC_DTYPE_F64, 4,
-            shape);
+        w->sums[i] =
+            posenc_tensor_contiguous(untouched(&w->all, (size_t)(shape[1] * shape[2]) * sizeof(double), err),
+                                     POSENC_DTYPE_F64, 4, shape);
         if (!err->status)
             posenc_token_sums(w->plan, i, &w->tokens[i], &w->sums[i], 0, err);
         w->in.sums = w->sums;

@@ -294,7 +294,7 @@ static posenc_attend_in inputs_of(const pe_subject *s, const double *q, int64_t 
     if (same)
         in.q.stride[2] = in.k.stride[2] = 0;
     in.q_pos = in.k_pos = s->positions;
-    in.tokens = Lq == s->dims.Lq ? s->tokens : s->last;
+    in.tokens           = Lq == s->dims.Lq ? s->tokens : s->last;
     if (Lq == 1)
         in.q_pos = posenc_positions_range((double)(N - 1), 1);
     return in;

@@ -20,7 +20,7 @@ struct pe_subject {
     pe_subject_sizes       sizes;
     posenc_dims            dims;
     posenc_tensor         *params, *tokens;
-    posenc_tensor         *last; /* the tokens of a run of the last query alone */
+    posenc_tensor         *last;   /* the tokens of a run of the last query alone */
     posenc_plan           *plan;   /* without a mask, unless the encoding needs one */
     posenc_plan           *causal; /* under a causal mask */
     posenc_workspace       work;

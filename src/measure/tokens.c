@@ -62,13 +62,14 @@ void pe_tokens_free(const posenc_encoding *e, posenc_tensor *tokens)
 
 /* Scores of queries and keys of 0, to the place of the bias. */
 static posenc_status score_nothing(const posenc_plan *plan, const posenc_attend_in *in,
-                                   const posenc_dims *dims, posenc_tensor *bias,
-                                   const posenc_workspace *work, posenc_error *err)
+                                   const posenc_dims *dims, posenc_tensor *bias, const posenc_workspace *work,
+                                   posenc_error *err)
 {
     posenc_attend_in nothing  = *in;
     const int64_t    shape[4] = {1, dims->H, bias->shape[1], bias->shape[2]},
-                  q[4] = {1, dims->H, shape[2], dims->D}, k[4] = {1, dims->G ? dims->G : dims->H, shape[3], dims->D};
-    double *zeros = calloc((size_t)dims->D, sizeof *zeros);
+                  q[4]        = {1, dims->H, shape[2], dims->D},
+                  k[4]        = {1, dims->G ? dims->G : dims->H, shape[3], dims->D};
+    double *zeros             = calloc((size_t)dims->D, sizeof *zeros);
     if (!zeros)
         return no_memory(err);
     posenc_tensor S = posenc_tensor_contiguous(bias->data, POSENC_DTYPE_F64, 4, shape);

@@ -113,7 +113,7 @@ static inline double token_at(const pair *x, const char *name, int64_t s)
 /* ln of the gates of tokens first .. last; of hidden ones it is 0. */
 static inline double log_gates(const pair *x, const char *name, int64_t first, int64_t last)
 {
-    const attention_case *c = x->c;
+    const attention_case *c   = x->c;
     double                sum = 0;
     for (int64_t s = first; s <= last; s++)
         if (!(c->options.mask & POSENC_MASK_KEY_PADDING) || c->key_allowed[x->b * c->dims.Lk + s])
@@ -124,14 +124,13 @@ static inline double log_gates(const pair *x, const char *name, int64_t first, i
 /* One more than the last key of the query's segment that stands before it, or (with) not beyond it. */
 static inline int64_t keys_before(const pair *x, int with)
 {
-    const attention_case *c = x->c;
+    const attention_case *c  = x->c;
     const int64_t         Lk = c->dims.Lk;
-    int64_t               n  = 0, has_begun = 0;
+    int64_t               n = 0, has_begun = 0;
     for (int64_t j = 0; j < Lk; j++) {
-        const double R = place_at(&c->k_pos, x->b, j);
-        const int    own =
-            !(c->options.mask & POSENC_MASK_SEGMENTS) ||
-            c->k_segments[x->b * Lk + j] == c->q_segments[x->b * c->dims.Lq + x->i];
+        const double R   = place_at(&c->k_pos, x->b, j);
+        const int    own = !(c->options.mask & POSENC_MASK_SEGMENTS) ||
+                        c->k_segments[x->b * Lk + j] == c->q_segments[x->b * c->dims.Lq + x->i];
         if (own && !has_begun++)
             n = j;
         if (own && (R < x->P || (with && R == x->P)))
@@ -159,7 +158,8 @@ static inline double fox_of_keys(const pair *x)
 static inline double fox_both(const pair *x)
 {
     const int64_t n = keys_before(x, 1);
-    return plain(x) + (x->t >= 0 ? gates_between(x, "f", n, x->j + 1) : gates_between(x, "f_ahead", x->j + 1, n));
+    return plain(x) +
+           (x->t >= 0 ? gates_between(x, "f", n, x->j + 1) : gates_between(x, "f_ahead", x->j + 1, n));
 }
 
 static inline double fox_constant(const pair *x)

@@ -244,8 +244,8 @@ static served open_encoding(const told *f)
     for (int i = 0; i < s.c.param_count; i++)
         s.params[i] = array_tensor(&s.c.params[i], 1);
     for (int i = 0; i < s.c.token_count; i++) {
-        s.sums[i] = posenc_tensor_contiguous(malloc((size_t)s.c.tokens[i].count * sizeof(double)),
-                                             POSENC_DTYPE_F64, 4, s.c.tokens[i].shape);
+        s.sums[i]           = posenc_tensor_contiguous(malloc((size_t)s.c.tokens[i].count * sizeof(double)),
+                                                       POSENC_DTYPE_F64, 4, s.c.tokens[i].shape);
         s.sums[i].shape[0]  = B;
         s.sums[i].stride[0] = 0;
     }

@@ -157,8 +157,8 @@ static int is_zero(const double *values, int64_t n)
 
 static void show_bias(score_rows *r)
 {
-    cli_sheet *s = &r->x->sheet;
-    const int drawn = posenc_token_count(r->p->e) > 0;
+    cli_sheet *s     = &r->x->sheet;
+    const int  drawn = posenc_token_count(r->p->e) > 0;
     cli_sheet_title(s, "Added to the scores of a query at position %g, %s", r->x->position.real[0],
                     drawn ? "by token inputs drawn from N(0,1)" : "whatever the content");
     show_params(r);

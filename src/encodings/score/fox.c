@@ -4,20 +4,20 @@
  *
  * Place    score: every token between key and query lets a share of the past through
  * Formula  S[h,i,j] = scale * q_i . k_j + sum of ln f_l over the tokens l = j+1 .. i
- *          ln f_l = ls(x_l) = -ln(1 + e^-x_l), x_l the token input f of token l (form=token), made by the model,
- *          or the parameter b_h for all tokens (form=constant)
+ *          ln f_l = ls(x_l) = -ln(1 + e^-x_l), x_l the token input f of token l (form=token), which the
+ *          model makes, or the parameter b_h for all tokens (form=constant)
  * Learns   form=constant: b, one for each head; form=token: nothing here
  * Source   Lin et al. 2025, arXiv:2503.02130; zhixuan-lin/forgetting-transformer; fla, forgetting_attn;
  *          gate_of=key, bidirectional: x-transformers, DataDependentAlibi
  *
- * The sum is a difference of running sums, so memory is linear and scores stay products of queries and keys. It is
- * not multiplied by `scale`. The query's own gate counts, the key's does not (gate_of=key: the other way round).
- * With one gate for all tokens it is ALiBi with slope ln(1 + e^-b), which starts at 1/T: T from decay_time_min to
- * decay_time_max, evenly in the logarithm, over the heads.
+ * The sum is a difference of running sums, so memory is linear and scores stay products of queries and keys.
+ * It is not multiplied by `scale`. The query's own gate counts, the key's does not (gate_of=key: the other
+ * way round). With one gate for all tokens it is ALiBi with slope ln(1 + e^-b), which starts at 1/T: T from
+ * decay_time_min to decay_time_max, evenly in the logarithm, over the heads.
  *
- * Ahead of the query the same difference grows, so attention wants a causal mask; bidirectional has gates of its
- * own for that side, the far key's included. ln f is never the logarithm of a sigmoid, which is 0 below -90 in
- * float. The official layer starts f without a bias; 5 (gates of 0.993) is x-transformers' start.
+ * Ahead of the query the same difference grows, so attention wants a causal mask; bidirectional has gates of
+ * its own for that side, the far key's included. ln f is never the logarithm of a sigmoid, which is 0 below
+ * -90 in float. The official layer starts f without a bias; 5 (gates of 0.993) is x-transformers' start.
  */
 #include "encodings/encoding.h"
 
@@ -25,9 +25,11 @@ enum { FORM, GATE_OF, BIDIRECTIONAL, DECAY_TIME_MIN, DECAY_TIME_MAX }; /* ORDER 
 static const posenc_setting_info settings[] = {
     {"form", "word", "token", "token|constant",
      "token: a gate for each token, made by the model; constant: one for each head, learned"},
-    {"gate_of", "word", "query", "query|key", "whose gate counts beside those between: the query's or the key's"},
+    {"gate_of", "word", "query", "query|key",
+     "whose gate counts beside those between: the query's or the key's"},
     {"bidirectional", "flag", "no", "yes|no", "tokens ahead of the query have gates of their own"},
-    {"decay_time_min", "real", "2", "0<..", "form=constant: tokens after which 1/e is left, of head 0 at the start"},
+    {"decay_time_min", "real", "2", "0<..",
+     "form=constant: tokens after which 1/e is left, of head 0 at the start"},
     {"decay_time_max", "real", "256", "0<..", "the same, of the last head"},
     {0},
 };
@@ -35,7 +37,8 @@ static_assert(PE_ROWS(settings) == DECAY_TIME_MAX + 1, "ORDER settings");
 
 enum { B, B_AHEAD }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"b", "H", "-ln(e^(1/T) - 1), T from decay_time_min to decay_time_max", "form=constant: the gate of head h is 1/(1 + e^-b)", 1},
+    {"b", "H", "-ln(e^(1/T) - 1), T from decay_time_min to decay_time_max",
+     "form=constant: the gate of head h is 1/(1 + e^-b)", 1},
     {"b_ahead", "H", "the same", "form=constant, bidirectional: that of tokens ahead", 1},
     {0},
 };
@@ -137,13 +140,14 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_fox = {
-    .model        = "form=constant", /* a small model makes no inputs of tokens */
-    .info.name    = "fox",
-    .info.place   = POSENC_PLACE_SCORE,
-    .info.title   = "gates that forget",
-    .info.formula = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + sum_{l = j + 1}^{i} ln f_l , f_l = frac{1}{1 + e^{−x_l}}",
-    .info.symbols = "f_l: the gate of token l, what it lets through of all before it\n"
-                    "x_l: the token input f of token l",
+    .model      = "form=constant", /* a small model makes no inputs of tokens */
+    .info.name  = "fox",
+    .info.place = POSENC_PLACE_SCORE,
+    .info.title = "gates that forget",
+    .info.formula =
+        "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + sum_{l = j + 1}^{i} ln f_l , f_l = frac{1}{1 + e^{−x_l}}",
+    .info.symbols     = "f_l: the gate of token l, what it lets through of all before it\n"
+                        "x_l: the token input f of token l",
     .info.paper       = "arXiv:2503.02130",
     .info.models      = "research",
     .info.beyond      = "Gates go on at any distance: what was forgotten within the trained length stays so.",

@@ -9,14 +9,14 @@
  * Learns   delta, an angle for each head and channel, clipped to [-2 pi, 0] where it is used (clip=yes)
  * Source   Gopalakrishnan et al. 2025, arXiv:2509.10534; PoPE-pytorch; x-transformers, polar_pos_emb
  *
- * RoPE turns pairs of channels, so that the content of a pair moves its angle; here each channel has a frequency
- * of its own and the content no say in the angle. Scores have a positive mean, about scale D ln^2 2 at the start:
- * posenc_bias, of queries and keys of 0, shows it. `scale` is that of D, not of 2D.
+ * RoPE turns pairs of channels, so that the content of a pair moves its angle; here each channel has a
+ * frequency of its own and the content no say in the angle. Scores have a positive mean, about scale D ln^2 2
+ * at the start: posenc_bias, of queries and keys of 0, shows it. `scale` is that of D, not of 2D.
  *
  * Where code and paper differ, this is the code: the exponent is negative and delta, not w, is clipped. delta
- * stands with the queries: keys then have one form for all query heads that share them, and a cache holds k as it
- * came. At an edge of the clip the gradient passes (torch 2.15's clamp stops it there, so that a delta that starts
- * at 0 would never move). softplus has no threshold.
+ * stands with the queries: keys then have one form for all query heads that share them, and a cache holds k
+ * as it came. At an edge of the clip the gradient passes (torch 2.15's clamp stops it there, so that a delta
+ * that starts at 0 would never move). softplus has no threshold.
  */
 #include "encodings/encoding.h"
 
@@ -67,7 +67,7 @@ static void derive(const pe_problem *p, const double *const par[], double made[]
         made[2 * c + 1]      = k.k_lo;
     }
     for (int64_t x = 0; x < p->H * p->D; x++) {
-        const double delta            = clipped(p, par[DELTA][x]);
+        const double delta         = clipped(p, par[DELTA][x]);
         made[2 * p->D + 2 * x]     = cos(delta);
         made[2 * p->D + 2 * x + 1] = sin(delta);
     }
@@ -91,8 +91,8 @@ static void magnitudes(const pe_problem *p, const double x[], int64_t n, double 
 }
 
 /* Cosine and sine of the angles of channels c .. c+n-1 at position P; of a query's less delta of its head. */
-static void angles(const pe_problem *p, const double *const par[], pe_side side, int64_t h, double P, int64_t c,
-                   int64_t n, double cosine[], double sine[])
+static void angles(const pe_problem *p, const double *const par[], pe_side side, int64_t h, double P,
+                   int64_t c, int64_t n, double cosine[], double sine[])
 {
     double        position[SOME];
     const double *made = par[MADE], *turn = made + 2 * p->D + 2 * (h * p->D + c);
@@ -157,20 +157,21 @@ const pe_encoding pe_pope = {
     .info.name    = "pope",
     .info.place   = POSENC_PLACE_SCORE,
     .info.title   = "polar coordinates",
-    .info.formula = "S_{h,i,j} = frac{1}{sqrt{D}} sum_{c = 0}^{D − 1} μ(q_{i,c}) μ(k_{j,c}) cos((P(j) − P(i)) w_c + δ_{h,c})",
-    .info.symbols = "μ(x): ln(1 + e^x), the magnitude of a channel\n"
-                    "w_c: the frequency of channel c, base^{−c / D}\n"
-                    "δ_{h,c}: an angle that head h learns for channel c",
-    .info.paper       = "arXiv:2509.10534",
-    .info.models      = "research",
-    .info.beyond      = "Angles go on at any distance; a model read at 10 times its length stays near its loss.",
-    .info.pictures    = "bias",
+    .info.formula = "S_{h,i,j} = frac{1}{sqrt{D}} sum_{c = 0}^{D − 1} μ(q_{i,c}) μ(k_{j,c}) cos((P(j) − "
+                    "P(i)) w_c + δ_{h,c})",
+    .info.symbols  = "μ(x): ln(1 + e^x), the magnitude of a channel\n"
+                     "w_c: the frequency of channel c, base^{−c / D}\n"
+                     "δ_{h,c}: an angle that head h learns for channel c",
+    .info.paper    = "arXiv:2509.10534",
+    .info.models   = "research",
+    .info.beyond   = "Angles go on at any distance; a model read at 10 times its length stays near its loss.",
+    .info.pictures = "bias",
     .info.by_distance = 1,
     /* Of each channel of a query or key a logarithm, a cosine and a sine, and products. */
-    .operations            = "(H*Lq+G*Lk)*D*12",
-    .no_rotation           = "its scores have angles of their own",
-    .attention.derived     = derived,
-    .attention.derive      = derive,
-    .attention.terms       = terms,
+    .operations        = "(H*Lq+G*Lk)*D*12",
+    .no_rotation       = "its scores have angles of their own",
+    .attention.derived = derived,
+    .attention.derive  = derive,
+    .attention.terms   = terms,
     PE_TABLES(settings, params, examples),
 };

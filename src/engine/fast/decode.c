@@ -38,16 +38,17 @@ enum {
 
 /* Of one thread. */
 typedef struct decode_scratch {
-    float    *S, *extra; /* [rows, block], [PIECE] */
-    uint16_t *P;         /* [rows, block] weights in bf16 */
-    float    *key;       /* [PIECE] 0 or -infinity */
-    float    *factor;    /* [rows] */
-    float    *few;       /* [FEW, max(Dp,Dvp)] */
-    float    *band;      /* [Lq + RUN] the biases or gates at hand */
-    double   *exact;     /* the same before they are rounded */
-    float    *table;     /* [PIECE, width of a rotation] */
-    double   *drift;     /* [RUN] running sums of a piece */
-    pe_rung   rung;
+    float        *S, *extra; /* [rows, block], [PIECE] */
+    uint16_t     *P;         /* [rows, block] weights in bf16 */
+    float        *key;       /* [PIECE] 0 or -infinity */
+    float        *factor;    /* [rows] */
+    float        *few;       /* [FEW, max(Dp,Dvp)] */
+    float        *band;      /* [Lq + RUN] the biases or gates at hand */
+    double       *exact;     /* the same before they are rounded */
+    float        *table;     /* [PIECE, width of a rotation] */
+    double       *drift;     /* [RUN] running sums of a piece, there */
+    const double *drift_at;  /* or where they lie */
+    pe_rung       rung;
 } decode_scratch;
 
 typedef struct decoder {
@@ -222,6 +223,7 @@ static decode_scratch lay_out_scratch(const decoder *x, pe_arena *arena)
     y.band             = pe_arena_floats(arena, band);
     y.exact            = pe_arena_doubles(arena, band);
     y.drift            = pe_arena_doubles(arena, pe_drifts(x->a) ? RUN : 0);
+    y.drift_at         = NULL;
     y.rung             = pe_ladder_lay_out_rung(has_ladder(x) ? 2 * x->a->rotary_keys->M : 0, arena);
     return y;
 }
@@ -529,13 +531,12 @@ static const float *by_distance(const decoder *x, const decode_scratch *z, pe_ki
 }
 
 /* c_i - c_j of query i and the keys of a piece: neighbours of one token head have the same sums. */
-static void add_drift(const decoder *x, const decode_scratch *z, float *s, const key_block *n, int64_t h,
-                      int64_t i)
+static void add_drift(const decoder *x, decode_scratch *z, float *s, const key_block *n, int64_t h, int64_t i)
 {
     const pe_attention *a = x->a;
     if (i == 0)
-        pe_drift_keys(a, PE_BEHIND, n->b, h, n->j0, n->C, z->drift);
-    a->kernels->drift_row(s, pe_drift_queries(a, PE_BEHIND, n->b, h)[i], z->drift, n->C);
+        z->drift_at = pe_drift_keys(a, PE_BEHIND, n->b, h, n->j0, n->C, z->drift);
+    a->kernels->drift_row(s, pe_drift_queries(a, PE_BEHIND, n->b, h)[i], z->drift_at, n->C);
 }
 
 /* Products of one query with a piece become scores. */

@@ -22,16 +22,17 @@ typedef struct head {
     int64_t             b, h;
     double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
     double             *growth;    /* [D], and [threads, D] factors of a pair */
-    double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
-    double *q_pos, *k_pos;  /* [Lq], [Lk] */
-    double *drift[PE_SIDES]; /* [Lk] running sums of keys */
-    double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
-    double *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
-    double *state;          /* [threads, PE_HOOK_STATE] */
-    double *dQ, *dK, *dV;   /* backward: as Q, K, V */
-    double *dby[PE_KINDS];  /* their cotangents */
-    double *dout;           /* [Dv] */
-    const posenc_tensor *S; /* scores only */
+    double       *raw, *draw; /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
+    double       *q_pos, *k_pos;          /* [Lq], [Lk] */
+    double       *drift_memory[PE_SIDES]; /* [Lk] running sums of keys, */
+    const double *drift[PE_SIDES];        /* there or where they lie */
+    double       *by[PE_KINDS];           /* members by t - distances.low: [count, width] */
+    double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double       *state;        /* [threads, PE_HOOK_STATE] */
+    double       *dQ, *dK, *dV; /* backward: as Q, K, V */
+    double       *dby[PE_KINDS]; /* their cotangents */
+    double       *dout;          /* [Dv] */
+    const posenc_tensor *S;      /* scores only */
 } head;
 
 /* Rows that each thread has. */
@@ -78,7 +79,7 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.q_pos             = pe_arena_doubles(arena, p->Lq);
     x.k_pos             = pe_arena_doubles(arena, p->Lk);
     for (int side = 0; pe_drifts(a) && side < PE_SIDES; side++)
-        x.drift[side] = pe_arena_doubles(arena, p->Lk);
+        x.drift_memory[side] = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
     x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
@@ -207,11 +208,11 @@ static void temper_queries(const head *x, double *rows)
 }
 
 /* Running sums of the keys for head h. */
-static void fill_drift(const head *x, int64_t h)
+static void fill_drift(head *x, int64_t h)
 {
     const pe_attention *a = x->a;
     for (int side = 0; pe_drifts(a) && side < (a->terms->drift.two_sided ? PE_SIDES : 1); side++)
-        pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift[side]);
+        x->drift[side] = pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift_memory[side]);
 }
 
 /* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */

@@ -40,15 +40,16 @@ typedef struct pe_tempered {
 
 /* Running sums of the whole run: drift.c. */
 typedef struct pe_drifted {
-    posenc_tensor given[PE_SIDES];  /* [B, Ht, Lk, 1] F64, by the caller; no data: they are made of the tokens */
-    double       *sums[PE_SIDES];   /* [B, Ht, stored] after every so many keys */
-    int64_t       every, stored;
-    double       *query[PE_SIDES];  /* [B, H, Lq] of queries */
-    int64_t      *index[PE_SIDES];  /* [B, Lq] how many gates those have */
-    double       *dquery[PE_SIDES]; /* backward, of the item at hand: [H, Lq] and */
-    double       *dkey[PE_SIDES];   /* [H, Lk], cotangents of the sums */
-    double       *fold;             /* [Lk + 1] */
-    posenc_tensor key_allowed;      /* of the whole run, as are the sizes */
+    posenc_tensor
+             given[PE_SIDES]; /* [B, Ht, Lk, 1] F64, by the caller; no data: they are made of the tokens */
+    double  *sums[PE_SIDES];  /* [B, Ht, stored] after every so many keys */
+    int64_t  every, stored;
+    double  *query[PE_SIDES];  /* [B, H, Lq] of queries */
+    int64_t *index[PE_SIDES];  /* [B, Lq] how many gates those have */
+    double  *dquery[PE_SIDES]; /* backward, of the item at hand: [H, Lq] and */
+    double  *dkey[PE_SIDES];   /* [H, Lk], cotangents of the sums */
+    double  *fold;             /* [Lk + 1] */
+    posenc_tensor key_allowed; /* of the whole run, as are the sizes */
     int64_t       heads, queries, keys;
     int64_t       item; /* the first of a part */
 } pe_drifted;
@@ -223,12 +224,12 @@ int pe_drift_is_open(const pe_attention *a);
 /* Memory of a run; numbers. */
 void pe_drift_lay_out(pe_attention *a, pe_arena *arena, int backward);
 void pe_drift_fill(pe_attention *a);
-/* c of all queries of a head from the first of the part on, and of n keys. */
+/* c of all queries of a head from the first of the part on; of n keys where they lie, or in `to`. */
 const double *pe_drift_queries(const pe_attention *a, int side, int64_t b, int64_t h);
-void          pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t h, int64_t j0, int64_t n,
+const double *pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t h, int64_t j0, int64_t n,
                             double to[]);
-/* Backward, item by item: cotangents are 0; those of queries whose sum is known; all of them to token inputs and
-   parameters. */
+/* Backward, item by item: cotangents are 0; those of queries whose sum is known; all of them to token inputs
+   and parameters. */
 void pe_drift_clear(const pe_attention *a);
 void pe_drift_close(const pe_attention *a, int64_t b);
 void pe_drift_fold(const pe_attention *a, int64_t b);

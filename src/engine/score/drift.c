@@ -5,13 +5,13 @@
  * Formula  drift_ij = c_i - c_j; of gates c_j = ln f_0 + ... + ln f_j, and c_i that up to the key that is the
  *          query itself: the last of its segment whose position is not beyond its own (by_key: c_j and c_i
  *          without that last gate). Ahead, where there are two sides: c'_j - c'_i
- * Adjoint  g[x], x gates in a sum: g[x of query] += sum_j dS, g[x of key] -= sum_i dS; all g together are 0, so
- *          d ln f_l = sum over x > l of g[x] = -(sum over x <= l of g[x])
+ * Adjoint  g[x], x gates in a sum: g[x of query] += sum_j dS, g[x of key] -= sum_i dS; all g together
+ *          are 0, so d ln f_l = sum over x > l of g[x] = -(sum over x <= l of g[x])
  *
- * Sums are double: a million gates of ln f = -0.3 end at -3e5, where floats are 0.03 apart. A gate of a key that
- * padding hides counts as 1. Many queries have the sums of all keys; a few, which must not need memory that
- * grows with the keys, have one for each FEW of them and add up the rest when they are asked. A cache that keeps
- * the sums gives them, and nothing is added up.
+ * Sums are double: a million gates of ln f = -0.3 end at -3e5, where floats are 0.03 apart. A gate of a key
+ * that padding hides counts as 1. Many queries have the sums of all keys; a few, which must not need memory
+ * that grows with the keys, have one for each FEW of them and add up the rest when they are asked. A cache
+ * that keeps the sums gives them, and nothing is added up.
  *
  * A row of the softmax does not see a constant, so its cotangents sum to what lse and the sink add, which is
  * known: that is taken, not the sum of their rounding errors. With a softcap, or two sides, it is not known.
@@ -70,8 +70,8 @@ int pe_drift_is_open(const pe_attention *a)
 
 void pe_drift_lay_out(pe_attention *a, pe_arena *arena, int backward)
 {
-    const pe_problem *p    = &a->sizes;
-    pe_drifted       *x    = &a->drift;
+    const pe_problem *p     = &a->sizes;
+    pe_drifted       *x     = &a->drift;
     const int         gates = of(a)->kind == PE_DRIFT_GATES;
     if (!pe_drifts(a))
         return;
@@ -141,9 +141,10 @@ static void sum_head(void *context, int64_t index, int thread)
     }
 }
 
-/* Sums of the first x, x + 1, ... x + n - 1 gates of a row of the whole run; where only some are stored, on from
-   the last of those. */
-static void load_sums(const pe_attention *a, int side, int64_t b, int64_t row, int64_t x, int64_t n, double to[])
+/* Sums of the first x, x + 1, ... x + n - 1 gates of a row of the whole run; where only some are stored, on
+   from the last of those. */
+static void load_sums(const pe_attention *a, int side, int64_t b, int64_t row, int64_t x, int64_t n,
+                      double to[])
 {
     const pe_drifted    *d     = &a->drift;
     const posenc_tensor *given = &d->given[side];
@@ -178,7 +179,8 @@ static void load_sums(const pe_attention *a, int side, int64_t b, int64_t row, i
 
 /* ---- which gates are a query's ---- */
 
-/* Keys first .. end-1, of one segment, whose positions rise: how many stand before P, or (with) not beyond. */
+/* Keys first .. end-1, of one segment, whose positions rise: how many stand before P, or (with) not beyond.
+ */
 static int64_t count_before(const pe_attention *a, int64_t b, int64_t first, int64_t end, double P, int with)
 {
     int64_t low = first;
@@ -225,8 +227,8 @@ static double rate_of(const pe_attention *a, int side, int64_t h)
 
 static void fill_queries(void *context, int64_t index, int thread)
 {
-    const pe_attention *a = context;
-    const pe_drifted   *d = &a->drift;
+    const pe_attention *a  = context;
+    const pe_drifted   *d  = &a->drift;
     const int64_t       Lq = a->sizes.Lq, b = index / a->sizes.H, h = index % a->sizes.H;
     (void)thread;
     for (int side = 0; side < sides_of(a); side++) {
@@ -260,16 +262,34 @@ const double *pe_drift_queries(const pe_attention *a, int side, int64_t b, int64
     return d->query[side] + ((d->item + b) * d->heads + a->from.h + h) * d->queries + a->from.i;
 }
 
-void pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t h, int64_t j0, int64_t n, double to[])
+/* Where the sum of the first x > 0 gates of a row of the whole run lies, the others after it; NULL: nowhere.
+ */
+static const double *sums_at(const pe_attention *a, int side, int64_t b, int64_t row, int64_t x)
+{
+    const pe_drifted    *d     = &a->drift;
+    const posenc_tensor *given = &d->given[side];
+    if (given->data)
+        return given->stride[2] == 1 ? pe_tensor_row(given, b, row, x - 1) : NULL;
+    return d->every == 1 ? d->sums[side] + (b * token_heads(a, side) + row) * d->stored + x - 1 : NULL;
+}
+
+const double *pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t h, int64_t j0, int64_t n,
+                            double to[])
 {
     if (of(a)->kind == PE_DRIFT_RATE) {
         const double rate = rate_of(a, side, a->from.h + h);
         for (int64_t c = 0; c < n; c++)
             to[c] = rate * pe_positions_at(&a->k_pos, b, j0 + c);
-        return;
+        return to;
     }
-    const int without = side == PE_BEHIND && of(a)->by_key;
-    load_sums(a, side, a->drift.item + b, token_head(a, side, a->from.h + h), a->from.j + j0 + !without, n, to);
+    const int     without = side == PE_BEHIND && of(a)->by_key;
+    const int64_t item = a->drift.item + b, row = token_head(a, side, a->from.h + h),
+                  x  = a->from.j + j0 + !without;
+    const double *at = x > 0 ? sums_at(a, side, item, row, x) : NULL;
+    if (at)
+        return at;
+    load_sums(a, side, item, row, x, n, to);
+    return to;
 }
 
 /* ---- backward ---- */
@@ -288,7 +308,7 @@ void pe_drift_close(const pe_attention *a, int64_t b)
     const int64_t Lq = a->sizes.Lq;
     for (int64_t x = 0; a->drift.dquery[0] && x < a->sizes.H * Lq; x++) {
         const int64_t h = x / Lq, i = x % Lq;
-        double        lse, sum = 0;
+        double        lse, sum      = 0;
         pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, 1);
         if (a->dlse.data && lse != -INFINITY)
             pe_tensor_load_double(&sum, pe_tensor_element(&a->dlse, b, h, i), a->dlse.dtype, 1, 1);
@@ -301,7 +321,7 @@ void pe_drift_close(const pe_attention *a, int64_t b)
 /* Of the heads that share a row of the token input, into the numbers of gates. */
 static void gather(const pe_attention *a, int side, int64_t b, int64_t row)
 {
-    const pe_drifted *d     = &a->drift;
+    const pe_drifted *d  = &a->drift;
     const int64_t     Lq = a->sizes.Lq, Lk = a->sizes.Lk, share = a->sizes.H / token_heads(a, side);
     const int         without = side == PE_BEHIND && of(a)->by_key;
     memset(d->fold, 0, (size_t)(Lk + 1) * sizeof(double));

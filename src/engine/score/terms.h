@@ -196,11 +196,11 @@ typedef struct pe_temper {
                  double *const dpar[]); /* NULL: nothing is learned */
 } pe_temper;
 
-/* A difference of running sums: c of the query less c of the key, in the unit of scores. Of gates, a token input
-   of the keys has one number for each, whose gate it makes: c of a query is the sum of ln of the gates up to
-   its own key, c of a key that up to itself; or (by_key) those before. Else c is a rate times the position.
-   Where it is two-sided, pairs with t < 0 have sums of their own, and c' of the key less c' of the query. What a
-   hook, a preparation or numbers of pairs say does not go with it. */
+/* A difference of running sums: c of the query less c of the key, in the unit of scores. Of gates, a token
+   input of the keys has one number for each, whose gate it makes: c of a query is the sum of ln of the gates
+   up to its own key, c of a key that up to itself; or (by_key) those before. Else c is a rate times the
+   position. Where it is two-sided, pairs with t < 0 have sums of their own, and c' of the key less c' of the
+   query. What a hook, a preparation or numbers of pairs say does not go with it. */
 typedef enum pe_drift_kind { PE_DRIFT_NONE, PE_DRIFT_GATES, PE_DRIFT_RATE } pe_drift_kind;
 enum { PE_BEHIND, PE_AHEAD, PE_SIDES };
 

@@ -439,8 +439,8 @@ static void drift_back(const pe_backward *w, pe_scratch *z, const float *dS)
 {
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
-    const int64_t       Lq = a->sizes.Lq, Lk = a->sizes.Lk, row = (z->back.chunk * a->sizes.H + z->h) * Lq + z->i0;
-    double             *dkey = a->drift.dkey[PE_BEHIND] + z->h * Lk + z->j0;
+    const int64_t Lq = a->sizes.Lq, Lk = a->sizes.Lk, row = (z->back.chunk * a->sizes.H + z->h) * Lq + z->i0;
+    double       *dkey = a->drift.dkey[PE_BEHIND] + z->h * Lk + z->j0;
     if (a->terms->drift.two_sided) {
         pe_tile_scores_load_places(T, z);
         for (int64_t x = 0; x < z->R * z->C; x++) {

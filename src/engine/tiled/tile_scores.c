@@ -624,12 +624,12 @@ static void fill_rows(const pe_tiles *T, pe_scratch *z, const double *query)
         z->drift.row[r] = (float)(query[r] - z->drift.between);
 }
 
-/* That number less c_j. Is none of these above 0? Then nothing cancels in the sum of both vectors, and each may be
-   rounded. */
-static int fill_keys(const pe_tiles *T, pe_scratch *z)
+/* That number less c_j. Is none of these above 0? Then nothing cancels in the sum of both vectors, and each
+   may be rounded. */
+static int fill_keys(const pe_tiles *T, pe_scratch *z, const double *key)
 {
-    const double *key   = z->drift.keys[PE_BEHIND], between = z->drift.between;
-    int           above = 0;
+    const double between = z->drift.between;
+    int          above   = 0;
     for (int64_t c = 0; c < z->C; c++) {
         const double x = between - key[c];
         above |= !(x <= 0);
@@ -641,40 +641,38 @@ static int fill_keys(const pe_tiles *T, pe_scratch *z)
 }
 
 /* The difference of each pair, rounded once, into z->extra. */
-static void drift_pairs(const pe_tiles *T, pe_scratch *z, int behind)
+static void drift_pairs(const pe_tiles *T, pe_scratch *z, const double *key, int behind)
 {
     const pe_attention *a = T->a;
     memset(z->extra, 0, (size_t)(z->R * T->Bcp) * sizeof *z->extra);
     for (int64_t r = 0; behind && r < z->R; r++)
-        a->kernels->drift_row(z->extra + r * T->Bcp,
-                              pe_drift_queries(a, PE_BEHIND, z->b, z->h)[z->i0 + r],
-                              z->drift.keys[PE_BEHIND], z->C);
+        a->kernels->drift_row(z->extra + r * T->Bcp, pe_drift_queries(a, PE_BEHIND, z->b, z->h)[z->i0 + r],
+                              key, z->C);
     if (behind)
         return;
-    pe_drift_keys(a, PE_AHEAD, z->b, z->h, z->j0, z->C, z->drift.keys[PE_AHEAD]);
+    const double *ahead = pe_drift_keys(a, PE_AHEAD, z->b, z->h, z->j0, z->C, z->drift.keys[PE_AHEAD]);
     const double *query[PE_SIDES] = {pe_drift_queries(a, PE_BEHIND, z->b, z->h) + z->i0,
                                      pe_drift_queries(a, PE_AHEAD, z->b, z->h) + z->i0};
     for (int64_t r = 0; r < z->R; r++)
         for (int64_t c = 0; c < z->C; c++)
-            z->extra[r * T->Bcp + c] =
-                z->k_pos[c] > z->q_pos[r] ? (float)(z->drift.keys[PE_AHEAD][c] - query[PE_AHEAD][r])
-                                          : (float)(query[PE_BEHIND][r] - z->drift.keys[PE_BEHIND][c]);
+            z->extra[r * T->Bcp + c] = z->k_pos[c] > z->q_pos[r] ? (float)(ahead[c] - query[PE_AHEAD][r])
+                                                                 : (float)(query[PE_BEHIND][r] - key[c]);
 }
 
-/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. That of keys goes into the products
-   as a bias whose rows are all the same. */
+/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. That of keys goes into the
+   products as a bias whose rows are all the same. */
 static void add_drift(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
 {
     const int behind = is_behind(T, z);
     fill_rows(T, z, pe_drift_queries(T->a, PE_BEHIND, z->b, z->h) + z->i0);
-    pe_drift_keys(T->a, PE_BEHIND, z->b, z->h, z->j0, z->C, z->drift.keys[PE_BEHIND]);
-    if (behind && fill_keys(T, z)) {
+    const double *key = pe_drift_keys(T->a, PE_BEHIND, z->b, z->h, z->j0, z->C, z->drift.keys[PE_BEHIND]);
+    if (behind && fill_keys(T, z, key)) {
         terms->row       = z->drift.row;
         terms->bias      = z->drift.key;
         terms->bias_step = 0;
         return;
     }
-    drift_pairs(T, z, behind);
+    drift_pairs(T, z, key, behind);
     terms->extra      = z->extra;
     terms->extra_step = T->Bcp;
 }

@@ -182,7 +182,7 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     const int open     = pe_drift_is_wanted(T->a) && pe_drift_is_open(T->a);
     for (int side = 0; side <= (open && T->a->terms->drift.two_sided); side++)
         w->drift_rows[side] = open ? pe_arena_doubles(arena, w->chunks * rows) : NULL;
-    w->moments         = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
+    w->moments = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(pe_backward *w, pe_arena *arena)

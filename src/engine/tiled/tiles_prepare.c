@@ -193,7 +193,8 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
     pe_tiles T = pe_tiles_of(a);
     T.scratch  = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
-        pe_scratch z = {.placed = {-1, -1}, .band = {.gamma_key = -1, .flat_of = {-1, -1}},
+        pe_scratch z = {.placed = {-1, -1},
+                        .band   = {.gamma_key = -1, .flat_of = {-1, -1}},
                         .drift  = {.tile = -1}};
         lay_out_common(&T, &z, arena);
         lay_out_members(&T, &z, arena, backward);
