@@ -462,6 +462,22 @@ static void the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more(void 
     case_free(&c);
 }
 
+/* Zeros divided by a length of 0 would be no number, on one executor also where no query sees that key. */
+static void a_row_of_zeros_has_no_direction_and_stays_one(void **state)
+{
+    attention_case c = small_case("swin_v2[window=2x3:mlp_width=4:normalize_eps=0]", 6, 4);
+    (void)state;
+    for (int64_t d = 0; d < 4; d++)
+        array_set(&c.q, d, 0), array_set(&c.k, 4 + d, 0);
+    attention_result want = case_run(&c, 1), got = case_run(&c, 0);
+    for (int64_t i = 0; i < want.o.count; i++)
+        assert_true(isfinite(want.o.wide[i]) && isfinite(want.dq.wide[i]) && isfinite(want.dk.wide[i]) &&
+                    fabs(got.o.narrow[i] - want.o.wide[i]) < 1e-5 && isfinite(got.dq.narrow[i]) &&
+                    isfinite(got.dk.narrow[i]));
+    result_free(&want), result_free(&got);
+    case_free(&c);
+}
+
 /* ---- xPos: the factor of a pair depends on its distance, however far from 0 both stand ---- */
 
 static attention_result xpos_at(const char *spec, double start, int wide)
@@ -631,6 +647,7 @@ int main(void)
         cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),
         cmocka_unit_test(the_class_token_is_known_by_its_position),
         cmocka_unit_test(the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more),
+        cmocka_unit_test(a_row_of_zeros_has_no_direction_and_stays_one),
         cmocka_unit_test(xpos_is_the_same_at_any_distance_from_the_origin),
         cmocka_unit_test(xpos_far_out_is_one_thing_to_both_executors),
         cmocka_unit_test(large_windows_keep_the_digits_of_sharp_scores),

@@ -35,6 +35,8 @@
  */
 #include "encodings/encoding.h"
 
+#include <float.h>
+
 /* ---- what both share: where on a window the pair of a query and a key is ---- */
 
 enum { WINDOW }; /* the first setting of both */
@@ -441,12 +443,19 @@ static double length(const pe_problem *p, const double x[])
     return sqrt(sum);
 }
 
+/* 1/|x|, or 1/eps of a shorter x; 0 of one so short that it has no direction: a row of zeros stays one. */
+static double inverse_length(const pe_problem *p, const double x[])
+{
+    const double by = fmax(length(p, x), p->set[EPS].real);
+    return by >= DBL_MIN ? 1 / by : 0;
+}
+
 static void unit_rows(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
                       const double pos[], int64_t n, const double x[], double y[])
 {
     const double f = factor(p, par, side, h);
     for (int64_t s = 0; s < n; s++) {
-        const double inverse = f / fmax(length(p, x + s * p->D), p->set[EPS].real);
+        const double inverse = f * inverse_length(p, x + s * p->D);
         for (int64_t d = 0; d < p->D; d++)
             y[s * p->D + d] = x[s * p->D + d] * inverse;
     }
@@ -457,7 +466,7 @@ static void unit_rows(const pe_problem *p, const double *const par[], pe_side si
 static void unit_row_back(const pe_problem *p, double f, const double x[], const double dy[], double dx[],
                           double *dfactor)
 {
-    const double r = length(p, x), eps = p->set[EPS].real, inverse = 1 / fmax(r, eps);
+    const double r = length(p, x), eps = p->set[EPS].real, inverse = inverse_length(p, x);
     double       along = 0;
     for (int64_t d = 0; d < p->D; d++)
         along += dy[d] * x[d];
