@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <posenc/scores.h>
+
 #include "api/objects.h"
 #include "base/overlap.h"
 #include "base/tensor.h"

@@ -272,16 +272,16 @@ static void sums_of_a_cache_are_as_good_as_its_tokens(void **state)
         posenc_plan     *plan = fox_plan(reference ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED);
         posenc_workspace work = workspace_for(plan, POSENC_RUN_DECODE);
         posenc_tensor    all = rows(f, 1, 2, GATED, 1), first = all, rest = all,
-                      to = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room);
+                      to    = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room);
         posenc_attend_in in = {.size   = sizeof in,
                                .q      = rows(q, 1, 2, 1, D),
                                .k      = rows(k, 1, 1, GATED, D),
                                .v      = rows(v, 1, 1, GATED, D),
                                .q_pos  = posenc_positions_range(GATED - 1, 1),
                                .tokens = &all};
-        first.shape[2] = 33;
-        rest.shape[2]  = GATED - 33;
-        rest.data      = f + 33;
+        first.shape[2]      = 33;
+        rest.shape[2]       = GATED - 33;
+        rest.data           = f + 33;
         assert_int_equal(posenc_token_sums(plan, 0, &first, &to, 0, NULL), POSENC_OK);
         assert_int_equal(posenc_token_sums(plan, 0, &rest, &to, 33, NULL), POSENC_OK);
         to.shape[2] = GATED;
@@ -310,16 +310,16 @@ static void what_is_wrong_with_sums_is_said(void **state)
     static double    sums[2 * GATED], S[2 * GATED * GATED];
     int64_t          falling[GATED];
     const int64_t    room[4] = {1, 2, GATED, 1}, bias[3] = {2, GATED, GATED};
-    posenc_plan     *plan    = fox_plan(POSENC_EXECUTOR_TILED);
-    posenc_workspace work    = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    posenc_plan     *plan  = fox_plan(POSENC_EXECUTOR_TILED);
+    posenc_workspace work  = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_tensor    token = rows(f, 1, 2, GATED, 1),
                   to       = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room),
                   b        = posenc_tensor_contiguous(S, POSENC_DTYPE_F64, 3, bias);
-    posenc_attend_in in = {.size   = sizeof in,
-                           .q      = rows(x, 1, 2, GATED, D),
-                           .k      = rows(x, 1, 1, GATED, D),
-                           .v      = rows(x, 1, 1, GATED, D),
-                           .tokens = &token};
+    posenc_attend_in in    = {.size   = sizeof in,
+                              .q      = rows(x, 1, 2, GATED, D),
+                              .k      = rows(x, 1, 1, GATED, D),
+                              .v      = rows(x, 1, 1, GATED, D),
+                              .tokens = &token};
     posenc_error     err;
     (void)state;
     for (int i = 0; i < GATED; i++)

@@ -144,9 +144,9 @@ const pe_encoding pe_fox = {
     .info.name  = "fox",
     .info.place = POSENC_PLACE_SCORE,
     .info.title = "gates that forget",
-    .info.formula =
-        "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + sum_{l = j + 1}^{i} ln f_l , f_l = frac{1}{1 + e^{−x_l}}",
+    .info.formula = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + ∑_{l=j+1}^i ln f_l , f_l = frac{1}{1 + e^{−x_l}}",
     .info.symbols     = "f_l: the gate of token l, what it lets through of all before it\n"
+                        "l: a token between, the query among them\n"
                         "x_l: the token input f of token l",
     .info.paper       = "arXiv:2503.02130",
     .info.models      = "research",

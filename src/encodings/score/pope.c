@@ -154,12 +154,13 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_pope = {
-    .info.name    = "pope",
-    .info.place   = POSENC_PLACE_SCORE,
-    .info.title   = "polar coordinates",
-    .info.formula = "S_{h,i,j} = frac{1}{sqrt{D}} sum_{c = 0}^{D − 1} μ(q_{i,c}) μ(k_{j,c}) cos((P(j) − "
-                    "P(i)) w_c + δ_{h,c})",
-    .info.symbols  = "μ(x): ln(1 + e^x), the magnitude of a channel\n"
+    .info.name     = "pope",
+    .info.place    = POSENC_PLACE_SCORE,
+    .info.title    = "polar coordinates",
+    .info.formula  = "S_{h,i,j} = frac{1}{sqrt{D}} ∑_c μ(q_{i,c}) μ(k_{j,c}) cos((P(j) − "
+                     "P(i)) w_c + δ_{h,c})",
+    .info.symbols  = "μ: the magnitude of a channel, μ(x) = ln(1 + e^x)\n"
+                     "c: a channel, counted from 0\n"
                      "w_c: the frequency of channel c, base^{−c / D}\n"
                      "δ_{h,c}: an angle that head h learns for channel c",
     .info.paper    = "arXiv:2509.10534",
