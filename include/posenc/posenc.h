@@ -74,7 +74,7 @@ extern "C" {
 #endif
 
 #define POSENC_VERSION_MAJOR 0
-#define POSENC_VERSION_MINOR 1
+#define POSENC_VERSION_MINOR 2
 #define POSENC_VERSION_PATCH 0
 /* To compare: of these headers; posenc_version_number is that of the library. */
 #define POSENC_VERSION_NUMBER \
@@ -592,8 +592,8 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
 
 /* ---------------------------------------------------------------- version, processor -------- */
 
-POSENC_API const char *posenc_version(void);        /* "0.1.0" */
-POSENC_API int         posenc_version_number(void); /* 100 of 0.1.0: POSENC_VERSION_NUMBER of its headers */
+POSENC_API const char *posenc_version(void);        /* "0.2.0" */
+POSENC_API int         posenc_version_number(void); /* 200 of 0.2.0: POSENC_VERSION_NUMBER of its headers */
 /* The instruction set in use: the best of posenc_isa_at (registry.h), or the one that POSENC_ISA in the
    environment names, for tests. Where it names none of them (spelt wrongly, or not for this processor) this
    is the best, and no plan is made: posenc_plan_create says so. An empty POSENC_ISA is none. */
