@@ -136,6 +136,15 @@ static inline void case_fill_tokens(attention_case *c, uint64_t seed)
     }
 }
 
+/* Some parts do not go together (pope with a rotation). */
+static inline int case_exists(const char *spec)
+{
+    posenc_encoding    *e;
+    const posenc_status status = posenc_encoding_create(&e, spec, NULL, NULL);
+    posenc_encoding_free(e);
+    return status != POSENC_ERROR_UNSUPPORTED;
+}
+
 /* dims with every size given; the SPEC must be valid for them. */
 static inline attention_case case_make(const char *spec, posenc_dims dims, uint64_t seed)
 {

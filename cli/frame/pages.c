@@ -368,7 +368,8 @@ const cli_command cli_help = {
 };
 
 static const cli_option version_rows[] = {
-    {0, "json", NULL, "print as JSON, with the instruction sets of this processor, what was built in, and limits"},
+    {0, "json", NULL,
+     "print as JSON, with the instruction sets of this processor, what was built in, and limits"},
     {0, NULL, NULL, NULL},
 };
 

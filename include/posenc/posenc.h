@@ -550,6 +550,7 @@ typedef struct posenc_attend_in {
     const posenc_bound  *bound; /* NULL, or in place of params: posenc_plan_bind */
     const posenc_tensor
         *tokens; /* posenc_token_count of them, contiguous, any type of q; NULL: there are none */
+    const posenc_tensor *sums; /* NULL, or by token input: running sums in its place (posenc_token_sums) */
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed

@@ -286,7 +286,7 @@ static void check_start(bench *x, int i)
         assert_true(largest(now, &first) > 0);
     } else
         assert_true(largest(now, &first) == 0);
-    if (!strcmp(row->init, "zeros"))
+    if (!strncmp(row->init, "zeros", strlen("zeros")))
         assert_true(largest(now, NULL) == 0);
     else
         assert_true(largest(now, NULL) > 0);
@@ -354,6 +354,8 @@ static void another_part_of_a_combination_changes_no_number(void **state)
         if (other->place == info->place)
             continue;
         snprintf(spec, sizeof spec, "%s+%s", info->name, other->name);
+        if (!case_exists(spec))
+            continue;
         bench both = bench_make(spec, NULL, large, causal);
         init_param(both.e, 5, both.params);
         for (int i = 0; i < posenc_param_count(both.e); i++)

@@ -284,12 +284,15 @@ static int64_t gaps[MANY + KEYS];
 
 static void leave_gaps(attention_case *c)
 {
+    const int rises = c->token_count > 0; /* running sums count tokens by their positions */
     for (int64_t s = 0; s < KEYS; s++)
         gaps[MANY + s] = s < KEYS / 2 ? s / 2 * 2 : s;
     gaps[MANY]     = 2;
     gaps[MANY + 2] = 0;
     for (int64_t s = 0; s < MANY; s++)
-        gaps[s] = KEYS - 2 * MANY + 2 * s - s % 3;
+        gaps[s] = KEYS - 2 * MANY + 2 * s - (rises ? 0 : s % 3);
+    for (int64_t s = 0; rises && s < KEYS; s++)
+        gaps[MANY + s] = s < KEYS / 2 ? 2 * s - KEYS / 2 : s;
     c->q_pos =
         posenc_positions_array(posenc_tensor_contiguous(gaps, POSENC_DTYPE_I64, 1, (const int64_t[]){MANY}));
     c->k_pos = posenc_positions_array(

@@ -3,7 +3,7 @@
  * terms.h: what a score is made of - the one data structure between rooms and executors
  *
  *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
- *     + X_h(i,j)
+ *     + X_h(i,j) + c_h[i] - c_h[j]
  *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
  *                then S = tau_i S (or q is tempered), S = c tanh(S/c); the softmax has exp(sink_h) more
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
@@ -209,6 +209,26 @@ typedef struct pe_temper {
                  double *const dpar[]); /* NULL: nothing is learned */
 } pe_temper;
 
+/* A difference of running sums: c of the query less c of the key, in the unit of scores. Of gates, a token
+   input of the keys has one number for each, whose gate it makes: c of a query is the sum of ln of the gates
+   up to its own key, c of a key that up to itself; or (by_key) those before. Else c is a rate times the
+   position. Where it is two-sided, pairs with t < 0 have sums of their own, and c' of the key less c' of the
+   query. What a hook, a preparation or numbers of pairs say does not go with it. */
+typedef enum pe_drift_kind { PE_DRIFT_NONE, PE_DRIFT_GATES, PE_DRIFT_RATE } pe_drift_kind;
+enum { PE_BEHIND, PE_AHEAD, PE_SIDES };
+
+typedef struct pe_drift {
+    pe_drift_kind kind;
+    int           by_key, two_sided;
+    int           token[PE_SIDES];
+    /* ln of n gates; its adjoint, in place. */
+    void (*gates)(const pe_problem *p, const double x[], int64_t n, double log_gate[]);
+    void (*gates_back)(const pe_problem *p, const double x[], int64_t n, double dx[]);
+    double (*rate)(const pe_problem *p, const double *const par[], int64_t h, int side);
+    void (*rate_back)(const pe_problem *p, const double *const par[], int64_t h, int side, double drate,
+                      double *const dpar[]);
+} pe_drift;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -221,6 +241,7 @@ typedef struct pe_terms {
     pe_by_pair     pairs;    /* added to the score, of the score part */
     pe_tile_hook   hook;     /* X, of the score part */
     pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
+    pe_drift       drift;    /* added to the score, of the score part */
     pe_temper      temper;   /* tau; on NONE: 1 */
     int            sink;     /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */
