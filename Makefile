@@ -10,7 +10,7 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-docs test-torch wheel docs \
+.PHONY: help deps build demo explore test test-all test-explore-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-docs test-torch wheel docs \
         test-mpi test-sanitize test-coverage fuzz bench abi check format install clean
 
 help: ## this list
@@ -42,15 +42,20 @@ test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@$(MAKE) --no-print-directory check
 	@$(call tested,default) -LE '^long$$'
 
+explore: build ## build/explore.html, a page to play with: the library runs in it (needs clang, lld, wasi-libc: tools/packages.txt)
+	@build/default/posenc explore -o build/explore.html
+	@echo "The page: build/explore.html"
+
 test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
 	@tools/deps.sh --all
+	@$(call built,tests,$(quietly))
 	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, handbook, faults, threads
+test-release: test-all test-explore-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, handbook, faults, threads
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -64,6 +69,10 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 	@if grep -q '[ ,]$*)$$' src/encodings/encodings.def; then \
 	$(call tested,default) -L '^($*|rooms)$$' && tests/cli/run.py --about $* build/default/posenc; \
 	else $(call tested,default) -R '$*'; fi
+
+test-explore-all: ## every picture of the explorer's page against the tool's, in a headless chromium (minutes)
+	@$(call built,tests,$(quietly)) --target posenc_tool
+	@tests/explore/test_explore.py build/default/posenc --all
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)

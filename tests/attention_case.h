@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,15 @@ static inline void case_fill_tokens(attention_case *c, uint64_t seed)
     }
 }
 
+/* Some parts do not go together (pope with a rotation). */
+static inline int case_exists(const char *spec)
+{
+    posenc_encoding    *e;
+    const posenc_status status = posenc_encoding_create(&e, spec, NULL, NULL);
+    posenc_encoding_free(e);
+    return status != POSENC_ERROR_UNSUPPORTED;
+}
+
 /* dims with every size given; the SPEC must be valid for them. */
 static inline attention_case case_make(const char *spec, posenc_dims dims, uint64_t seed)
 {
@@ -209,6 +219,28 @@ static inline int case_reads_segments(const attention_case *c)
     return reads;
 }
 
+/* Where an encoding asks for several coordinates, each is the number that an array has for a token. */
+static inline posenc_positions case_places(const posenc_encoding *e, const posenc_dims *d,
+                                           posenc_positions pos)
+{
+    posenc_plan   *plan;
+    posenc_tensor *to = &pos.array;
+    assert_int_equal(posenc_plan_create(&plan, e, d, NULL, NULL), POSENC_OK);
+    const int N = posenc_rotary_coordinates(plan);
+    posenc_plan_free(plan);
+    if (N == 1 || !to->data || to->ndim == 3)
+        return pos;
+    for (int a = 1; a >= 0; a--) {
+        const int is_given = a >= 2 - to->ndim;
+        to->shape[a]       = is_given ? to->shape[a - 2 + to->ndim] : 1;
+        to->stride[a]      = is_given ? to->stride[a - 2 + to->ndim] : 0;
+    }
+    to->shape[2]  = N;
+    to->stride[2] = 0;
+    to->ndim      = 3;
+    return pos;
+}
+
 static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
 {
     const posenc_dims *d  = &c->dims;
@@ -218,8 +250,8 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
                              .v    = array_tensor(&c->v, wide)};
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
-    in.q_pos = c->q_pos;
-    in.k_pos = c->k_pos;
+    in.q_pos = case_places(c->e, d, c->q_pos);
+    in.k_pos = case_places(c->e, d, c->k_pos);
     if (c->options.mask & POSENC_MASK_KEY_PADDING)
         in.key_allowed =
             posenc_tensor_contiguous(c->key_allowed, POSENC_DTYPE_U8, 2, (int64_t[]){d->B, d->Lk});

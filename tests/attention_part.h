@@ -175,12 +175,11 @@ static inline int are_same_bits(const array *a, const array *b, int wide)
                 : !memcmp(a->narrow, b->narrow, n * sizeof(float));
 }
 
-/* Largest difference in shares of the largest number of b, at least 3e-2 (the gradient of a bias that all
-   scores share is 0, of which the roundings of 1e3 products may leave 4e-6); infinite where one is no number.
+/* Largest difference in shares of the largest number of b, at least `least`; infinite where one is no number.
  */
-static inline double distance_of(const array *a, const array *b, int wide)
+static inline double distance_from(const array *a, const array *b, int wide, double least)
 {
-    double most = 0, scale = 3e-2;
+    double most = 0, scale = least;
     for (int64_t i = 0; i < b->count; i++) {
         const double x = number_of(a, i, wide), y = number_of(b, i, wide);
         if (x == y)
@@ -193,6 +192,11 @@ static inline double distance_of(const array *a, const array *b, int wide)
         if (isfinite(number_of(b, i, wide)))
             scale = fmax(scale, fabs(number_of(b, i, wide)));
     return most / scale;
+}
+
+static inline double distance_of(const array *a, const array *b, int wide)
+{
+    return distance_from(a, b, wide, 1e-2);
 }
 
 /* a += b, in both types. */
@@ -220,6 +224,14 @@ static inline const char *result_name(const attention_case *c, int i)
 {
     static const char *const names[] = {"o", "lse", "dq", "dk", "dv"};
     return i < 5 ? names[i] : posenc_param_name(c->e, i - 5);
+}
+
+/* distance_of result i. All scores of a head share FIRE's b2: its gradient is 0, of which the roundings of
+   1e3 products may leave 4e-6 with kernels that round each. */
+static inline double result_distance(const attention_case *c, int i, const array *a, const array *b, int wide)
+{
+    const int is_zero = !strncmp(posenc_encoding_spec(c->e), "fire", 4) && !strcmp(result_name(c, i), "b2");
+    return distance_from(a, b, wide, is_zero ? 3e-2 : 1e-2);
 }
 
 #endif

@@ -66,6 +66,13 @@ if(NOT sanitized)
                                      $<TARGET_FILE:posenc_tool>)
 endif()
 
+# The explorer's page in a headless chromium; skipped where that or the module is missing.
+if(NOT sanitized)
+  add_test(NAME explore/test_explore COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/explore/test_explore.py
+                                             $<TARGET_FILE:posenc_tool>)
+  set_tests_properties(explore/test_explore PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # What the libraries promise to linkers; skipped in part where libabigail is missing.
 if(NOT sanitized AND NOT CMAKE_C_FLAGS MATCHES "--coverage" AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME abi/test_abi COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/abi/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/abi

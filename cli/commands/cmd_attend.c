@@ -106,17 +106,6 @@ static const char *spec_of(const attend_job *j)
     return j->config.group ? j->config.group->spec : cli_at(j->args, 0);
 }
 
-/* What a model's attention does besides is not left out in silence. */
-static void refuse_other_terms(attend_job *j)
-{
-    const cli_config  *c = &j->config;
-    const posenc_fact *f = c->group ? posenc_model_fact(c->group, "other_terms") : NULL;
-    if (f)
-        pe_calc_refuse(&j->p,
-                       "the attention of %s also has %s, which is not computed here; to do without, give %s",
-                       c->path, f->text, c->group->spec);
-}
-
 /* Layers that differ only in their windows are one group, so that there the layer must be known. */
 static void read_window(attend_job *j)
 {
@@ -137,7 +126,8 @@ static void make_encoding(attend_job *j)
 {
     pe_calc *p = &j->p;
     cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
-    refuse_other_terms(j);
+    if (!pe_calc_failed(p))
+        cli_calc_said(p, cli_config_refuse_others(&j->config));
     read_window(j);
     if (pe_calc_failed(p))
         return;

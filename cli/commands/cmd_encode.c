@@ -70,6 +70,8 @@ static void read_arguments(encode_job *j)
         cli_calc_said(p, cli_read(j->args, j));
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ENCODE));
+    if (!pe_calc_failed(p))
+        cli_calc_said(p, cli_config_refuse_others(&j->config));
     if (!j->dim && j->config.group)
         j->dim = j->config.group->dims.d_model;
     if (!j->dim)

@@ -37,11 +37,16 @@ static int put_list(const posenc_fact *f)
 {
     enum { MOST_SHOWN = 8 };
     int     n    = 0;
-    int64_t some = 0;
+    int64_t some = 0, different = 0;
     double  most = 0;
     for (int64_t i = 0; i < f->count; i++)
         some += f->list[i] > 0, most = fmax(most, f->list[i]);
-    if (f->count > MOST_SHOWN) /* of many layers */
+    for (int64_t i = 0; i < f->count; i++)
+        different += f->list[i] > 0 && f->list[i] < most;
+    if (f->count > MOST_SHOWN && different) /* of many layers */
+        return printf("%.0f in %lld of %lld layers, fewer in %lld", most, (long long)(some - different),
+                      (long long)f->count, (long long)different);
+    if (f->count > MOST_SHOWN)
         return printf("%.0f in %lld of %lld layers", most, (long long)some, (long long)f->count);
     for (int64_t i = 0; i < f->count; i++)
         n += printf("%s%lld", i ? ", " : "", (long long)f->list[i]);

@@ -199,6 +199,15 @@ int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use)
     return choose(c, args, use);
 }
 
+int cli_config_refuse_others(const cli_config *c)
+{
+    const posenc_fact *f = c->group ? posenc_model_fact(c->group, "other_terms") : NULL;
+    return f ? cli_usage("%s: the %s of %s also has %s, which is not computed here; to do without, give %s",
+                         c->group->is_input ? "encode" : "attend", c->group->is_input ? "input" : "attention",
+                         c->path, f->text, c->group->spec)
+             : CLI_DONE;
+}
+
 void cli_config_warn(const cli_config *c)
 {
     for (int i = 0; c->model && i < c->info->warning_count; i++)

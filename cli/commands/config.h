@@ -46,6 +46,8 @@ int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use);
 /* The part of a model that --tower names: itself for one of its stacks, and without a name; NULL after
    printing what there is. */
 const posenc_model *cli_config_part(const posenc_model *model, const char *tower);
+/* What a model does besides, in its attention or at its input, is not left out in silence. */
+int cli_config_refuse_others(const cli_config *c);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 

@@ -336,7 +336,13 @@ static int run_version(const cli_args *args)
     printf("{\"version\": \"%s\", \"isa\": \"%s\", \"isas\": [", posenc_version(), posenc_isa());
     for (int i = 0; posenc_isa_at(i); i++)
         printf("%s\"%s\"", i ? ", " : "", posenc_isa_at(i));
-    puts("]}");
+    puts("],");
+    printf(" \"features\": {\"threads\": \"%s\", \"npz\": %s, \"mpi\": %s},\n", CLI_OPENMP ? "OpenMP" : "own",
+           CLI_NPZ ? "true" : "false", CLI_MPI ? "true" : "false");
+    printf(" \"encodings\": %d,\n", posenc_encoding_count());
+    printf(" \"limits\": {\"parts\": %d, \"axes\": %d, \"decode_queries\": %d, \"run_bytes\": %lld}}\n",
+           (int)POSENC_PLACE_COUNT, (int)POSENC_MAX_DIMS, (int)POSENC_DECODE_QUERIES,
+           (long long)1 << (sizeof(size_t) < 8 ? 29 : 47));
     return CLI_DONE;
 }
 
@@ -362,7 +368,8 @@ const cli_command cli_help = {
 };
 
 static const cli_option version_rows[] = {
-    {0, "json", NULL, "print as JSON, with every instruction set that this processor can run"},
+    {0, "json", NULL,
+     "print as JSON, with the instruction sets of this processor, what was built in, and limits"},
     {0, NULL, NULL, NULL},
 };
 

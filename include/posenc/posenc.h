@@ -74,7 +74,7 @@ extern "C" {
 #endif
 
 #define POSENC_VERSION_MAJOR 0
-#define POSENC_VERSION_MINOR 1
+#define POSENC_VERSION_MINOR 2
 #define POSENC_VERSION_PATCH 0
 /* To compare: of these headers; posenc_version_number is that of the library. */
 #define POSENC_VERSION_NUMBER \
@@ -550,6 +550,7 @@ typedef struct posenc_attend_in {
     const posenc_bound  *bound; /* NULL, or in place of params: posenc_plan_bind */
     const posenc_tensor
         *tokens; /* posenc_token_count of them, contiguous, any type of q; NULL: there are none */
+    const posenc_tensor *sums; /* NULL, or by token input: running sums in its place (posenc_token_sums) */
 } posenc_attend_in;
 
 /* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(S) over allowed
@@ -591,8 +592,8 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
 
 /* ---------------------------------------------------------------- version, processor -------- */
 
-POSENC_API const char *posenc_version(void);        /* "0.1.0" */
-POSENC_API int         posenc_version_number(void); /* 100 of 0.1.0: POSENC_VERSION_NUMBER of its headers */
+POSENC_API const char *posenc_version(void);        /* "0.2.0" */
+POSENC_API int         posenc_version_number(void); /* 200 of 0.2.0: POSENC_VERSION_NUMBER of its headers */
 /* The instruction set in use: the best of posenc_isa_at (registry.h), or the one that POSENC_ISA in the
    environment names, for tests. Where it names none of them (spelt wrongly, or not for this processor) this
    is the best, and no plan is made: posenc_plan_create says so. An empty POSENC_ISA is none. */

@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* Coordinates of a position that the plan's rotary part reads: q_pos and k_pos of rotation and attention are
-   arrays [L,N] or [B or 1, L, N] then. A range gives all N coordinates the same number, as text has it among
-   pictures. 1 without a rotary part. */
+/* Coordinates of a position that the plan's rotary part reads, or without one its score part (t5_nd): q_pos
+   and k_pos of rotation and attention are arrays [L,N] or [B or 1, L, N] then. A range gives all N
+   coordinates the same number, as text has it among pictures. Other parts have 1. */
 POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
 
 /* Heads whose frequencies are their own: H where each has a matrix (rope[per_head=yes]), else 1. */

@@ -190,10 +190,10 @@ static PyObject *diagnosis(const pe_diagnosis *d)
             Py_CLEAR(others);
         Py_XDECREF(row);
     }
-    return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:d,s:d,s:N}", "verdict", verdicts[d->verdict], "departs",
+    return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:d,s:d,s:z,s:N}", "verdict", verdicts[d->verdict], "departs",
                          departures(d->departs), "found", reading(&d->found), "expected",
                          reading(&d->expected), "alternatives", others, "residual", d->residual, "difference",
-                         d->difference, "advice", advice);
+                         d->difference, "side", d->side, "advice", advice);
 }
 
 /* rotation(encoding or None, params, (before, after, ...), (positions, ...), N, strict): q, k or both,

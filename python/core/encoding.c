@@ -114,6 +114,20 @@ static PyObject *encoding_params(PyObject *self, PyObject *sizes)
     return list;
 }
 
+/* token_names(): of the inputs per token. */
+static PyObject *encoding_token_names(PyObject *self, PyObject *unused)
+{
+    const posenc_encoding *e    = core_encoding(self);
+    PyObject              *list = PyList_New(0);
+    for (int i = 0; list && i < posenc_token_count(e); i++) {
+        PyObject *name = PyUnicode_FromString(posenc_token_name(e, i));
+        if (!name || PyList_Append(list, name) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
 /* init(dims, arrays, seed) */
 static PyObject *encoding_init(PyObject *self, PyObject *args)
 {
@@ -158,6 +172,7 @@ static PyMethodDef methods[] = {
     {"spec", encoding_spec, METH_NOARGS, "the canonical SPEC"},
     {"parts", encoding_parts, METH_NOARGS, "place -> name"},
     {"params", encoding_params, METH_O, "params(dims or None)"},
+    {"token_names", encoding_token_names, METH_NOARGS, "token_names(): of the inputs per token"},
     {"init", encoding_init, METH_VARARGS, "init(dims, arrays, seed)"},
     {"coordinates", encoding_coordinates, METH_NOARGS, "numbers per position of the input part"},
     {"tokens", encoding_tokens, METH_O, "tokens(dims): of the input part's grid"},

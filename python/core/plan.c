@@ -20,12 +20,12 @@ enum { KINDS = 9 }; /* of runs: the bits of posenc_run */
 
 typedef struct plan {
     PyObject_HEAD posenc_plan *plan;
-    int                        params;      /* of its encoding */
-    size_t                     need[KINDS]; /* bytes of each kind of run, 0 until it is asked for */
+    int                        params, tokens; /* of its encoding */
+    size_t                     need[KINDS];    /* bytes of each kind of run, 0 until it is asked for */
     posenc_workspace           spare;
 } plan;
 
-typedef enum kind { READ, WRITE, AT, PARAMS, DPARAMS, SIGN, OTHER } kind;
+typedef enum kind { READ, WRITE, AT, PARAMS, DPARAMS, TOKENS, DTOKENS, SIGN, OTHER } kind;
 
 typedef struct slot {
     const char *name;
@@ -88,7 +88,7 @@ static void put_back(plan *p, posenc_workspace *work)
 typedef struct running {
     core_views    views;
     plan         *other; /* of rerotate */
-    posenc_tensor params[CORE_PARAMS], dparams[CORE_PARAMS];
+    posenc_tensor params[CORE_PARAMS], dparams[CORE_PARAMS], tokens[CORE_PARAMS], dtokens[CORE_PARAMS];
 } running;
 
 static int fill_list(running *r, posenc_tensor *all, int count, void *member, const slot *s, PyObject *arg)
@@ -98,7 +98,7 @@ static int fill_list(running *r, posenc_tensor *all, int count, void *member, co
     if (arg == Py_None)
         return 0;
     return core_tensors(&r->views, all, count, arg, s->name,
-                        s->kind == DPARAMS && !r->other ? CORE_WRITE : CORE_READ);
+                        (s->kind == DPARAMS || s->kind == DTOKENS) && !r->other ? CORE_WRITE : CORE_READ);
 }
 
 static int fill_other(running *r, void *member, PyObject *arg)
@@ -122,6 +122,8 @@ static int fill(running *r, const plan *p, const slot *s, void *call, PyObject *
     case PARAMS: return fill_list(r, r->params, p->params, member, s, arg);
     case DPARAMS: /* of rerotate: the other plan's, and only read */
         return fill_list(r, r->dparams, r->other ? r->other->params : p->params, member, s, arg);
+    case TOKENS: return fill_list(r, r->tokens, p->tokens, member, s, arg);
+    case DTOKENS: return fill_list(r, r->dtokens, p->tokens, member, s, arg);
     case OTHER: return fill_other(r, member, arg);
     case SIGN: break;
     }
@@ -267,24 +269,26 @@ static_assert(offsetof(attend_call, in) == 0 && offsetof(attend_backward_call, i
         {"mask", READ, offsetof(posenc_attend_in, allowed)},                                                \
         {"q_segments", READ, offsetof(posenc_attend_in, q_segments)},                                       \
         {"k_segments", READ, offsetof(posenc_attend_in, k_segments)},                                       \
+        {"params", PARAMS, offsetof(posenc_attend_in, params)},                                             \
     {                                                                                                       \
-        "params", PARAMS, offsetof(posenc_attend_in, params)                                                \
+        "tokens", TOKENS, offsetof(posenc_attend_in, tokens)                                                \
     }
 
 static const slot attend_slots[]          = {ATTEND_IN,
                                              {"out", WRITE, offsetof(attend_call, out.o)},
                                              {"lse", WRITE, offsetof(attend_call, out.lse)}};
-static const slot attend_backward_slots[] = {ATTEND_IN,
-                                             {"o", READ, offsetof(attend_backward_call, grad.o)},
-                                             {"lse", READ, offsetof(attend_backward_call, grad.lse)},
-                                             {"grad", READ, offsetof(attend_backward_call, grad.dout)},
-                                             {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
-                                             {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
-                                             {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
-                                             {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
-                                             {"grads of params", DPARAMS,
-                                              offsetof(attend_backward_call, grad.dparams)}};
-static const slot scores_slots[]          = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
+static const slot attend_backward_slots[] = {
+    ATTEND_IN,
+    {"o", READ, offsetof(attend_backward_call, grad.o)},
+    {"lse", READ, offsetof(attend_backward_call, grad.lse)},
+    {"grad", READ, offsetof(attend_backward_call, grad.dout)},
+    {"grad of lse", READ, offsetof(attend_backward_call, grad.dlse)},
+    {"grad of q", WRITE, offsetof(attend_backward_call, grad.dq)},
+    {"grad of k", WRITE, offsetof(attend_backward_call, grad.dk)},
+    {"grad of v", WRITE, offsetof(attend_backward_call, grad.dv)},
+    {"grads of params", DPARAMS, offsetof(attend_backward_call, grad.dparams)},
+    {"grads of tokens", DTOKENS, offsetof(attend_backward_call, grad.dtokens)}};
+static const slot scores_slots[] = {ATTEND_IN, {"out", WRITE, offsetof(scores_call, to)}};
 
 static posenc_status call_attend(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)
@@ -534,6 +538,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return core_fail(state, &err);
     }
     p->params = posenc_param_count(e);
+    p->tokens = posenc_token_count(e);
     return (PyObject *)p;
 }
 

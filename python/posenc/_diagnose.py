@@ -40,7 +40,7 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
     rope or a model's (inspect(F), of which `layer`); None: nothing is. positions: a number n stands for n, n+1, ...; or
     an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained), departs, found,
     expected (layout, dim, base, schedule ... as the command's --json has them; None: nothing is), alternatives, residual,
-    difference (rms, in units of the rounding of after) and advice.
+    difference (rms, in units of the rounding of after), advice, and side ("q" or "k") where the other is as expected.
 
     >>> q = np.random.default_rng(0).standard_normal((1, 4, 32, 64)).astype(np.float32)
     >>> found = diagnose(q, _runs.rotate(q, None, "rope[layout=half]"), "rope[layout=half:base=5e5]")
@@ -70,6 +70,8 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
     said = _core.rotation(None if e is None else e._core, tuple(values), tuple(views), tuple(places), N, is_strict)
     said["found"] = _reading(said["found"], D) if said["verdict"] != "unexplained" else None
     said["expected"] = None if e is None else _reading(said["expected"], D)
+    if said["side"] is None:
+        del said["side"]
     said["alternatives"] = [{**_reading(r, D), "departs": r["departs"], "words": r["words"] or None,
                              "residual": r["residual"]} for r in said["alternatives"]]
     return Diagnosis("rotation", said)

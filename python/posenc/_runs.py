@@ -16,11 +16,12 @@ ROTARY, SCORES, INPUT = ("rotary",), ("rotary", "score", "weight"), ("input",)
 
 
 class Grads(NamedTuple):
-    """What attend_backward gives: the gradients of q, k, v, and of parameters by name."""
+    """What attend_backward gives: the gradients of q, k, v, and of parameters and token inputs by name."""
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
     params: dict[str, np.ndarray]
+    tokens: dict[str, np.ndarray] = {}
 
 
 class Pair(NamedTuple):
@@ -197,8 +198,6 @@ class _Attention:
                  k_segments: Any = None, q_positions: Any = None, k_positions: Any = None, params: Any = None,
                  tokens: Any = None, scale: float | None = None, L: int | None = None, exact: bool = False,
                  threads: int | None = None):
-        if tokens is not None:
-            raise _core.UnsupportedError("tokens: encodings that see token ids in attention are not built yet")
         self.e = e = as_encoding(encoding)
         if scale is not None:
             self.e = e = _scaled(e, scale)
@@ -227,7 +226,24 @@ class _Attention:
                      None if key_allowed is None else _two(_arrays.mask(key_allowed, "key_allowed")),
                      None if mask is None else _four(_arrays.mask(mask, "mask")),
                      None if q_segments is None else _two(_arrays.whole(q_segments, "q_segments")),
-                     None if k_segments is None else _two(_arrays.whole(k_segments, "k_segments")), self.params)
+                     None if k_segments is None else _two(_arrays.whole(k_segments, "k_segments")), self.params,
+                     _token_inputs(e, tokens))
+        self.tokens = self.args[-1]
+
+
+def _token_inputs(e: Encoding, tokens: Mapping[str, Any] | None) -> tuple | None:
+    """In the encoding's order. Without any the library says which is missing; a bias may need none."""
+    if tokens is None:
+        return None
+    names, given = e._core.token_names(), dict(tokens or {})
+    out = []
+    for name in names:
+        if name not in given:
+            raise _core.PosencError(f"tokens lacks {name}, which {e.spec} needs: [B, H or G or 1, L, channels]")
+        out.append(np.ascontiguousarray(_arrays.floats(given.pop(name), name)))
+    if given:
+        raise _core.PosencError(f"tokens has {', '.join(given)}; {e.spec} needs {', '.join(names) or 'none'}")
+    return tuple(_arrays.raw(x) for x in out) or None
 
 
 def _scaled(e: Encoding, scale: float) -> Encoding:
@@ -267,7 +283,8 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     inside. Masks combine by "and": causal; window (distances below it); key_allowed [B or 1, Lk]; mask
     [B or 1, H or 1, Lq, Lk], both true where a key may be seen; segments [B or 1, L]. Without q_positions the last
     query stands at the last key, as in decoding with a cache. L: the length that parameters are made for, where their
-    shape follows it (Encoding.init(L=...)).
+    shape follows it (Encoding.init(L=...)). tokens: by name, the inputs per token that the encoding needs (fox: f
+    [B, H or G or 1, Lk, 1]), as the model makes them.
 
     >>> q = np.zeros((1, 2, 3, 8), np.float32)
     >>> attend(q, q, q, "alibi", causal=True).shape
@@ -308,13 +325,14 @@ def attend_backward(grad: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, encodin
     a = _Attention(q, k, v, encoding, **options)
     d = [np.empty(x.shape, x.dtype) for x in (q, k, v)]
     dparams = tuple(None if p is None else np.zeros(p.shape, p.dtype) for p in a.params)
+    dtokens = tuple(np.empty(t.shape, t.dtype) for t in a.tokens) if a.tokens else None
     raw = _arrays.raw
     a.plan.attend_backward(*a.args, raw(o), _arrays.floats(lse, "lse"), raw(grad),
                            None if dlse is None else _arrays.floats(dlse, "dlse"), raw(d[0]), raw(d[1]), raw(d[2]),
-                           dparams)
+                           dparams, dtokens)
     rows = a.e._rows(a.sizes) if a.params else []
     named = {row[0]: g for row, g in zip(rows, dparams) if g is not None}
-    return Grads(*(_arrays.axes(x, order) for x in d), named)
+    return Grads(*(_arrays.axes(x, order) for x in d), named, dict(zip(a.e._core.token_names(), dtokens or ())))
 
 
 @_arrays.of_its_kind

@@ -35,13 +35,34 @@ def test_each_encoding_attends_in_each_type_and_either_order_alike(name, dtype):
         v = normal(rng, (2, 2, 6, 8), dtype)
     params = e.init(H=2, D=8, Lq=6, Lk=6, dtype="float32")
     causal = e.causal_only
-    o, lse = posenc.attend(q, k, v, e, causal=causal, params=params, return_lse=True)
+    tokens = {"f": normal(rng, (2, 2, 6, 1), "float32")} if name == "fox" else None
+    o, lse = posenc.attend(q, k, v, e, causal=causal, params=params, tokens=tokens, return_lse=True)
     turned = [np.ascontiguousarray(a.swapaxes(1, 2)) for a in (q, k, v)]
-    p = posenc.attend(*turned, e, causal=causal, params=params, order="blhd")
+    p = posenc.attend(*turned, e, causal=causal, params=params, tokens=tokens, order="blhd")
     assert o.dtype == q.dtype and np.isfinite(o.astype(np.float64)).all() and lse.shape == (2, 2, 6)
     assert np.array_equal(o, p.swapaxes(1, 2))
-    exact = posenc.attend(*(a.astype(np.float64) for a in (q, k, v)), e, causal=causal, params=params)
+    exact = posenc.attend(*(a.astype(np.float64) for a in (q, k, v)), e, causal=causal, params=params,
+                          tokens=tokens)
     assert np.abs(o - exact).max() < {"float32": 1e-5, "float64": 1e-12, "float16": 4e-3}[dtype]
+
+
+def test_token_inputs_have_gradients_and_names():
+    rng = np.random.default_rng(4)
+    q, k, v, f = (normal(rng, shape, "float64") for shape in ((1, 2, 6, 8),) * 3 + ((1, 2, 6, 1),))
+
+    def loss(f):
+        return (posenc.attend(q, k, v, "fox", causal=True, tokens={"f": f}) * v).sum()
+    o, lse = posenc.attend(q, k, v, "fox", causal=True, tokens={"f": f}, return_lse=True)
+    g = posenc.attend_backward(v, q, k, v, o, lse, "fox", causal=True, tokens={"f": f})
+    step = np.zeros_like(f)
+    step[0, 1, 3] = 1e-6
+    assert abs((loss(f + step) - loss(f - step)) / 2e-6 - g.tokens["f"][0, 1, 3, 0]) < 1e-7
+    with pytest.raises(posenc.PosencError, match="tokens lacks f"):
+        posenc.attend(q, k, v, "fox", causal=True, tokens={})
+    with pytest.raises(posenc.PosencError, match="tokens has g"):
+        posenc.attend(q, k, v, "fox", causal=True, tokens={"f": f, "g": f})
+    with pytest.raises(posenc.PosencError, match="token input f is missing"):
+        posenc.attend(q, k, v, "fox", causal=True)
 
 
 def test_decoding_continues_what_one_call_computes():

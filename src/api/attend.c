@@ -184,13 +184,19 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
 }
 
 /* Positions of several coordinates have no order: tokens are counted instead, which has no meaning for
-   an encoding by distance. */
+   an encoding by distance. A score part with coordinates has as many as a rotation beside it. */
 static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
-    const int N = posenc_rotary_coordinates(plan);
-    if (N == 1 || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
+    const int N = pe_plan_coordinates(plan), of_score = pe_plan_score_coordinates(plan);
+    if ((N == 1 && of_score == 1) || (!a->q_coordinates.array.data && !a->k_coordinates.array.data))
         return POSENC_OK;
-    if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
+    if (of_score != 1 && of_score != N)
+        return pe_fail(
+            err, POSENC_ERROR_UNSUPPORTED,
+            "attend: %s rotates by %d coordinates of a position and has scores by %d; give a range, "
+            "or settings for as many",
+            plan->e->spec, N, of_score);
+    if (pe_uses_distance(a->terms) || a->terms->prepare.fill || (a->terms->hook.visit && of_score != N))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: positions have %d coordinates, but a part of %s needs one number per "
                        "position; give a range, or leave that part out",
@@ -298,6 +304,8 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
                            a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach);
+    if ((status = pe_tokens_check_order(a, plan, keys, err)))
+        return status;
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
     if (!a->distances.whole)
@@ -370,7 +378,7 @@ static posenc_status take_tensors(pe_attention *a, const posenc_plan *plan, cons
     a->k_scale                 = in->k_scale;
     a->v_scale                 = in->v_scale;
     const posenc_status status = check_in(plan, in, a, needs_v, err);
-    return status ? status : pe_tokens_take(a, plan, in->tokens, a->sizes.Lk, err);
+    return status ? status : pe_tokens_take(a, plan, in, a->sizes.Lk, err);
 }
 
 /* And which distances they span. A batch whose items are apart has one item here. */
@@ -406,7 +414,9 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 {
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_encoding *room = plan->parts[place].room;
-        if (room && room->info.causal_only && !(plan->options.mask & POSENC_MASK_CAUSAL))
+        if (room && room->info.causal_only &&
+            !(room->sees_future && room->sees_future(plan->parts[place].set)) &&
+            !(plan->options.mask & POSENC_MASK_CAUSAL))
             return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                            "attend: %s works only with a causal mask (%s); plan with POSENC_MASK_CAUSAL",
                            room->info.name, room->info.why_causal);
@@ -417,6 +427,9 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 /* The backward reads keys where they lie and writes their gradients as they lie. */
 static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *err)
 {
+    if (in->sums)
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "attend: the backward takes token inputs, not their sums; leave in.sums NULL");
     if (pe_tensor_is_given(&in->k_pages))
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                        "attend: the backward takes no pages; give k and v in rows");
@@ -683,6 +696,9 @@ static void see_nothing_back(const attend_run *r, const pe_attention *a)
     const int            n = sink_param(r);
     const posenc_tensor *token =
         a->has_sink && n < 0 ? a->dtokens[PE_COMMON][r->plan->terms.sink_token] : NULL;
+    for (int i = 0; i < PE_MAX_TOKENS; i++)
+        if (a->dtokens[PE_SCORE][i])
+            pe_items_clear(a->dtokens[PE_SCORE][i], 0);
     const posenc_tensor *to = n >= 0 && r->dparams && r->dparams[n].data ? &r->dparams[n] : NULL;
     if (token)
         pe_items_clear(token, 0);
@@ -809,7 +825,7 @@ static posenc_status take_batch(pe_attention *a, const attend_run *r, posenc_err
 static posenc_status forward_item(const attend_run *r, const posenc_attend_out *out, int64_t b, int dry,
                                   common *items, posenc_error *err)
 {
-    posenc_tensor           tokens[PE_MAX_TOKENS];
+    posenc_tensor           tokens[2 * PE_MAX_TOKENS];
     const posenc_attend_in  item = pe_items_in(r->plan, r->in, b, tokens);
     const posenc_attend_out to   = {sizeof to, pe_items_view(&out->o, b), pe_items_view(&out->lse, b)};
     attend_run              one  = *r;
@@ -942,6 +958,9 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     a.dq   = grad->dq;
     a.dk   = grad->dk;
     a.dv   = grad->dv;
+    for (int i = 0; i < PE_MAX_TOKENS && pe_items_apart(in); i++)
+        if (a.dtokens[PE_SCORE][i])
+            pe_items_clear(a.dtokens[PE_SCORE][i], 0); /* keys that a length leaves */
     if (nothing || pe_items_apart(in)) {
         pe_items_clear(&a.dk, nothing ? 0 : a.sizes.Lk);
         pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
@@ -961,7 +980,7 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
-            posenc_tensor          tokens[PE_MAX_TOKENS], dtokens[PE_MAX_TOKENS];
+            posenc_tensor          tokens[2 * PE_MAX_TOKENS], dtokens[PE_MAX_TOKENS];
             const posenc_attend_in item = pe_items_in(r->plan, r->in, b, tokens);
             for (int i = 0; grad->dtokens && i < r->plan->e->token_count; i++)
                 dtokens[i] = pe_items_view(&grad->dtokens[i], b);
@@ -1026,7 +1045,7 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     a.unmasked = 1;
     if (!plan->terms.hook.content &&
         !plan->terms.temper.counts) /* then nothing depends on the mask, and its arrays are not needed */
-        a.mask = POSENC_MASK_NONE;
+        a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES ? POSENC_MASK_KEY_PADDING : POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
@@ -1043,6 +1062,11 @@ static posenc_status bias_run(attend_run run, posenc_error *err)
     if (!(run.in = read_in(&copy, run.in, "bias", err)))
         return POSENC_ERROR_ARGUMENT;
     posenc_status status = open_run(&a, run.plan, "bias", err);
+    if (!status && run.plan->e->parts[POSENC_PLACE_SCORE].room && pe_tokens_of(run.plan, POSENC_PLACE_SCORE))
+        status = pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                         "bias: %s adds what its token inputs say, not the same to any content; ask "
+                         "posenc_scores",
+                         run.plan->e->spec);
     if (status)
         return status;
     a.mask     = POSENC_MASK_NONE;

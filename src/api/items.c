@@ -118,6 +118,9 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
     for (int i = 0; in->tokens && i < plan->e->token_count; i++)
         tokens[i] = pe_items_view(&in->tokens[i], b);
     item.tokens = in->tokens ? tokens : NULL;
+    for (int i = 0; in->sums && i < plan->e->token_count; i++)
+        tokens[PE_MAX_TOKENS + i] = pe_items_view(&in->sums[i], b);
+    item.sums = in->sums ? tokens + PE_MAX_TOKENS : NULL;
     if (!pe_tensor_is_given(&in->k_pages)) {
         item.k = pe_items_view(&in->k, b);
         item.v = pe_items_view(&in->v, b);

@@ -277,19 +277,38 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
                                      posenc_error *err);
 
-/* Numbers per position of a rotary part: posenc_rotary_coordinates. */
+/* Numbers per position of a score part, and of a rotary part or, without one, of that:
+   posenc_rotary_coordinates. */
+static inline int pe_plan_score_coordinates(const posenc_plan *plan)
+{
+    const pe_resolved *score = &plan->parts[POSENC_PLACE_SCORE];
+    return score->room && score->room->coordinates ? score->room->coordinates(score->set) : 1;
+}
+
 static inline int pe_plan_coordinates(const posenc_plan *plan)
 {
-    return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : 1;
+    return plan->parts[POSENC_PLACE_ROTARY].room ? plan->rotary.axes : pe_plan_score_coordinates(plan);
 }
 
 /* ---- tokens.c: inputs per token ---- */
 
+/* How many does the part at a place have? */
+static inline int pe_tokens_of(const posenc_plan *plan, int place)
+{
+    int n = 0;
+    for (int i = 0; i < plan->e->token_count; i++)
+        n += plan->e->tokens[i].place == place;
+    return n;
+}
+
 /* Which there are. */
 posenc_status pe_tokens_name(posenc_encoding *e, posenc_error *err);
 /* Those of a run with so many keys, and where their gradients go; *a has the sizes. */
-posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
+posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
                              int64_t keys, posenc_error *err);
+/* Do positions rise, where running sums count tokens by them? *a has the positions of so many keys. */
+posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
+                                    posenc_error *err);
 posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
                                        posenc_tensor *dtokens, posenc_error *err);
 
@@ -303,7 +322,8 @@ int64_t pe_items_length(const posenc_attend_in *in, int64_t b);
 /* Shape and type of k_pages; then, where k is known to have its shape, lengths and the pages they need. */
 posenc_status pe_items_check_pages(const posenc_attend_in *in, posenc_error *err);
 posenc_status pe_items_check_lengths(const posenc_attend_in *in, posenc_error *err);
-/* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given. */
+/* Item b of a tensor whose first axis is the batch, or 1; of all that a run is given; tokens [2,
+   PE_MAX_TOKENS] are lent to it. */
 posenc_tensor    pe_items_view(const posenc_tensor *t, int64_t b);
 posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in, int64_t b,
                              posenc_tensor tokens[]);

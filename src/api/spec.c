@@ -222,6 +222,19 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
     }
 }
 
+/* Rotations do not go with all scores. */
+static posenc_status check_rotation(const posenc_encoding *e, posenc_error *err)
+{
+    const pe_encoding *score  = e->parts[POSENC_PLACE_SCORE].room,
+                      *rotary = e->parts[POSENC_PLACE_ROTARY].room;
+    if (!score || !rotary || !score->no_rotation)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                   "encoding: %s and %s do not go together: %s has no rotation, for %s; leave %s out",
+                   score->info.name, rotary->info.name, score->info.name, score->no_rotation,
+                   rotary->info.name);
+}
+
 /* ---- names and canonical text ---- */
 
 static posenc_status name_params(posenc_encoding *e, posenc_error *err)
@@ -313,6 +326,8 @@ static posenc_status fill(posenc_encoding *made, const char *spec, const char *s
 {
     made->parts[PE_PLACE_COMMON].room = &pe_common;
     posenc_status status              = parse_spec(made, spec, err);
+    if (!status)
+        status = check_rotation(made, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
     if (!status) {

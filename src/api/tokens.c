@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <posenc/scores.h>
+
 #include "api/objects.h"
 #include "base/overlap.h"
 #include "base/tensor.h"
@@ -96,15 +98,126 @@ static pe_owner owner_of(int place)
     return place == PE_PLACE_COMMON ? PE_COMMON : place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
 }
 
-posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
+/* Which of the running sums those of a token input are; -1: it has none. */
+static int side_of(const posenc_plan *plan, pe_param_place at)
+{
+    const pe_drift *d = &plan->terms.drift;
+    for (int side = 0; d->kind == PE_DRIFT_GATES && side <= d->two_sided; side++)
+        if (at.place == POSENC_PLACE_SCORE && at.local == d->token[side])
+            return side;
+    return -1;
+}
+
+/* Running sums [B, Ht, keys, 1]. */
+static posenc_status check_sums(const pe_attention *a, const posenc_token_info *info, const posenc_tensor *t,
+                                int side, int64_t keys, posenc_error *err)
+{
+    const int64_t shape[4] = {a->sizes.B, -1, keys, 1};
+    char          what[PE_MAX_NAME + 32];
+    snprintf(what, sizeof what, "attend: in.sums of %s", info->name);
+    if (side < 0)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: it has no running sums; give it in in.tokens", what);
+    const posenc_status status = pe_tensor_check(t, what, 4, shape, err);
+    if (status)
+        return status;
+    if (t->dtype != POSENC_DTYPE_F64)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F64", what,
+                       pe_tensor_dtype_name(t->dtype));
+    if (t->shape[1] != a->sizes.H && t->shape[1] != a->sizes.G && t->shape[1] != 1)
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "%s has %lld heads; it must have %lld (of queries), %lld (of keys) or 1", what,
+                       (long long)t->shape[1], (long long)a->sizes.H, (long long)a->sizes.G);
+    return POSENC_OK;
+}
+
+posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc_tensor *token,
+                                posenc_tensor *sums, int64_t from, posenc_error *err)
+{
+    enum { CHUNK = 64 };
+    if (!plan || !token || !sums)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "sums: plan, token and sums must not be NULL");
+    const posenc_token_info *info = posenc_token_describe(plan->e, index);
+    if (!info || plan->dims.D == 0 || side_of(plan, plan->e->tokens[index]) < 0)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "sums: %s has no token input number %d with running sums",
+                       plan->e->spec, index);
+    posenc_status status = pe_tensor_check(token, "sums: token", 4, (const int64_t[]){-1, -1, -1, 1}, err);
+    if (!status)
+        status = pe_tensor_check_output(sums, "sums: sums", 4,
+                                        (const int64_t[]){token->shape[0], token->shape[1], -1, 1}, err);
+    if (status)
+        return status;
+    if (!pe_tensor_is_float(token->dtype) || sums->dtype != POSENC_DTYPE_F64)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "sums: token is %s and sums %s; they must be floats and F64",
+                       pe_tensor_dtype_name(token->dtype), pe_tensor_dtype_name(sums->dtype));
+    const int64_t n = token->shape[2];
+    if (from < 0 || from > sums->shape[2] - n)
+        return pe_fail(err, POSENC_ERROR_RANGE,
+                       "sums: from is %lld; with %lld tokens and sums of %lld keys it must be from 0 to %lld",
+                       (long long)from, (long long)n, (long long)sums->shape[2],
+                       (long long)(sums->shape[2] - n));
+    for (int64_t row = 0; row < token->shape[0] * token->shape[1]; row++) {
+        const int64_t b = row / token->shape[1], h = row % token->shape[1];
+        double        sum = 0, x[CHUNK], log_gate[CHUNK];
+        if (from > 0)
+            pe_tensor_load_double(&sum, pe_tensor_row(sums, b, h, from - 1), sums->dtype, 1, 1);
+        for (int64_t j = 0; j < n; j += CHUNK) {
+            const int64_t some = n - j < CHUNK ? n - j : CHUNK;
+            pe_tensor_load_double(x, pe_tensor_row(token, b, h, j), token->dtype, token->stride[2], some);
+            plan->terms.drift.gates(&plan->parts[POSENC_PLACE_SCORE].problem, x, some, log_gate);
+            for (int64_t c = 0; c < some; c++)
+                log_gate[c] = sum += log_gate[c];
+            pe_tensor_store_double(pe_tensor_row(sums, b, h, from + j), sums->dtype, sums->stride[2],
+                                   log_gate, some);
+        }
+    }
+    return pe_done(err);
+}
+
+/* Of queries or keys, item by item: does each position stand after the one before, in its segment? */
+static posenc_status check_rising(const posenc_positions *pos, const posenc_tensor *segments, int64_t B,
+                                  int64_t L, const char *who, posenc_error *err)
+{
+    if (!pos->array.data && pos->step > 0)
+        return POSENC_OK;
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t s = 1; s < L; s++)
+            if (pe_pairs_segment(segments, b, s) == pe_pairs_segment(segments, b, s - 1) &&
+                !(pe_positions_at(pos, b, s) > pe_positions_at(pos, b, s - 1)))
+                return pe_fail(err, POSENC_ERROR_RANGE,
+                               "attend: %s of token %lld is %.17g, after %.17g; running sums count tokens by "
+                               "their positions, which must rise within each segment",
+                               who, (long long)s, pe_positions_at(pos, b, s), pe_positions_at(pos, b, s - 1));
+    return POSENC_OK;
+}
+
+posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
+                                    posenc_error *err)
+{
+    if (plan->terms.drift.kind != PE_DRIFT_GATES)
+        return POSENC_OK;
+    const int64_t       B      = a->sizes.B;
+    const posenc_status status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, "q_pos", err);
+    return status ? status : check_rising(&a->k_pos, &a->k_segments, B, keys, "k_pos", err);
+}
+
+posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
                              int64_t keys, posenc_error *err)
 {
+    const posenc_tensor *tokens = in->tokens;
     for (int i = 0; i < plan->e->token_count; i++) {
         const pe_param_place     at   = plan->e->tokens[i];
         const posenc_token_info *info = posenc_token_describe(plan->e, i);
         const int64_t sizes[3] = {a->sizes.B, info->of_keys ? keys : a->sizes.Lq, plan->token_channels[i]};
         char          what[PE_MAX_NAME + 32];
         snprintf(what, sizeof what, "attend: token input %s", info->name);
+        if (in->sums && pe_tensor_is_given(&in->sums[i])) {
+            const int           side   = side_of(plan, at);
+            const posenc_status status = check_sums(a, info, &in->sums[i], side, keys, err);
+            if (status)
+                return status;
+            a->drift.given[side] = in->sums[i];
+            continue;
+        }
         if (!tokens || !pe_tensor_is_given(&tokens[i]))
             return pe_fail(err, POSENC_ERROR_ARGUMENT,
                            "%s is missing; %s needs it, [B, H or G or 1, %s, %lld], in in.tokens", what,

@@ -60,14 +60,40 @@ static int is_channel(const pe_waves *x, int64_t channel)
     return channel >= 0 && channel < x->width;
 }
 
+static double single(double x)
+{
+    return (double)(float)x;
+}
+
+double pe_angle_base_frequency_single(double base, double k, double N, int divided)
+{
+    if (k == 0 || N == 0)
+        return k == 0;
+    const double exponent =
+        divided ? single(single(k * single(-log(base))) / single(N)) : single(k * single(-(log(base) / N)));
+    return single(exp(exponent));
+}
+
+/* What is multiplied by the frequency of the waves; where angles are made of floats, the angle, times 1. */
+static double place_of(const pe_waves *x, int64_t s, double w)
+{
+    double pos = x->pos[s * x->step];
+    if (x->divisor != 0)
+        pos = single(single(pos) / single(x->divisor));
+    if (!x->is_single)
+        return pos;
+    const double angle = single(single(pos) * single(w));
+    return x->times == 0 ? angle : single(angle * single(x->times));
+}
+
 void pe_angle_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[])
 {
-    const pe_frequency turns = pe_angle_frequency(w);
+    const pe_frequency turns = pe_angle_frequency(x->is_single ? 1 : w);
     for (int64_t s = 0; s < x->n; s++) {
         double c, v, *row = out + s * x->width;
         if (is_blank(x, x->pos[s * x->step]))
             continue;
-        pe_angle_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        pe_angle_cos_sin(place_of(x, s, w), turns, &c, &v);
         if (is_channel(x, sine))
             row[sine] = size * v;
         if (is_channel(x, cosine))
@@ -77,14 +103,14 @@ void pe_angle_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosin
 
 double pe_angle_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[])
 {
-    const pe_frequency turns = pe_angle_frequency(w);
+    const pe_frequency turns = pe_angle_frequency(x->is_single ? 1 : w);
     double             sum   = 0;
     for (int64_t s = 0; s < x->n; s++) {
         double        c, v;
         const double *row = dout + s * x->width;
         if (is_blank(x, x->pos[s * x->step]))
             continue;
-        pe_angle_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        pe_angle_cos_sin(place_of(x, s, w), turns, &c, &v);
         sum += (is_channel(x, sine) ? row[sine] * v : 0) + (is_channel(x, cosine) ? row[cosine] * c : 0);
     }
     return sum;

@@ -42,7 +42,10 @@ void pe_angle_cos_sin_sum(int n, const double position[], const pe_frequency k[]
 typedef struct pe_waves {
     const double *pos;
     int64_t       n, step, width;
-    double        blank; /* NAN: none */
+    double        blank;     /* NAN: none */
+    double        divisor;   /* positions are divided by it, as floats; 0: they are not */
+    int           is_single; /* angles are products rounded to float, as common Python code makes them: of */
+    double        times;     /* position and frequency, then of that and `times`; 0: 1 */
 } pe_waves;
 
 /* Where waves go in a row: sine k in channel sine + k*step, cosine k in channel cosine + k*step, as far as
@@ -55,6 +58,10 @@ typedef struct pe_wave_form {
 /* base^(-k/N), rounded once, because a far position multiplies its error. The first frequency is 1 whatever N
    is: a denominator of 0 leaves that one, and 0 for all others. */
 double pe_angle_base_frequency(double base, double k, double N);
+
+/* The same as common Python code makes it of floats: exp(k * -(ln base / N)), or where `divided` the division
+   comes after the product. */
+double pe_angle_base_frequency_single(double base, double k, double N, int divided);
 
 /* out[s*width + sine] = size * sin(pos*w) and out[s*width + cosine] = size * cos(pos*w). A channel below 0,
    or at or beyond width, is skipped. */

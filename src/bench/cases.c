@@ -226,8 +226,10 @@ static const struct {
     {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PEAK,    0.65, NULL, {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G11", &PLAIN,   1.05, NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     /* gradients of a bias by distance: backward over backward without one */
     {"G18", &PLAIN,   1.05, NULL, {"alibi[learned=yes]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   0,    NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"t5", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_log", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_power", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
@@ -254,7 +256,7 @@ static const struct {
     {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
     {"nope[temperature=llama4]", 1.05},           {"nope[temperature=inkling:temper_length=1024]", 1.05},
     {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
-    {"cope", 0},            {"fire", 0},          {"shaw", 0},
+    {"pope", 2.1},          {"cope", 0},            {"fire", 0},          {"shaw", 0},
 };
 // clang-format on
 
@@ -340,6 +342,8 @@ static const struct {
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
     {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
+    {"G20", &PLAIN, 1.10, {"fox[form=token]", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, fox with running sums, f32, time over plain"},
     /* a cache of keys as they came: all are rotated as they are read */
     {"G20", &READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, rope, f32, of read bandwidth"},

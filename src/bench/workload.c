@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <posenc/rotary.h>
+#include <posenc/scores.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,30 @@ static posenc_tensor page_table(pe_workload *w, int64_t pages, posenc_error *err
     return posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, shape);
 }
 
+/* Token inputs, those of a cache as the running sums that it keeps. */
+static void open_tokens(pe_workload *w, posenc_error *err)
+{
+    const int n = posenc_token_count(w->e), decodes = w->dims.Lq <= POSENC_DECODE_QUERIES;
+    for (int i = 0; i < n && i < PE_BENCH_TOKENS && !err->status; i++) {
+        int64_t shape[4];
+        if (posenc_token_shape(w->e, &w->dims, i, shape, err))
+            return;
+        w->tokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
+        if (w->shape->backward)
+            w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
+        if (!decodes || err->status || !posenc_token_describe(w->e, i)->of_keys)
+            continue;
+        w->sums[i] =
+            posenc_tensor_contiguous(untouched(&w->all, (size_t)(shape[1] * shape[2]) * sizeof(double), err),
+                                     POSENC_DTYPE_F64, 4, shape);
+        if (!err->status)
+            posenc_token_sums(w->plan, i, &w->tokens[i], &w->sums[i], 0, err);
+        w->in.sums = w->sums;
+    }
+    w->in.tokens    = n ? w->tokens : NULL;
+    w->grad.dtokens = n && w->shape->backward ? w->dtokens : NULL;
+}
+
 static void open_attention(pe_workload *w, posenc_error *err)
 {
     const posenc_dims    *d    = &w->dims;
@@ -193,14 +218,17 @@ static void open_attention(pe_workload *w, posenc_error *err)
     w->out.lse         = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
     if (s->page)
         w->in.k_pages = page_table(w, k[0], err);
-    if (!s->backward)
+    if (!s->backward) {
+        open_tokens(w, err);
         return;
+    }
     w->grad = (posenc_attend_grad){
         .size = sizeof(posenc_attend_grad), .o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
     w->grad.dout = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dq   = random_tensor(w, s->dtype, 4, q, err);
     w->grad.dk   = random_tensor(w, s->dtype, 4, k, err);
     w->grad.dv   = random_tensor(w, s->dtype, 4, k, err);
+    open_tokens(w, err);
 }
 
 /* Positions 0, 1, 2, ...; where rows belong to words too, some word at each: pairs of word and position. */

@@ -16,7 +16,7 @@
 
 #include "bench/crew.h"
 
-enum { PE_MOST_BUFFERS = 96, PE_BENCH_PARAMS = 16, PE_BEYOND = 1024 };
+enum { PE_MOST_BUFFERS = 96, PE_BENCH_PARAMS = 16, PE_BENCH_TOKENS = 4, PE_BEYOND = 1024 };
 
 /* All memory of one case, freed at once. */
 typedef struct pe_buffers {
@@ -47,6 +47,7 @@ typedef struct pe_workload {
     int64_t               keys;                                                 /* of a run */
     posenc_tensor         y, params[PE_BENCH_PARAMS], dparams[PE_BENCH_PARAMS]; /* y: rows or a table */
     void                 *x, *to; /* what is rotated, what a pass may write: PE_BEYOND numbers longer */
+    posenc_tensor         tokens[PE_BENCH_TOKENS], dtokens[PE_BENCH_TOKENS], sums[PE_BENCH_TOKENS];
     posenc_workspace      work;
     int64_t               bytes; /* of what is rotated, or of y */
     int                   is_rotary;

@@ -15,6 +15,7 @@
 #include <posenc/registry.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/shared/compiler.h"
 #include "convert/edit.h"
@@ -183,9 +184,12 @@ static posenc_status read_config(pe_extend *x, posenc_error *err)
     }
     fclose(stream);
     posenc_status status = pe_file_open(&stream, &size, x->config, err);
-    if (status || (status = pe_file_read(&bytes, stream, LONGEST_CONFIG, x->config, err)))
+    if (status)
         return status;
+    status = pe_file_read(&bytes, stream, LONGEST_CONFIG, x->config, err);
     pe_file_close(stream);
+    if (status)
+        return status;
     x->config_text = malloc(bytes.size + 1);
     if (x->config_text) {
         memcpy(x->config_text, bytes.data, bytes.size);
@@ -502,6 +506,18 @@ char *pe_extend_config(const pe_extend *x, const char *output)
     return path;
 }
 
+/* Nobody named the config: what a link in its place points to, such as a file of a cache, is left alone. */
+static posenc_status check_config(const pe_extend *x, const char *path, const char *output, posenc_error *err)
+{
+    struct stat about;
+    if (pe_file_is_same(output, x->path) || lstat(path, &about) || !S_ISLNK(about.st_mode))
+        return POSENC_OK;
+    return pe_file_fail(
+        err, POSENC_ERROR_FILE, (pe_origin){path, NULL},
+        "it is a symbolic link, which the config of the output does not follow; remove it, or "
+        "name another folder");
+}
+
 posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err)
 {
     pe_file_begin();
@@ -511,7 +527,8 @@ posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress 
     if (status)
         return status;
     char *path = x->config_text && strcmp(output, "-") ? pe_extend_config(x, output) : NULL;
-    if (path && !(status = posenc_whole_file_open(&config, path, err)))
+    if (path && !(status = check_config(x, path, output, err)) &&
+        !(status = posenc_whole_file_open(&config, path, err)))
         fputs(x->config_text, config.stream); /* whether it arrived, commit says */
     if (!status)
         status = write_all(x, &w, err);

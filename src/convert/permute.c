@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/shared/compiler.h"
 #include "convert/index.h"
@@ -374,11 +374,12 @@ static posenc_status check_output(const pe_permute *p, const char *output, posen
             "the output of a divided checkpoint is its index too: name it as %.200s, in another folder",
             p->path);
     posenc_status status = POSENC_OK;
+    struct stat   about;
     for (int i = 0; !status && i <= p->file_count; i++) {
         char *path = i < p->file_count ? pe_file_beside(output, p->files[i].name) : strdup(output);
         if (!path)
             return no_memory(err, output);
-        if (!access(path, F_OK))
+        if (!lstat(path, &about)) /* a link to nowhere is something too */
             status = fail(err, POSENC_ERROR_ARGUMENT, path,
                           "it exists; name a folder without files of a divided checkpoint, or the index "
                           "itself, to replace them");

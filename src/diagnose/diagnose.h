@@ -14,6 +14,9 @@
 
 enum { PE_CAUSE = 200, PE_MOST_CONVENTIONS = 96 };
 
+/* Channels of a head that is looked at: which are pairs is tried for every width below it. */
+enum { PE_WIDEST = 1024 };
+
 /* ---------------------------------------------------------------- conventions: conventions.c - */
 
 /* The same encoding, understood otherwise: the sign, the start, or one setting. */
@@ -184,6 +187,7 @@ typedef struct pe_scores_reading {
     int      has_temperature; /* the scale differs from row to row: first .. last */
     double   first, last;
     double   softcap; /* 0: none */
+    int      caps;    /* how often it is applied */
     pe_range seen;
     int      is_irregular; /* the mask is no range of distances */
     int64_t  buckets, max_distance;
@@ -206,12 +210,16 @@ typedef struct pe_scores_diagnosis {
     char              alternative_words[PE_MOST_ALTERNATIVES][PE_WORDS];
     int               alternative_count;
     pe_mends          advice;
-    double            residual; /* rms, in units of the rounding of `after` */
+    double            residual; /* rms, in units of the rounding of `after`, float32 with that of sums */
 } pe_scores_diagnosis;
 
 /* Errors: SHAPE, MEMORY. */
 posenc_status pe_scores_judge(pe_scores_diagnosis *d, const pe_scores *in, posenc_error *err);
 void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
+
+/* Which keys queries see: "the last 4 keys up to their own"; returns text. */
+enum { PE_RANGE_TEXT = 100 };
+const char *pe_scores_range_text(char text[PE_RANGE_TEXT], const pe_range *r, int64_t Lk);
 
 /* The slopes of the paper for H heads, and the bucket of key j - i = -t. */
 void    pe_scores_slopes(double *slopes, int64_t H);

@@ -44,6 +44,13 @@ static posenc_status check(const pe_rotation *in, posenc_error *err)
                                       "diagnose: tensors before and after must have one shape, [B,H,L,D]"};
             return err->status;
         }
+        if (a->shape[3] > PE_WIDEST) {
+            *err = (posenc_error){.status = POSENC_ERROR_SHAPE};
+            snprintf(err->message, sizeof err->message,
+                     "diagnose: heads have %lld channels; they must have %d or fewer, as [B,H,L,D] says",
+                     (long long)a->shape[3], PE_WIDEST);
+            return err->status;
+        }
     }
     return POSENC_OK;
 }

@@ -11,11 +11,40 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The fastest pair turns by 1 a step without a schedule: by 2, 1/2, ... where positions have that step. */
-static double whole_unit(const pe_paired *p)
+/* The fastest pair turns by 1 a step, or as a schedule has it: by 2, 1/2, ... times that where positions have
+   that step. */
+static double whole_unit(const pe_search *s, int pairing, const char *settings)
 {
-    const double got = fabs(p->w[0]), step = got >= 1 ? rint(got) : got > 0 ? 1 / rint(1 / got) : 1;
+    const pe_paired *p = &s->pairings[pairing];
+    posenc_encoding *e = pe_theories_encoding(s, pairing, settings);
+    pe_frame         f = {0};
+    const double first = s->N == 1 && e && pe_frame_open(&f, s, e) && f.course.w[0] > 0 ? f.course.w[0] : 1;
+    const double got = fabs(p->w[0]) / first, step = got >= 1 ? rint(got) : got > 0 ? 1 / rint(1 / got) : 1;
+    pe_frame_free(&f);
+    posenc_encoding_free(e);
     return p->agreed > 0.9 && fabs(got / step - 1) < 1e-3 && step < 4 && step > 0.01 ? step : 1;
+}
+
+/* A dynamic schedule whose length follows other positions: its base says which length that was. */
+static void try_length(pe_search *s, int p, const char *prefix, unsigned departs)
+{
+    const double base = pe_spec_number(s->base, "base", 1e4), factor = pe_spec_number(s->base, "factor", 1),
+                 limit = pe_spec_number(s->base, "max_length", 0), dim = (double)s->pairings[p].pairing.dim;
+    char      text[PE_SEARCH_TEXT];
+    pe_family f = {text, NULL, base, 1};
+    snprintf(text, sizeof text, "%s schedule=default", prefix);
+    for (int is_double = 0; is_double < 2; is_double++) {
+        f.base = base;
+        snprintf(text, sizeof text, "%s schedule=default", prefix);
+        s->pairings[p].unit = is_double ? whole_unit(s, p, text) : 1;
+        const int    is_it  = pe_numbers_fit(&f, s, p, PE_LOOSE_BASE);
+        const double length = limit * (pow(f.base / base, (dim - 2) / dim) + factor - 1) / factor;
+        s->pairings[p].unit = 1;
+        if (!is_it || !(length > limit) || !(length < 1e9))
+            continue;
+        snprintf(text, sizeof text, "%s length=%.10g", prefix, rint(length));
+        pe_theories_try(s, p, text, departs | 1u << PE_POSITIONS, 2, "its length follows other positions");
+    }
 }
 
 static int is_heard(const pe_paired *p, int64_t m)
@@ -69,7 +98,7 @@ static void try_numbers(pe_search *s, int p, const char *prefix, unsigned depart
         is_told = told[i] > 1 && told[i] < 1e12 &&
                   pe_numbers_try(s, p, (pe_family){prefix, f.key, told[i], f.factor}, PE_LOOSE_BASE,
                                  departs | pe_to_base, "");
-    s->pairings[p].unit = whole_unit(&s->pairings[p]);
+    s->pairings[p].unit = whole_unit(s, p, prefix);
     if (s->pairings[p].unit != 1) { /* another base at positions of another step */
         pe_numbers_try(s, p, f, PE_LOOSE_BASE, departs | pe_to_base, "");
         if (f.key)
@@ -100,6 +129,8 @@ static void try_numbers(pe_search *s, int p, const char *prefix, unsigned depart
         pe_theories_try(s, p, text, departs | pe_to_schedule, 2, "as for short sequences");
         snprintf(text, sizeof text, "%s length=1e9", prefix);
         pe_theories_try(s, p, text, departs | pe_to_schedule, 3, "as for long sequences");
+        if (!strcmp(schedule, "dynamic") && s->N == 1)
+            try_length(s, p, prefix, departs);
     }
 }
 
@@ -185,6 +216,7 @@ static void try_schedules(pe_search *s, int p, const char *prefix, unsigned depa
 
 void pe_schedules_try(pe_search *s, int p, const char *prefix, unsigned departs)
 {
+    char      plain[PE_SEARCH_TEXT];
     const int so_far = pe_theories_departures(s->pairings[p].departs | departs);
     if (100 * so_far > pe_theories_best_cost(s) + 20)
         return;
@@ -195,7 +227,8 @@ void pe_schedules_try(pe_search *s, int p, const char *prefix, unsigned departs)
         return;
     try_exponents(s, p, prefix, departs);
     try_schedules(s, p, prefix, departs, pe_spec_number(s->base, "base", 1e4), 0);
-    s->pairings[p].unit = whole_unit(&s->pairings[p]);
+    snprintf(plain, sizeof plain, "%s schedule=default", prefix);
+    s->pairings[p].unit = whole_unit(s, p, plain);
     if (s->pairings[p].unit != 1 && 100 * so_far + 200 <= pe_theories_best_cost(s) + 20)
         try_schedules(s, p, prefix, departs, pe_spec_number(s->base, "base", 1e4), 0);
     s->pairings[p].unit = 1;

@@ -78,7 +78,7 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
     pe_spec_said(schedule, sizeof schedule, d->found.spec, "schedule");
     const int    is_plain = !*schedule || !strcmp(schedule, "default");
     const double dim      = (double)s->pairings[best->pairing].pairing.dim;
-    if (d->alternative_count + 3 > PE_MOST_ALTERNATIVES)
+    if (d->alternative_count + 4 > PE_MOST_ALTERNATIVES)
         return;
     if ((best->departs & pe_to_base) && is_plain && dim > 2) {
         *r         = d->found;
@@ -116,7 +116,17 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
         snprintf(r->words, PE_WORDS, "base=%.10g",
                  found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
         if (!is_listed(d, r->departs))
-            d->alternative_count++;
+            r++, d->alternative_count++;
+        if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01) {
+            int digits;
+            *r         = d->alternatives[d->alternative_count - 1];
+            r->departs = (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) | pe_to_base | pe_to_schedule;
+            snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g, and base=%.10g",
+                     pe_spec_nearest_round(1 / step, 0.002 / step, &digits),
+                     found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
+            if (!is_listed(d, r->departs))
+                d->alternative_count++;
+        }
     }
 }
 

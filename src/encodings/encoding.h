@@ -160,6 +160,12 @@ typedef struct pe_encoding {
     const char *operations;
     double (*count)(const pe_problem *p);
 
+    /* fox, of the rooms that are causal_only: settings with which it is not. NULL: there are none. */
+    int (*sees_future)(const pe_value *set);
+
+    /* pope, of which nobody said what it is beside a rotation: why not, as a clause. NULL: it may be. */
+    const char *no_rotation;
+
     /* urpe, whose authors' own bias gives way to the one it is joined with: the default of a setting of a
        weight encoding that is joined with a score encoding, "bias=none". NULL: no other. */
     const char *with_score;

@@ -89,12 +89,18 @@ static pe_attention of_run(const pe_attention *whole, int run)
     return a;
 }
 
+static int is_backward(int run)
+{
+    return run == POSENC_RUN_ATTEND_BACKWARD || run == POSENC_RUN_BIAS_BACKWARD;
+}
+
 void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *arena)
 {
     const pe_executor by  = executor_of(run, reference);
     pe_attention      any = of_run(a, run);
     any.for_any_run       = 1;
     pe_temper_lay_out(&any, arena, run == POSENC_RUN_ATTEND_BACKWARD);
+    pe_drift_lay_out(&any, arena, is_backward(run));
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_sink_lay_out(&any, arena);
     if (run == POSENC_RUN_BIAS_BACKWARD || (run == POSENC_RUN_ATTEND_BACKWARD && reference))
@@ -165,6 +171,8 @@ void pe_attend_run(const pe_attention *whole, int run, int reference, const pose
         own.team = team_of(whole);
     pe_temper_lay_out(&own, arena, run == POSENC_RUN_ATTEND_BACKWARD);
     pe_temper_fill(&own);
+    pe_drift_lay_out(&own, arena, is_backward(run));
+    pe_drift_fill(&own);
     if (few)
         pe_decode_run(&own, arena);
     else if (run == POSENC_RUN_BIAS_BACKWARD)

@@ -418,6 +418,14 @@ typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, 
  */
 typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, double near, int64_t n);
 
+/*
+ * drift_row: the difference of running sums, added
+ *
+ * Formula  x[c] += from - to[c], the difference taken in double and rounded once
+ * Shapes   x, to [n]
+ */
+typedef void pe_drift_row_fn(float *x, double from, const double *to, int64_t n);
+
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
@@ -456,6 +464,7 @@ typedef struct pe_kernels {
     pe_cache_values_fn    *cache_values;
     pe_softmax_step_fn    *softmax_step;
     pe_slope_row_fn       *slope_row;
+    pe_drift_row_fn       *drift_row;
     pe_widen_fn           *widen_e4m3, *widen_q8;
 } pe_kernels;
 

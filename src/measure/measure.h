@@ -147,6 +147,15 @@ typedef struct pe_survey {
 posenc_status pe_survey_encoding(posenc_encoding **e, const char *spec, const char *settings,
                                  posenc_error *err);
 
+/* tokens.c: the token inputs of e for dims, F64 from N(0,1), as in.tokens; freed after an error too. A bias
+   [H, Lq, Lk] contiguous F64, as posenc_bias gives it; or, where token inputs say what is added, the scores
+   of q = k = 0. */
+posenc_status pe_tokens_draw(const posenc_encoding *e, const posenc_dims *dims, uint64_t seed,
+                             posenc_tensor **tokens, posenc_error *err);
+void          pe_tokens_free(const posenc_encoding *e, posenc_tensor *tokens);
+posenc_status pe_tokens_bias(const posenc_plan *plan, const posenc_attend_in *in, const posenc_dims *dims,
+                             posenc_tensor *bias, const posenc_workspace *work, posenc_error *err);
+
 posenc_status pe_survey_run(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
                             posenc_error *err);
 

@@ -141,6 +141,15 @@ static posenc_status make_params(pe_subject *s, posenc_error *err)
     return s->params ? pe_subject_initialise(s, s->sizes.seed, err) : pe_subject_no_memory(err, "parameters");
 }
 
+/* Drawn, as a model would make them: for all queries, and for one alone. */
+static posenc_status make_tokens(pe_subject *s, posenc_error *err)
+{
+    posenc_dims         one    = s->dims;
+    const posenc_status status = pe_tokens_draw(s->e, &s->dims, s->sizes.seed, &s->tokens, err);
+    one.Lq                     = 1;
+    return status ? status : pe_tokens_draw(s->e, &one, s->sizes.seed, &s->last, err);
+}
+
 posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, const pe_subject_sizes *sizes,
                                 posenc_error *err)
 {
@@ -159,6 +168,8 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
         status = make_workspace(s, err);
     if (!status)
         status = make_params(s, err);
+    if (!status)
+        status = make_tokens(s, err);
     if (status) {
         pe_subject_free(s);
         *subject = NULL;
@@ -173,6 +184,8 @@ void pe_subject_free(pe_subject *s)
     for (int i = 0; s->params && i < posenc_param_count(s->e); i++)
         free(s->params[i].data);
     free(s->params);
+    pe_tokens_free(s->e, s->tokens);
+    pe_tokens_free(s->e, s->last);
     posenc_plan_free(s->plan);
     posenc_plan_free(s->causal);
     posenc_workspace_free(&s->work);
@@ -281,6 +294,7 @@ static posenc_attend_in inputs_of(const pe_subject *s, const double *q, int64_t 
     if (same)
         in.q.stride[2] = in.k.stride[2] = 0;
     in.q_pos = in.k_pos = s->positions;
+    in.tokens           = Lq == s->dims.Lq ? s->tokens : s->last;
     if (Lq == 1)
         in.q_pos = posenc_positions_range((double)(N - 1), 1);
     return in;
@@ -289,9 +303,9 @@ static posenc_attend_in inputs_of(const pe_subject *s, const double *q, int64_t 
 posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err)
 {
     const int64_t    N = s->sizes.length, shape[3] = {s->dims.H, 1, N};
-    posenc_attend_in in = inputs_of(s, bias, 1, bias, 1); /* posenc_bias reads neither q nor k */
+    posenc_attend_in in = inputs_of(s, bias, 1, bias, 1); /* neither q nor k is read */
     posenc_tensor    to = tensor_of(bias, 3, shape);
-    return posenc_bias(s->plan, &in, &to, &s->work, err);
+    return pe_tokens_bias(s->plan, &in, &s->dims, &to, &s->work, err);
 }
 
 posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S, posenc_error *err)

@@ -19,7 +19,8 @@ struct pe_subject {
     const posenc_encoding *e;
     pe_subject_sizes       sizes;
     posenc_dims            dims;
-    posenc_tensor         *params;
+    posenc_tensor         *params, *tokens;
+    posenc_tensor         *last;   /* the tokens of a run of the last query alone */
     posenc_plan           *plan;   /* without a mask, unless the encoding needs one */
     posenc_plan           *causal; /* under a causal mask */
     posenc_workspace       work;

@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measure.h"
+
 enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOST_SETTINGS = 3 };
 
 static const char *head_name(pe_sketch *s, int64_t h)
@@ -53,12 +55,18 @@ static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
         pe_sketch_prepare(s, s->e, &dims, POSENC_RUN_SCORES) ? pe_sketch_numbers(s, H * Lq * Lk) : NULL;
     if (!bias)
         return NULL;
-    posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, shape);
-    const posenc_attend_in in  = {.size   = sizeof in,
-                                  .q_pos  = posenc_positions_range((double)q0, 1),
-                                  .k_pos  = posenc_positions_range(0, 1),
-                                  .params = s->data->params};
-    s->status                  = posenc_bias(s->plan, &in, &out, &s->work, s->err);
+    posenc_tensor out = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, shape), *tokens;
+    dims.Lq           = Lq;
+    dims.Lk           = Lk;
+    s->status         = pe_tokens_draw(s->e, &dims, 0, &tokens, s->err); /* those of a drawn sequence */
+    const posenc_attend_in in = {.size   = sizeof in,
+                                 .q_pos  = posenc_positions_range((double)q0, 1),
+                                 .k_pos  = posenc_positions_range(0, 1),
+                                 .params = s->data->params,
+                                 .tokens = tokens};
+    if (!s->status)
+        s->status = pe_tokens_bias(s->plan, &in, &dims, &out, &s->work, s->err);
+    pe_tokens_free(s->e, tokens);
     return s->status ? NULL : bias;
 }
 

@@ -37,7 +37,7 @@ enum { MORE = sizeof more / sizeof *more };
 typedef struct run {
     const char *what;
     int         mask, threads;
-    int64_t     step;                 /* from one position to the next */
+    int64_t     step, from;           /* from one position to the next, and the first key's */
     int         lengths, pages, gaps; /* of keys, item by item; keys in pages; positions with gaps */
     int         backward;
 } run;
@@ -51,6 +51,7 @@ static const run runs[] = {
     {.what = "pages", .mask = POSENC_MASK_CAUSAL, .step = 1, .lengths = 1, .pages = 1, .threads = 2},
     {.what = "gaps", .mask = POSENC_MASK_CAUSAL, .step = 1, .gaps = 1, .backward = 1},
     {.what = "steps of two", .mask = POSENC_MASK_CAUSAL, .step = 2},
+    {.what = "positions that the bound has no rows for", .mask = POSENC_MASK_CAUSAL, .step = 1, .from = 200},
 };
 
 enum { RUNS = sizeof runs / sizeof *runs, PAGE = 15, MOST = 90 };
@@ -68,8 +69,8 @@ static posenc_tensor whole_numbers(int64_t *data, int32_t ndim, int64_t a, int64
 static void arrange(session *s, const run *r, places *at)
 {
     const posenc_dims *d = &s->c->dims;
-    s->in.q_pos          = posenc_positions_range((double)((d->Lk - d->Lq) * r->step), (double)r->step);
-    s->in.k_pos          = posenc_positions_range(0, (double)r->step);
+    s->in.q_pos = posenc_positions_range((double)(r->from + (d->Lk - d->Lq) * r->step), (double)r->step);
+    s->in.k_pos = posenc_positions_range((double)r->from, (double)r->step);
     for (int64_t x = 0; x < 2 * MOST; x++) {
         at->k[x] = x + x / 40;
         at->q[x] = d->Lk - d->Lq + 2 + x;
@@ -77,6 +78,8 @@ static void arrange(session *s, const run *r, places *at)
     if (r->gaps) {
         s->in.k_pos = posenc_positions_array(whole_numbers(at->k, 1, d->Lk, 1));
         s->in.q_pos = posenc_positions_array(whole_numbers(at->q, 1, d->Lq, 1));
+        s->in.k_pos = case_places(s->c->e, d, s->in.k_pos);
+        s->in.q_pos = case_places(s->c->e, d, s->in.q_pos);
     }
     at->lengths[0] = d->Lk - 20;
     at->lengths[1] = d->Lk;

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <posenc/registry.h>
+#include <posenc/scores.h>
 #include <string.h>
 
 #include "workspace.h"
@@ -233,6 +234,115 @@ static void items_with_lengths_have_their_own(void **state)
     close_run(&alone);
 }
 
+/* ---- running sums ---- */
+
+enum { GATED = 40 };
+
+static posenc_plan *fox_plan(posenc_executor executor)
+{
+    const posenc_dims one     = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
+    posenc_encoding  *e       = encoding_of("fox");
+    posenc_options    options = posenc_options_default();
+    posenc_plan      *plan;
+    posenc_error      err;
+    options.mask     = POSENC_MASK_CAUSAL;
+    options.executor = executor;
+    if (posenc_plan_create(&plan, e, &one, &options, &err))
+        fail_msg("%s", err.message);
+    posenc_encoding_free(e);
+    return plan;
+}
+
+/* One query at the end against all keys, from the tokens, and from sums that grew in two steps. */
+static void sums_of_a_cache_are_as_good_as_its_tokens(void **state)
+{
+    static float  q[2 * D], k[GATED * D], v[GATED * D], f[2 * GATED], o[2][2 * D];
+    static double sums[2 * (GATED + 5)];
+    const int64_t room[4] = {1, 2, GATED + 5, 1};
+    (void)state;
+    for (int i = 0; i < GATED * D; i++) {
+        k[i] = cosf((float)(3 * i));
+        v[i] = sinf((float)(2 * i));
+    }
+    for (int i = 0; i < 2 * GATED; i++)
+        f[i] = 2 * sinf((float)i);
+    for (int i = 0; i < 2 * D; i++)
+        q[i] = sinf((float)i);
+    for (int reference = 0; reference < 2; reference++) {
+        posenc_plan     *plan = fox_plan(reference ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED);
+        posenc_workspace work = workspace_for(plan, POSENC_RUN_DECODE);
+        posenc_tensor    all = rows(f, 1, 2, GATED, 1), first = all, rest = all,
+                      to    = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room);
+        posenc_attend_in in = {.size   = sizeof in,
+                               .q      = rows(q, 1, 2, 1, D),
+                               .k      = rows(k, 1, 1, GATED, D),
+                               .v      = rows(v, 1, 1, GATED, D),
+                               .q_pos  = posenc_positions_range(GATED - 1, 1),
+                               .tokens = &all};
+        first.shape[2]      = 33;
+        rest.shape[2]       = GATED - 33;
+        rest.data           = f + 33;
+        assert_int_equal(posenc_token_sums(plan, 0, &first, &to, 0, NULL), POSENC_OK);
+        assert_int_equal(posenc_token_sums(plan, 0, &rest, &to, 33, NULL), POSENC_OK);
+        to.shape[2] = GATED;
+        for (int i = 0; i < 2; i++) {
+            const posenc_attend_out out = {.size = sizeof out, .o = rows(o[i], 1, 2, 1, D)};
+            in.tokens                   = i ? NULL : &all;
+            in.sums                     = i ? &to : NULL;
+            assert_int_equal(posenc_attend(plan, &in, &out, &work, NULL), POSENC_OK);
+        }
+        for (int i = 0; i < 2 * D; i++)
+            assert_true(fabsf(o[0][i] - o[1][i]) < 1e-6f && o[0][i] != 0);
+        posenc_workspace_free(&work);
+        posenc_plan_free(plan);
+    }
+}
+
+static void says(posenc_status status, posenc_status want, const posenc_error *err, const char *part)
+{
+    if (status != want || !strstr(err->message, part))
+        fail_msg("%d: '%s' lacks '%s'", (int)status, err->message, part);
+}
+
+static void what_is_wrong_with_sums_is_said(void **state)
+{
+    static float     x[2 * GATED * D], f[2 * GATED];
+    static double    sums[2 * GATED], S[2 * GATED * GATED];
+    int64_t          falling[GATED];
+    const int64_t    room[4] = {1, 2, GATED, 1}, bias[3] = {2, GATED, GATED};
+    posenc_plan     *plan  = fox_plan(POSENC_EXECUTOR_TILED);
+    posenc_workspace work  = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    posenc_tensor    token = rows(f, 1, 2, GATED, 1),
+                  to       = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room),
+                  b        = posenc_tensor_contiguous(S, POSENC_DTYPE_F64, 3, bias);
+    posenc_attend_in in    = {.size   = sizeof in,
+                              .q      = rows(x, 1, 2, GATED, D),
+                              .k      = rows(x, 1, 1, GATED, D),
+                              .v      = rows(x, 1, 1, GATED, D),
+                              .tokens = &token};
+    posenc_error     err;
+    (void)state;
+    for (int i = 0; i < GATED; i++)
+        falling[i] = i == 7 ? 6 : i;
+    says(posenc_token_sums(plan, 1, &token, &to, 0, &err), POSENC_ERROR_ARGUMENT, &err, "number 1");
+    says(posenc_token_sums(plan, 0, &token, &to, 1, &err), POSENC_ERROR_RANGE, &err, "from is 1");
+    says(posenc_token_sums(plan, 0, NULL, &to, 1, &err), POSENC_ERROR_ARGUMENT, &err, "token");
+    says(posenc_token_sums(plan, 0, &token, &token, 0, &err), POSENC_ERROR_DTYPE, &err, "F64");
+    says(posenc_bias(plan, &in, &b, &work, &err), POSENC_ERROR_UNSUPPORTED, &err, "posenc_scores");
+    in.k_pos = posenc_positions_array(
+        posenc_tensor_contiguous(falling, POSENC_DTYPE_I64, 1, (const int64_t[]){GATED}));
+    posenc_attend_out  out  = {.size = sizeof out, .o = rows(x, 1, 2, GATED, D)};
+    posenc_attend_grad grad = {.size = sizeof grad};
+    says(posenc_attend(plan, &in, &out, &work, &err), POSENC_ERROR_RANGE, &err, "k_pos of token 7");
+    in.sums = &token;
+    says(posenc_attend(plan, &in, &out, &work, &err), POSENC_ERROR_DTYPE, &err, "in.sums of f");
+    in.k_pos = (posenc_positions){0};
+    in.sums  = &to;
+    says(posenc_attend_backward(plan, &in, &grad, &work, &err), POSENC_ERROR_UNSUPPORTED, &err, "in.sums");
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +351,8 @@ int main(void)
         cmocka_unit_test(a_sink_is_one_more_score),
         cmocka_unit_test(a_query_without_keys_has_its_sink_alone),
         cmocka_unit_test(items_with_lengths_have_their_own),
+        cmocka_unit_test(sums_of_a_cache_are_as_good_as_its_tokens),
+        cmocka_unit_test(what_is_wrong_with_sums_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -477,6 +477,29 @@ static void objects_live_in_memory_of_the_caller(void **state)
     assert_int_equal(posenc_encoding_create_in(&e, "rope", NULL, &from, NULL), POSENC_ERROR_ARGUMENT);
 }
 
+static double operations_of(const char *spec, int64_t d_model)
+{
+    posenc_dims d      = dims;
+    d.d_model          = d_model;
+    posenc_plan *plan  = plan_of(spec, &d, NULL);
+    const double count = posenc_plan_operations(plan);
+    posenc_plan_free(plan);
+    return count;
+}
+
+/* DeBERTa projects 2 tables of 1024 rows, each number of a row for each of H * D; FLOATER's layers are d by
+ * d.
+ */
+static void operations_grow_with_the_width(void **state)
+{
+    const double each = 2 * 1024 * 2.0 * H * D;
+    (void)state;
+    const double narrow = operations_of("deberta[projected=no]", 16);
+    assert_true(operations_of("deberta[projected=no]", 48) - narrow == 32 * each);
+    const double some = operations_of("floater[dim=16:solver=exact]", 16);
+    assert_true(operations_of("floater[dim=32:solver=exact]", 32) > 3 * some && some > (L - 1) * 16 * 16);
+}
+
 static void numbers_and_names_of_nothing_are_nothing(void **state)
 {
     posenc_workspace work;
@@ -517,6 +540,7 @@ int main(void)
         cmocka_unit_test(two_runs_at_once_share_plan_and_bound_until_another_thread_cancels_them),
         cmocka_unit_test(a_child_of_a_process_that_ran_with_two_threads_runs),
         cmocka_unit_test(objects_live_in_memory_of_the_caller),
+        cmocka_unit_test(operations_grow_with_the_width),
         cmocka_unit_test(numbers_and_names_of_nothing_are_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,93 @@ static inline double plain_by_three_tenths(const pair *x)
 
 /* ---- a number for each distance ---- */
 
+/* Number s of a token input of one channel, as the head of a pair reads it. */
+static inline double token_at(const pair *x, const char *name, int64_t s)
+{
+    const attention_case *c = x->c;
+    for (int i = 0; i < c->token_count; i++)
+        if (!strcmp(posenc_token_name(c->e, i), name)) {
+            const array *t = &c->tokens[i];
+            return t->wide[(x->b * t->shape[1] + x->h / (c->dims.H / t->shape[1])) * t->shape[2] + s];
+        }
+    fprintf(stderr, "%s has no token input %s\n", posenc_encoding_spec(c->e), name);
+    abort();
+}
+
+/* ln of the gates of tokens first .. last; of hidden ones it is 0. */
+static inline double log_gates(const pair *x, const char *name, int64_t first, int64_t last)
+{
+    const attention_case *c   = x->c;
+    double                sum = 0;
+    for (int64_t s = first; s <= last; s++)
+        if (!(c->options.mask & POSENC_MASK_KEY_PADDING) || c->key_allowed[x->b * c->dims.Lk + s])
+            sum -= log1p(exp(-token_at(x, name, s)));
+    return sum;
+}
+
+/* One more than the last key of the query's segment that stands before it, or (with) not beyond it. */
+static inline int64_t keys_before(const pair *x, int with)
+{
+    const attention_case *c  = x->c;
+    const int64_t         Lk = c->dims.Lk;
+    int64_t               n = 0, has_begun = 0;
+    for (int64_t j = 0; j < Lk; j++) {
+        const double R   = place_at(&c->k_pos, x->b, j);
+        const int    own = !(c->options.mask & POSENC_MASK_SEGMENTS) ||
+                        c->k_segments[x->b * Lk + j] == c->q_segments[x->b * c->dims.Lq + x->i];
+        if (own && !has_begun++)
+            n = j;
+        if (own && (R < x->P || (with && R == x->P)))
+            n = j + 1;
+    }
+    return n;
+}
+
+/* The difference of two sums of gates, the first n and the first m. */
+static inline double gates_between(const pair *x, const char *name, int64_t n, int64_t m)
+{
+    return n >= m ? log_gates(x, name, m, n - 1) : -log_gates(x, name, n, m - 1);
+}
+
+static inline double fox(const pair *x)
+{
+    return plain(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1);
+}
+
+static inline double fox_of_keys(const pair *x)
+{
+    return plain(x) + gates_between(x, "f", keys_before(x, 0), x->j);
+}
+
+static inline double fox_both(const pair *x)
+{
+    const int64_t n = keys_before(x, 1);
+    return plain(x) +
+           (x->t >= 0 ? gates_between(x, "f", n, x->j + 1) : gates_between(x, "f_ahead", x->j + 1, n));
+}
+
+static inline double fox_constant(const pair *x)
+{
+    return plain(x) + x->t * -log1p(exp(-numbers(x, "b")[x->h]));
+}
+
+/* mu(x) = ln(1 + e^x) */
+static inline double softplus(double x)
+{
+    return log1p(exp(x));
+}
+
+static inline double pope(const pair *x)
+{
+    const int64_t D     = x->c->dims.D;
+    const double *delta = numbers(x, "delta") + x->h * D;
+    double        sum   = 0;
+    for (int64_t c = 0; c < D; c++)
+        sum += softplus(x->q[c]) * softplus(x->k[c]) *
+               cos(-x->t * pow(10000, -(double)c / (double)D) + fmin(fmax(delta[c], -2 * acos(-1)), 0));
+    return sum / sqrt((double)D);
+}
+
 static inline double alibi(const pair *x)
 {
     return plain(x) - numbers(x, "slopes")[x->h] * fabs(x->t);

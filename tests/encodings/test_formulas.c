@@ -76,6 +76,11 @@ static const told encodings[] = {
     {"rope", rope, 0, 0, 0, 0, 0},
     {"rope[layout=half:dim=4]", rope_half, 0, 0, 0, 0, 0},
     {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
+    {"pope", pope, 0, 0, 0, 0, 0},
+    {"fox", fox, 0, 0, 0, 1, 0},
+    {"fox[gate_of=key]", fox_of_keys, 0, 0, 0, 1, 0},
+    {"fox[bidirectional=yes]", fox_both, 0, 0, 0, 0, 0},
+    {"fox[form=constant]", fox_constant, 0, 0, 0, 1, 0},
     {"xpos[scale_base=20]", xpos, 0, 0, 0, 1, 0},
 };
 
@@ -269,15 +274,20 @@ static void gradients_are_slopes_of_the_formula(void **state)
 /* Positions of two packed texts, each counted from 0, and of a text whose padding lies at the left. */
 static void positions_of_each_item_are_its_own(void **state)
 {
-    static int64_t     q[] = {0, 1, 2, 0, 1, 0, 0, 0, 1, 2}, k[] = {0, 1, 2, 3, 0, 1, 2, 0, 0, 0, 1, 2, 3, 4};
-    const posenc_dims *d = &shapes[0];
+    static int64_t q[] = {0, 1, 2, 0, 1, 0, 0, 0, 1, 2}, k[] = {0, 1, 2, 3, 0, 1, 2, 0, 0, 0, 1, 2, 3, 4};
+    /* anew in each segment, where running sums count tokens by positions that rise */
+    static int64_t rising_q[] = {0, 1, 0, 1, 0, 2, 3, 0, 1, 0},
+                   rising_k[] = {0, 1, 2, 0, 1, 0, 1, 0, 2, 3, 1, 2, 0, 5};
+    const posenc_dims *d      = &shapes[0];
     (void)state;
     for (int e = 0; e < ENCODINGS; e++) {
-        attention_case c = make(&encodings[e], d, POSENC_MASK_SEGMENTS, (uint64_t)(900 + e));
-        c.q_pos          = posenc_positions_array(
-                     posenc_tensor_contiguous(q, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lq}));
+        attention_case c       = make(&encodings[e], d, POSENC_MASK_SEGMENTS, (uint64_t)(900 + e));
+        const int      rises   = c.token_count > 0;
+        const int64_t  size[2] = {d->B, d->Lq};
+        c.q_pos =
+            posenc_positions_array(posenc_tensor_contiguous(rises ? rising_q : q, POSENC_DTYPE_I64, 2, size));
         c.k_pos = posenc_positions_array(
-            posenc_tensor_contiguous(k, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk}));
+            posenc_tensor_contiguous(rises ? rising_k : k, POSENC_DTYPE_I64, 2, (int64_t[]){d->B, d->Lk}));
         compare_outputs(&encodings[e], &c, 1, 1e-12);
         compare_outputs(&encodings[e], &c, 0, 1e-6);
         compare_all_slopes(&encodings[e], &c);

@@ -286,7 +286,7 @@ static void check_start(bench *x, int i)
         assert_true(largest(now, &first) > 0);
     } else
         assert_true(largest(now, &first) == 0);
-    if (!strcmp(row->init, "zeros"))
+    if (!strncmp(row->init, "zeros", strlen("zeros")))
         assert_true(largest(now, NULL) == 0);
     else
         assert_true(largest(now, NULL) > 0);
@@ -354,6 +354,8 @@ static void another_part_of_a_combination_changes_no_number(void **state)
         if (other->place == info->place)
             continue;
         snprintf(spec, sizeof spec, "%s+%s", info->name, other->name);
+        if (!case_exists(spec))
+            continue;
         bench both = bench_make(spec, NULL, large, causal);
         init_param(both.e, 5, both.params);
         for (int i = 0; i < posenc_param_count(both.e); i++)
@@ -529,7 +531,8 @@ static void compare_hook(member x, const pe_terms *terms, array *const numbers[]
 {
     double q_pos[FEW], k_pos[FEW], q[FEW * FEW], s[FEW * FEW], dx[FEW * FEW],
         ds[FEW * FEW] = {0}, dq[FEW * FEW] = {0}, state[FEW * PE_HOOK_STATE] = {0};
-    const int64_t D = terms->prepare.fill ? terms->prepare.width : x.p->D;
+    const posenc_positions all = posenc_positions_range(0, 1);
+    const int64_t          D   = terms->prepare.fill ? terms->prepare.width : x.p->D;
     assert_true(D <= FEW);
     for (int i = 0; i < FEW; i++)
         q_pos[i] = k_pos[i] = i;
@@ -544,18 +547,20 @@ static void compare_hook(member x, const pe_terms *terms, array *const numbers[]
     x.outputs  = x.p->Lq * x.p->Lk;
     x.forward  = "visit";
     x.backward = "visit_back";
-    x.tile     = (pe_tile){.h      = x.h,
-                           .rows   = x.p->Lq,
-                           .cols   = x.p->Lk,
-                           .stride = x.p->Lk,
-                           .q_pos  = q_pos,
-                           .k_pos  = k_pos,
-                           .scale  = terms->scale,
-                           .q      = q,
-                           .s      = s,
-                           .state  = state,
-                           .ds     = ds,
-                           .dq     = dq};
+    x.tile     = (pe_tile){.h        = x.h,
+                           .rows     = x.p->Lq,
+                           .cols     = x.p->Lk,
+                           .stride   = x.p->Lk,
+                           .q_pos    = q_pos,
+                           .k_pos    = k_pos,
+                           .q_places = {&all, 0, 0},
+                           .k_places = {&all, 0, 0},
+                           .scale    = terms->scale,
+                           .q        = q,
+                           .s        = s,
+                           .state    = state,
+                           .ds       = ds,
+                           .dq       = dq};
     if (!x.hook.content && !x.hook.state)
         compare_adjoint(&x, numbers);
     array gradients[CASE_PARAMS];

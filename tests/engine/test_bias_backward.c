@@ -40,6 +40,7 @@ static const char *spec_of(const char *name)
     static const char *const fitting[][2] = {{"swin", "swin[window=2x3]"},
                                              {"swin_v2", "swin_v2[window=2x3]"},
                                              {"tupe", "tupe[cls=no]"}, /* that row learns nothing */
+                                             {"fox", "fox[form=constant:bidirectional=yes]"},
                                              {"absolute_distance", "absolute_distance[grid=6x1]"}};
     for (size_t i = 0; i < sizeof fitting / sizeof *fitting; i++)
         if (!strcmp(fitting[i][0], name))

@@ -157,7 +157,7 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
     if (in.q_segments.data)
         in.q_segments.shape[1] = Lq;
     if (in.q_pos.array.data)
-        in.q_pos.array.shape[in.q_pos.array.ndim - 1] = Lq;
+        in.q_pos.array.shape[in.q_pos.array.ndim == 3 ? 1 : in.q_pos.array.ndim - 1] = Lq;
     const posenc_attend_out out   = {.size = sizeof out,
                                      .o    = array_tensor(&r.o, wide),
                                      .lse  = array_tensor(&r.lse, wide)};
@@ -278,21 +278,29 @@ static void scores_are_those_of_all_parts(void **state)
     for_common_settings(POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT, SCORES);
 }
 
-/* Tokens are missing, more of them the farther back, and two have changed places. */
+/* Tokens are missing, more of them the farther back, and two have changed places. Positions of several
+   coordinates stay a range: of arrays masks count the tokens of a run, which here has fewer queries. */
 static int64_t gaps[MANY + KEYS];
 
 static void leave_gaps(attention_case *c)
 {
+    const int rises = c->token_count > 0; /* running sums count tokens by their positions */
     for (int64_t s = 0; s < KEYS; s++)
         gaps[MANY + s] = s < KEYS / 2 ? s / 2 * 2 : s;
     gaps[MANY]     = 2;
     gaps[MANY + 2] = 0;
     for (int64_t s = 0; s < MANY; s++)
-        gaps[s] = KEYS - 2 * MANY + 2 * s - s % 3;
+        gaps[s] = KEYS - 2 * MANY + 2 * s - (rises ? 0 : s % 3);
+    for (int64_t s = 0; rises && s < KEYS; s++)
+        gaps[MANY + s] = s < KEYS / 2 ? 2 * s - KEYS / 2 : s;
     c->q_pos =
         posenc_positions_array(posenc_tensor_contiguous(gaps, POSENC_DTYPE_I64, 1, (const int64_t[]){MANY}));
     c->k_pos = posenc_positions_array(
         posenc_tensor_contiguous(gaps + MANY, POSENC_DTYPE_I64, 1, (const int64_t[]){KEYS}));
+    if (case_places(c->e, &c->dims, c->k_pos).array.ndim == 3) {
+        c->q_pos = posenc_positions_range((double)(KEYS - MANY), 1);
+        c->k_pos = posenc_positions_range(0, 1);
+    }
 }
 
 static void positions_may_have_gaps(void **state)

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <posenc/scores.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -205,6 +206,8 @@ static const told encodings[] = {
     {"deberta[span=4:sigma=0.5]", deberta, 0, 0, 0, 0, 0},
     {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
     {"alibi", alibi, 0, 0, 0, 0, 0},
+    {"fox", fox, 0, 0, 0, 0, 0},
+    {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
     {"kerple_power", kerple_power, 0, 0, 0, 0, 0},
     {"sandwich[d_bar=10]", sandwich, 0, 0, 0, 0, 0},
@@ -222,7 +225,7 @@ typedef struct served {
     const told    *told;
     posenc_dims    dims;
     attention_case c; /* one sequence: its query, its keys and values side by side, the parameters */
-    posenc_tensor  params[CASE_PARAMS];
+    posenc_tensor  params[CASE_PARAMS], sums[CASE_TOKENS]; /* sums: the same for all sequences */
 } served;
 
 static void stop(const served *s, const posenc_error *err)
@@ -240,6 +243,12 @@ static served open_encoding(const told *f)
     memset(s.c.k_segments, 0, (size_t)s.dims.Lk * sizeof *s.c.k_segments);
     for (int i = 0; i < s.c.param_count; i++)
         s.params[i] = array_tensor(&s.c.params[i], 1);
+    for (int i = 0; i < s.c.token_count; i++) {
+        s.sums[i]           = posenc_tensor_contiguous(malloc((size_t)s.c.tokens[i].count * sizeof(double)),
+                                                       POSENC_DTYPE_F64, 4, s.c.tokens[i].shape);
+        s.sums[i].shape[0]  = B;
+        s.sums[i].stride[0] = 0;
+    }
     s.dims.B = B;
     return s;
 }
@@ -368,6 +377,15 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
     the_crew.threads = threads; /* as many as the plan has scratch for, when binding too */
     if (threads > 1 && posenc_plan_bind(&bound, plan, s->params, &err))
         stop(s, &err);
+    const posenc_tensor *sums = NULL;
+    for (int i = 0; i < s->c.token_count; i++) {
+        const posenc_tensor token = array_tensor(&s->c.tokens[i], 1);
+        posenc_tensor       first = s->sums[i];
+        first.shape[0]            = 1;
+        if (posenc_token_sums(plan, i, &token, &first, 0, &err))
+            stop(s, &err);
+        sums = s->sums;
+    }
     const posenc_workspace  work = make_workspace(posenc_plan_workspace(plan, POSENC_RUN_DECODE, &sizes));
     const posenc_attend_in  in   = {.size  = sizeof in,
                                     .q     = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, query),
@@ -377,6 +395,7 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
                                         posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, batch)),
                                     .params    = threads > 1 ? NULL : s->params,
                                     .bound     = bound,
+                                    .sums      = sums,
                                     .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
                                     .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
     const posenc_attend_out out  = {.size = sizeof out,
@@ -430,6 +449,8 @@ static void every_encoding_serves_on_any_number_of_threads(void **state)
     for (int i = 0; i < ENCODINGS; i++) {
         served s = open_encoding(&encodings[i]);
         serve(&s);
+        for (int k = 0; k < s.c.token_count; k++)
+            free(s.sums[k].data);
         case_free(&s.c);
     }
     assert_true(the_crew.calls > 0);
@@ -455,6 +476,8 @@ static void short_sequences_are_shared_among_threads(void **state)
                      the_crew.batches ? "tasks" : "one after the other",
                      memcmp(o[0], o[1], sizeof o[0]) ? "other" : "the same");
         attention_case c = s.c;
+        for (int k = 0; k < c.token_count; k++)
+            free(s.sums[k].data);
         case_free(&c);
     }
 }

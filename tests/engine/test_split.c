@@ -62,7 +62,10 @@ static void assert_same_results(both *x, int wide, int most, const char *how)
     const int count = results_of(&x->c, &x->parts.r, a);
     results_of(&x->c, &x->once.r, b);
     for (int i = 0; i < count && i < most; i++) {
-        const double allowed = wide ? 1e-12 : i < 2 ? 1e-5 : 2e-4, off = distance_of(a[i], b[i], wide);
+        const double allowed = wide    ? 1e-12
+                               : i < 2 ? 1e-5
+                                       : 2e-4,
+                     off     = result_distance(&x->c, i, a[i], b[i], wide);
         if (!(off <= allowed))
             fail_msg("%s, mask %s, %s: %s of the parts is off by %.3g of the whole run's, in %s", x->name,
                      mask_text(x->c.options.mask), how, result_name(&x->c, i), off,

@@ -457,6 +457,31 @@ static void a_slope_times_the_distance_is_added(void **state)
             }
 }
 
+static void running_sums_are_subtracted_in_double(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < LENGTHS; n++) {
+            const pe_kernels *kernels = pe_kernels_at(isa);
+            double           *to      = malloc((size_t)(lengths[n] + 1) * sizeof *to);
+            guarded           x       = guarded_make(lengths[n]);
+            assert_non_null(to);
+            fill_random(x.at, 0, 1, lengths[n], "scores", 1);
+            guarded_remember(&x);
+            for (int64_t c = 0; c < lengths[n]; c++)
+                to[c] = -3e5 - 0.3 * (double)c; /* floats are 0.03 apart here */
+            kernels->drift_row(x.at, -3e5 - 77.1, to, lengths[n]);
+            for (int64_t c = 0; c < lengths[n]; c++) {
+                const float want = x.before[GUARD + c] + (float)((-3e5 - 77.1) - to[c]);
+                if (x.at[c] != want)
+                    fail_msg("%s: number %d is %.9g, not %.9g", kernels->isa, (int)c, (double)x.at[c],
+                             (double)want);
+            }
+            guarded_free(&x);
+            free(to);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +491,7 @@ int main(void)
         cmocka_unit_test(values_are_added_by_weights_in_pairs),
         cmocka_unit_test(a_step_of_the_softmax_keeps_its_sums),
         cmocka_unit_test(a_slope_times_the_distance_is_added),
+        cmocka_unit_test(running_sums_are_subtracted_in_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ class Spy:
     """What a model's modules did: rotations, and attentions."""
 
     def __init__(self, module):
-        self.rotated, self.attended, self.module = None, [], module
+        self.rotated, self.attended, self.apart, self.module = None, [], [], module
         for name, function in list(vars(module).items()):
             if name.startswith("apply_rotary") and inspect.isfunction(function):
                 setattr(module, name, self.rotation(function))
@@ -80,7 +80,11 @@ class Spy:
     def rotation(self, function):
         def call(q, k, *rest, **more):
             out = function(q, k, *rest, **more)
-            self.rotated = (q, k, out[0], out[1])
+            if isinstance(out, tuple):
+                self.rotated = (q, k, out[0], out[1])
+            else:  # Gemma 4: queries first, then keys, tokens before heads
+                self.apart = [*self.apart, q.transpose(1, 2), out.transpose(1, 2)][-4:]
+                self.rotated = tuple(self.apart[0::2] + self.apart[1::2]) if len(self.apart) == 4 else None
             return out
 
         return call
@@ -88,7 +92,7 @@ class Spy:
     def attention(self, layer, q, k, v, mask, *rest, **more):
         out = self.eager(layer, q, k, v, mask, *rest, **more)
         self.attended.append((getattr(layer, "layer_idx", None), q, k, v, mask, out[0], self.rotated))
-        self.rotated = None
+        self.rotated, self.apart = None, []
         return out
 
 

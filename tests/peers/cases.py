@@ -6,7 +6,10 @@ Needs torch, transformers and timm. Every case is one run of the peer's own func
 the format is that of docs/reference-cases.md. Read by `posenc verify OUT`.
 
     decomposed  SAM's get_decomposed_rel_pos (transformers), MViTv2's cal_rel_pos_type (timm): pooled keys, a class token
-    swin        BEiT's table with three rows for the class token (transformers, timm)
+    swin        BEiT's table with three rows for the class token (transformers, timm), resized to other windows by both
+    timestep, sinusoidal    angles of float32 (diffusers, Whisper's and XGLM's)
+    sinusoidal_nd   CogVideoX-2B's table (diffusers)
+    t5_nd       LayoutLMv2's, LayoutLMv3's and UDOP's sums of buckets (transformers), on boxes of a page
     transformer_xl  Parakeet's Conformer, whose sines and cosines stand in turn (transformers)
 """
 import json
@@ -23,7 +26,7 @@ def drawn(*shape, scale=1.0):
     return (torch.randn(*shape, dtype=torch.float64) * scale).requires_grad_()
 
 
-def case(name, encoding, settings, source, tokens, params, score):
+def case(name, encoding, settings, source, tokens, params, score, places=None):
     """score(q, k) -> logits before the mask, by the peer. A pair (entry, arrays)."""
     lq, lk = tokens
     q, k, v = drawn(B, H, lq, D), drawn(B, H, lk, D), drawn(B, H, lk, D)
@@ -33,6 +36,8 @@ def case(name, encoding, settings, source, tokens, params, score):
     out.backward(do)
     arrays = {"in_q": q, "in_k": k, "in_v": v, "out_score": logits, "out_lse": logits.logsumexp(-1), "out_o": out,
               "gin_do": do, "g_q": q.grad, "g_k": k.grad, "g_v": v.grad}
+    if places is not None:
+        arrays["in_q_pos"] = arrays["in_k_pos"] = places
     for parameter, value in params.items():
         arrays["par_" + parameter], arrays["g_" + parameter] = value, value.grad
     arrays = {key: value.detach().numpy() for key, value in arrays.items()}
@@ -103,6 +108,152 @@ def beit_timm(rows, columns):
                 "timm, RelPosBias with a class token", (rows * columns + 1,) * 2, {"table": table}, score)
 
 
+def beit_resized(old, rows, columns):
+    from transformers import BeitConfig
+    from transformers.models.beit.modeling_beit import BeitRelativePositionBias
+
+    peer = BeitRelativePositionBias(BeitConfig(num_attention_heads=H, image_size=16 * old, patch_size=16)).double()
+    table = peer.relative_position_bias_table
+    torch.nn.init.normal_(table)
+
+    def score(q, k):
+        return D**-0.5 * q @ k.transpose(-1, -2) + peer((rows, columns))
+
+    return case(f"beit_{old}_to_{rows}x{columns}", "swin",
+                {"window": [rows, columns], "class_token": True, "table_window": [old, old]},
+                "transformers, BeitRelativePositionBias on another window", (rows * columns + 1,) * 2, {"table": table}, score)
+
+
+def timm_resized(old, new, class_token):
+    """timm's own function works in float32; here it is made to work in double."""
+    from timm.layers.pos_embed_rel import RelPosBias, resize_rel_pos_bias_table
+
+    peer = RelPosBias(new, H, prefix_tokens=int(class_token)).double()
+    table = drawn((2 * old[0] - 1) * (2 * old[1] - 1) + 3 * class_token, H)
+    kept, torch.Tensor.float = torch.Tensor.float, torch.Tensor.double
+    torch.set_default_dtype(torch.float64)
+    resized = resize_rel_pos_bias_table(table, new, peer.relative_position_bias_table.shape, old)
+    torch.set_default_dtype(torch.float32)
+    torch.Tensor.float = kept
+    size = new[0] * new[1] + class_token
+
+    def score(q, k):
+        index = peer.relative_position_index.view(-1)
+        return D**-0.5 * q @ k.transpose(-1, -2) + resized[index].view(size, size, H).permute(2, 0, 1)
+
+    return case(f"timm_{old[0]}x{old[1]}_to_{new[0]}x{new[1]}", "swin",
+                {"window": list(new), "class_token": bool(class_token), "table_window": list(old), "resize": "geometric"},
+                "timm, resize_rel_pos_bias_table", (size, size), {"table": table}, score)
+
+
+def boxes(length, share):
+    """Left, upper, right, lower edge of boxes on B pages, in thousandths; some stand in one column, or on one line."""
+    at = torch.randint(0, 900, (B, length, 2))
+    at[:, ::3, 0], at[:, 1::4, 1] = 120, 333
+    both = torch.cat([at, at + torch.randint(1, 100, (B, length, 2))], dim=-1)
+    return both.double() / 1000 if share else both
+
+
+def layoutlm(version, length):
+    """The buckets are the peer's; its newest code takes no gradient through them, so that the look-up is done here."""
+    from transformers import LayoutLMv2Config, LayoutLMv3Config
+    from transformers.models.layoutlmv2.modeling_layoutlmv2 import relative_position_bucket
+    from transformers.models.layoutlmv3.modeling_layoutlmv3 import LayoutLMv3Encoder
+
+    config = (LayoutLMv2Config if version == 2 else LayoutLMv3Config)(num_hidden_layers=0)
+    bucket = relative_position_bucket if version == 2 else LayoutLMv3Encoder(config).relative_position_bucket
+    page = boxes(length, False)
+    places = torch.stack([torch.arange(length).expand(B, -1), page[..., 0], page[..., 3]], dim=-1)
+    buckets = [config.rel_pos_bins, config.rel_2d_pos_bins, config.rel_2d_pos_bins]
+    far = [config.max_rel_pos, config.max_rel_2d_pos, config.max_rel_2d_pos]
+    tables = [drawn(n, H) for n in buckets]
+    by = D**-0.5 if version == 3 else 1.0
+
+    def score(q, k):
+        step = places[:, None] - places[:, :, None]
+        added = sum(t[bucket(step[..., a], num_buckets=buckets[a], max_distance=far[a])] for a, t in enumerate(tables))
+        return D**-0.5 * q @ k.transpose(-1, -2) + by * added.permute(0, 3, 1, 2)
+
+    return case(f"layoutlmv{version}_{length}", "t5_nd",
+                {"num_buckets": buckets, "max_distance": far, "bias_scale": by},
+                f"transformers, LayoutLMv{version}'s relative_position_bucket", (length, length),
+                {f"table{a + 1}": t for a, t in enumerate(tables)}, score, places)
+
+
+def udop(length):
+    from transformers import UdopConfig
+    from transformers.models.udop.modeling_udop import RelativePositionBiasAggregated, create_relative_bias
+
+    config = UdopConfig(num_heads=H, d_model=H * D, d_kv=D)
+    peer = RelativePositionBiasAggregated(create_relative_bias(config)).double()
+    page = boxes(length, True)
+    places = torch.stack([torch.arange(length).expand(B, -1), page[..., [0, 2]].mean(-1), page[..., [1, 3]].mean(-1)], dim=-1)
+    for bias in peer.biases:
+        torch.nn.init.normal_(bias.relative_attention_bias.weight)
+
+    def score(q, k):
+        return q @ k.transpose(-1, -2) + peer(attention_mask=torch.ones(B, length), bbox=page)
+
+    return case(f"udop_{length}", "t5_nd",
+                {"num_buckets": [b.relative_attention_num_buckets for b in peer.biases], "scale": 1.0,
+                 "max_distance": [b.max_distance for b in peer.biases], "factor": [b.scaling_factor for b in peer.biases]},
+                "transformers, UDOP's RelativePositionBiasAggregated", (length, length),
+                {f"table{a + 1}": b.relative_attention_bias.weight for a, b in enumerate(peer.biases)}, score, places)
+
+
+def table(name, encoding, settings, source, positions, rows):
+    """A table without parameters."""
+    arrays = {"in_pos": numpy.asarray(positions, float), "out_y": rows.detach().double().numpy()}
+    entry = {"file": f"{encoding}__{name}.npz", "encoding": encoding, "settings": settings, "case": name, "source": source,
+             "arrays": {key: {"shape": list(a.shape), "dtype": str(a.dtype)} for key, a in arrays.items()}}
+    return entry, arrays
+
+
+class double_waves:
+    """The peer's own angles, and sines and cosines of them in double, so that only angles are compared."""
+
+    def __enter__(self):
+        self.kept = torch.sin, torch.cos, torch.Tensor.sin, torch.Tensor.cos
+        torch.sin, torch.cos = (lambda x, f=f: f(x.double()) for f in self.kept[:2])
+        torch.Tensor.sin, torch.Tensor.cos = torch.sin, torch.cos
+
+    def __exit__(self, *why):
+        torch.sin, torch.cos, torch.Tensor.sin, torch.Tensor.cos = self.kept
+
+
+def timestep(name, dim, times, **settings):
+    from diffusers.models.embeddings import get_timestep_embedding
+
+    with double_waves():
+        rows = get_timestep_embedding(torch.tensor(times), dim, **settings)
+    return table(f"float32_{name}", "timestep", dict(settings, dim=dim, angles="float32"),
+                 "diffusers, get_timestep_embedding", numpy.float32(times).astype(float), rows)
+
+
+def cogvideox(dim, frames, height, width, spatial, temporal):
+    """CogVideoX-2B: three eighths of the channels are of columns, three of rows, a quarter of time."""
+    from diffusers.models.embeddings import get_3d_sincos_pos_embed
+
+    rows = get_3d_sincos_pos_embed(dim, (width, height), frames, spatial, temporal).reshape(-1, dim)
+    at = numpy.stack(numpy.meshgrid(range(frames), range(height), range(width), indexing="ij"), -1).reshape(-1, 3)
+    return table(f"cogvideox_{frames}x{height}x{width}", "sinusoidal_nd",
+                 {"preset": "cogvideox", "dim": dim, "shape": [frames, height, width], "spatial_scale": spatial,
+                  "temporal_scale": temporal}, "diffusers, get_3d_sincos_pos_embed", at, rows)
+
+
+def sinusoids(preset, dim, length):
+    """xglm has fairseq's table, Whisper's encoder t2t's, Transformer-XL its own."""
+    from transformers.models.whisper.modeling_whisper import sinusoids as whisper
+    from transformers.models.xglm.modeling_xglm import XGLMSinusoidalPositionalEmbedding as xglm
+
+    torch.set_default_dtype(torch.float32 if preset == "t2t" else torch.float64)  # what xglm's rows become in the end
+    with double_waves():
+        rows = whisper(length, dim) if preset == "t2t" else xglm.get_embedding(length, dim, 1)
+    torch.set_default_dtype(torch.float32)
+    return table(f"float32_{preset}", "sinusoidal", {"preset": preset, "dim": dim, "angles": "float32"},
+                 "transformers, " + ("modeling_whisper.py" if preset == "t2t" else "modeling_xglm.py"), numpy.arange(length), rows)
+
+
 def parakeet(length):
     from transformers import ParakeetEncoderConfig
     from transformers.models.parakeet import modeling_parakeet as peer
@@ -129,7 +280,11 @@ def main():
     os.makedirs(out, exist_ok=True)
     torch.manual_seed(0)
     made = [sam(4, 4), sam(3, 5), mvit((4, 6), (2, 3), 1), mvit((2, 2), (4, 4), 0), mvit((3, 3), (3, 3), 1), mvit((7, 7), (4, 4), 1),
-            beit(3, 4), beit(4, 4), beit_timm(3, 3), parakeet(7)]
+            beit(3, 4), beit(4, 4), beit_timm(3, 3), parakeet(7), timestep("ddpm", 16, [0, 1, 77, 500, 999]), timestep("sd", 32, [3, 250, 981.5], flip_sin_to_cos=True, downscale_freq_shift=0),
+            timestep("scaled", 20, [0.25, 0.5, 0.999], scale=1000, downscale_freq_shift=0.5),
+            sinusoids("t2t", 16, 300), sinusoids("fairseq", 20, 300), cogvideox(32, 2, 3, 4, 1.875, 1.0),
+            cogvideox(48, 3, 2, 3, 1.0, 0.7), beit_resized(3, 4, 6), beit_resized(4, 3, 2),
+            timm_resized((4, 4), (6, 5), 1), timm_resized((3, 5), (2, 7), 0), layoutlm(2, 33), layoutlm(3, 40), udop(37)]
     for entry, arrays in made:
         numpy.savez(os.path.join(out, entry["file"]), **arrays)
     with open(os.path.join(out, "manifest.json"), "w") as to:

@@ -153,8 +153,27 @@ def windows_of(config):
         size = config["local_attention"] // 2 + 1
     words = ("sliding_attention", "hybrid_sliding")
     if isinstance(kinds, list) and any(kind in words for kind in kinds):
-        return [size if kind in words else 0 for kind in kinds]
+        return [own(config, i, "sliding_window", size if kind in words else 0) or 0 for i, kind in enumerate(kinds)]
     return None
+
+
+def own(config, layer, key, usual):
+    """What per_layer_config says of a layer, else the usual."""
+    for name, entry in (config.get("per_layer_config") or {}).items():
+        if int(name) == layer and key in entry:
+            return entry[key]
+    return usual
+
+
+def width_differences(config, got):
+    """Heads whose width differs from layer to layer."""
+    for group in got["groups"] if config.get("per_layer_config") else ():
+        for layer in group["layers"] if isinstance(group["layers"], list) and "head_dim" in group else ():
+            nope = own(config, layer, "qk_nope_head_dim", config.get("qk_nope_head_dim"))
+            width = nope + config["qk_rope_head_dim"] if nope else own(config, layer, "head_dim", config.get("head_dim"))
+            if width and width != group["head_dim"]:
+                yield f"layer {layer} has heads {width} wide, not {group['head_dim']}"
+                return
 
 
 def window_differences(config, got):
@@ -209,7 +228,7 @@ def attempt(function, config):
 
 def compare(config, inner, got):
     """Differences; None where nothing could be compared."""
-    found, compared = list(window_differences(inner.to_dict(), got)), False
+    found, compared = list(window_differences(inner.to_dict(), got)) + list(width_differences(inner.to_dict(), got)), False
     turned = attempt(rotations, inner)
     if isinstance(turned, list) and turned:
         found += rotation_differences(turned, got)

@@ -12,6 +12,7 @@
 #include "measure/measure.h"
 
 #include <math.h>
+#include <posenc/rotary.h>
 #include <string.h>
 
 enum { HEADS = 4, KEYS = 8, MOST_KEYS = 256, MOST_PARAMS = 32 };
@@ -22,6 +23,7 @@ typedef struct score_rows {
     int64_t          H, D, L; /* L keys */
     const double    *vector, *key;
     double          *bias, *scores, *softmax, *weights; /* [H,L] */
+    posenc_tensor   *tokens;                            /* drawn */
     int              sees_content;
 } score_rows;
 
@@ -52,9 +54,11 @@ static posenc_attend_in inputs(score_rows *r)
                                  .q      = repeat(r, r->vector, 1),
                                  .k      = repeat(r, r->key, r->L),
                                  .v      = unit_values(r),
-                                 .q_pos  = cli_explain_at(r->x, &r->x->position, 1, 0, 1),
+                                 .q_pos  = cli_explain_at(r->x, &r->x->position,
+                                                          posenc_rotary_coordinates(r->p->plan), 0, 1),
                                  .k_pos  = posenc_positions_range(0, 1),
-                                 .params = r->p->params};
+                                 .params = r->p->params,
+                                 .tokens = r->tokens};
     return in;
 }
 
@@ -64,7 +68,8 @@ static void find_scores(score_rows *r, const posenc_attend_in *in)
         posenc_tensor_contiguous(r->bias, POSENC_DTYPE_F64, 3, (const int64_t[3]){r->H, 1, r->L});
     posenc_tensor S =
         posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F64, 4, (const int64_t[4]){1, r->H, 1, r->L});
-    if (pe_calc_failed(r->p) || posenc_bias(r->p->plan, in, &bias, &r->p->work, &r->p->err))
+    const posenc_dims dims = {.H = r->H, .D = r->D};
+    if (pe_calc_failed(r->p) || pe_tokens_bias(r->p->plan, in, &dims, &bias, &r->p->work, &r->p->err))
         return;
     posenc_scores(r->p->plan, in, &S, &r->p->work, &r->p->err);
 }
@@ -154,9 +159,10 @@ static int is_zero(const double *values, int64_t n)
 
 static void show_bias(score_rows *r)
 {
-    cli_sheet *s = &r->x->sheet;
-    cli_sheet_title(s, "Added to the scores of a query at position %g, whatever the content",
-                    r->x->position.real[0]);
+    cli_sheet *s     = &r->x->sheet;
+    const int  drawn = posenc_token_count(r->p->e) > 0;
+    cli_sheet_title(s, "Added to the scores of a query at position %g, %s", r->x->position.real[0],
+                    drawn ? "by token inputs drawn from N(0,1)" : "whatever the content");
     show_params(r);
     if (is_zero(r->bias, r->H * r->L))
         cli_sheet_text(s, "nothing");
@@ -225,6 +231,7 @@ static void make(score_rows *r, const posenc_encoding_info *part)
     const posenc_dims dims = {
         .B = 1, .H = r->H, .G = r->H, .Lq = r->L, .Lk = r->L, .D = r->D, .Dv = r->L, .L = r->L};
     r->p->options.max_distances = 2 * r->L + P;
+    r->p->options.mask          = part->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     cli_explain_plan(r->x, &dims, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     cli_subject_vary(&r->x->subject, r->x->seed);
     r->vector              = cli_explain_vector(r->x, r->D);
@@ -238,9 +245,14 @@ static void compute(score_rows *r)
 {
     if (pe_calc_failed(r->p))
         return;
-    const posenc_attend_in in = inputs(r);
-    find_scores(r, &in);
-    find_weights(r, &in);
+    const posenc_dims dims = {.B = 1, .H = r->H, .G = r->H, .Lq = 1, .Lk = r->L, .D = r->D, .Dv = r->L};
+    if (pe_tokens_draw(r->p->e, &dims, (uint64_t)r->x->seed, &r->tokens, &r->p->err) == POSENC_OK) {
+        const posenc_attend_in in = inputs(r);
+        find_scores(r, &in);
+        find_weights(r, &in);
+    }
+    pe_tokens_free(r->p->e, r->tokens);
+    r->tokens = NULL;
     find_softmax(r);
     r->sees_content = sees_content(r);
 }

@@ -116,8 +116,6 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
            order: str = "bhld", return_lse: bool = False, L: int | None = None, exact: bool = False,
            threads: int | None = None) -> Any:
     """posenc.attend with gradients of q, k, v, parameters, and of lse."""
-    if tokens is not None:
-        raise _core.UnsupportedError("tokens: encodings that see token ids in attention are not built yet")
     if scale is not None:
         encoding = _scaled(encoding, scale)
     q, k, v = _turn(q, order), _turn(k, order), _turn(v, order)
@@ -129,7 +127,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
         q_at, q_start = (k_at[..., Lk - Lq:].contiguous(), 0.0) if k_at.dim() <= 2 and Lk >= Lq else (None, float(Lk - Lq))
     else:
         q_at, q_start = _positions(q_positions, int(k_start) + Lk - Lq)
-    p = _params(encoding, params, ("rotary", "score", "weight"))
+    p = (*_params(encoding, params, ("rotary", "score", "weight")), *_token_inputs(_spec(encoding), tokens))
     two = lambda x: None if x is None else x.reshape((1,) * (2 - x.dim()) + tuple(x.shape)).contiguous()
     seen = lambda x: x if x is None or x.dtype in (_torch.bool, _torch.uint8) else x != 0
     k_segments = q_segments if k_segments is None else k_segments
@@ -140,6 +138,18 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
                        said)
     o = _turn(o, order)
     return (o, lse) if return_lse else o
+
+
+def _token_inputs(spec: str, tokens: Mapping[str, Tensor] | None) -> tuple:
+    """In the encoding's order."""
+    names, given = _ops.encoding_of(spec)._core.token_names(), dict(tokens or {})
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise _core.PosencError(f"tokens lacks {lacking[0]}, which {spec} needs: [B, H or G or 1, L, channels]")
+    more = [name for name in given if name not in names]
+    if more:
+        raise _core.PosencError(f"tokens has {', '.join(more)}; {spec} needs {', '.join(names) or 'none'}")
+    return tuple(given[name].contiguous() for name in names)
 
 
 def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = None, *, x: Tensor | None = None,

@@ -468,7 +468,14 @@ def _distances(q: Any, k: Any, q_start: float, k_start: float, Lq: int, Lk: int)
 
 def _attend_args(q: Tensor, k: Tensor, v: Tensor, rest: tuple, p: tuple, s: tuple) -> tuple:
     return (core(q), core(k), core(v), _at(rest[0], s[1]), _at(rest[1], s[2]), *(core(x) for x in rest[2:]),
-            _params(p, s[0], q, k, v, ("rotary", "score", "weight")))
+            _params(_split(p, s)[0], s[0], q, k, v, ("rotary", "score", "weight")),
+            _cores(_split(p, s)[1]) or None)
+
+
+def _split(p: tuple, s: tuple) -> tuple:
+    """Parameters, and the token inputs that stand behind them."""
+    n = len(encoding_of(s[0])._core.token_names())
+    return tuple(p[:len(p) - n]), tuple(p[len(p) - n:])
 
 
 def _out_like(q: Tensor, v: Tensor) -> Tensor:
@@ -517,7 +524,8 @@ def _attend_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
         to = [x if x.stride(-1) == 1 else torch.empty_like(x, memory_format=torch.contiguous_format) for x in d]
         _attend_plan(q, k, v, tuple(rest), s).attend_backward(
             *args, core(o), core(lse), core(dout.contiguous()), None if dlse is None else core(dlse.contiguous()),
-            *(core(x) for x in to), _cores(dp) if learns else None)
+            *(core(x) for x in to), _cores(_split(dp, s)[0]) if learns else None,
+            (_cores(_split(dp, s)[1]) or None) if learns else None)
         for x, y in zip(d, to):
             if x is not y:
                 x.copy_(y)
@@ -539,7 +547,7 @@ def _bias_args(t: tuple, p: tuple, s: tuple) -> tuple:
         Lq, Lk = max(Lq, L), max(Lk, L)
     plan = _plans.get(e, (H, H, D, D, H * D, 0), 1, Lq, Lk, _plans.CAUSAL if causal else 0)
     return plan, (core(q), core(k), None, _at(t[0], q_start), _at(t[1], k_start), *[None] * 4,
-                  _params(p, spec, q, k, None, ("rotary", "score", "weight")))
+                  _params(p, spec, q, k, None, ("rotary", "score", "weight")), None)
 
 
 def _bias_fake(t: tuple, p: tuple, s: tuple) -> tuple:

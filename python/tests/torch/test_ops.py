@@ -32,10 +32,12 @@ def test_gradients_of_attention_with_each_encoding(name):
     rng = np.random.default_rng(0)
     params = {n: torch.tensor(a + (0.05 + 0.1 * rng.random(a.shape))).requires_grad_() for n, a in start.items()}
     held = list(params)
+    tokens = {n: leaf(1, 2, 6, 1, seed=4) for n in e._core.token_names()}
 
     def run(q, k, v, *values):
-        return pt.attend(q, k, v, e, params=dict(zip(held, values)), causal=e.causal_only, return_lse=True)
-    assert torch.autograd.gradcheck(run, (q, k, v, *params.values()), atol=1e-6, fast_mode=True)
+        return pt.attend(q, k, v, e, params=dict(zip(held, values)), tokens=dict(zip(tokens, values[len(held):])),
+                         causal=e.causal_only, return_lse=True)
+    assert torch.autograd.gradcheck(run, (q, k, v, *params.values(), *tokens.values()), atol=1e-6, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", names("input"))

@@ -22,13 +22,18 @@
  * differ by 3.5 % at dim = 512. Where N is 0 the only frequency is 1. Angles are exact for positions up to
  * 2^31 and for real positions (base/angle.h).
  *
+ * Models were trained with rougher angles: angles=float32 makes frequencies and products as the presets'
+ * Python code does, exp(k * -(ln base / N)) rounded at each step, 1 / base^(k/N) of transformer_xl
+ * (base^-(k/N) where scaled). At position 1000 the two differ by up to 1e-4. The tables of marian and
+ * tutorial003 are made in double.
+ *
  * Why geometric, why sine and cosine? `spacing` keeps the first and the last frequency and spreads the others
  * by omega_last + (1 - omega_last) * (1 - k/(n-1))^e, e = 1 linear, 2 quadratic; channels=sin leaves the
  * cosine channels zero, channels=cos the sine ones, with the same frequencies in the same places.
  */
 #include "encodings/encoding.h"
 
-enum { PRESET, DIM, BASE, PADDING_IDX, SPACING, CHANNELS, SCALED }; /* ORDER settings */
+enum { PRESET, DIM, BASE, PADDING_IDX, SPACING, CHANNELS, SCALED, ANGLES }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq|marian|tutorial003",
      "whose table: frequencies, order of channels"},
@@ -41,13 +46,16 @@ static const posenc_setting_info settings[] = {
     {"channels", "word", "both", "both|sin|cos",
      "sin leaves the channels of the cosines zero, cos those of the sines"},
     {"scaled", "flag", "no", "yes|no", "all rows times one learned number (x-transformers)"},
+    {"angles", "word", "exact", "exact|float32",
+     "exact products, or frequencies and products rounded as the preset's Python code does"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SCALED + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == ANGLES + 1, "ORDER settings");
 
 enum { VASWANI, T2T, TRANSFORMER_XL, FAIRSEQ, MARIAN, TUTORIAL003 }; /* ORDER the range of `preset` */
 enum { GEOMETRIC, LINEAR, QUADRATIC };                               /* ORDER the range of `spacing` */
 enum { BOTH, SINES, COSINES };                                       /* ORDER the range of `channels` */
+enum { EXACT, FLOAT32 };                                             /* ORDER the range of `angles` */
 
 /* What a preset means. */
 static const struct {
@@ -83,15 +91,22 @@ static const posenc_example examples[] = {
     {"dim=4 channels=sin", 1, 1, 0, 0, "no cosine"},
     {"dim=4 channels=cos", 1, 0, 0, 0, "no sine"},
     {"dim=4 channels=cos", 1, 1, 0, 0.5403023058681398, "cos 1 where it was"},
+    {"dim=4 angles=float32", 59, 2, 0, 0.556361001120497, "sin of 59 * 0.01 as a float"},
     {0},
 };
 
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
-    const int64_t dim = p->set[DIM].integer;
-    if (p->set[PRESET].integer == TRANSFORMER_XL && dim % 2)
+    const int64_t dim = p->set[DIM].integer, preset = p->set[PRESET].integer;
+    if (preset == TRANSFORMER_XL && dim % 2)
         return pe_fail(err, POSENC_ERROR_SETTING,
                        "sinusoidal: preset=transformer_xl needs an even dim, not %lld", (long long)dim);
+    if (p->set[ANGLES].integer == FLOAT32 &&
+        (preset == MARIAN || preset == TUTORIAL003 || p->set[SPACING].integer != GEOMETRIC))
+        return pe_fail(
+            err, POSENC_ERROR_SETTING,
+            "sinusoidal: angles=float32 is of the presets vaswani, t2t, transformer_xl and fairseq "
+            "with spacing=geometric; others are made in double: choose angles=exact");
     return POSENC_OK;
 }
 
@@ -127,11 +142,22 @@ static int64_t count(const pe_problem *p)
     return all[forms[p->set[PRESET].integer].layout];
 }
 
+/* As Python makes it: transformer_xl by a power of floats, the others by an exponential. */
+static double frequency_in_float(const pe_problem *p, int64_t k, double N)
+{
+    const double base = (float)p->set[BASE].real, exponent = (float)((double)k / N);
+    if (p->set[PRESET].integer != TRANSFORMER_XL)
+        return pe_angle_base_frequency_single(p->set[BASE].real, (double)k, N, 0);
+    return p->set[SCALED].integer ? (float)pow(base, -exponent) : 1 / (float)pow(base, exponent);
+}
+
 static double frequency(const pe_problem *p, int64_t k)
 {
     const int64_t preset = p->set[PRESET].integer, dim = p->set[DIM].integer, last = count(p) - 1;
     const double  half = forms[preset].whole ? (double)(dim / 2) : (double)dim / 2,
                  N = half - forms[preset].one_less, base = p->set[BASE].real;
+    if (p->set[ANGLES].integer == FLOAT32)
+        return frequency_in_float(p, k, N);
     if (p->set[SPACING].integer == GEOMETRIC || last < 1)
         return pe_angle_base_frequency(base, (double)k, N);
     const double lowest = pe_angle_base_frequency(base, (double)last, N),
@@ -166,7 +192,12 @@ static int64_t odd_channel(const pe_problem *p)
 
 static pe_waves waves(const pe_problem *p, const double pos[], int64_t n)
 {
-    return (pe_waves){pos, n, 1, p->set[DIM].integer, blank(p)};
+    return (pe_waves){.pos       = pos,
+                      .n         = n,
+                      .step      = 1,
+                      .width     = p->set[DIM].integer,
+                      .blank     = blank(p),
+                      .is_single = p->set[ANGLES].integer == FLOAT32};
 }
 
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
@@ -183,7 +214,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 static int64_t plain_waves(const pe_problem *p, double w[], pe_wave_form *form)
 {
     const int64_t dim = p->set[DIM].integer, layout = forms[p->set[PRESET].integer].layout;
-    const int     is_plain = !p->set[SCALED].integer && !p->set[CHANNELS].integer;
+    const int     is_plain = !p->set[SCALED].integer && !p->set[CHANNELS].integer && !p->set[ANGLES].integer;
     if (!is_plain || layout == COLUMNS || (layout == HALVES && dim % 2))
         return 0;
     for (int64_t k = 0; k < count(p); k++)

@@ -130,7 +130,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     for (int axis = 0; axis < 2; axis++) {
         const int      sine = forms[preset].sine[axis], cosine = forms[preset].cosine[axis];
         const int64_t  step = sine == cosine ? 2 : 1;
-        const pe_waves x    = {pos + axis, n, 2, dim, NAN};
+        const pe_waves x    = {.pos = pos + axis, .n = n, .step = 2, .width = dim, .blank = NAN};
         for (int64_t k = 0; k < f; k++)
             pe_angle_wave_fill(&x,
                                pe_angle_base_frequency(p->set[BASE].real, (double)k,

@@ -11,13 +11,17 @@
  *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1
  *          y = floor(P / columns), x = P mod columns
  *          dy, dx = query minus key
+ *          with table_window the table is of that window, and what stands here is a resized one
  *          with class_token the numbers after the last offset's are: from the class token to any other, from
  *          any other to it, and its own
- * Learns   swin     table [(2 rows - 1)(2 columns - 1), H], three more rows with class_token
+ * Learns   swin     table [(2 rows - 1)(2 columns - 1), H] of table_window or, without one, of the window;
+ *                   three more rows with class_token
  *          swin_v2  W1 [mlp_width,2], b1 [mlp_width], W2 [H,mlp_width], logit_scale [H]
  * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2
  *          and 3.3; microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py; class_token:
- *          Bao et al. 2021, arXiv:2106.08254; microsoft/unilm, beit/modeling_finetune.py; data2vec, timm
+ *          Bao et al. 2021, arXiv:2106.08254; microsoft/unilm, beit/modeling_finetune.py; data2vec, timm;
+ *          resize: transformers, BeitRelativePositionBias (linear); timm, resize_rel_pos_bias_table
+ * (geometric)
  *
  * Attention stays within windows of rows x columns tokens, row by row; a batch item is one window, and its
  * tokens stand at 0 .. rows*columns-1, with a class token at 0 at 1 .. rows*columns. Both axes keep their
@@ -26,6 +30,11 @@
  * The mask of shifted windows (-100 in the authors' code) belongs to the caller: an explicit mask. The
  * authors' truncated normal is cut at +-2, a hundred deviations out: it is a normal. A window of one column
  * is a table by signed distance.
+ *
+ * A table that was trained on another window is resized along both axes, two numbers of the old one to each
+ * of the new: linear as torch's interpolate does; geometric puts the old offsets at 0, 1, 1 + q, 1 + q + q^2
+ * ... with q such that the last falls on the new window's last, so that near tokens keep their numbers. Rows
+ * of a class token are copied. Gradients flow back to the table as it is.
  *
  * swin_v2's network sees offsets as shares of the window that it was trained with, so another window at the
  * same model asks it for numbers nearby: name the old one in pretrained_window (0x0, or absent: it is this
@@ -130,26 +139,39 @@ static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, co
     }
 }
 
-/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
-enum { TABLE = 0, BIAS = 4 };
-
-static int table_of(const double *const par[])
-{
-    return par[BIAS] ? BIAS : TABLE;
-}
+/* Both read a table [offsets, H]: swin its parameter, or what resizing made of that; swin_v2 what its network
+   gave. */
+enum { TABLE = 0, RESIZED = 1, BIAS = 4 };
 
 /* Numbers `at` of the table. */
 typedef void look_up(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
                      double x[]);
 
+static void read_from(int table, const pe_problem *p, const double *const par[], const int64_t at[],
+                      int64_t n, double x[])
+{
+    for (int64_t c = 0; par[table] && c < n; c++)
+        x[c] = par[table][at[c]];
+    for (int64_t c = 0; !par[table] && c < n; c++)
+        pe_read(p, par, table, at[c], 1, x + c);
+}
+
 static void read_table(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
                        double x[])
 {
-    const double *table = par[table_of(par)];
-    for (int64_t c = 0; table && c < n; c++)
-        x[c] = table[at[c]];
-    for (int64_t c = 0; !table && c < n; c++)
-        pe_read(p, par, TABLE, at[c], 1, x + c);
+    read_from(TABLE, p, par, at, n, x);
+}
+
+static void read_resized(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                         double x[])
+{
+    read_from(RESIZED, p, par, at, n, x);
+}
+
+static void read_bias(const pe_problem *p, const double *const par[], const int64_t at[], int64_t n,
+                      double x[])
+{
+    read_from(BIAS, p, par, at, n, x);
 }
 
 static void visit_by(look_up *read, int has_class, const pe_problem *p, const double *const par[],
@@ -165,10 +187,10 @@ static void visit_by(look_up *read, int has_class, const pe_problem *p, const do
     }
 }
 
-static void add_to_table(int has_class, const pe_problem *p, const double *const par[], const pe_tile *tile,
-                         const double dx[], double *const dpar[])
+static void add_to_table(int table, int has_class, const pe_problem *p, const double *const par[],
+                         const pe_tile *tile, const double dx[], double *const dpar[])
 {
-    double *dtable = dpar[table_of(par)];
+    double *dtable = dpar[table];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
         const window_keys keys = keys_from(p, tile, first, has_class);
@@ -182,29 +204,155 @@ static void add_to_table(int has_class, const pe_problem *p, const double *const
 
 /* ---- swin ---- */
 
-enum { SIGMA = WINDOW + 1, CLASS_TOKEN }; /* ORDER settings */
+enum { SIGMA = WINDOW + 1, CLASS_TOKEN, TABLE_WINDOW, RESIZE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"window", "list", "7x7", "1..1048576", "rows and columns"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {"class_token", "flag", "no", "yes|no", "position 0 is a class token, and the window begins at 1 (BEiT)"},
+    {"table_window", "list", "window1xwindow2", "1..1048576",
+     "rows and columns that the table was trained with, which is resized"},
+    {"resize", "word", "linear", "linear|geometric",
+     "how: between neighbours (transformers), or with old offsets ever farther apart (timm)"},
     {0},
 };
-static_assert(PE_ROWS(settings) == CLASS_TOKEN + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == RESIZE + 1, "ORDER settings");
+
+enum { LINEAR, GEOMETRIC }; /* ORDER the range of `resize` */
 
 static int has_class_token(const pe_problem *p)
 {
     return (int)p->set[CLASS_TOKEN].integer;
 }
 
+static int is_resized(const pe_problem *p)
+{
+    const pe_value *old = &p->set[TABLE_WINDOW], *new = &p->set[WINDOW];
+    return old->items[0] != new->items[0] || old->items[1] != new->items[1];
+}
+
+/* ---- swin: a table of another window ---- */
+
+/* An axis: offsets of the old window and of the new one, and q. */
+typedef struct resizing {
+    int64_t old, new;
+    double  q;
+    int     geometric;
+} resizing;
+
+/* The two old numbers that a new one is made of. */
+typedef struct taps {
+    int64_t at[2];
+    double  weight[2];
+} taps;
+
+/* q as timm finds it: by halving, until 1 + q + ... + q^(n-1) ends where the new offsets do. */
+static double find_q(int64_t n, double end)
+{
+    double left = 1.01, right = 1.5, q = left;
+    while (right - left > 1e-6) {
+        q = (left + right) / 2;
+        if ((1 - pow(q, (double)n)) / (1 - q) > end)
+            right = q;
+        else
+            left = q;
+    }
+    return q;
+}
+
+static resizing resizing_of(const pe_problem *p, int axis)
+{
+    resizing z = {.old       = 2 * p->set[TABLE_WINDOW].items[axis] - 1,
+                  .new       = 2 * p->set[WINDOW].items[axis] - 1,
+                  .geometric = p->set[RESIZE].integer == GEOMETRIC};
+    z.q        = z.geometric ? find_q(z.old / 2, (double)(z.new / 2)) : 0;
+    return z;
+}
+
+/* Between which old offsets, on either side of 0, lies the distance x? */
+static taps geometric_taps(const resizing *z, int64_t offset)
+{
+    const int64_t middle = z->old / 2, sign = offset < 0 ? -1 : 1, x = offset < 0 ? -offset : offset;
+    double        below = 0, here = 0, step = 1;
+    int64_t       n = 0;
+    while (n < middle && here < (double)x) {
+        below = here;
+        here += step;
+        step *= z->q;
+        n++;
+    }
+    const double share = n && here > (double)x ? (here - (double)x) / (here - below) : 0;
+    return (taps){{middle + sign * (n ? n - 1 : 0), middle + sign * n}, {share, 1 - share}};
+}
+
+static taps taps_of(const resizing *z, int64_t o)
+{
+    if (z->geometric)
+        return geometric_taps(z, o - z->new / 2);
+    const double  from = fmax(((double)o + 0.5) * ((double)z->old / (double)z->new) - 0.5, 0);
+    const int64_t low  = (int64_t)from;
+    return (taps){{low, low + 1 < z->old ? low + 1 : low}, {1 - (from - (double)low), from - (double)low}};
+}
+
+static int64_t resized_count(const pe_problem *p)
+{
+    const pe_value *new = &p->set[WINDOW];
+    return is_resized(p) ? ((2 * new->items[0] - 1) * (2 * new->items[1] - 1) + 3 * has_class_token(p)) * p->H
+                         : 0;
+}
+
+/* Each number of the new table, by the old ones; forward, or (dmade given) its cotangents to theirs. */
+static void resize_table(const pe_problem *p, const double *const par[], double made[], const double dmade[],
+                         double *const dpar[])
+{
+    const resizing rows = resizing_of(p, 0), columns = resizing_of(p, 1);
+    int64_t        to = 0;
+    for (int64_t y = 0; y < rows.new; y++)
+        for (int64_t x = 0; x < columns.new; x++, to += p->H) {
+            const taps ty = taps_of(&rows, y), tx = taps_of(&columns, x);
+            for (int i = 0; i < 4; i++) {
+                const double  weight = ty.weight[i / 2] * tx.weight[i % 2];
+                const int64_t from   = (ty.at[i / 2] * columns.old + tx.at[i % 2]) * p->H;
+                for (int64_t h = 0; h < p->H; h++) {
+                    double number;
+                    if (dmade) {
+                        pe_add(dpar, TABLE, from + h, weight * dmade[to + h]);
+                        continue;
+                    }
+                    pe_read(p, par, TABLE, from + h, 1, &number);
+                    made[to + h] = (i ? made[to + h] : 0) + weight * number;
+                }
+            }
+        }
+    const int64_t extra = rows.old * columns.old * p->H;
+    for (int64_t i = 0; i < 3 * p->H * has_class_token(p); i++)
+        if (dmade)
+            pe_add(dpar, TABLE, extra + i, dmade[to + i]);
+        else
+            pe_read(p, par, TABLE, extra + i, 1, made + to + i);
+}
+
+static void make_resized(const pe_problem *p, const double *const par[], double made[])
+{
+    resize_table(p, par, made, NULL, NULL);
+}
+
+static void make_resized_back(const pe_problem *p, const double *const par[], const double made[],
+                              double dmade[], double *const dpar[])
+{
+    resize_table(p, par, NULL, dmade, dpar);
+}
+
+/* ---- swin ---- */
+
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    visit_by(read_table, has_class_token(p), p, par, tile, x);
+    visit_by(is_resized(p) ? read_resized : read_table, has_class_token(p), p, par, tile, x);
 }
 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    add_to_table(has_class_token(p), p, par, tile, dx, dpar);
+    add_to_table(is_resized(p) ? RESIZED : TABLE, has_class_token(p), p, par, tile, dx, dpar);
 }
 
 static posenc_status reach_with_class(const pe_problem *p, const pe_span *span, posenc_error *err)
@@ -213,7 +361,7 @@ static posenc_status reach_with_class(const pe_problem *p, const pe_span *span, 
 }
 
 static const posenc_param_info params[] = {
-    {"table", "(2*window1-1)*(2*window2-1)+3*class_token,H", "normal(0, sigma)",
+    {"table", "(2*table_window1-1)*(2*table_window2-1)+3*class_token,H", "normal(0, sigma)",
      "what an offset adds to the scores of a head", 1},
     {0},
 };
@@ -227,13 +375,16 @@ static const posenc_example examples[] = {
      "BEiT: the class token to another, the first row after 15"},
     {"H=1 window=2x3 class_token=yes", 0, 4, 0, 16, "another to the class token"},
     {"H=1 window=2x3 class_token=yes", 0, 1, 6, 0, "first token to last, as without"},
+    {"H=1 window=3x1 table_window=2x1", 0, 0, 1, 0.4, "a table 0 1 2, read at 1.5 * 3/5 - 1/2"},
+    {"H=1 window=3x1 table_window=2x1 resize=geometric", 0, 0, 1, 0, "near tokens keep their numbers"},
     {"H=2 window=2x3", 1, 3, 2, 21, "row 1 left to row 0 right: offset (1,-2), x = 10"},
     {0},
 };
 
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
-    return check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
+    const posenc_status status = check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
+    return status ? status : check_pair_of_numbers("swin", "table_window", &p->set[TABLE_WINDOW], err);
 }
 
 const pe_encoding pe_swin = {
@@ -259,6 +410,9 @@ const pe_encoding pe_swin = {
     .attention.hook     = {.visit = visit, .visit_back = visit_back},
     .attention.in_place = 1 << TABLE,
     .attention.reach    = reach_with_class,
+    .attention.derived  = resized_count,
+    .attention.derive   = make_resized,
+    .attention.derive_back = make_resized_back,
     PE_TABLES(settings, params, examples),
 };
 
@@ -366,13 +520,13 @@ static void ask_network(const pe_problem *p, const double *const par[], const in
 
 static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    visit_by(par[BIAS] ? read_table : ask_network, 0, p, par, tile, x);
+    visit_by(par[BIAS] ? read_bias : ask_network, 0, p, par, tile, x);
 }
 
 static void visit_back_v2(const pe_problem *p, const double *const par[], const pe_tile *tile,
                           const double dx[], double *const dpar[])
 {
-    add_to_table(0, p, par, tile, dx, dpar);
+    add_to_table(BIAS, 0, p, par, tile, dx, dpar);
 }
 
 static void make_bias(const pe_problem *p, const double *const par[], double bias[])

@@ -60,8 +60,8 @@ typedef struct bf16_forward {
 int pe_bf16_may_serve(const pe_attention *a)
 {
     return a->products == POSENC_PRODUCTS_BY_STORAGE && pe_kernels_bf16(a->kernels) && pe_fast_serves(a) &&
-           !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 && a->temper_on == PE_TEMPER_NONE &&
-           !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+           !pe_drifts(a) && !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 &&
+           a->temper_on == PE_TEMPER_NONE && !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
 }
 
 int pe_bf16_serves(const pe_attention *a)

@@ -38,15 +38,17 @@ enum {
 
 /* Of one thread. */
 typedef struct decode_scratch {
-    float    *S, *extra; /* [rows, block], [PIECE] */
-    uint16_t *P;         /* [rows, block] weights in bf16 */
-    float    *key;       /* [PIECE] 0 or -infinity */
-    float    *factor;    /* [rows] */
-    float    *few;       /* [FEW, max(Dp,Dvp)] */
-    float    *band;      /* [Lq + RUN] the biases or gates at hand */
-    double   *exact;     /* the same before they are rounded */
-    float    *table;     /* [PIECE, width of a rotation] */
-    pe_rung   rung;
+    float        *S, *extra; /* [rows, block], [PIECE] */
+    uint16_t     *P;         /* [rows, block] weights in bf16 */
+    float        *key;       /* [PIECE] 0 or -infinity */
+    float        *factor;    /* [rows] */
+    float        *few;       /* [FEW, max(Dp,Dvp)] */
+    float        *band;      /* [Lq + RUN] the biases or gates at hand */
+    double       *exact;     /* the same before they are rounded */
+    float        *table;     /* [PIECE, width of a rotation] */
+    double       *drift;     /* [RUN] running sums of a piece, there */
+    const double *drift_at;  /* or where they lie */
+    pe_rung       rung;
 } decode_scratch;
 
 typedef struct decoder {
@@ -195,7 +197,7 @@ static void cut_keys(decoder *x)
 static int64_t keys_at_once(const decoder *x)
 {
     return has_extra(x) || (x->a->mask & POSENC_MASK_KEY_PADDING) ? PIECE
-           : x->T.by_distance || x->banded                        ? RUN
+           : x->T.by_distance || x->banded || pe_drifts(x->a)     ? RUN
                                                                   : x->block;
 }
 
@@ -220,6 +222,8 @@ static decode_scratch lay_out_scratch(const decoder *x, pe_arena *arena)
     const int64_t band = x->banded ? pe_bands_padded(x->a->sizes.Lq, RUN) : 0;
     y.band             = pe_arena_floats(arena, band);
     y.exact            = pe_arena_doubles(arena, band);
+    y.drift            = pe_arena_doubles(arena, pe_drifts(x->a) ? RUN : 0);
+    y.drift_at         = NULL;
     y.rung             = pe_ladder_lay_out_rung(has_ladder(x) ? 2 * x->a->rotary_keys->M : 0, arena);
     return y;
 }
@@ -526,6 +530,15 @@ static const float *by_distance(const decoder *x, const decode_scratch *z, pe_ki
     return z->band + x->a->sizes.Lq - 1 - i;
 }
 
+/* c_i - c_j of query i and the keys of a piece: neighbours of one token head have the same sums. */
+static void add_drift(const decoder *x, decode_scratch *z, float *s, const key_block *n, int64_t h, int64_t i)
+{
+    const pe_attention *a = x->a;
+    if (i == 0)
+        z->drift_at = pe_drift_keys(a, PE_BEHIND, n->b, h, n->j0, n->C, z->drift);
+    a->kernels->drift_row(s, pe_drift_queries(a, PE_BEHIND, n->b, h)[i], z->drift_at, n->C);
+}
+
 /* Products of one query with a piece become scores. */
 static void finish_row(const decoder *x, decode_scratch *z, float *s, const key_block *n, int64_t h,
                        int64_t i)
@@ -538,6 +551,8 @@ static void finish_row(const decoder *x, decode_scratch *z, float *s, const key_
         a->kernels->slope_row(s, pe_fast_slope(a, h),
                               (double)(a->distances.t00 + a->distances.step * (i - n->j0)),
                               (double)-a->distances.step, x->near, n->C);
+    if (pe_drifts(a))
+        add_drift(x, z, s, n, h, i);
     if (fill_extra(x, z, n, h, i))
         terms.extra = z->extra;
     if (T->skewed)

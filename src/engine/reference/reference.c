@@ -22,15 +22,17 @@ typedef struct head {
     int64_t             b, h;
     double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
     double             *growth;    /* [D], and [threads, D] factors of a pair */
-    double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
-    double *q_pos, *k_pos;  /* [Lq], [Lk] */
-    double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
-    double *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
-    double *state;          /* [threads, PE_HOOK_STATE] */
-    double *dQ, *dK, *dV;   /* backward: as Q, K, V */
-    double *dby[PE_KINDS];  /* their cotangents */
-    double *dout;           /* [Dv] */
-    const posenc_tensor *S; /* scores only */
+    double       *raw, *draw; /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
+    double       *q_pos, *k_pos;          /* [Lq], [Lk] */
+    double       *drift_memory[PE_SIDES]; /* [Lk] running sums of keys, */
+    const double *drift[PE_SIDES];        /* there or where they lie */
+    double       *by[PE_KINDS];           /* members by t - distances.low: [count, width] */
+    double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double       *state;        /* [threads, PE_HOOK_STATE] */
+    double       *dQ, *dK, *dV; /* backward: as Q, K, V */
+    double       *dby[PE_KINDS]; /* their cotangents */
+    double       *dout;          /* [Dv] */
+    const posenc_tensor *S;      /* scores only */
 } head;
 
 /* Rows that each thread has. */
@@ -76,6 +78,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.V                 = pe_arena_doubles(arena, p->Lk * p->Dv);
     x.q_pos             = pe_arena_doubles(arena, p->Lq);
     x.k_pos             = pe_arena_doubles(arena, p->Lk);
+    for (int side = 0; pe_drifts(a) && side < PE_SIDES; side++)
+        x.drift_memory[side] = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
     x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
@@ -203,6 +207,14 @@ static void temper_queries(const head *x, double *rows)
     }
 }
 
+/* Running sums of the keys for head h. */
+static void fill_drift(head *x, int64_t h)
+{
+    const pe_attention *a = x->a;
+    for (int side = 0; pe_drifts(a) && side < (a->terms->drift.two_sided ? PE_SIDES : 1); side++)
+        x->drift[side] = pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift_memory[side]);
+}
+
 /* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */
 static void load_head(head *x, int64_t b, int64_t h)
 {
@@ -218,6 +230,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     if (a->v.data)
         load_keys(x, x->V, &a->v, g, p->Dv);
     fill_tables(x, h);
+    fill_drift(x, h);
 }
 
 void pe_reference_lay_out(const pe_attention *a, pe_arena *arena, int backward)
@@ -252,19 +265,21 @@ static pe_tile hook_tile(const head *x, int64_t i, int thread)
 {
     const pe_problem   *p = &x->a->sizes;
     const pe_attention *a = x->a;
-    return (pe_tile){.h      = a->from.h + x->h,
-                     .rows   = 1,
-                     .cols   = p->Lk,
-                     .stride = p->Lk,
-                     .i0     = a->from.i + i,
-                     .j0     = a->from.j,
-                     .q_pos  = x->q_pos + i,
-                     .k_pos  = x->k_pos,
-                     .scale  = x->a->terms->scale,
-                     .q      = x->Q + i * query_width(x->a),
-                     .s      = row_of(x, thread, ROW_PRODUCTS),
-                     .state  = a->state ? a->state + (x->h * p->Lq + i) * PE_HOOK_STATE
-                                        : x->state + thread * PE_HOOK_STATE};
+    return (pe_tile){.h        = a->from.h + x->h,
+                     .rows     = 1,
+                     .cols     = p->Lk,
+                     .stride   = p->Lk,
+                     .i0       = a->from.i + i,
+                     .j0       = a->from.j,
+                     .q_pos    = x->q_pos + i,
+                     .k_pos    = x->k_pos,
+                     .q_places = {&a->q_coordinates, x->b, i},
+                     .k_places = {&a->k_coordinates, x->b, 0},
+                     .scale    = x->a->terms->scale,
+                     .q        = x->Q + i * query_width(x->a),
+                     .s        = row_of(x, thread, ROW_PRODUCTS),
+                     .state    = a->state ? a->state + (x->h * p->Lq + i) * PE_HOOK_STATE
+                                          : x->state + thread * PE_HOOK_STATE};
 }
 
 /* X of row i into s, or the numbers of its pairs; zero without either. */
@@ -327,6 +342,19 @@ static int is_special(const head *x, int64_t i, int64_t j)
     return pe_attention_is_special(x->a, x->q_pos[i]) || pe_attention_is_special(x->a, x->k_pos[j]);
 }
 
+/* Which running sums a pair has, and their difference. */
+static int side_of(const head *x, int64_t i, int64_t j)
+{
+    return x->a->terms->drift.two_sided && x->k_pos[j] > x->q_pos[i] ? PE_AHEAD : PE_BEHIND;
+}
+
+static double drift_of(const head *x, int64_t i, int64_t j)
+{
+    const int    side = side_of(x, i, j);
+    const double c    = pe_drift_queries(x->a, side, x->b, x->h)[i] - x->drift[side][j];
+    return side == PE_BEHIND ? c : -c;
+}
+
 /* s[j] for every allowed key of query i, -infinity for the others, before they are tempered and capped. */
 static void bare_row(const head *x, int64_t i, double *s, int thread)
 {
@@ -355,7 +383,8 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
-        s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0);
+        s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0) +
+                (pe_drifts(a) ? drift_of(x, i, j) : 0);
     }
 }
 
@@ -444,6 +473,7 @@ static void begin_bias_head(head *x, int64_t h)
         prepare(x, PE_KEYS, h / (a->sizes.H / a->sizes.G));
     }
     fill_tables(x, h);
+    fill_drift(x, h);
 }
 
 void pe_reference_bias_run(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)
@@ -536,6 +566,9 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     double             *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
     const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
     product_back(x, i, j, m->scale * dproduct);
+    /* c_i - c_j */
+    if (a->drift.dkey[0])
+        pe_drift_add(a, side_of(x, i, j), x->h, i, j, dS);
     /* b[t] */
     if (pe_has(m, PE_BIAS) && !is_special(x, i, j))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
@@ -738,7 +771,8 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     head              x = lay_out(a, arena, 1);
     clear_tables(&x, 1);
-    for (int64_t b = 0; b < p->B; b++)
+    for (int64_t b = 0; b < p->B; b++) {
+        pe_drift_clear(a);
         for (int64_t g = 0; g < p->G && !pe_parallel_is_cancelled(&a->team); g++) {
             memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
@@ -747,6 +781,8 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
             store_side(&x, PE_KEYS, g);
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
+        pe_drift_fold(a, b);
+    }
     fold_tables(&x, 1);
 }
 
@@ -775,7 +811,9 @@ void pe_reference_bias_backward_run(const pe_attention *a, const posenc_tensor *
 {
     head x = begin_bias(a, arena, 1);
     clear_tables(&x, 1);
+    pe_drift_clear(a);
     for (int64_t h = 0; h < a->sizes.H && !pe_parallel_is_cancelled(&a->team); h++)
         bias_backward_head(&x, h, dbias);
+    pe_drift_fold(a, 0);
     fold_tables(&x, 1);
 }

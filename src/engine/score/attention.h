@@ -38,6 +38,22 @@ typedef struct pe_tempered {
     int64_t item, head;
 } pe_tempered;
 
+/* Running sums of the whole run: drift.c. */
+typedef struct pe_drifted {
+    posenc_tensor
+             given[PE_SIDES]; /* [B, Ht, Lk, 1] F64, by the caller; no data: they are made of the tokens */
+    double  *sums[PE_SIDES];  /* [B, Ht, stored] after every so many keys */
+    int64_t  every, stored;
+    double  *query[PE_SIDES];  /* [B, H, Lq] of queries */
+    int64_t *index[PE_SIDES];  /* [B, Lq] how many gates those have */
+    double  *dquery[PE_SIDES]; /* backward, of the item at hand: [H, Lq] and */
+    double  *dkey[PE_SIDES];   /* [H, Lk], cotangents of the sums */
+    double  *fold;             /* [Lk + 1] */
+    posenc_tensor key_allowed; /* of the whole run, as are the sizes */
+    int64_t       heads, queries, keys;
+    int64_t       item; /* the first of a part */
+} pe_drifted;
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
     pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */
@@ -54,14 +70,15 @@ typedef struct pe_attention {
                     *tokens[PE_OWNERS][PE_MAX_TOKENS];  /* of the whole run, as the part numbers them, and */
     posenc_tensor   *dtokens[PE_OWNERS][PE_MAX_TOKENS]; /* their gradients; NULL: none, not wanted */
     posenc_positions q_pos, k_pos;                      /* for distances, one coordinate */
-    posenc_positions q_coordinates, k_coordinates;      /* for the rotation: the same, or all coordinates */
-    int              mask;
-    pe_reach         reach;    /* of the masks by distance */
-    int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
-    posenc_tensor    key_allowed, allowed, q_segments, k_segments;
-    posenc_tensor    pages;            /* of the only item: k and v lie in pages (keys.c); no data: in rows */
-    posenc_tensor    k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
-    pe_distances     distances;
+    posenc_positions q_coordinates,
+        k_coordinates; /* for rotations and rooms with several: the same, or all */
+    int           mask;
+    pe_reach      reach;    /* of the masks by distance */
+    int           unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
+    posenc_tensor key_allowed, allowed, q_segments, k_segments;
+    posenc_tensor pages;            /* of the only item: k and v lie in pages (keys.c); no data: in rows */
+    posenc_tensor k_scale, v_scale; /* [G] of quantised rows; no data: 1 */
+    pe_distances  distances;
 
     const struct pe_ready *ready; /* tables that were made with the parameters: tiled/ready.h; NULL: none */
 
@@ -70,6 +87,7 @@ typedef struct pe_attention {
     int          has_sink; /* has the denominator one? Parts get theirs when they are joined */
     double      *dsink;    /* backward [B,H,Lq] its cotangents */
     double       softcap;  /* 0: none */
+    pe_drifted   drift;
 
     int          is_projected; /* a part whose products with A are there, or whose rows of A are ready */
     pe_projected projected;    /* no data: those rows are */
@@ -193,6 +211,36 @@ void   pe_sink_lay_out(pe_attention *a, pe_arena *arena);
 void   pe_sink_back(pe_attention *a);
 double pe_sink_row_sum(const pe_attention *a, int64_t h);
 void   pe_sink_fold(const pe_attention *a);
+
+/* ---- drift.c: running sums ---- */
+
+static inline int pe_drifts(const pe_attention *a)
+{
+    return a->terms->drift.kind != PE_DRIFT_NONE;
+}
+
+/* Does anybody want its gradients? Must the cotangents of a row be added up, or is their sum known? */
+int pe_drift_is_wanted(const pe_attention *a);
+int pe_drift_is_open(const pe_attention *a);
+/* Memory of a run; numbers. */
+void pe_drift_lay_out(pe_attention *a, pe_arena *arena, int backward);
+void pe_drift_fill(pe_attention *a);
+/* c of all queries of a head from the first of the part on; of n keys where they lie, or in `to`. */
+const double *pe_drift_queries(const pe_attention *a, int side, int64_t b, int64_t h);
+const double *pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t h, int64_t j0, int64_t n,
+                            double to[]);
+/* Backward, item by item: cotangents are 0; those of queries whose sum is known; all of them to token inputs
+   and parameters. */
+void pe_drift_clear(const pe_attention *a);
+void pe_drift_close(const pe_attention *a, int64_t b);
+void pe_drift_fold(const pe_attention *a, int64_t b);
+
+static inline void pe_drift_add(const pe_attention *a, int side, int64_t h, int64_t i, int64_t j, double dS)
+{
+    const double x = side == PE_BEHIND ? dS : -dS;
+    a->drift.dquery[side][h * a->sizes.Lq + i] += x;
+    a->drift.dkey[side][h * a->sizes.Lk + j] -= x;
+}
 
 /* ---- parts of the terms ---- */
 

@@ -12,7 +12,8 @@ int pe_temper_folds(const pe_attention *a)
 {
     const pe_terms *m      = a->terms;
     const int       others = pe_has(m, PE_BIAS) || pe_has(m, PE_B) || m->pairs.matrix || m->hook.visit ||
-                       m->u != PE_NONE || m->w != PE_NONE || m->us != PE_NONE || m->G != PE_NONE;
+                       pe_drifts(a) || m->u != PE_NONE || m->w != PE_NONE || m->us != PE_NONE ||
+                       m->G != PE_NONE;
     return a->temper_on == PE_TEMPER_QUERY || (a->temper_on == PE_TEMPER_SCORE && !others && !m->temper.fold);
 }
 

@@ -3,7 +3,7 @@
  * terms.h: what a score is made of - the one data structure between rooms and executors
  *
  *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
- *     + X_h(i,j)
+ *     + X_h(i,j) + c_h[i] - c_h[j]
  *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
  *                then S = tau_i S (or q is tempered), S = c tanh(S/c); the softmax has exp(sink_h) more
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
@@ -19,6 +19,7 @@
 #include <posenc/posenc.h>
 
 #include "base/angle.h"
+#include "base/positions.h"
 #include "base/random.h"
 #include "base/settings.h"
 #include "kernels/kernels.h"
@@ -107,12 +108,24 @@ typedef struct pe_by_pair {
     int param, shared;
 } pe_by_pair;
 
+/* All coordinates of some tokens, beginning with token `first` of item b. */
+typedef struct pe_places {
+    const posenc_positions *pos;
+    int64_t                 b, first;
+} pe_places;
+
+static inline double pe_place_of(const pe_places *x, int64_t s, int coordinate)
+{
+    return pe_positions_coordinate(x->pos, x->b, x->first + s, coordinate);
+}
+
 /* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a
    hook that asks for content. */
 typedef struct pe_tile {
     int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
     int64_t       i0, j0;                /* its first query and key in the tensors */
-    const double *q_pos, *k_pos;
+    const double *q_pos, *k_pos;         /* of a room with several coordinates: tokens, counted */
+    pe_places     q_places, k_places;
     double        scale;
     const double *q;        /* [rows, D] queries, rotated, unscaled */
     const double *s;        /* as x: scale * q.k where the pair is allowed, -infinity elsewhere */
@@ -196,6 +209,26 @@ typedef struct pe_temper {
                  double *const dpar[]); /* NULL: nothing is learned */
 } pe_temper;
 
+/* A difference of running sums: c of the query less c of the key, in the unit of scores. Of gates, a token
+   input of the keys has one number for each, whose gate it makes: c of a query is the sum of ln of the gates
+   up to its own key, c of a key that up to itself; or (by_key) those before. Else c is a rate times the
+   position. Where it is two-sided, pairs with t < 0 have sums of their own, and c' of the key less c' of the
+   query. What a hook, a preparation or numbers of pairs say does not go with it. */
+typedef enum pe_drift_kind { PE_DRIFT_NONE, PE_DRIFT_GATES, PE_DRIFT_RATE } pe_drift_kind;
+enum { PE_BEHIND, PE_AHEAD, PE_SIDES };
+
+typedef struct pe_drift {
+    pe_drift_kind kind;
+    int           by_key, two_sided;
+    int           token[PE_SIDES];
+    /* ln of n gates; its adjoint, in place. */
+    void (*gates)(const pe_problem *p, const double x[], int64_t n, double log_gate[]);
+    void (*gates_back)(const pe_problem *p, const double x[], int64_t n, double dx[]);
+    double (*rate)(const pe_problem *p, const double *const par[], int64_t h, int side);
+    void (*rate_back)(const pe_problem *p, const double *const par[], int64_t h, int side, double drate,
+                      double *const dpar[]);
+} pe_drift;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -208,6 +241,7 @@ typedef struct pe_terms {
     pe_by_pair     pairs;    /* added to the score, of the score part */
     pe_tile_hook   hook;     /* X, of the score part */
     pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
+    pe_drift       drift;    /* added to the score, of the score part */
     pe_temper      temper;   /* tau; on NONE: 1 */
     int            sink;     /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */

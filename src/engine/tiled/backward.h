@@ -37,7 +37,9 @@ typedef struct pe_backward {
     int is_short;    /* rows of at most PE_SHORT keys, or products in double: delta is taken from the weights
                         themselves */
     double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
-    double *dtau;    /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
+    double
+        *drift_rows[PE_SIDES]; /* [chunks,H,Lq] cotangents of queries' running sums; NULL: they are known */
+    double *dtau;              /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
 } pe_backward;
 
 /* Where the second form of queries at Qu lies; NULL where there is one. */

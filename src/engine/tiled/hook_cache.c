@@ -24,7 +24,8 @@ static int64_t numbers(const pe_attention *a)
     const int64_t       all  = pe_sizes_product(p->H * p->Lq, pe_hook_cache_stride(p));
     if (!hook->visit || hook->content || hook->is_special || p->B < 2)
         return 0;
-    if (!a->for_any_run && (all > MOST_PAIRS || pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B) > 1))
+    if (!a->for_any_run &&
+        (all > MOST_PAIRS || pe_positions_pair_batches(&a->q_coordinates, &a->k_coordinates, p->B) > 1))
         return 0;
     return pe_smaller(all, MOST_PAIRS);
 }

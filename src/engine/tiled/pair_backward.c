@@ -434,6 +434,33 @@ static void hook_back(const pe_backward *w, pe_scratch *z, float *dS)
     }
 }
 
+/* Sums of keys, and of queries where nothing else tells them. */
+static void drift_back(const pe_backward *w, pe_scratch *z, const float *dS)
+{
+    const pe_tiles     *T = &w->T;
+    const pe_attention *a = T->a;
+    const int64_t Lq = a->sizes.Lq, Lk = a->sizes.Lk, row = (z->back.chunk * a->sizes.H + z->h) * Lq + z->i0;
+    double       *dkey = a->drift.dkey[PE_BEHIND] + z->h * Lk + z->j0;
+    if (a->terms->drift.two_sided) {
+        pe_tile_scores_load_places(T, z);
+        for (int64_t x = 0; x < z->R * z->C; x++) {
+            const int64_t r = x / z->C, c = x % z->C;
+            const int     side = z->k_pos[c] > z->q_pos[r] ? PE_AHEAD : PE_BEHIND;
+            const double  d    = (double)dS[r * T->Bcp + c] * (side == PE_AHEAD ? -1 : 1);
+            w->drift_rows[side][row + r] += d;
+            a->drift.dkey[side][z->h * Lk + z->j0 + c] -= d;
+        }
+        return;
+    }
+    for (int64_t r = 0; r < z->R; r++)
+        z->drift.ones[r] = 1;
+    a->kernels->product(z->drift.sum, T->Bcp, z->drift.ones, T->Br, 1, dS, T->Bcp, 1, z->C, z->R, 0);
+    for (int64_t c = 0; c < z->C; c++)
+        dkey[c] -= (double)z->drift.sum[c];
+    for (int64_t r = 0; w->drift_rows[PE_BEHIND] && r < z->R; r++)
+        w->drift_rows[PE_BEHIND][row + r] += row_sum(dS + r * T->Bcp, z->C);
+}
+
 /* db of each pair. */
 static void pairs_back(const pe_backward *w, const pe_scratch *z, const float *dS)
 {
@@ -609,6 +636,8 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         looked_up_back(w, z, dS);
     if (a->terms->G != PE_NONE)
         segments_back(w, z, dS);
+    if (a->drift.dkey[PE_BEHIND])
+        drift_back(w, z, dS);
     if (w->wants_hook && T->hook_cache)
         pe_hook_cache_sum(w, z, dS);
     else if (w->wants_hook && z->hook.is_called)

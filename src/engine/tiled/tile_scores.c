@@ -304,6 +304,8 @@ pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z)
                      .j0       = from->j + z->j0,
                      .q_pos    = z->q_pos,
                      .k_pos    = z->k_pos,
+                     .q_places = {&T->a->q_coordinates, z->b, z->i0},
+                     .k_places = {&T->a->k_coordinates, z->b, z->j0},
                      .scale    = T->a->terms->scale,
                      .q        = z->hook.q,
                      .s        = z->hook.s,
@@ -594,6 +596,89 @@ static void finish_scores(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_te
     *terms = (pe_tile_terms){.low = terms->low, .high = terms->high};
 }
 
+/* ---- running sums ---- */
+
+/* Do all pairs of the tile lie behind their queries, so that they have the sums of that side? */
+static int is_behind(const pe_tiles *T, pe_scratch *z)
+{
+    double least = INFINITY, most = -INFINITY;
+    if (!T->a->terms->drift.two_sided)
+        return 1;
+    pe_tile_scores_load_places(T, z);
+    for (int64_t r = 0; r < z->R; r++)
+        least = fmin(least, z->q_pos[r]);
+    for (int64_t c = 0; c < z->C; c++)
+        most = fmax(most, z->k_pos[c]);
+    return most <= least;
+}
+
+/* c_i of the tile's queries less the largest of them, for all its key tiles. */
+static void fill_rows(const pe_tiles *T, pe_scratch *z, const double *query)
+{
+    const int64_t tile = (z->b * T->a->sizes.H + z->h) * T->query_tiles + z->I;
+    if (z->drift.tile == tile)
+        return;
+    z->drift.tile    = tile;
+    z->drift.between = query[0];
+    for (int64_t r = 1; r < z->R; r++)
+        z->drift.between = query[r] > z->drift.between ? query[r] : z->drift.between;
+    for (int64_t r = 0; r < z->R; r++)
+        z->drift.row[r] = (float)(query[r] - z->drift.between);
+}
+
+/* That number less c_j. Is none of these above 0? Then nothing cancels in the sum of both vectors, and each
+   may be rounded. */
+static int fill_keys(const pe_tiles *T, pe_scratch *z, const double *key)
+{
+    const double between = z->drift.between;
+    int          above   = 0;
+    for (int64_t c = 0; c < z->C; c++) {
+        const double x = between - key[c];
+        above |= !(x <= 0);
+        z->drift.key[c] = (float)x;
+    }
+    for (int64_t c = z->C; c < T->Bcp; c++)
+        z->drift.key[c] = 0;
+    return !above;
+}
+
+/* The difference of each pair, rounded once, into z->extra. */
+static void drift_pairs(const pe_tiles *T, pe_scratch *z, const double *key, int behind)
+{
+    const pe_attention *a = T->a;
+    memset(z->extra, 0, (size_t)(z->R * T->Bcp) * sizeof *z->extra);
+    for (int64_t r = 0; behind && r < z->R; r++)
+        a->kernels->drift_row(z->extra + r * T->Bcp, pe_drift_queries(a, PE_BEHIND, z->b, z->h)[z->i0 + r],
+                              key, z->C);
+    if (behind)
+        return;
+    const double *ahead = pe_drift_keys(a, PE_AHEAD, z->b, z->h, z->j0, z->C, z->drift.keys[PE_AHEAD]);
+    const double *query[PE_SIDES] = {pe_drift_queries(a, PE_BEHIND, z->b, z->h) + z->i0,
+                                     pe_drift_queries(a, PE_AHEAD, z->b, z->h) + z->i0};
+    for (int64_t r = 0; r < z->R; r++)
+        for (int64_t c = 0; c < z->C; c++)
+            z->extra[r * T->Bcp + c] = z->k_pos[c] > z->q_pos[r] ? (float)(ahead[c] - query[PE_AHEAD][r])
+                                                                 : (float)(query[PE_BEHIND][r] - key[c]);
+}
+
+/* Two vectors for the tiles to the left, numbers of pairs for the queries' own. That of keys goes into the
+   products as a bias whose rows are all the same. */
+static void add_drift(const pe_tiles *T, pe_scratch *z, pe_tile_terms *terms)
+{
+    const int behind = is_behind(T, z);
+    fill_rows(T, z, pe_drift_queries(T->a, PE_BEHIND, z->b, z->h) + z->i0);
+    const double *key = pe_drift_keys(T->a, PE_BEHIND, z->b, z->h, z->j0, z->C, z->drift.keys[PE_BEHIND]);
+    if (behind && fill_keys(T, z, key)) {
+        terms->row       = z->drift.row;
+        terms->bias      = z->drift.key;
+        terms->bias_step = 0;
+        return;
+    }
+    drift_pairs(T, z, key, behind);
+    terms->extra      = z->extra;
+    terms->extra_step = T->Bcp;
+}
+
 /* ---- all together ---- */
 
 /* Allowed columns of each row; returns 0 if all are. */
@@ -641,6 +726,8 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
         terms->extra      = pairs;
         terms->extra_step = a->parts[PE_SCORE].p->Lk;
     }
+    if (pe_drifts(a))
+        add_drift(T, z, terms);
     multiply_tile(T, z, s, Qu, Kt, pairs, terms);
     if (T->has_extra || a->terms->hook.is_special)
         pe_tile_scores_load_places(T, z);

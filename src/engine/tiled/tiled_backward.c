@@ -179,7 +179,10 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
         w->dby_position[side] = pe_arena_zeros(arena, pe_by_position_size(T->a, side));
     const int by_score = T->finishes && !T->folds && pe_temper_is_wanted(T->a);
     w->dtau            = by_score ? pe_arena_doubles(arena, w->chunks * rows) : NULL;
-    w->moments         = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
+    const int open     = pe_drift_is_wanted(T->a) && pe_drift_is_open(T->a);
+    for (int side = 0; side <= (open && T->a->terms->drift.two_sided); side++)
+        w->drift_rows[side] = open ? pe_arena_doubles(arena, w->chunks * rows) : NULL;
+    w->moments = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(pe_backward *w, pe_arena *arena)
@@ -356,6 +359,28 @@ static void sum_dtau(const pe_backward *w)
         w->T.a->temper.gradient[w->b * p->H * p->Lq + x % (p->H * p->Lq)] += w->dtau[x];
 }
 
+/* Cotangents of running sums, of the item: before its tiles, and after them. */
+static void start_drift(const pe_backward *w)
+{
+    const pe_problem *p = &w->T.a->sizes;
+    pe_drift_clear(w->T.a);
+    for (int side = 0; side < PE_SIDES; side++)
+        if (w->drift_rows[side])
+            memset(w->drift_rows[side], 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof(double));
+}
+
+static void finish_drift(const pe_backward *w)
+{
+    const pe_attention *a    = w->T.a;
+    const int64_t       rows = a->sizes.H * a->sizes.Lq;
+    if (!w->drift_rows[PE_BEHIND])
+        pe_drift_close(a, w->b);
+    for (int side = 0; side < PE_SIDES; side++)
+        for (int64_t x = 0; w->drift_rows[side] && x < w->chunks * rows; x++)
+            a->drift.dquery[side][x % rows] += w->drift_rows[side][x];
+    pe_drift_fold(a, w->b);
+}
+
 /* dtau of a query tile whose rows are tempered: the rows as they were, times the cotangents of what they
    became, of all forms and chunks. */
 static void temper_back(void *context, int64_t index, int thread)
@@ -463,7 +488,11 @@ void pe_tiled_backward_run(pe_backward *w)
             pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
         if (w->dtau)
             memset(w->dtau, 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof *w->dtau);
+        if (a->drift.dkey[PE_BEHIND])
+            start_drift(w);
         pe_parallel_for(p->G * w->chunks, &team, chunk_back, w);
+        if (a->drift.dkey[PE_BEHIND])
+            finish_drift(w);
         if (w->dtau)
             sum_dtau(w);
         if (T->folds && a->temper.gradient)

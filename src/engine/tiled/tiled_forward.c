@@ -182,7 +182,8 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
 static int64_t nearest_tile(const pe_tiles *T, int64_t I)
 {
     const pe_distances *d = &T->a->distances;
-    if (!pe_has(T->a->terms, PE_BIAS) || pe_has(T->a->terms, PE_A) || !T->skewed || d->step == 0)
+    if (!(pe_has(T->a->terms, PE_BIAS) || pe_drifts(T->a)) || pe_has(T->a->terms, PE_A) || !T->skewed ||
+        d->step == 0)
         return -1;
     const int64_t j = I * T->Br + T->Br / 2 + d->t00 / d->step;
     return j < 0 ? -1 : pe_smaller(j / T->Bc, T->key_tiles - 1);

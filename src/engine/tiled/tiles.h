@@ -108,6 +108,13 @@ typedef struct pe_scratch {
         float *tau, *raw, *slope; /* [Br]; [Br, Bcp] backward */
     } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
     struct {
+        double *keys[PE_SIDES]; /* [Bc] running sums of the tile's keys */
+        float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them, */
+        double  between;        /* and which that is */
+        int64_t tile;           /* the query tile that row is of; -1: none */
+        float  *ones, *sum;     /* [Br], [Bcp] backward */
+    } drift;                    /* tile_scores.c, pair_backward.c */
+    struct {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {

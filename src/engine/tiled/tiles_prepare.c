@@ -106,6 +106,14 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
         y->finish.slope    = pe_arena_floats(arena, a->softcap > 0 ? tile : 0);
         y->finish.raw      = pe_arena_floats(arena, pe_temper_is_wanted(a) && !T->folds ? tile : 0);
     }
+    if (pe_drifts(a)) {
+        for (int side = 0; side < PE_SIDES; side++)
+            y->drift.keys[side] = pe_arena_doubles(arena, T->Bc);
+        y->drift.row  = pe_arena_floats(arena, T->Br);
+        y->drift.key  = pe_arena_floats(arena, T->Bcp);
+        y->drift.ones = pe_arena_floats(arena, backward ? T->Br : 0);
+        y->drift.sum  = pe_arena_floats(arena, backward ? T->Bcp : 0);
+    }
     if (pe_forms(m) > 1) {
         y->forms.S2    = pe_arena_floats(arena, T->Br * T->Bcp);
         y->forms.share = backward ? pe_arena_floats(arena, 2 * T->Br * T->Bcp) : NULL;
@@ -185,7 +193,9 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
     pe_tiles T = pe_tiles_of(a);
     T.scratch  = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
-        pe_scratch z = {.placed = {-1, -1}, .band = {.gamma_key = -1, .flat_of = {-1, -1}}};
+        pe_scratch z = {.placed = {-1, -1},
+                        .band   = {.gamma_key = -1, .flat_of = {-1, -1}},
+                        .drift  = {.tile = -1}};
         lay_out_common(&T, &z, arena);
         lay_out_members(&T, &z, arena, backward);
         lay_out_hook(&T, &z, arena);

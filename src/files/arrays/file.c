@@ -113,12 +113,14 @@ posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posen
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
         pe_file_close(*stream);
+        *stream = NULL;
         return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be opened: %s%s",
                             pe_file_reason(reason),
                             strchr(path, '\\') ? " (folders are separated by / here)" : "");
     }
     if (S_ISDIR(s.st_mode)) {
         pe_file_close(*stream);
+        *stream = NULL;
         return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it is a folder; a file is needed here");
     }
     *size = S_ISREG(s.st_mode) && *stream != stdin ? (int64_t)s.st_size : -1;

@@ -114,16 +114,30 @@ posenc_dims pe_config_dims(pe_config *c);
    NULL after a refusal. */
 char *pe_config_kinds(pe_config *c, int64_t *count);
 
+/* Layers of one kind, among all. */
+typedef struct pe_config_layers {
+    const char *kinds;
+    int64_t     depth;
+    char        kind;
+} pe_config_layers;
+
+/* What per_layer_config gives them all, else the usual; refuses what differs among them. And what of it is
+   not read. */
+int64_t pe_config_of_layers(pe_config *c, const char *key, const pe_config_layers *of, int64_t usual);
+void    pe_config_check_layers(pe_config *c);
+
 /* Which layers slide, and over how many keys. */
 void pe_config_windows(pe_config *c);
 
 /* What attention does besides the encoding. */
 void pe_config_other_terms(pe_config *c);
 
-/* Adds the groups of an encoding, one of the words of model_types.def; two of its readers. */
+/* Adds the groups of an encoding, one of the words of model_types.def; some of its readers. */
 void pe_config_encoding(pe_config *c, const char *word);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
+void pe_config_layoutlm(pe_config *c);
+void pe_config_udop(pe_config *c);
 
 /* The model of a config.json's text, which says `format` of itself. */
 posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,

@@ -15,6 +15,7 @@
  */
 #include "files/config/config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
@@ -216,7 +217,67 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
     return c->m->status ? NULL : kinds;
 }
 
+/* ---------------------------------------------------------------- numbers of single layers -- */
+
+/* Entry of per_layer_config: which layer, or -1. Its keys are numbers, "5" or "05". */
+static int64_t layer_of(const char *key, int64_t depth)
+{
+    char         *end;
+    const int64_t layer = strtoll(key, &end, 10);
+    return *key && !*end && layer >= 0 && layer < depth ? layer : -1;
+}
+
+int64_t pe_config_of_layers(pe_config *c, const char *key, const pe_config_layers *of, int64_t usual)
+{
+    const char   *name;
+    json_t       *entry;
+    const json_t *all = pe_config_get(c->file, "per_layer_config");
+    int64_t      *values =
+        json_is_object(all) && of->kinds ? pe_build_alloc(c->m, (size_t)of->depth * sizeof *values) : NULL;
+    int64_t found = -1;
+    for (int64_t i = 0; values && !c->m->status && i < of->depth; i++)
+        values[i] = usual;
+    if (values && !c->m->status)
+        json_object_foreach((json_t *)(uintptr_t)all, name, entry) if (layer_of(name, of->depth) >= 0)
+            values[layer_of(name, of->depth)] = pe_config_whole(c, entry, key, 0, PE_MODEL_WIDEST, usual);
+    for (int64_t i = 0; values && !c->m->status && i < of->depth; i++) {
+        if (of->kinds[i] != of->kind)
+            continue;
+        if (found >= 0 && values[i] != found)
+            pe_build_refuse(c->m,
+                            "per_layer_config gives layers of one kind the %s %lld and %lld; layers of a "
+                            "kind are read alike",
+                            key, (long long)found, (long long)values[i]);
+        found = values[i];
+    }
+    return found < 0 ? usual : found;
+}
+
+/* A number of a single layer that is read for all alike would be lost in silence. */
+void pe_config_check_layers(pe_config *c)
+{
+    static const char *const same[] = {"qk_rope_head_dim", "rope_theta", "rope_parameters", "rope_scaling",
+                                       "partial_rotary_factor"};
+    const char              *name;
+    json_t                  *entry;
+    json_object_foreach((json_t *)(uintptr_t)pe_config_get(c->file, "per_layer_config"), name,
+                        entry) for (size_t i = 0; i < sizeof same / sizeof *same;
+                                    i++) if (pe_config_get(entry, same[i]))
+        pe_build_refuse(c->m, "per_layer_config has %s for layer %.20s, which is read for all layers alike",
+                        same[i], name);
+}
+
 /* ---------------------------------------------------------------- windows ------------------- */
+
+/* Layers with a window of their own; null: they see all keys. */
+static void own_windows(pe_config *c, int64_t *windows, int64_t depth)
+{
+    const char *name;
+    json_t     *entry;
+    json_object_foreach((json_t *)(uintptr_t)pe_config_get(c->file, "per_layer_config"), name,
+                        entry) if (layer_of(name, depth) >= 0 && json_object_get(entry, "sliding_window"))
+        windows[layer_of(name, depth)] = pe_config_whole(c, entry, "sliding_window", 0, INT64_C(1) << 53, 0);
+}
 
 /* The file's, where null says that there is none; else the class's. */
 static int64_t window_size(pe_config *c, const char **rule)
@@ -256,6 +317,8 @@ void pe_config_windows(pe_config *c)
             windows[i] = pe_text_is(c->type.window_key, "local_attention") && !strstr(why, "sliding_window")
                              ? size / 2 + c->type.window_both
                              : size;
+    if (!c->m->status)
+        own_windows(c, windows, depth);
     if (!c->m->status)
         pe_build_windows(c->m, windows, why);
 }

@@ -377,21 +377,27 @@ static int64_t bucket_count(pe_config *c)
     return pe_config_whole(c, c->file, "relative_attention_num_buckets", 2, PE_MODEL_WIDEST, 32);
 }
 
-static void t5(pe_config *c)
+static void add_stack(pe_config *c, const char *stack, int bidirectional)
 {
-    buckets b  = {.count = bucket_count(c), .score_scale = 1, .stack = "encoder", .bidirectional = 1};
+    buckets b  = {.count = bucket_count(c), .score_scale = 1, .stack = stack, .bidirectional = bidirectional};
     b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
     add_buckets(c, &b);
-    b.stack         = "decoder";
-    b.bidirectional = 0;
-    add_buckets(c, &b);
+}
+
+static void t5(pe_config *c)
+{
+    add_stack(c, "encoder", 1);
+    add_stack(c, "decoder", 0);
 }
 
 static void t5_decoder(pe_config *c)
 {
-    buckets b  = {.count = bucket_count(c), .score_scale = 1};
-    b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
-    add_buckets(c, &b);
+    add_stack(c, NULL, 0);
+}
+
+static void t5_second_stack(pe_config *c)
+{
+    add_stack(c, "decoder", 0);
 }
 
 /* MPNet has both, and its distance is fixed in the code. */
@@ -567,6 +573,10 @@ void pe_config_encoding(pe_config *c, const char *word)
         {"t5", t5},
         {"mpnet", mpnet},
         {"t5_decoder", t5_decoder},
+        {"t5_second_stack", t5_second_stack},
+        {"layoutlmv2", pe_config_layoutlm},
+        {"layoutlmv3", pe_config_layoutlm},
+        {"udop", pe_config_udop},
         {"mae", mae},
         {"conformer", conformer},
         {"sam", sam},

@@ -29,10 +29,11 @@ static int64_t key_width(pe_config *c, pe_file_rotation *r)
     return given ? given : fallback ? fallback : pe_config_derived_width(c);
 }
 
-static void mla_width(pe_config *c, pe_file_rotation *r)
+static void mla_width(pe_config *c, pe_file_rotation *r, const pe_config_layers *of)
 {
     const int64_t alias = pe_config_width(c, c->type.head_dim_key, 1, c->type.rope_dim);
-    const int64_t nope  = pe_config_width(c, "qk_nope_head_dim", 0, c->type.nope_dim);
+    const int64_t nope  = pe_config_of_layers(c, "qk_nope_head_dim", of,
+                                              pe_config_width(c, "qk_nope_head_dim", 0, c->type.nope_dim));
     r->dim              = pe_config_width(c, "qk_rope_head_dim", 1, alias);
     r->head_dim         = nope + r->dim;
     r->head_rule        = "qk_nope_head_dim + qk_rope_head_dim";
@@ -40,10 +41,11 @@ static void mla_width(pe_config *c, pe_file_rotation *r)
 }
 
 /* Head width; for the heads whose last channels rotate, those as well. */
-static void find_width(pe_config *c, pe_file_rotation *r, int is_full)
+static void find_width(pe_config *c, pe_file_rotation *r, const pe_config_layers *of)
 {
+    const int by_layer = json_is_object(pe_config_get(c->file, "per_layer_config"));
     if (pe_text_is(c->type.head, "mla"))
-        mla_width(c, r);
+        mla_width(c, r, of);
     else if (pe_text_is(c->type.head, "derived")) {
         r->head_dim         = pe_config_derived_width(c);
         r->head_rule        = "hidden_size / heads";
@@ -53,9 +55,13 @@ static void find_width(pe_config *c, pe_file_rotation *r, int is_full)
                 c->m, "head_dim-mismatch",
                 "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld is used",
                 (long long)given, (long long)r->head_dim);
-    } else
-        r->head_dim = key_width(c, r);
-    if (is_full && c->type.full_head_dim) {
+    } else {
+        const int64_t usual = key_width(c, r);
+        r->head_dim         = pe_config_of_layers(c, "head_dim", of, usual);
+        if (r->head_dim != usual)
+            r->head_rule = "head_dim of per_layer_config";
+    }
+    if (of->kind == PE_FULL && c->type.full_head_dim && !by_layer) {
         r->head_dim  = pe_config_width(c, "global_head_dim", 1, c->type.full_head_dim);
         r->head_rule = "global_head_dim";
     }
@@ -281,15 +287,17 @@ static void find_layout(pe_config *c, pe_file_rotation *r)
         r->layout = "half", r->layout_rule = pe_build_text(c->m, "%s is false", c->type.layout_key);
 }
 
-static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
+static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, const pe_config_layers *of)
 {
     pe_file_rotation r = pe_rotation_none();
     pe_config_choose_schedule(c, s, &r);
     r.dims    = pe_config_dims(c);
+    r.dims.H  = pe_config_of_layers(c, "num_attention_heads", of, r.dims.H);
+    r.dims.G  = pe_config_of_layers(c, "num_key_value_heads", of, r.dims.G);
     r.periods = c->type.periods;
     find_layout(c, &r);
     pe_config_base(c, s, &r);
-    find_width(c, &r, is_full);
+    find_width(c, &r, of);
     find_dim(c, s, &r);
     pe_config_read_schedule(c, s, &r);
     find_sections(c, s, &r);
@@ -301,7 +309,8 @@ static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, int
 
 static void add_rotation(pe_config *c, const pe_rope_source *s, const char *kinds, int64_t depth, char kind)
 {
-    const pe_file_rotation    r         = read_rotation(c, s, kind == PE_FULL);
+    const pe_config_layers    of        = {kinds, depth, kind};
+    const pe_file_rotation    r         = read_rotation(c, s, &of);
     const posenc_model_group *g         = pe_rotation_group(c->m, &r, kinds, depth, kind);
     const posenc_fact        *magnitude = g ? posenc_model_fact(g, "magnitude") : NULL;
     const double              usual     = pe_rotation_yarn(r.factor, 1);
@@ -315,7 +324,7 @@ static void add_nope(pe_config *c, const char *kinds, int64_t depth)
 {
     pe_file_rotation r = pe_rotation_none();
     r.dims             = pe_config_dims(c);
-    find_width(c, &r, 0);
+    find_width(c, &r, &(pe_config_layers){kinds, depth, PE_NOPE});
     find_score_scale(c, NULL, &r);
     if (pe_text_is(c->type.temperature, "llama4") &&
         pe_config_flag(c, c->file, "attn_temperature_tuning", 1)) {
@@ -363,6 +372,7 @@ void pe_config_rope(pe_config *c)
     char          *kinds = pe_config_kinds(c, &depth);
     if (!kinds)
         return;
+    pe_config_check_layers(c);
     pe_config_sources(c, from);
     if (pe_text_is(c->type.layers, "scaled-layers"))
         unscaled_source(c, from);

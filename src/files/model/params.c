@@ -34,7 +34,8 @@ static const tensor_names rows[] = {
 /* A name that a parameter may have in the checkpoint, in order of preference. */
 typedef struct wanted_name {
     char text[LONGEST_NAME];
-    int  param; /* of the encoding */
+    int  param;     /* of the encoding */
+    int  is_turned; /* the tensor has rows and columns exchanged */
 } wanted_name;
 
 typedef struct param_search {
@@ -111,8 +112,9 @@ static void expand(char to[LONGEST_NAME], const char *from, size_t n, const para
 static void want(param_search *s, const char *names, int param)
 {
     for (size_t n; *names && s->count < MOST_WANTED; names += n + (names[n] == ' ')) {
-        n = strcspn(names, " ");
-        expand(s->wanted[s->count].text, names, n, s);
+        n                             = strcspn(names, " ");
+        s->wanted[s->count].is_turned = names[n - 1] == '\'';
+        expand(s->wanted[s->count].text, names, n - (names[n - 1] == '\''), s);
         s->wanted[s->count++].param = param;
     }
 }
@@ -216,14 +218,15 @@ static posenc_status read_checkpoint(param_search *s)
 /* ---------------------------------------------------------------- one parameter ------------- */
 
 /* The tensor of a parameter: the first of its names that is there. */
-static posenc_status find(const param_search *s, int param, const posenc_array **found)
+static posenc_status find(const param_search *s, int param, const posenc_array **found, int *is_turned)
 {
     const wanted_name *first = NULL;
     *found                   = NULL;
     for (int i = 0; i < s->count && !*found; i++) {
         if (s->wanted[i].param != param)
             continue;
-        first = first ? first : &s->wanted[i];
+        first      = first ? first : &s->wanted[i];
+        *is_turned = s->wanted[i].is_turned;
         for (int k = 0; k < s->found.count; k++) {
             const posenc_array *a = &s->found.items[k];
             if (!ends_in(a->name, s->wanted[i].text))
@@ -259,16 +262,42 @@ static const char *shape_text(char text[120], const int64_t *shape, int32_t ndim
     return text;
 }
 
-static posenc_status add_param(param_search *s, int index, const posenc_array *from)
+/* Numbers as floats or doubles. */
+static posenc_status convert(const param_search *s, const posenc_tensor *to, const posenc_tensor *t,
+                             int is_turned)
 {
-    const char          *name = posenc_param_name(s->e, index);
-    const posenc_tensor *t    = &from->tensor;
-    int32_t              ndim;
-    int64_t              shape[POSENC_MAX_DIMS], is[POSENC_MAX_DIMS], must[POSENC_MAX_DIMS];
-    char                 text[2][120];
-    posenc_status        status = posenc_param_shape(s->e, &s->group->dims, index, &ndim, shape, s->err);
+    if (!is_turned) {
+        pe_arrays_convert(to, t);
+        return POSENC_OK;
+    }
+    const int64_t high = to->shape[0], across = to->shape[1];
+    const size_t  size = posenc_dtype_size(to->dtype);
+    posenc_tensor wide = posenc_tensor_contiguous(malloc(pe_arrays_bytes(to)), to->dtype, 2, t->shape);
+    if (!wide.data)
+        return fail(s, POSENC_ERROR_MEMORY, "not enough memory for a table");
+    pe_arrays_convert(&wide, t);
+    for (int64_t r = 0; r < high; r++)
+        for (int64_t c = 0; c < across; c++)
+            memcpy((char *)to->data + (size_t)(r * across + c) * size,
+                   (char *)wide.data + (size_t)(c * high + r) * size, size);
+    free(wide.data);
+    return POSENC_OK;
+}
+
+static posenc_status add_param(param_search *s, int index, const posenc_array *from, int is_turned)
+{
+    const char   *name = posenc_param_name(s->e, index);
+    posenc_tensor seen = from->tensor, *t = &seen;
+    int32_t       ndim;
+    int64_t       shape[POSENC_MAX_DIMS], is[POSENC_MAX_DIMS], must[POSENC_MAX_DIMS];
+    char          text[2][120];
+    posenc_status status = posenc_param_shape(s->e, &s->group->dims, index, &ndim, shape, s->err);
     if (status)
         return status;
+    if (is_turned && t->ndim == 2) {
+        seen.shape[0] = from->tensor.shape[1];
+        seen.shape[1] = from->tensor.shape[0];
+    }
     const int m = squeeze(is, t->shape, t->ndim), n = squeeze(must, shape, ndim);
     if (t->dtype > POSENC_DTYPE_BF16 || m != n || memcmp(is, must, (size_t)n * sizeof *is) != 0)
         return fail(s, POSENC_ERROR_FORMAT,
@@ -279,8 +308,7 @@ static posenc_status add_param(param_search *s, int index, const posenc_array *f
     const posenc_tensor *to   = posenc_arrays_add(&s->params, name, type, ndim, shape);
     if (!to)
         return fail(s, POSENC_ERROR_MEMORY, "not enough memory for %s", name);
-    pe_arrays_convert(to, t);
-    return POSENC_OK;
+    return convert(s, to, &from->tensor, is_turned && from->tensor.ndim == 2);
 }
 
 static const posenc_array *own_param(const param_search *s, const char *name)
@@ -335,12 +363,13 @@ static posenc_status gather(param_search *s)
     if (!status && s->count)
         status = read_checkpoint(s);
     for (int i = 0; !status && i < posenc_param_count(s->e); i++) {
-        const char         *name = posenc_param_name(s->e, i);
-        const posenc_array *from = own_param(s, name);
+        const char         *name      = posenc_param_name(s->e, i);
+        const posenc_array *from      = own_param(s, name);
+        int                 is_turned = 0;
         if (!from && (row_of(s, name) || posenc_param_trainable(s->e, i)))
-            status = find(s, i, &from);
+            status = find(s, i, &from, &is_turned);
         if (!status && from)
-            status = add_param(s, i, from);
+            status = add_param(s, i, from, is_turned);
     }
     return status;
 }
