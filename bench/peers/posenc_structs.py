@@ -50,7 +50,7 @@ class AttendIn(c.Structure):
                 [(n, Tensor) for n in ("key_allowed", "allowed", "q_segments", "k_segments")] +
                 [("params", c.POINTER(Tensor))] +
                 [(n, Tensor) for n in ("k_lengths", "k_pages", "k_scale", "v_scale")] +
-                [("bound", c.c_void_p), ("tokens", c.POINTER(Tensor))])
+                [("bound", c.c_void_p), ("tokens", c.POINTER(Tensor)), ("sums", c.POINTER(Tensor))])
 
 
 class AttendOut(c.Structure):

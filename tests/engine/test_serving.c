@@ -188,6 +188,13 @@ static double cope_from_the_last(const pair *x) /* npos=8 */
     return plain(x) + cope_at(x, gates) / sqrt((double)width(x));
 }
 
+/* Of one coordinate: T5's own. */
+static double t5_line(const pair *x)
+{
+    return dot(x->q, x->k, width(x)) / sqrt((double)width(x)) +
+           numbers(x, "table1")[bucket_of(-x->t, 8, 20, 1) * x->c->dims.H + x->h];
+}
+
 /* Each encoding of the registry, with room for LONGEST keys. */
 static const told encodings[] = {
     {"nope", plain, 0, 0, 0, 0, 0},
@@ -199,6 +206,7 @@ static const told encodings[] = {
     {"transformer_xl[sigma=0.4]", transformer_xl, 0, 0, 0, 0, 0},
     {"xlnet[clamp_len=3:sigma=0.4]", xlnet, 0, 0, 0, 0, 0},
     {"t5[num_buckets=7:max_distance=30:bidirectional=no]", t5_past, 0, 0, 0, 0, 0},
+    {"t5_nd[num_buckets=8:max_distance=20:factor=1:sigma=0.4]", t5_line, 0, 0, 0, 0, 0},
     {"absolute_distance[grid=4096x1]", absolute_line, 0, 0, 0, 0, 0},
     {"swin[window=512x8]", swin, 0, 0, 0, 0, 0},
     {"swin_v2[window=512x8:mlp_width=5:sigma=0.5]", swin_v2_long, 0, 0, 0, 0, 0},

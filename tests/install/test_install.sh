@@ -64,7 +64,7 @@ cp "$source/examples/attend.c" "$root/files.c" "$root/consumer"
 cat >"$root/consumer/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.22)
 project(consumer C)
-find_package(posenc 0.1 REQUIRED COMPONENTS files)
+find_package(posenc 0.2 REQUIRED COMPONENTS files)
 foreach(kind "" _static)
   add_executable(attend${kind} attend.c)
   target_link_libraries(attend${kind} posenc::posenc${kind} m)
