@@ -127,8 +127,8 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
         const size_t n    = strlen(text);
         const int    list = n > 1 && scope->table ? pe_settings_index(scope->table, text, n - 1) : -1;
         if (list >= 0) /* item 2 of a list of one */
-            return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has %d numbers; %s needs %s, or to be given", who,
-                           scope->table[list].name, scope->set[list].count, row->name, text);
+            return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has %d numbers; %s needs %s, or to be given",
+                           who, scope->table[list].name, scope->set[list].count, row->name, text);
         return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who,
                        row->name, text, row->name, whole ? "an integer" : "a real number", row->range);
     }
