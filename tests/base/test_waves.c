@@ -41,7 +41,7 @@ static void sine_and_cosine_reach_their_channels_and_no_others(void **state)
     make_positions(pos);
     for (int i = 0; i < ROWS * WIDTH; i++)
         out[i] = 7;
-    const pe_waves x = {pos, ROWS, STEP, WIDTH, NAN, 0};
+    const pe_waves x = {.pos = pos, .n = ROWS, .step = STEP, .width = WIDTH, .blank = NAN};
     pe_angle_wave_fill(&x, 0.5, 3, 1, 2, out);
     pe_angle_wave_fill(&x, 0.25, 4, WIDTH, 1, out); /* a cosine beyond the row */
     pe_angle_wave_fill(&x, 0.25, -1, -1, 1, out);
@@ -58,7 +58,8 @@ static void a_row_without_a_place_has_no_waves(void **state)
     double       pos[3] = {1, NAN, 2}, out[3 * WIDTH] = {0};
     const double ones[3 * WIDTH] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)state;
-    const pe_waves all = {pos, 3, 1, WIDTH, NAN, 0}, but_2 = {pos, 3, 1, WIDTH, 2, 0};
+    const pe_waves all   = {.pos = pos, .n = 3, .step = 1, .width = WIDTH, .blank = NAN},
+                   but_2 = {.pos = pos, .n = 3, .step = 1, .width = WIDTH, .blank = 2};
     pe_angle_wave_fill(&but_2, 1, 0, 1, 1, out);
     assert_true(out[0] != 0 && out[1] != 0);
     for (int i = WIDTH; i < 3 * WIDTH; i++)
@@ -74,7 +75,7 @@ static void folding_is_the_adjoint_of_filling(void **state)
     make_positions(pos);
     for (int i = 0; i < ROWS * WIDTH; i++)
         dout[i] = posenc_random_normal(1, "dout", (uint64_t)i);
-    const pe_waves x = {pos, ROWS, STEP, WIDTH, NAN, 0};
+    const pe_waves x = {.pos = pos, .n = ROWS, .step = STEP, .width = WIDTH, .blank = NAN};
     pe_angle_wave_fill(&x, 0.3, 0, 4, 1, out);
     for (int i = 0; i < ROWS * WIDTH; i++)
         sum += out[i] * dout[i];
