@@ -17,7 +17,8 @@ PICTURES = {"bias": "", "heatmap": "", "decay": " --content ones --theta many", 
 SECOND = ("buckets", "wavelengths", "curves", "hierarchy")
 # Settings for sixteen tokens, where the defaults are for more, or for a grid.
 SMALL = {"swin": "window=4x4", "swin_v2": "window=4x4", "absolute_distance": "grid=4x4", "decomposed": "grid=4x4",
-         "sinusoidal2d": "height=4,width=4", "hierarchical": "rows=4"}
+         "sinusoidal2d": "height=4,width=4", "hierarchical": "rows=4",
+         "fox": "form=constant"}  # its gates are a token input, which a model makes
 
 WORDS = {
     "en": {
