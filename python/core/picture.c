@@ -149,20 +149,6 @@ static int read_part(part *p, core_views *views, const shared *s, const char *ki
 
 /* ---------------------------------------------------------------- drawing ------------------- */
 
-static posenc_status make(pe_picture **picture, part *p, posenc_error *err)
-{
-    char                names[TEXT];
-    const int64_t       seed   = (int64_t)p->data.seed;
-    const posenc_status status = pe_picture_create(picture, p->e, &p->offer, &p->data, err);
-    if (status || !pe_picture_is_flat(*picture) ||
-        !pe_picture_vary(p->e, p->params, p->varied, seed, names, sizeof names))
-        return status;
-    pe_picture_free(*picture); /* parameters that start at one number leave nothing to see */
-    snprintf(p->origin, sizeof p->origin,
-             "untrained, and N(0,1) added to %.40s, flat as initialised; seed %lld", names, (long long)seed);
-    return pe_picture_create(picture, p->e, &p->offer, &p->data, err);
-}
-
 /* *text is malloc'd, NULL where a file was written. format: svg, csv, text, or a path. */
 static posenc_status show(char **text, const pe_picture *picture, const char *format, int columns,
                           posenc_error *err)
@@ -196,7 +182,8 @@ static posenc_status draw(char **text, part *parts, int count, const char *forma
     pe_picture   *pictures[MOST_PARTS] = {NULL}, *joint = NULL;
     posenc_status status = POSENC_OK;
     for (int i = 0; i < count && !status; i++)
-        status = make(&pictures[i], &parts[i], err);
+        status = pe_picture_create_varied(&pictures[i], parts[i].e, &parts[i].offer, &parts[i].data,
+                                          parts[i].varied, parts[i].origin, sizeof parts[i].origin, err);
     if (!status && count > 1)
         status = pe_picture_join(&joint, pictures, count, err);
     if (!status)

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPECS = 2, MOST_PARAMS = 64, MOST_WORDS = 32, MOST_CHOSEN = 64, TEXT = 160 };
+enum { MOST_SPECS = 2, MOST_PARAMS = 64, MOST_WORDS = 32, TEXT = 160 };
 
 /* One encoding of a picture; what it is made of is freed with the next request. */
 typedef struct part {
@@ -42,7 +42,6 @@ static struct {
     pe_picture      *joint;
     const pe_figure *figure;
     double          *numbers; /* of explore_attend */
-    int64_t          chosen[MOST_CHOSEN];
     char             words[1024];
     const char      *word[MOST_WORDS];
     int              word_count;
@@ -258,8 +257,6 @@ static posenc_status make_part(part *p, const char *request, int index, posenc_e
     d->transposed      = (int)whole_of(request, "transpose", 0);
     d->binary_counter  = (int)whole_of(request, "counter", 0) && !d->rows;
     d->words           = now.word_count && !strcmp(kind, "words") ? now.word : NULL;
-    d->chosen          = now.chosen;
-    d->chosen_count    = 0;
     d->dims            = (posenc_dims){.B       = 1,
                                        .H       = heads,
                                        .D       = dim,
@@ -267,19 +264,10 @@ static posenc_status make_part(part *p, const char *request, int index, posenc_e
                                        .Lk      = most,
                                        .L       = n,
                                        .d_model = is_input ? dim : heads * dim};
-    if ((status = make_params(p, &d->dims, seed, err)) ||
-        (status = pe_picture_create(&p->picture, p->e, &p->offer, d, err)))
+    if ((status = make_params(p, &d->dims, seed, err)))
         return status;
-    char names[TEXT];
-    if (!pe_picture_is_flat(p->picture) ||
-        !pe_picture_vary(p->e, p->params, p->varied, seed, names, sizeof names))
-        return POSENC_OK;
-    pe_picture_free(p->picture); /* parameters that start at one number leave nothing to see */
-    p->picture = NULL;
-    snprintf(p->origin, sizeof p->origin,
-             "untrained, and N(0,1) added to %.40s, flat as initialised; seed %lld", names, (long long)seed);
-    d->origin = p->origin;
-    return pe_picture_create(&p->picture, p->e, &p->offer, d, err);
+    return pe_picture_create_varied(&p->picture, p->e, &p->offer, d, p->varied, p->origin, sizeof p->origin,
+                                    err);
 }
 
 static void read_words(const char *request)

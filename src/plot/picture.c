@@ -289,6 +289,24 @@ int pe_picture_is_flat(const pe_picture *picture)
     return high - low <= 1e-9 * fmax(fabs(low), fabs(high));
 }
 
+posenc_status pe_picture_create_varied(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
+                                       pe_picture_data *data, const int *varied, char *origin, size_t n,
+                                       posenc_error *err)
+{
+    char                names[120];
+    const int64_t       seed   = (int64_t)data->seed;
+    const posenc_status status = pe_picture_create(picture, e, offer, data, err);
+    if (status || !pe_picture_is_flat(*picture) ||
+        !pe_picture_vary(e, data->params, varied, seed, names, sizeof names))
+        return status;
+    pe_picture_free(*picture); /* parameters that start at one number leave nothing to see */
+    *picture = NULL;
+    snprintf(origin, n, "untrained, and N(0,1) added to %.40s, flat as initialised; seed %lld", names,
+             (long long)seed);
+    data->origin = origin;
+    return pe_picture_create(picture, e, offer, data, err);
+}
+
 const pe_figure *pe_picture_figure(const pe_picture *picture)
 {
     return &picture->figure;

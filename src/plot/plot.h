@@ -176,8 +176,13 @@ int pe_picture_vary(const posenc_encoding *e, const posenc_tensor *params, const
 
 typedef struct pe_picture pe_picture;
 
-posenc_status    pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
-                                   const pe_picture_data *data, posenc_error *err);
+posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
+                                const pe_picture_data *data, posenc_error *err);
+/* The same; and where it is flat, once more with pe_picture_vary's parameters, which `origin` [n] then says.
+ */
+posenc_status pe_picture_create_varied(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
+                                       pe_picture_data *data, const int *varied, char *origin, size_t n,
+                                       posenc_error *err);
 const pe_figure *pe_picture_figure(const pe_picture *picture);
 /* Has it the same value everywhere, but for rounding? */
 int pe_picture_is_flat(const pe_picture *picture);
