@@ -468,6 +468,18 @@ static void try_low_axes(pe_search *s, int p, const char *settings, unsigned dep
         try_low_encoding(s, p, settings, departs, 2, 0);
 }
 
+/* A rule of two departures that leaves nothing of a tensor in float32 over is no chance: fewer bits would
+   leave thousands of its roundings. */
+static int is_told(const pe_search *s)
+{
+    int is_it = 0;
+    for (int i = 0; i < s->theory_count && s->rows->bits > 20; i++) {
+        const pe_theory *t = &s->theories[i];
+        is_it |= !t->low && !t->list && !t->w && t->cost < 300 && t->misfit <= 1.2;
+    }
+    return is_it;
+}
+
 void pe_lows_try(pe_search *s)
 {
     char      schedule[64];
@@ -481,7 +493,7 @@ void pe_lows_try(pe_search *s)
             try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !s->theory_count);
         if (s->N > 1 && !has_low(s))
             pe_axes_each(s, p, try_low_axes);
-        if (pe_theories_has(s, 125)) /* positions of no rule may be rounded ones; more is not needed */
+        if (pe_theories_has(s, 125) || is_told(s)) /* positions of no rule may be rounded ones; no more */
             continue;
         fit_lows(s, p);
         if (!has_low(s))

@@ -194,6 +194,19 @@ static void read_fit(pe_scores_reading *r, const pe_fit *f, int what)
     pe_bias_read(r, f, f->in->expected);
 }
 
+/* One query tells a bias by its rule alone. */
+static int explain_query(pe_scores_diagnosis *d, pe_fit *f)
+{
+    const pe_scores_reading *e = f->in->expected;
+    const int is_it = pe_fit_lines(f, e && !e->has_temperature ? e->scale : 1) <= pe_scores_enough ||
+                      pe_bias_each_buckets(f, e);
+    if (is_it) {
+        d->residual = sqrt(f->rest / f->noise);
+        read_fit(&d->found, f, 0);
+    }
+    return is_it;
+}
+
 /* What is expected comes first, also where something simpler would do: a cap that hardly bends anything,
    slopes of which one query tells too little. */
 static int explain(pe_scores_diagnosis *d, pe_fit *f)
@@ -221,7 +234,7 @@ static int explain(pe_scores_diagnosis *d, pe_fit *f)
                 read_fit(&d->found, f, theories[i]);
                 return 1;
             }
-    return 0;
+    return f->B * f->Lq == 1 && explain_query(d, f);
 }
 
 static posenc_status judge(pe_scores_diagnosis *d, pe_fit *f)

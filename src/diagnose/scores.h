@@ -26,6 +26,7 @@ typedef struct pe_fit {
     double           bits, noise;     /* mean square of rounding */
     double          *bias;            /* [H,T] */
     double          *count;           /* [H,T] scores of each */
+    int64_t         *group;           /* [T] the distance whose bias it has: its own */
     double          *scale;           /* [Lq] */
     double          *shift;           /* [B,H,Lq] the same for all keys */
     double          *above, *below;   /* sums, as many as the longest of these */
@@ -48,9 +49,15 @@ double pe_fit_try(pe_fit *f, int what, double cap);
 /* What these numbers leave, none of them fitted. */
 double pe_fit_given(pe_fit *f, double scale, const double *slopes, double cap);
 
+/* Of one query each distance is seen once, so only a rule tells its bias: one for each bucket beside a scale,
+   or a line in the distance beside a given one. */
+double pe_fit_buckets(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional);
+double pe_fit_lines(pe_fit *f, double scale);
+
 /* scores_bias.c: the bias that was fitted, in the words of its encoding; and against that which is expected.
  */
 void pe_bias_read(pe_scores_reading *r, const pe_fit *f, const pe_scores_reading *expected);
+int  pe_bias_each_buckets(pe_fit *f, const pe_scores_reading *expected);
 void pe_bias_compare(pe_scores_diagnosis *d, const pe_scores_reading *e, const pe_fit *f);
 
 #endif

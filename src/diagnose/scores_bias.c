@@ -106,33 +106,64 @@ static int64_t fits_buckets(const pe_fit *f, int64_t buckets, int64_t max_distan
     return found;
 }
 
-/* How many steps the bias has: as many buckets should there be. */
-static int is_bucketed(pe_scores_reading *r, const pe_fit *f, const pe_scores_reading *expected)
+/* Buckets that models have, the expected ones first; visited until one returns 1. */
+typedef int visit_buckets(void *to, int64_t buckets, int64_t max_distance, int is_bidirectional);
+
+static int each_buckets(const pe_scores_reading *expected, visit_buckets *visit, void *to)
 {
     static const int64_t counts[] = {4, 8, 16, 32, 64, 128, 256, 320},
                          most[] = {8, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 500, 512, 800, 1000, 1024};
-    int64_t       least         = INT64_MAX;
-    const int64_t given         = expected ? expected->buckets : 0;
+    const int     is_given      = expected && expected->buckets > 0;
+    const int64_t given = is_given ? expected->buckets : 32, far = is_given ? expected->max_distance : 128;
+    int           is_it = 0;
     for (int way = 0; way < 2; way++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts + 1; c++)
-            for (size_t m = 0; m < sizeof most / sizeof *most + 1; m++) {
-                const int64_t n = c ? counts[c - 1] : given, d = m          ? most[m - 1]
-                                                                 : expected ? expected->max_distance
-                                                                            : 0;
-                const int     bidirectional = expected ? expected->is_bidirectional ^ way : way;
-                if (n < 4 || d <= n / 2 / (bidirectional ? 2 : 1))
-                    continue;
-                int64_t steps = fits_buckets(f, n, d, bidirectional);
-                steps +=
-                    steps && n != given && n != 32; /* of equal ones what is expected, then what is usual */
-                if (steps && 4 * steps < least) {
-                    least               = 4 * steps;
-                    r->buckets          = n;
-                    r->max_distance     = d;
-                    r->is_bidirectional = bidirectional;
-                }
+            for (size_t m = 0; m < sizeof most / sizeof *most + 1 && !is_it; m++) {
+                const int64_t n = c ? counts[c - 1] : given, d = m ? most[m - 1] : far;
+                const int     is_bidirectional = expected ? expected->is_bidirectional ^ way : way;
+                if (n >= 4 && d > n / 2 / (is_bidirectional ? 2 : 1))
+                    is_it = visit(to, n, d, is_bidirectional);
             }
-    return least < INT64_MAX;
+    return is_it;
+}
+
+/* What is read of them, and how many steps it has. */
+typedef struct bucketing {
+    pe_scores_reading *r;
+    const pe_fit      *f;
+    int64_t            given, least;
+} bucketing;
+
+static int has_fewest(void *to, int64_t n, int64_t max_distance, int is_bidirectional)
+{
+    bucketing *b     = to;
+    int64_t    steps = fits_buckets(b->f, n, max_distance, is_bidirectional);
+    steps += steps && n != b->given && n != 32; /* of equal ones what is expected, then what is usual */
+    if (steps && steps < b->least) {
+        b->least               = steps;
+        b->r->buckets          = n;
+        b->r->max_distance     = max_distance;
+        b->r->is_bidirectional = is_bidirectional;
+    }
+    return 0;
+}
+
+/* How many steps the bias has: as many buckets should there be. */
+static int is_bucketed(pe_scores_reading *r, const pe_fit *f, const pe_scores_reading *expected)
+{
+    bucketing b = {r, f, expected ? expected->buckets : 0, INT64_MAX};
+    each_buckets(expected, has_fewest, &b);
+    return b.least < INT64_MAX;
+}
+
+static int leaves_nothing(void *to, int64_t n, int64_t max_distance, int is_bidirectional)
+{
+    return pe_fit_buckets(to, n, max_distance, is_bidirectional) <= pe_scores_enough;
+}
+
+int pe_bias_each_buckets(pe_fit *f, const pe_scores_reading *expected)
+{
+    return each_buckets(expected, leaves_nothing, f);
 }
 
 void pe_bias_read(pe_scores_reading *r, const pe_fit *f, const pe_scores_reading *expected)

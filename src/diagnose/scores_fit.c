@@ -64,7 +64,7 @@ static double capped(const pe_fit *f, double y)
 
 static double *bias_at(const pe_fit *f, const int64_t at[4])
 {
-    return &f->bias[at[1] * f->T + pe_fit_distance(f, at[2], at[3]) + f->Lk - 1];
+    return &f->bias[at[1] * f->T + f->group[pe_fit_distance(f, at[2], at[3]) + f->Lk - 1]];
 }
 
 static double *shift_at(const pe_fit *f, const int64_t at[4])
@@ -124,15 +124,20 @@ static void sum_rest(pe_fit *f, void *to, int64_t at[4], double x, double y)
 }
 
 /* Some theories have no number of their own left to tell them by: as many numbers as scores. */
-static void measure(pe_fit *f, int what)
+static void measure_beside(pe_fit *f, double numbers)
 {
     double rest[2] = {0};
     visit_all(f, sum_rest, rest);
-    double free = what & PE_FIT_BIAS ? 0 : what & PE_FIT_ROWS ? (double)f->Lq : 1;
+    f->rest = rest[1] > numbers ? rest[0] / (rest[1] - numbers) : INFINITY;
+}
+
+static void measure(pe_fit *f, int what)
+{
+    double numbers = what & PE_FIT_BIAS ? 0 : what & PE_FIT_ROWS ? (double)f->Lq : 1;
     for (int64_t k = 0; what & PE_FIT_BIAS && k < f->H * f->T; k++)
-        free += f->count[k] > 0;
-    free += what & PE_FIT_SHIFT ? (double)(f->B * f->H * f->Lq) : 0;
-    f->rest = rest[1] > free ? rest[0] / (rest[1] - free) : INFINITY;
+        numbers += f->count[k] > 0;
+    numbers += what & PE_FIT_SHIFT ? (double)(f->B * f->H * f->Lq) : 0;
+    measure_beside(f, numbers);
 }
 
 static void solve_scale(pe_fit *f, int what)
@@ -252,11 +257,74 @@ double pe_fit_given(pe_fit *f, double scale, const double *slopes, double cap)
     return sqrt(f->rest / f->noise);
 }
 
+static void count_bias(pe_fit *f, void *unused, int64_t at[4], double x, double y)
+{
+    (void)unused;
+    (void)x;
+    (void)y;
+    f->count[bias_at(f, at) - f->bias]++;
+}
+
+/* Neighbours of one bucket have one bias; of 0 buckets, each distance its own. */
+static void set_groups(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional)
+{
+    int64_t last = -1;
+    for (int64_t k = 0; k < f->T; k++) {
+        const int64_t bucket =
+            buckets ? pe_scores_bucket(k - f->Lk + 1, buckets, max_distance, is_bidirectional) : k;
+        f->group[k] = k && bucket == last ? f->group[k - 1] : k;
+        last        = bucket;
+    }
+    memset(f->count, 0, (size_t)(f->H * f->T) * sizeof *f->count);
+    visit_all(f, count_bias, NULL);
+}
+
+double pe_fit_buckets(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional)
+{
+    set_groups(f, buckets, max_distance, is_bidirectional);
+    fit(f, PE_FIT_SCALE | PE_FIT_BIAS, 0);
+    for (int64_t i = 0; i < f->H * f->T; i++)
+        f->bias[i] = f->bias[i / f->T * f->T + f->group[i % f->T]];
+    set_groups(f, 0, 0, 0);
+    return sqrt(f->rest / f->noise);
+}
+
+/* The line through the biases of a head. */
+static void straighten(const pe_fit *f, double *bias, const double *count)
+{
+    double n = 0, mean = 0, mean_k = 0, above = 0, below = 0;
+    for (int64_t k = 0; k < f->T; k++) {
+        n += count[k];
+        mean += count[k] * bias[k];
+        mean_k += count[k] * (double)k;
+    }
+    mean /= fmax(1, n);
+    mean_k /= fmax(1, n);
+    for (int64_t k = 0; k < f->T; k++) {
+        above += count[k] * ((double)k - mean_k) * (bias[k] - mean);
+        below += count[k] * ((double)k - mean_k) * ((double)k - mean_k);
+    }
+    for (int64_t k = 0; k < f->T; k++)
+        bias[k] = mean + (below > 0 ? above / below : 0) * ((double)k - mean_k);
+}
+
+double pe_fit_lines(pe_fit *f, double scale)
+{
+    fit(f, 0, 0);
+    for (int64_t i = 0; i < f->Lq; i++)
+        f->scale[i] = scale;
+    solve_list(f, sum_bias, f->bias, f->H * f->T);
+    for (int64_t h = 0; h < f->H; h++)
+        straighten(f, f->bias + h * f->T, f->count + h * f->T);
+    measure_beside(f, 2 * (double)f->H);
+    return sqrt(f->rest / f->noise);
+}
+
 /* Rounding of the file, and of products summed in float32, whose order nobody knows: of 512 about six. */
 static void count_one(pe_fit *f, void *to, int64_t at[4], double x, double y)
 {
     double *noise = to;
-    f->count[bias_at(f, at) - f->bias]++;
+    (void)at;
     noise[0] += pe_dump_rounding(y, f->bits) + (f->bits < 30 ? summed * summed * y * y : 1e-20 * x * x);
     noise[1]++;
 }
@@ -272,9 +340,12 @@ int pe_fit_open(pe_fit *f, const pe_scores *in)
     int            is_open = 1;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         is_open &= (*lists[i] = calloc(most, sizeof **lists[i])) != NULL;
+    is_open &= (f->group = malloc((size_t)f->T * sizeof *f->group)) != NULL;
     f->bits = pe_dump_bits(&after, 1);
-    if (is_open)
+    if (is_open) {
+        set_groups(f, 0, 0, 0);
         visit_all(f, count_one, noise);
+    }
     f->noise = noise[1] > 0 ? noise[0] / noise[1] + 1e-300 : 1;
     return is_open;
 }
@@ -283,6 +354,7 @@ void pe_fit_close(pe_fit *f)
 {
     free(f->bias);
     free(f->count);
+    free(f->group);
     free(f->scale);
     free(f->shift);
     free(f->above);
