@@ -236,10 +236,12 @@ static posenc_encoding *explicit_encoding(const pe_search *s, int pairing)
     return posenc_encoding_create(&e, s->N > 1 ? s->base : "rope", all, &why) ? NULL : e;
 }
 
-/* Speeds from position 0 on, if positions are as expected, are known better than those between tokens. Of a
-   coordinate that is the same everywhere any speed will do that gives its angle: the one next to `expected`.
+/* Speeds from position 0 on are known better than those between tokens: at the expected positions [rows,N],
+   or those of a list. Of a coordinate that is the same everywhere any speed will do that gives its angle: the
+   one next to `expected`.
  */
-static void sharpen(double *w, const pe_search *s, const pe_paired *p, const pe_course *expected)
+static void sharpen(double *w, const pe_search *s, const pe_paired *p, const pe_course *expected,
+                    const double *list)
 {
     const pe_gains *g = p->gains;
     for (int64_t m = 0; m < g->M; m++) {
@@ -253,7 +255,8 @@ static void sharpen(double *w, const pe_search *s, const pe_paired *p, const pe_
             w[m] = expected->w[m];
         for (int64_t row = 0; row < s->rows->count; row++) {
             const int64_t i = row * g->M + m;
-            const double  x = pe_row_position(s->rows, row)[n], e = remainder(g->angle[i] - w[m] * x, 2 * pi);
+            const double  x = list ? list[row * s->N + n] : pe_row_position(s->rows, row)[n],
+                         e  = remainder(g->angle[i] - w[m] * x, 2 * pi);
             sum += g->power[i] * x * e;
             weight += g->power[i] * x * x;
             most = fmax(most, fabs(e));
@@ -272,37 +275,66 @@ static void turn_forward(double *w, int64_t M)
         w[m] = -w[m];
 }
 
-/* What no schedule gives may still be a rotation: with the speeds that were measured. */
-void pe_theories_try_measured(pe_search *s, int pairing)
+/* Measured speeds [M]; is_elsewhere: at the whole positions that they tell themselves. NULL: memory is short.
+ */
+static double *measured_speeds(pe_search *s, int pairing, pe_frame *f, int is_elsewhere)
+{
+    const pe_paired *p    = &s->pairings[pairing];
+    const size_t     rows = (size_t)(s->rows->count * s->N);
+    double *w = malloc((size_t)f->M * sizeof *w), *list = is_elsewhere ? malloc(rows * sizeof *list) : NULL;
+    if (!w || (is_elsewhere && !list)) {
+        free(w);
+        free(list);
+        return NULL;
+    }
+    memcpy(w, p->w, (size_t)f->M * sizeof *w);
+    if (list) {
+        memcpy(f->course.w, w, (size_t)f->M * sizeof *w);
+        pe_frame_sort(f);
+        pe_places_find(list, s, pairing, f, 1);
+        for (size_t i = 0; i < rows; i++)
+            list[i] = rint(list[i]);
+    }
+    sharpen(w, s, p, &f->course, list);
+    turn_forward(w, f->M);
+    free(list);
+    return w;
+}
+
+static int try_measured(pe_search *s, int pairing, int is_elsewhere)
 {
     pe_paired *p = &s->pairings[pairing];
     pe_frame   f;
     pe_theory  t = {.departs = p->departs | pe_to_schedule, .cost = 60, .pairing = pairing, .step = 1};
-    if (!(p->agreed > 0.9))
-        return;
-    t.e = pe_theories_encoding(s, pairing, "");
-    if (t.e && pe_frame_open(&f, s, t.e)) {
-        pe_spec_say(t.words, "no schedule that is known gives them");
-        t.w = f.M == p->pairing.dim / 2 ? malloc((size_t)f.M * sizeof *t.w) : NULL;
-        if (t.w) {
-            memcpy(t.w, p->w, (size_t)f.M * sizeof *t.w);
-            sharpen(t.w, s, p, &f.course);
-            turn_forward(t.w, f.M);
-            memcpy(f.course.w, t.w, (size_t)f.M * sizeof *t.w);
-        }
-        posenc_encoding *e = explicit_encoding(s, pairing);
-        if (e) {
-            posenc_encoding_free(t.e);
-            t.e = e;
-        }
-        if (t.w && pe_frame_has_channels(&f, &p->pairing)) {
-            pe_frame_sort(&f);
-            try_frame(s, t, &f);
-        } else
-            pe_theories_free(&t);
-        pe_frame_free(&f);
-    } else
+    t.e          = pe_theories_encoding(s, pairing, "");
+    int is_it    = 0;
+    if (!t.e || !pe_frame_open(&f, s, t.e)) {
         posenc_encoding_free(t.e);
+        return 0;
+    }
+    pe_spec_say(t.words, "no schedule that is known gives them");
+    t.w = f.M == p->pairing.dim / 2 ? measured_speeds(s, pairing, &f, is_elsewhere) : NULL;
+    if (t.w)
+        memcpy(f.course.w, t.w, (size_t)f.M * sizeof *t.w);
+    posenc_encoding *e = explicit_encoding(s, pairing);
+    if (e) {
+        posenc_encoding_free(t.e);
+        t.e = e;
+    }
+    if (t.w && pe_frame_has_channels(&f, &p->pairing)) {
+        pe_frame_sort(&f);
+        is_it = try_frame(s, t, &f);
+    } else
+        pe_theories_free(&t);
+    pe_frame_free(&f);
+    return is_it;
+}
+
+/* What no schedule gives may still be a rotation: with the speeds that were measured. */
+void pe_theories_try_measured(pe_search *s, int pairing)
+{
+    if (s->pairings[pairing].agreed > 0.9 && !try_measured(s, pairing, 0))
+        try_measured(s, pairing, 1);
 }
 
 int pe_theories_best_cost(const pe_search *s)

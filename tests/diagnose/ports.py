@@ -345,9 +345,6 @@ class Port:
             self.causes.append(done[0])
             q = done[1]
         q = np.maximum(q, 0) if q.min() >= 0 else q
-        if self.port["schedule"] == "dynamic" and "positions" in self.causes:
-            q = self.p
-            self.causes = [c for c in self.causes if c != "positions"]
         names = ["q", "k"][:int(rng.integers(1, 3))] if rng.random() < 0.8 else ["k"]
         self.before = {n: stored(rng.standard_normal((B, H if n == "q" else max(2, H // 2), L, self.right["D"])), self.kind) for n in names}
         exact = {n: rotate(x, q, self.port) for n, x in self.before.items()}
@@ -369,10 +366,11 @@ class Port:
                 other_port = dict(self.port, **{k: self.right[k] for k in keys if k in self.right})
                 if math.sqrt(square(exact, {n: rotate(x, q, other_port) for n, x in self.before.items()})) < 4 * self.rounding:
                     self.causes.remove(cause)
-        # positions divided and linear scaling are one rotation: then one of the two names both
+        # positions divided and linear scaling are one rotation, and so are doubled ones and frequencies that nobody says:
+        # then one of the two names both
         steps = np.diff(q if q.ndim == 2 else q[..., -1]) * 1.0
         is_other_step = "positions" in self.causes and np.median(steps) not in (0, 1)
-        self.is_one = is_other_step and len(self.causes) > 1 and "linear" in (self.port["schedule"], self.right["schedule"])
+        self.is_one = is_other_step and len(self.causes) > 1 and bool({"linear", "uneven"} & {self.port["schedule"], self.right["schedule"]})
 
     def run(self, tool, folder, right=None):
         rng = self.rng

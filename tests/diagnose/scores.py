@@ -45,9 +45,24 @@ def bucket(t, n, most, both):
     return base + min(n - 1, exact + int(math.log(t / exact) / math.log(most / exact) * (n - exact) + 1e-9))
 
 
+def packed(rng, L):
+    """Which keys are of a query's own text, of two or three in a row."""
+    text = np.searchsorted(np.sort(rng.choice(np.arange(3, L - 2), int(rng.integers(1, 3)), replace=False)), np.arange(L), "right")
+    return text[:, None] == text[None, :]
+
+
+def summed(q, k):
+    """q times k, as float32 adds one channel after the other."""
+    total = np.zeros((*q.shape[:-1], k.shape[-2]), np.float32)
+    for c in range(q.shape[-1]):
+        total += q[..., :, None, c].astype(np.float32) * k[..., None, :, c].astype(np.float32)
+    return total.astype(np.float64)
+
+
 class Port:
     def __init__(self, seed, number):
         rng = self.rng = np.random.default_rng([seed, number, 1])
+        more = np.random.default_rng([seed, number, 3])
         H, L = int(rng.choice([2, 4, 8, 12, 16])), int(rng.choice([16, 24, 40, 64, 100]))
         B = int(rng.integers(1, 3))
         self.kind = ["f32", "bf16"][int(rng.integers(2))]
@@ -56,10 +71,11 @@ class Port:
         q, k = (bf16(rng.standard_normal((B, H, L, D))) for _ in range(2))
         raw = q @ k.transpose(0, 1, 3, 2)
         self.q, self.k = q, k
+        port_raw = summed(q, k) if more.random() < 0.4 else raw
         scale = 1 / math.sqrt(D)
         store = (lambda x: x.astype(np.float32).astype(np.float64)) if self.kind == "f32" else bf16
         self.before = store(raw * scale)
-        x = raw * scale if self.content else self.before
+        x = port_raw * scale if self.content or (self.kind == "f32" and port_raw is not raw) else self.before
         t = np.arange(L)[:, None] - np.arange(L)[None, :]
         kinds = ["alibi", "t5", "none"]
         what = kinds[number % 3]
@@ -87,6 +103,9 @@ class Port:
         if fault == "softcap":
             cap = float(rng.choice([5, 10, 20, 30]))
             y = cap * np.tanh(y / cap)
+            if more.random() < 0.5:  # the config asks for it once
+                self.call += ["--set", f"softcap={cap:g}"]
+                once, y = y, cap * np.tanh(y / cap)
         is_causal, window = rng.random() < 0.6 or fault == "mask", int(rng.integers(4, L // 2)) if rng.random() < 0.4 else 0
         seen = np.ones((L, L), bool)
         if is_causal:
@@ -95,17 +114,26 @@ class Port:
             if window:
                 self.call += ["--set", f"window={window}"]
                 seen &= t < window
-        if fault == "mask":
+        texts = packed(more, L) if is_causal and more.random() < 0.3 else None
+        if texts is not None and fault == "mask":  # the port parts the texts, and should not
+            seen &= texts
+        elif fault == "mask":
             if window:
                 seen = (t >= 0) & (t < window + int(rng.choice([-1, 1])))
             else:
                 seen = t >= int(rng.choice([-1, 1]))
                 seen[0, 0] = True
+        if texts is not None and fault != "mask" and not self.content:  # the scores before are parted too
+            seen &= texts
+            self.before = np.where(texts, self.before, -1e9)
+        self.rows = slice(-1, None) if fault in ("", "slopes", "buckets", "scale") and more.random() < 0.15 else slice(None)  # one step
         if fault == "buckets":  # distances that are seen may have the same buckets one-sided and two-sided
-            shown = [int(d) + L - 1 for d in np.unique(t[seen])]
+            shown = [int(d) + L - 1 for d in np.unique(t[self.rows][seen[self.rows]])]
             if [tuple(g[shown] == g[i]) for g in groups[:1] for i in shown] == [tuple(g[shown] == g[i]) for g in groups[1:] for i in shown]:
                 self.causes = []
         right = (raw * scale if self.content else self.before) + (0 if fault in ("slopes", "buckets") else bias)
+        if "softcap" in " ".join(self.call):
+            right = once
         rounding = math.sqrt(float(((store(y) - y)[..., seen] ** 2).mean())) + 1e-300
         self.ratio = math.inf if fault in ("mask", "slopes", "buckets") else math.sqrt(float(((y - right)[..., seen] ** 2).mean())) / rounding
         y = store(y)
@@ -114,11 +142,11 @@ class Port:
 
     def run(self, tool, folder, wrong=()):
         before, after, content = (os.path.join(folder, n) for n in ("before.npy", "after.npy", "qk.npz"))
-        np.save(before, self.before.astype(np.float32))
-        np.save(after, self.after.astype(np.float32))
+        np.save(before, self.before[:, :, self.rows].astype(np.float32))
+        np.save(after, self.after[:, :, self.rows].astype(np.float32))
         call = [tool, "diagnose", "--scores-after", after, "--json", *(wrong or self.call)]
         if self.content:
-            np.savez(content, q=self.q, k=self.k)
+            np.savez(content, q=self.q[:, :, self.rows], k=self.k)
             call += ["-i", content]
             if self.what == "t5":
                 call += ["--set", "scale=0.125"]
