@@ -279,10 +279,35 @@ static void set_groups(pe_fit *f, int64_t buckets, int64_t max_distance, int is_
     visit_all(f, count_bias, NULL);
 }
 
+static void solve_bias(pe_fit *f, double scale)
+{
+    for (int64_t i = 0; i < f->Lq; i++)
+        f->scale[i] = scale;
+    solve_list(f, sum_bias, f->bias, f->H * f->T);
+}
+
+/* Scale and bias in turn move the scale by a geometric series, whose sum is taken: biases of a few keys each
+   take nearly all that a wrong scale leaves. */
+static void fit_scale_and_bias(pe_fit *f)
+{
+    double scale = 1;
+    fit(f, PE_FIT_BIAS, 0);
+    for (int round = 0; round < 3; round++) {
+        solve_scale(f, PE_FIT_SCALE);
+        const double next = f->scale[0], step = next - scale;
+        solve_bias(f, next);
+        solve_scale(f, PE_FIT_SCALE);
+        const double ratio = (f->scale[0] - next) / step;
+        scale              = fabs(ratio) < 1 && step != 0 ? scale + step / (1 - ratio) : f->scale[0];
+        solve_bias(f, scale);
+    }
+    measure(f, PE_FIT_SCALE | PE_FIT_BIAS);
+}
+
 double pe_fit_buckets(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional)
 {
     set_groups(f, buckets, max_distance, is_bidirectional);
-    fit(f, PE_FIT_SCALE | PE_FIT_BIAS, 0);
+    fit_scale_and_bias(f);
     for (int64_t i = 0; i < f->H * f->T; i++)
         f->bias[i] = f->bias[i / f->T * f->T + f->group[i % f->T]];
     set_groups(f, 0, 0, 0);
@@ -311,9 +336,7 @@ static void straighten(const pe_fit *f, double *bias, const double *count)
 double pe_fit_lines(pe_fit *f, double scale)
 {
     fit(f, 0, 0);
-    for (int64_t i = 0; i < f->Lq; i++)
-        f->scale[i] = scale;
-    solve_list(f, sum_bias, f->bias, f->H * f->T);
+    solve_bias(f, scale);
     for (int64_t h = 0; h < f->H; h++)
         straighten(f, f->bias + h * f->T, f->count + h * f->T);
     measure_beside(f, 2 * (double)f->H);
