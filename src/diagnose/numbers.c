@@ -130,7 +130,8 @@ static int try_family(pe_search *s, int pairing, pe_family f, int loose, unsigne
 {
     char            text[PE_SEARCH_TEXT], number_text[40];
     const pe_family exact = f;
-    for (int digits = 1; digits <= 7; digits++) {
+    int             found = 0;
+    for (int digits = 1; digits <= 7 && found != 1; digits++) {
         if (loose & PE_LOOSE_BASE)
             f.base = strtod(pe_spec_fewest_digits(number_text, exact.base, digits), NULL);
         if (loose & PE_LOOSE_FACTOR)
@@ -138,13 +139,13 @@ static int try_family(pe_search *s, int pairing, pe_family f, int loose, unsigne
         if (f.base <= 1)
             continue;
         pe_numbers_text(text, &f);
-        if (pe_theories_try(s, pairing, text, departs,
-                            2 * digits + (is_hardly_other(s, &f, loose) ? 40 : 0) +
-                                (f.key && f.factor < 1 ? 10 : 0),
-                            words))
-            return 1;
+        const int is_it = pe_theories_try(s, pairing, text, departs,
+                                          2 * digits + (is_hardly_other(s, &f, loose) ? 40 : 0) +
+                                              (f.key && f.factor < 1 ? 10 : 0),
+                                          words);
+        found           = is_it ? is_it : found; /* at another step of positions: linear by 60 for 64 */
     }
-    return 0;
+    return found > 0;
 }
 
 int pe_numbers_try(pe_search *s, int pairing, pe_family f, int loose, unsigned departs, const char *words)

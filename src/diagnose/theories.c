@@ -183,8 +183,8 @@ static int place_theory(pe_theory *t, pe_search *s, const pe_frame *f)
     return !(t->list && is_permuted(s)); /* two causes, where any positions would do */
 }
 
-/* Kept where it leaves next to nothing over, 1 where nothing: else more digits may do better. Owns the
-   encoding. */
+/* Kept where it leaves next to nothing over, 1 where nothing: else more digits may do better; 2: nothing, at
+   positions of another step. Owns the encoding. */
 static int try_frame(pe_search *s, pe_theory t, const pe_frame *f)
 {
     pe_left l;
@@ -196,7 +196,7 @@ static int try_frame(pe_search *s, pe_theory t, const pe_frame *f)
     if (is_it)
         pe_misfit_measure(&t, s, f, 1, &l);
     const int is_near = is_it && t.misfit <= pe_same + 0.5;
-    is_it             = is_near && t.misfit <= pe_same;
+    is_it             = !is_near || t.misfit > pe_same ? 0 : fabs(t.step) == 1 ? 1 : 2;
     if (is_near)
         pe_theories_keep(s, &t);
     else
@@ -219,7 +219,7 @@ int pe_theories_try(pe_search *s, int pairing, const char *settings, unsigned de
     pe_spec_say(t.words, "%s", words);
     const int may_be =
         pe_frame_has_channels(&f, &p->pairing) && !(p->agreed > 0.9 && common_step(p, &f, &sign) == 0);
-    const int is_it = may_be && try_frame(s, t, &f);
+    const int is_it = may_be ? try_frame(s, t, &f) : 0;
     if (!may_be)
         pe_theories_free(&t);
     pe_frame_free(&f);
