@@ -158,7 +158,10 @@ static int is_bucketed(pe_scores_reading *r, const pe_fit *f, const pe_scores_re
 
 static int leaves_nothing(void *to, int64_t n, int64_t max_distance, int is_bidirectional)
 {
-    return pe_fit_buckets(to, n, max_distance, is_bidirectional) <= pe_scores_enough;
+    pe_fit *f = to;
+    for (int64_t k = 0; k < f->T; k++)
+        f->group[k] = pe_scores_bucket(k - f->Lk + 1, n, max_distance, is_bidirectional);
+    return pe_fit_groups(f) <= pe_scores_enough;
 }
 
 int pe_bias_each_buckets(pe_fit *f, const pe_scores_reading *expected)

@@ -265,18 +265,24 @@ static void count_bias(pe_fit *f, void *unused, int64_t at[4], double x, double 
     f->count[bias_at(f, at) - f->bias]++;
 }
 
-/* Neighbours of one bucket have one bias; of 0 buckets, each distance its own. */
-static void set_groups(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional)
+/* From a number of each distance to the first of its neighbours that have it too. */
+static void join_groups(pe_fit *f)
 {
     int64_t last = -1;
     for (int64_t k = 0; k < f->T; k++) {
-        const int64_t bucket =
-            buckets ? pe_scores_bucket(k - f->Lk + 1, buckets, max_distance, is_bidirectional) : k;
-        f->group[k] = k && bucket == last ? f->group[k - 1] : k;
-        last        = bucket;
+        const int64_t number = f->group[k];
+        f->group[k]          = k && number == last ? f->group[k - 1] : k;
+        last                 = number;
     }
     memset(f->count, 0, (size_t)(f->H * f->T) * sizeof *f->count);
     visit_all(f, count_bias, NULL);
+}
+
+static void part_groups(pe_fit *f)
+{
+    for (int64_t k = 0; k < f->T; k++)
+        f->group[k] = k;
+    join_groups(f);
 }
 
 static void solve_bias(pe_fit *f, double scale)
@@ -304,13 +310,13 @@ static void fit_scale_and_bias(pe_fit *f)
     measure(f, PE_FIT_SCALE | PE_FIT_BIAS);
 }
 
-double pe_fit_buckets(pe_fit *f, int64_t buckets, int64_t max_distance, int is_bidirectional)
+double pe_fit_groups(pe_fit *f)
 {
-    set_groups(f, buckets, max_distance, is_bidirectional);
+    join_groups(f);
     fit_scale_and_bias(f);
     for (int64_t i = 0; i < f->H * f->T; i++)
         f->bias[i] = f->bias[i / f->T * f->T + f->group[i % f->T]];
-    set_groups(f, 0, 0, 0);
+    part_groups(f);
     return sqrt(f->rest / f->noise);
 }
 
@@ -366,7 +372,7 @@ int pe_fit_open(pe_fit *f, const pe_scores *in)
     is_open &= (f->group = malloc((size_t)f->T * sizeof *f->group)) != NULL;
     f->bits = pe_dump_bits(&after, 1);
     if (is_open) {
-        set_groups(f, 0, 0, 0);
+        part_groups(f);
         visit_all(f, count_one, noise);
     }
     f->noise = noise[1] > 0 ? noise[0] / noise[1] + 1e-300 : 1;
