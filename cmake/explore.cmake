@@ -38,14 +38,14 @@ function(posenc_explore to)
   list(FILTER sources EXCLUDE REGEX "/base/(openmp|pool)\\.c$")
   list(TRANSFORM sources REPLACE "^src/" "${CMAKE_CURRENT_SOURCE_DIR}/src/")
   set(flags ${target} -std=c17 -ffp-contract=off -D_POSIX_C_SOURCE=200809L -DPOSENC_IS_BUILT
-            -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${CMAKE_CURRENT_SOURCE_DIR}/include)
+            -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${CMAKE_CURRENT_SOURCE_DIR}/include -include explore/fused.h)
   set(objects)
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR}/src ${source})
     string(REPLACE "/" "_" name ${name})
     set(object ${CMAKE_CURRENT_BINARY_DIR}/wasm/${name}.o)
     set(level -Os) # small, but for what runs longest
-    if(source MATCHES "/(kernels|engine)/")
+    if(source MATCHES "/(kernels|engine)/|/base/angle\\.c$")
       set(level -O3 -msimd128 -fno-math-errno -fno-trapping-math)
     endif()
     add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
