@@ -73,7 +73,7 @@ posenc_status pe_explore_model(pe_explore_text *t, const char *json, posenc_erro
     return POSENC_OK;
 }
 
-void pe_explore_held(pe_part *p, int group)
+void pe_explore_held(pe_explore_part *p, int group)
 {
     const posenc_model_group *g = group >= 0 && group < group_count ? groups[group] : NULL;
     for (int i = 0; g && i < posenc_param_count(p->e); i++)
@@ -98,7 +98,7 @@ posenc_status pe_explore_model(pe_explore_text *t, const char *json, posenc_erro
         "this page was made without jansson and reads no config.json; make explore fetches it");
 }
 
-void pe_explore_held(pe_part *p, int group)
+void pe_explore_held(pe_explore_part *p, int group)
 {
 }
 #endif

@@ -20,22 +20,21 @@
 
 #include "plot/draw.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHOSEN = 64, LONGEST_SPEC = 512 };
+enum { MOST_CHOSEN = 64 };
 
 static struct {
-    pe_part          parts[PE_EXPLORE_PARTS];
-    int              count;
-    pe_picture      *joint;
-    const pe_figure *figure;
-    pe_sentence      sentence;
-    pe_words         words;
-    int64_t          chosen[MOST_CHOSEN];
-    char            *answer;
+    pe_explore_part     parts[PE_EXPLORE_PARTS];
+    int                 count;
+    pe_picture         *joint;
+    const pe_figure    *figure;
+    pe_explore_sentence sentence;
+    pe_explore_words    words;
+    int64_t             chosen[MOST_CHOSEN];
+    char               *answer;
 } now;
 
 /* What the module exports: cmake/explore.cmake names them. */
@@ -50,53 +49,12 @@ void        explore_free(char *memory);
 
 /* ---------------------------------------------------------------- requests ------------------ */
 
-const char *pe_explore_value(const char *request, const char *name, char *to, size_t n)
-{
-    const size_t length = strlen(name);
-    *to                 = '\0';
-    for (const char *at = request; *at; at += strcspn(at, "\n"), at += *at == '\n')
-        if (!strncmp(at, name, length) && at[length] == '=')
-            snprintf(to, n, "%.*s", (int)strcspn(at + length + 1, "\n"), at + length + 1);
-    return to;
-}
-
-double pe_explore_number(const char *request, const char *name, double otherwise)
-{
-    char text[64];
-    return *pe_explore_value(request, name, text, sizeof text) ? strtod(text, NULL) : otherwise;
-}
-
-int64_t pe_explore_whole(const char *request, const char *name, int64_t otherwise)
-{
-    const double x = pe_explore_number(request, name, (double)otherwise);
-    return x > -1e15 && x < 1e15 ? (int64_t)x : 0;
-}
-
-posenc_status pe_explore_fail(posenc_error *err, posenc_status status, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    err->status = status;
-    vsnprintf(err->message, sizeof err->message, format, list);
-    va_end(list);
-    return status;
-}
-
-void pe_part_free(pe_part *p)
-{
-    pe_picture_free(p->picture);
-    for (int k = 0; k < PE_EXPLORE_PARAMS; k++)
-        free(p->params[k].data);
-    posenc_encoding_free(p->e);
-    memset(p, 0, sizeof *p);
-}
-
 static void forget(void)
 {
     pe_picture_free(now.joint);
     for (int i = 0; i < PE_EXPLORE_PARTS; i++)
-        pe_part_free(&now.parts[i]);
-    pe_sentence_free(&now.sentence);
+        pe_explore_part_free(&now.parts[i]);
+    pe_explore_sentence_free(&now.sentence);
     free(now.answer);
     memset(&now, 0, sizeof now);
 }
@@ -116,17 +74,10 @@ static const char *refuse(const posenc_error *err)
     return answer(&text);
 }
 
-posenc_status pe_part_read(pe_part *p, const char *request, int index, posenc_error *err)
-{
-    char name[8], spec[LONGEST_SPEC];
-    snprintf(name, sizeof name, index ? "spec%d" : "spec", index + 1);
-    return posenc_encoding_create(&p->e, pe_explore_value(request, name, spec, sizeof spec), NULL, err);
-}
-
 /* One or two SPECs, and the words. */
 static posenc_status read_parts(const char *request, posenc_error *err)
 {
-    char          second[LONGEST_SPEC];
+    char          second[PE_EXPLORE_SPEC];
     posenc_status status = POSENC_OK;
     forget();
     pe_explore_value(request, "words", now.words.text, sizeof now.words.text);
@@ -135,39 +86,8 @@ static posenc_status read_parts(const char *request, posenc_error *err)
         now.words.word[now.words.count++] = at;
     now.count = *pe_explore_value(request, "spec2", second, sizeof second) ? 2 : 1;
     for (int i = 0; i < now.count && !status; i++)
-        status = pe_part_read(&now.parts[i], request, i, err);
+        status = pe_explore_part_read(&now.parts[i], request, i, err);
     return status;
-}
-
-/* ---------------------------------------------------------------- parameters ---------------- */
-
-posenc_status pe_part_params(pe_part *p, const posenc_dims *dims, int64_t seed, posenc_error *err)
-{
-    const int     count   = posenc_param_count(p->e);
-    int           trained = 0;
-    posenc_status status;
-    if (count > PE_EXPLORE_PARAMS)
-        return pe_explore_fail(err, POSENC_ERROR_UNSUPPORTED, "it has more parameters than this page holds");
-    for (int i = 0; i < count; i++) {
-        int32_t ndim;
-        int64_t shape[POSENC_MAX_DIMS], n = 1;
-        if ((status = posenc_param_shape(p->e, dims, i, &ndim, shape, err)))
-            return status;
-        for (int a = 0; a < ndim; a++)
-            n *= shape[a];
-        p->params[i] =
-            posenc_tensor_contiguous(calloc((size_t)n + 1, sizeof(double)), POSENC_DTYPE_F64, ndim, shape);
-        if (!p->params[i].data)
-            return pe_explore_fail(err, POSENC_ERROR_MEMORY, "not enough memory for its parameters");
-        trained += p->varied[i] = posenc_param_trainable(p->e, i);
-    }
-    if ((status = count ? posenc_param_init(p->e, dims, p->params, (uint64_t)seed, err) : POSENC_OK))
-        return status;
-    if (trained)
-        snprintf(p->origin, sizeof p->origin, "untrained: initial parameters, seed %lld", (long long)seed);
-    p->data.params = p->params;
-    p->data.origin = trained ? p->origin : NULL;
-    return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- pictures ------------------ */
@@ -216,9 +136,9 @@ static void cut_tables(pe_picture_data *d, const char *request)
     d->mark_label = "trained for";
 }
 
-static posenc_status make_part(pe_part *p, const char *request, posenc_error *err)
+static posenc_status make_part(pe_explore_part *p, const char *request, posenc_error *err)
 {
-    char          kind[PE_KIND_LENGTH], settings[PE_SETTINGS], spec[LONGEST_SPEC];
+    char          kind[PE_KIND_LENGTH], settings[PE_SETTINGS], spec[PE_EXPLORE_SPEC];
     posenc_status status;
     if (!pe_picture_offered(p->e, pe_explore_value(request, "kind", kind, sizeof kind), &p->offer))
         return pe_explore_fail(err, POSENC_ERROR_ARGUMENT, "%s has no picture \"%s\"",
@@ -240,7 +160,7 @@ static posenc_status make_part(pe_part *p, const char *request, posenc_error *er
         p->e = made;
     }
     cut_tables(&p->data, request);
-    if ((status = pe_part_params(p, &p->data.dims, (int64_t)p->data.seed, err)))
+    if ((status = pe_explore_part_params(p, &p->data.dims, (int64_t)p->data.seed, err)))
         return status;
     if (p == now.parts)
         pe_explore_held(p, (int)pe_explore_whole(request, "group", -1));
@@ -271,7 +191,7 @@ const char *explore_attend(const char *request)
     pe_explore_text text   = {0};
     posenc_status   status = read_parts(request, &err);
     if (!status)
-        status = pe_sentence_make(&now.sentence, now.parts, now.count, &now.words, request, &err);
+        status = pe_explore_sentence_make(&now.sentence, now.parts, now.count, &now.words, request, &err);
     if (status)
         return refuse(&err);
     now.figure = &now.sentence.figure;
@@ -322,7 +242,7 @@ const char *explore_offers(const char *request)
     pe_explore_text t      = {0};
     int             learns = 0;
     forget();
-    if (pe_part_read(&now.parts[0], request, 0, &err))
+    if (pe_explore_part_read(&now.parts[0], request, 0, &err))
         return refuse(&err);
     const posenc_encoding *e = now.parts[0].e;
     for (int i = 0; i < posenc_param_count(e); i++)

@@ -300,9 +300,10 @@ function say(text, deep = 0) {
     const regex = english.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/%([sdwt])/g, (_, k) => { kinds.push(k); return {d: "([-+0-9.e]+?)", w: "([^ ]+?)"}[k] ?? "([^]+?)"; });
     return {regex: new RegExp(`^${regex}$`), chinese, kinds, letters: english.replace(/%[sdwt]/g, "").length};
   }).sort((a, b) => b.letters - a.letters);
+  if (text.includes("\n")) return text.split("\n").map(line => say(line, deep)).join("\n");
   if (!said.has(text)) {
     const found = patterns.find(p => p.letters && p.regex.test(text)), places = found && found.regex.exec(text).slice(1);
-    said.set(text, !found ? text.includes("\n") ? text.split("\n").map(line => say(line, deep)).join("\n") : text
+    said.set(text, !found ? text
                           : found.chinese.replace(/%([1-9a-f])/g, (_, n) => { const k = parseInt(n, 16) - 1; return found.kinds[k] === "s" ? say(places[k], deep + 1) : places[k]; }));
   }
   return said.get(text);

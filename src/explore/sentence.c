@@ -21,15 +21,15 @@ enum { LONGEST = 2048 };
 
 /* One encoding's run: q, k [H, n, D], unit vectors, scores and weights [H, n, n], weights at position 0. */
 typedef struct run {
-    const pe_part   *p;
-    posenc_dims      dims;
-    posenc_plan     *plan;
-    posenc_workspace work;
-    posenc_tensor   *tokens;
-    double          *q, *k, *v, *S, *W, *W0;
-    const pe_words  *words;
-    const char      *request;
-    posenc_error    *err;
+    const pe_explore_part  *p;
+    posenc_dims             dims;
+    posenc_plan            *plan;
+    posenc_workspace        work;
+    posenc_tensor          *tokens;
+    double                 *q, *k, *v, *S, *W, *W0;
+    const pe_explore_words *words;
+    const char             *request;
+    posenc_error           *err;
 } run;
 
 /* ---------------------------------------------------------------- what is typed ------------- */
@@ -171,14 +171,14 @@ static int is_causal(const run *r)
 }
 
 /* Parameters, token inputs, plan; in `names` the parameters that were varied. */
-static posenc_status prepare(run *r, pe_part *p, int64_t seed, char *names, size_t size)
+static posenc_status prepare(run *r, pe_explore_part *p, int64_t seed, char *names, size_t size)
 {
     const posenc_options options  = {.size     = sizeof options,
                                      .executor = POSENC_EXECUTOR_REFERENCE,
                                      .mask     = is_causal(r) ? POSENC_MASK_CAUSAL : 0};
     const int            is_input = posenc_encoding_part(p->e, POSENC_PLACE_INPUT) != NULL;
     const posenc_run     runs     = POSENC_RUN_SCORES | POSENC_RUN_ATTEND | (is_input ? POSENC_RUN_ROWS : 0);
-    posenc_status        status   = pe_part_params(p, &r->dims, seed, r->err);
+    posenc_status        status   = pe_explore_part_params(p, &r->dims, seed, r->err);
     if (status)
         return status;
     pe_picture_vary(p->e, p->params, p->varied, seed, names, size);
@@ -190,7 +190,7 @@ static posenc_status prepare(run *r, pe_part *p, int64_t seed, char *names, size
 }
 
 /* Scores and weights of one encoding, [H, n, n] each; the largest change of a weight. */
-static posenc_status run_one(run *r, pe_part *p, double *change, char *names, size_t size)
+static posenc_status run_one(run *r, pe_explore_part *p, double *change, char *names, size_t size)
 {
     const int64_t seed = pe_explore_whole(r->request, "seed", 1), all = r->dims.H * r->dims.Lq * r->dims.Lq;
     const double  shift  = pe_explore_number(r->request, "shift", 0);
@@ -232,7 +232,7 @@ static pe_figure grid_of(const char *title, const double *values, int64_t rows, 
 }
 
 /* Scores and weights of each, then those of one query, a line for each encoding. */
-static void lay_out(pe_sentence *s, const run *runs, int count, int64_t head, int64_t query,
+static void lay_out(pe_explore_sentence *s, const run *runs, int count, int64_t head, int64_t query,
                     const char *const *words, const char **specs)
 {
     const int64_t n = runs[0].dims.Lq, H = runs[0].dims.H;
@@ -266,8 +266,8 @@ static void lay_out(pe_sentence *s, const run *runs, int count, int64_t head, in
         .kind = PE_PANELS, .title = s->titles[k], .panels = s->panels, .panel_count = k, .panel_columns = 2};
 }
 
-posenc_status pe_sentence_make(pe_sentence *s, pe_part *parts, int count, pe_words *words,
-                               const char *request, posenc_error *err)
+posenc_status pe_explore_sentence_make(pe_explore_sentence *s, pe_explore_part *parts, int count,
+                                       pe_explore_words *words, const char *request, posenc_error *err)
 {
     static const char *names[PE_EXPLORE_WORDS], *specs[PE_EXPLORE_PARTS];
     static char        varied[PE_EXPLORE_PARTS][80];
@@ -325,7 +325,7 @@ posenc_status pe_sentence_make(pe_sentence *s, pe_part *parts, int count, pe_wor
     return status;
 }
 
-void pe_sentence_free(pe_sentence *s)
+void pe_explore_sentence_free(pe_explore_sentence *s)
 {
     free(s->numbers);
     memset(s, 0, sizeof *s);

@@ -189,9 +189,11 @@ def shifts_say_what_is_true(page, url):
     for name in json.loads(page.js("return JSON.stringify(registry.encodings.map(e => e.name))")):
         page.js(f"choose('spec', '{name}'); state.kind = 'sentence'; state.shift = 3; choose('spec', '{name}');" + AFTER)
         said = page.js("return [$('changed').textContent, $('problem').hidden ? '' : $('problem').textContent]")
+        if not said[0] and " position" in said[1] or "token numbers" in said[1]:
+            continue # its table ends: the sentence says so
         if said[1] or "3" not in said[0]:
             wrong.append(f"the sentence under {name}: {said}")
-        elif name in relative and "None of these weights" not in said[0] or name in ("learned", "sinusoidal", "tupe", "absolute_distance") and "matters" not in said[0]:
+        elif name in relative and "None of these weights" not in said[0] or name in ("timestep", "sinusoidal", "complex_order") and "matters" not in said[0]:
             wrong.append(f"{name}, shifted: {said[0]}")
     return wrong
 
@@ -200,7 +202,7 @@ def specs_survive(page, url):
     """What is pasted stays, whatever is changed beside it."""
     wrong = []
     for spec, change, then in (
-            ("rope+t5", "const s = document.querySelector('[data-name=base]'); s.value = Math.log2(500); s.oninput()", "rope[base=500]+t5"),
+            ("rope+t5", "const s = document.querySelector('[data-name=base]'); s.value = 9; s.oninput()", "rope[base=512]+t5"),
             ("rope[axes=3:sections=24:20:20]", "setSetting('spec', 0, 'base', '500')", "rope[axes=3:sections=24:20:20:base=500]"),
             ("rope[axes=3,sections=24:20:20]+t5[num_buckets=16]", "setSetting('spec', 1, 'max_distance', '64')",
              "rope[axes=3:sections=24:20:20]+t5[num_buckets=16:max_distance=64]"),
