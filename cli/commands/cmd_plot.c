@@ -41,7 +41,7 @@ static const struct plot_kind {
     const char *takes;
 } kinds[] = {
     {"heatmap", "table length dim seed grid prefix-rows binary-counter channels transpose digits"},
-    {"curves", "table length dim seed grid prefix-rows channels"},
+    {"curves", "table length dim seed grid prefix-rows binary-counter channels"},
     {"similarity", "table config layer length dim seed grid prefix-rows measure digits"},
     {"similarity2d", "table dim seed grid prefix-rows points measure digits"},
     {"decay", "config layer length dim seed bases theta content draws"},
@@ -115,7 +115,7 @@ static const cli_option options[] = {
      offsetof(plot_request, chosen), 0, WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
-    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap)"},
+    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap, curves)"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(plot_request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both|X",

@@ -148,8 +148,8 @@ typedef struct pe_picture_data {
     const char *const *words; /* names of the positions, `length` of them; NULL: none */
     const int64_t *chosen;    /* channels (heatmap, curves), pairs (pair), or y, x of points (similarity2d) */
     int            chosen_count;
-    int            binary_counter;         /* 1: heatmap draws that of its positions next to it */
-    int            transposed;             /* 1: heatmap has positions down and channels across */
+    int            binary_counter; /* 1: heatmap and curves draw that of their positions next to them */
+    int            transposed;     /* 1: heatmap has positions down and channels across */
     int            with_numbers, decimals; /* 1: a grid shows the numbers of its cells, a table */
     const double  *bases;                  /* decay: a panel each; none: the encoding's own */
     int            base_count;
