@@ -70,10 +70,10 @@ function(posenc_explore to)
   set(exports explore_picture explore_offers explore_attend explore_model explore_registry explore_csv explore_memory explore_free)
   list(TRANSFORM exports PREPEND -Wl,--export=)
   set(module ${CMAKE_CURRENT_BINARY_DIR}/wasm/explore.wasm)
-  add_custom_command(OUTPUT ${to} DEPENDS ${objects} cmake/bytes.cmake VERBATIM
+  add_custom_command(OUTPUT ${to} DEPENDS ${objects} cmake/data.cmake VERBATIM
     COMMAND ${POSENC_WASM_CC} ${target} -mexec-model=reactor -fuse-ld=${POSENC_WASM_LD} -Wl,--strip-all -Wl,-z,stack-size=1048576
             ${exports} ${objects} -lm -o ${module}
-    COMMAND ${CMAKE_COMMAND} -DFROM=${module} -DTO=${to} -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/bytes.cmake
+    COMMAND ${CMAKE_COMMAND} -DPOSENC_BYTES=${module} -DTO=${to} -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/data.cmake
     COMMENT "Linking the explorer's module")
   set(explore_is_built ON PARENT_SCOPE)
 endfunction()

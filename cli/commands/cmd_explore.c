@@ -149,17 +149,18 @@ const cli_command cli_explore = {
     .name     = "explore",
     .summary  = "write a page to play with, in which the library itself runs",
     .synopsis = "[SPEC [SPEC]] -o F.html",
-    .details  = "The page needs no network and opens from a file. Choose one or two encodings, change their "
-                "settings and "
-                "sizes, and every picture of posenc plot follows at once; type a sentence and see its scores "
-                "and weights; "
-                "shift it, or double the length. What is seen can be saved as SVG, PNG or CSV. All numbers "
-                "come from the "
-                "library, compiled to WebAssembly: they are those of posenc plot.\n\n"
-                "The encodings given are those it begins with. A link with # and a SPEC, as the page makes "
-                "it, opens on "
-                "others.",
-    .options  = options,
-    .run      = run,
-    .takes    = "* SPEC...",
+    .details =
+        "The page needs no network and opens from a file. Choose one or two encodings, change their "
+        "settings and "
+        "sizes, and every picture of posenc plot follows at once; type a sentence, or its q, k and token "
+        "inputs, and see scores and weights; shift it, or make it twice as long as tables were made for. "
+        "A model's config.json, dropped on the page, is read as posenc inspect reads it. What is seen "
+        "can be saved as SVG, PNG or CSV. All numbers come from the library, compiled to WebAssembly: "
+        "they are those of posenc plot.\n\n"
+        "The encodings given are those it begins with. A link with # and a SPEC, as the page makes "
+        "it, opens on "
+        "others.",
+    .options = options,
+    .run     = run,
+    .takes   = "* SPEC...",
 };

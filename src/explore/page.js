@@ -397,8 +397,8 @@ function grid(f, x, y, w, h) {
   for (const [px, py] of f.points) s += label(x0 + ((px - f.x0) / f.dx + .5) * cw, y0 + ((py - f.y0) / f.dy + .5) * ch + 4, "+", 'class="point" text-anchor="middle"');
   if (f.x_label) s += label(x0 + iw / 2, y0 + ih + (f.col_names && cw < 40 ? 42 : 34), f.x_label, `text-anchor="middle" ${fit(f.x_label, iw + 60)}`);
   if (f.y_label) s += label(0, 0, f.y_label, `text-anchor="middle" transform="translate(${x + 13},${y0 + ih / 2}) rotate(-90)"`);
-  if (f.decimals >= 0 && cw >= 24 && ch >= 12)
-    values.forEach((v, i) => { const onLight = f.signed ? Math.abs(v) < .6 * f.high : v > (f.low + f.high) / 2; if (v === v) s += label(x0 + (i % f.cols + .5) * cw, y0 + (Math.floor(i / f.cols) + .5) * ch + 4, v.toFixed(f.decimals), `class="tick" text-anchor="middle" style="fill:${onLight ? "#000" : "#fff"}"`); });
+  if (f.decimals >= 0 && cw >= 22 && ch >= 12)
+    values.forEach((v, i) => { const onLight = f.signed ? Math.abs(v) < .6 * f.high : v > (f.low + f.high) / 2; if (v === v) s += label(x0 + (i % f.cols + .5) * cw, y0 + (Math.floor(i / f.cols) + .5) * ch + 4, v.toFixed(f.decimals), `class="tick" text-anchor="middle" style="fill:${onLight ? "#000" : "#fff"};font-size:${Math.min(11.5, cw / 2.9).toFixed(1)}px"`); });
   if (f.second) s += label(0, 0, f.second, `class="tick" text-anchor="middle" transform="translate(${x0 + iw + 57},${y0 + ih / 2}) rotate(-90)"`);
   const bx = x0 + iw + 12 + (f.second ? 58 : 0), stops = registry.scales[f.signed ? 1 : 0];
   s += `<linearGradient id="scale${cells.length}" x1="0" y1="1" x2="0" y2="0">${stops.map((c, i) => `<stop offset="${i / (stops.length - 1)}" stop-color="rgb(${c})"/>`).join("")}</linearGradient>`;
@@ -491,6 +491,7 @@ function draw(figure) {
   panels.forEach((p, i) => {
     const row = Math.floor(i / columns), own = f.kind === "panels" ? lines(p.title, pw - 20).length * 17 + 6 : 0, named = p.kind !== "grid" ? (p.curves ?? []).filter(c => c.name) : [];
     let high = p.kind === "grid" && p.square ? Math.min(640, (pw - 130) * p.rows / p.cols + 60) : Math.min(480, Math.max(260, pw * (columns > 1 ? .72 : .56)));
+    if (p.kind === "grid" && p.decimals >= 0 && p.rows <= 4) high = 64 + 34 * p.rows; // a few rows of numbers
     if (p.kind === "arrows") high = Math.min(520, pw * .8);
     if (named.length > 1) high += Math.ceil(named.length / keyColumns(named, pw - 66)) * 17;
     heights[row] = Math.max(heights[row] ?? 0, high + own);

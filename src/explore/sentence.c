@@ -203,8 +203,9 @@ static posenc_status run_one(run *r, pe_explore_part *p, double *change, char *n
         status = attend(r, seed, shift, r->S, r->W);
     *change = 0;
     for (int64_t i = 0; i < all; i++) {
+        const int64_t query = i / r->dims.Lq % r->dims.Lq, key = i % r->dims.Lq;
         *change = shift != 0 ? fmax(*change, fabs(r->W[i] - r->W0[i])) : 0;
-        r->S[i] = isinf(r->S[i]) ? NAN : r->S[i]; /* no score: the key is in the future */
+        r->S[i] = isinf(r->S[i]) || (is_causal(r) && key > query) ? NAN : r->S[i]; /* it is not looked at */
     }
     posenc_workspace_free(&r->work);
     posenc_plan_free(r->plan);
@@ -255,7 +256,7 @@ static void lay_out(pe_explore_sentence *s, const run *runs, int count, int64_t 
         s->panels[k]              = grid_of(s->titles[k], line + w * count * n, count, n, words);
         s->panels[k].row_names    = specs;
         s->panels[k].with_numbers = 1;
-        s->panels[k].decimals     = w ? 3 : 2;
+        s->panels[k].decimals     = 2;
     }
     snprintf(s->titles[k], PE_EXPLORE_TEXT, "%.70s%s%.60s%s", specs[0], count > 1 ? ", " : "",
              count > 1 ? specs[1] : "", "");
