@@ -145,6 +145,8 @@ function fillEncodings() {
   }
 }
 
+let dragged = false; // while a slider moves, pictures of many draws have few: each step is to be seen at once
+const DRAGGED_DRAWS = 3;
 function slider(name, low, high, value, set, logarithmic) {
   const row = element("label", undefined, {className: "slider"}), label = t(name);
   const to = v => logarithmic ? Math.log2(v) : v, from = v => logarithmic ? Math.round(2 ** v) : Number(v);
@@ -152,7 +154,8 @@ function slider(name, low, high, value, set, logarithmic) {
   const box = element("input", undefined, {type: "number", min: low, max: high, step: "any", value});
   range.value = to(value); range.dataset.name = name;
   range.setAttribute("aria-label", label); range.setAttribute("aria-valuetext", value); box.setAttribute("aria-label", label);
-  range.oninput = () => { box.value = from(range.value); range.setAttribute("aria-valuetext", box.value); set(from(range.value)); };
+  range.oninput = () => { dragged = true; box.value = from(range.value); range.setAttribute("aria-valuetext", box.value); set(from(range.value)); };
+  range.onchange = () => { dragged = false; later(); };
   box.onchange = () => { range.value = to(box.value); set(Number(box.value)); };
   row.append(element("span", label), range, box);
   $("sizes").append(row);
@@ -343,7 +346,7 @@ function colours(signed) {
     const [r, g, b] = [0, 1, 2].map(c => Math.round(stops[k][c] * (1 - f) + stops[k + 1][c] * f));
     table[i] = 0xff000000 | b << 16 | g << 8 | r;
   }
-  table[256] = 0xff999999 | 0;
+  table[256] = 0x44999999; // nothing: not looked at
   return table;
 }
 
@@ -556,9 +559,9 @@ function onKey(e) {
 /* ---- asking and showing ---- */
 function requestOf() {
   const r = {spec: state.spec, kind: state.kind, seed: state.seed}, offer = offers.kinds.find(k => k.kind === state.kind);
-  for (const k of ["length", "dim", "heads", "rows", "cols"]) if (state[k]) r[k] = state[k];
+  for (const k of ["dim", "heads", ...(offer?.grid ? ["rows", "cols"] : ["length"])]) if (state[k]) r[k] = state[k];
   if (state.second) r.spec2 = state.second;
-  if (offer && ["decay", "mass"].includes(state.kind)) { r.length = state.length || usualLength(offer); if (offer.place === "rotary") r.draws = state.draws; }
+  if (offer && ["decay", "mass"].includes(state.kind)) { r.length = state.length || usualLength(offer); if (offer.place === "rotary") r.draws = dragged ? Math.min(state.draws, DRAGGED_DRAWS) : state.draws; }
   for (const k of ["products", "counter", "chosen"]) if (state[k]) r[k] = state[k];
   if (state.twice && offer && !offer.grid) r.trained = r.length || usualLength(offer), r.length = 2 * r.trained;
   if (group()) r.group = group().index, r.dim = r.dim || group().dim;
