@@ -280,6 +280,7 @@ static void read_positions(attend_job *j)
         j->run.q_pos = posenc_positions_array(q_array);
     if (k_array.data)
         j->run.k_pos = posenc_positions_array(k_array);
+    pe_calc_match_positions(p, &j->run.q_pos, &j->run.k_pos);
 }
 
 /* What segments do is never guessed: packed sequences must not see each other, a model with segment terms

@@ -209,6 +209,8 @@ static void read_positions(rotate_job *j)
         arrays += array.data != NULL;
     }
     const rotate_side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    if (q->array && k->array)
+        pe_calc_match_positions(&j->p, &q->pos, &k->pos);
     if (arrays && cli_value(j->args, "offset"))
         pe_calc_refuse(&j->p, "both the file and --offset give positions; leave out one of them");
     if (q->array && k->array && j->p.dims.Lq != j->p.dims.Lk && arrays < SIDES)

@@ -237,6 +237,14 @@ posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names)
     return pe_calc_convert(p, t.data && pe_calc_is_whole(array) ? POSENC_DTYPE_I64 : POSENC_DTYPE_F64, &t);
 }
 
+void pe_calc_match_positions(pe_calc *p, const posenc_positions *q, const posenc_positions *k)
+{
+    const int q_has = q->array.data && q->array.ndim == 3, k_has = k->array.data && k->array.ndim == 3;
+    if (q_has != k_has)
+        pe_calc_refuse(p, "%s_pos holds coordinates, but there are none for %s; give both q_pos and k_pos",
+                       q_has ? "q" : "k", q_has ? "k" : "q");
+}
+
 /* ---------------------------------------------------------------- shapes -------------------- */
 
 posenc_tensor pe_calc_with_axes(posenc_tensor t, int32_t ndim)
