@@ -219,7 +219,7 @@ function fillSizes() {
 const group = () => dropped && groupsOf(dropped).find(g => g.spec === state.spec);
 
 /* Pictures that draw many vectors are shorter here than those of the tool. */
-const usualLength = offer => ["decay", "mass"].includes(offer.kind) ? 256 : offer.length;
+const usualLength = offer => ["decay", "mass"].includes(offer.kind) ? 256 : offer.kind === "wavelengths" && group() && dropped.model.context?.max_positions || offer.length;
 
 function oneSetting(which, part, s, value) {
   const row = element("label", undefined, {className: "setting"});
@@ -407,7 +407,7 @@ function grid(f, x, y, w, h) {
   s += `<linearGradient id="scale${cells.length}" x1="0" y1="1" x2="0" y2="0">${stops.map((c, i) => `<stop offset="${i / (stops.length - 1)}" stop-color="rgb(${c})"/>`).join("")}</linearGradient>`;
   s += `<rect x="${bx}" y="${y0}" width="12" height="${ih}" fill="url(#scale${cells.length})"/>`;
   for (const v of ticks(f.low, f.high, Math.max(2, Math.min(6, ih / 40)))) s += label(bx + 16, y0 + (1 - (v - f.low) / (f.high - f.low)) * ih + 4, short(v), 'class="tick"');
-  if (state.kind === "sentence") s += `<rect x="${x0}" y="${y0 + queryOf() * ch}" width="${iw}" height="${ch}" class="chosen"/>`;
+  if (state.kind === "sentence" && f.square) s += `<rect x="${x0}" y="${y0 + queryOf() * ch}" width="${iw}" height="${ch}" class="chosen"/>`;
   cells.push({f, x: x0, y: y0, w: iw, h: ih});
   return s;
 }
@@ -464,11 +464,11 @@ function curves(f, x, y, w, h) {
   });
   for (const [v, n] of f.marks) s += `<path d="M${sx(v)} ${y0}v${ih}" stroke="#999" stroke-dasharray="3 3"/>` + label(sx(v) + 4, y0 + 12, n, 'class="tick"');
   s += "</g>";
-  if (f.x_label) s += label(x0 + iw / 2, y0 + ih + 34, f.x_label, `text-anchor="middle" ${fit(f.x_label, iw + 20)}`);
+  if (f.x_label) s += label(x0 + iw / 2, y0 + ih + 34, f.x_label, `text-anchor="middle" ${fit(f.x_label, iw + 2 * right - 6)}`);
   if (f.y_label) s += label(0, 0, f.y_label, `text-anchor="middle" transform="translate(${x + 13},${y0 + ih / 2}) rotate(-90)"`);
   if (key) {
     const across = keyColumns(named, w - left), wide = Math.min(keyWidth(named), w - left);
-    named.forEach((c, i) => { const kx = x0 + i % across * wide, ky = y0 + ih + 54 + Math.floor(i / across) * 17, dash = f.ordered ? "" : dashes[f.curves.indexOf(c) % dashes.length]; s += `<path d="M${kx} ${ky - 4}h22" stroke="${c.style === 2 ? "#999" : ink(c.colour)}" stroke-width="2" stroke-dasharray="${dash}"/>` + label(kx + 27, ky, c.name, `class="tick" ${fit(c.name, w - left - 27)}`); });
+    named.forEach((c, i) => { const kx = x0 + i % across * wide, ky = y0 + ih + 54 + Math.floor(i / across) * 17, dash = f.ordered ? "" : dashes[f.curves.indexOf(c) % dashes.length]; const hue = c.style === 2 ? "#999" : ink(c.colour); s += (c.style === 1 ? `<circle cx="${kx + 11}" cy="${ky - 4}" r="3" fill="${hue}"/>` : `<path d="M${kx} ${ky - 4}h22" stroke="${hue}" stroke-width="2" stroke-dasharray="${dash}"/>`) + label(kx + 27, ky, c.name, `class="tick" ${fit(c.name, w - left - 27)}`); });
   }
   plots.push({f, x: x0, y: y0, w: iw, h: ih, sx, xl, xh});
   return s;
@@ -546,7 +546,7 @@ const queryOf = () => { const n = sentence().split(/\s+/).length * state.times; 
 function onPress(e) { // a row of a sentence is a query
   if (state.kind !== "sentence" || !cells.length) return;
   const [px, py] = placeOf(e), c = cells.find(c => px >= c.x && px < c.x + c.w && py >= c.y && py < c.y + c.h);
-  if (c) state.query = 1 + Math.floor((py - c.y) / c.h * c.f.rows), fillSizes(), later();
+  if (c?.f.square) state.query = 1 + Math.floor((py - c.y) / c.h * c.f.rows), fillSizes(), later();
 }
 function onKey(e) {
   const step = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[e.key], area = cells[0] ?? plots[0];
@@ -561,6 +561,7 @@ function requestOf() {
   const r = {spec: state.spec, kind: state.kind, seed: state.seed}, offer = offers.kinds.find(k => k.kind === state.kind);
   for (const k of ["dim", "heads", ...(offer?.grid ? ["rows", "cols"] : ["length"])]) if (state[k]) r[k] = state[k];
   if (state.second) r.spec2 = state.second;
+  if (offer && !offer.grid && !state.length && usualLength(offer)) r.length = usualLength(offer);
   if (offer && ["decay", "mass"].includes(state.kind)) { r.length = state.length || usualLength(offer); if (offer.place === "rotary") r.draws = dragged ? Math.min(state.draws, DRAGGED_DRAWS) : state.draws; }
   for (const k of ["products", "counter", "chosen"]) if (state[k]) r[k] = state[k];
   if (state.twice && offer && !offer.grid) r.trained = r.length || usualLength(offer), r.length = 2 * r.trained;
