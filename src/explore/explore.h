@@ -23,6 +23,7 @@ typedef struct pe_explore_part {
     posenc_tensor    params[PE_EXPLORE_PARAMS]; /* F64, malloc'd */
     int              varied[PE_EXPLORE_PARAMS]; /* 1: trained, so that its start is no more than a start */
     char             origin[PE_EXPLORE_TEXT];
+    int              group; /* of a model's file, whose numbers its parameters are; -1: none */
     pe_picture      *picture;
 } pe_explore_part;
 
@@ -65,8 +66,9 @@ posenc_status pe_explore_sentence_make(pe_explore_sentence *s, pe_explore_part *
 void          pe_explore_sentence_free(pe_explore_sentence *s);
 
 /* model.c: a model's own file, where the module has the files library; else reading says so. The parameters
-   that the file holds of `group`, in the place of initial ones. */
+   that the file holds of `group`, in the place of initial ones; how many of them training would have changed.
+ */
 posenc_status pe_explore_model(pe_explore_text *to, const char *json, posenc_error *err);
-void          pe_explore_held(pe_explore_part *p, int group);
+int           pe_explore_held(pe_explore_part *p, int group);
 
 #endif

@@ -73,9 +73,10 @@ posenc_status pe_explore_model(pe_explore_text *t, const char *json, posenc_erro
     return POSENC_OK;
 }
 
-void pe_explore_held(pe_explore_part *p, int group)
+int pe_explore_held(pe_explore_part *p, int group)
 {
-    const posenc_model_group *g = group >= 0 && group < group_count ? groups[group] : NULL;
+    const posenc_model_group *g       = group >= 0 && group < group_count ? groups[group] : NULL;
+    int                       trained = 0;
     for (int i = 0; g && i < posenc_param_count(p->e); i++)
         for (int k = 0; k < g->param_count; k++) {
             const posenc_tensor *from = &g->params[k].tensor, *to = &p->params[i];
@@ -86,19 +87,23 @@ void pe_explore_held(pe_explore_part *p, int group)
                 m *= to->shape[a];
             if (n == m && !strcmp(g->params[k].name, posenc_param_name(p->e, i))) {
                 memcpy(to->data, from->data, (size_t)n * sizeof(double));
+                trained += p->varied[i];
                 p->varied[i] = 0;
             }
         }
+    return trained;
 }
 #else
 posenc_status pe_explore_model(pe_explore_text *t, const char *json, posenc_error *err)
 {
-    return pe_explore_fail(
-        err, POSENC_ERROR_UNSUPPORTED,
-        "this page was made without jansson and reads no config.json; make explore fetches it");
+    static const char sentence[] =
+        "this page was made without jansson and reads no config.json; make explore fetches it";
+    memcpy(err->message, sentence, sizeof sentence);
+    return err->status = POSENC_ERROR_UNSUPPORTED;
 }
 
-void pe_explore_held(pe_explore_part *p, int group)
+int pe_explore_held(pe_explore_part *p, int group)
 {
+    return 0;
 }
 #endif

@@ -162,8 +162,6 @@ static posenc_status make_part(pe_explore_part *p, const char *request, posenc_e
     cut_tables(&p->data, request);
     if ((status = pe_explore_part_params(p, &p->data.dims, (int64_t)p->data.seed, err)))
         return status;
-    if (p == now.parts)
-        pe_explore_held(p, (int)pe_explore_whole(request, "group", -1));
     return pe_picture_create_varied(&p->picture, p->e, &p->offer, &p->data, p->varied, p->origin,
                                     sizeof p->origin, err);
 }

@@ -188,7 +188,7 @@ function fillSizes() {
     const n = sentence().split(/\s+/).length * state.times;
     number("shift", 0, 4096, 0);
     number("query", 1, n, n);
-    number("dim", 4, 128, 64);
+    number("dim", 4, 256, group()?.dim || 64);
     slider("heads", 1, 16, state.heads || 1, v => { state.heads = v; fillSizes(); later(); });
     if ((state.heads || 1) > 1) number("head", 1, state.heads, 1);
     number("seed", 1, 99, 1);
@@ -197,7 +197,7 @@ function fillSizes() {
     if (offer.grid) number("rows", 2, 32, offer.place === "score" ? 7 : 16), number("cols", 2, 32, offer.place === "score" ? 7 : 32);
     else if (kind !== "words") number("length", 2, kind === "wavelengths" ? 1 << 20 : 1024, usualLength(offer), kind === "wavelengths");
     if (!["buckets"].includes(kind)) number("dim", 2, 256, group()?.dim || offer.dim);
-    if (["bias", "mass", "factors"].includes(kind) && offer.place !== "rotary") number("heads", 1, 16, 8);
+    if (["bias", "mass", "factors"].includes(kind) && offer.place !== "rotary") number("heads", 1, 64, group()?.heads || 8);
     if (["decay", "mass"].includes(kind) && offer.place === "rotary") number("draws", 1, 200, 20);
     if (["heatmap", "curves", "pair", "similarity2d"].includes(kind)) field("chosen", t(`chosen_${kind}`));
     if (kind.startsWith("similarity") && offer.place === "input") check("products", !!state.products, on => { state.products = Number(on); });
@@ -565,15 +565,16 @@ function requestOf() {
   if (offer && ["decay", "mass"].includes(state.kind)) { r.length = state.length || usualLength(offer); if (offer.place === "rotary") r.draws = dragged ? Math.min(state.draws, DRAGGED_DRAWS) : state.draws; }
   for (const k of ["products", "counter", "chosen"]) if (state[k]) r[k] = state[k];
   if (state.twice && offer && !offer.grid) r.trained = r.length || usualLength(offer), r.length = 2 * r.trained;
-  if (group()) r.group = group().index, r.dim = r.dim || group().dim;
+  if (group()) r.group = group().index, r.dim ||= group().dim, r.heads ||= group().heads || 8;
   if (state.kind === "words") r.words = sentence();
   return r;
 }
 
 function sentenceOf() {
-  const r = {spec: state.spec, words: sentence(), causal: state.causal, dim: state.dim || 64, heads: state.heads || 1, seed: state.seed,
+  const r = {spec: state.spec, words: sentence(), causal: state.causal, dim: state.dim || group()?.dim || 64, heads: state.heads || 1, seed: state.seed,
              head: Math.min(state.head || 1, state.heads || 1) - 1, shift: state.shift, times: state.times, query: queryOf()};
   if (state.second) r.spec2 = state.second;
+  if (group()) r.group = group().index;
   for (const k of ["q", "k", "tokens"]) if (state[k]) r[k] = state[k];
   return r;
 }

@@ -46,6 +46,7 @@ posenc_status pe_explore_part_read(pe_explore_part *p, const char *request, int 
 {
     char name[8], spec[PE_EXPLORE_SPEC];
     snprintf(name, sizeof name, index ? "spec%d" : "spec", index + 1);
+    p->group = index ? -1 : (int)pe_explore_whole(request, "group", -1);
     return posenc_encoding_create(&p->e, pe_explore_value(request, name, spec, sizeof spec), NULL, err);
 }
 
@@ -81,9 +82,10 @@ posenc_status pe_explore_part_params(pe_explore_part *p, const posenc_dims *dims
     }
     if ((status = count ? posenc_param_init(p->e, dims, p->params, (uint64_t)seed, err) : POSENC_OK))
         return status;
-    if (trained)
+    trained -= pe_explore_held(p, p->group);
+    if (trained > 0)
         snprintf(p->origin, sizeof p->origin, "untrained: initial parameters, seed %lld", (long long)seed);
     p->data.params = p->params;
-    p->data.origin = trained ? p->origin : NULL;
+    p->data.origin = trained > 0 ? p->origin : NULL;
     return POSENC_OK;
 }

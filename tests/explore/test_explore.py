@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.dom.minidom
 from pathlib import Path
 
 SIZES = {"decay": {"length": 64, "draws": 5}, "mass": {"length": 64, "draws": 5}}
@@ -292,7 +293,7 @@ def addresses_are_written_seldom(page, url):
     return [] if count[0] <= 5 and "length=99" in count[1] else [f"the address is written {count[0]} times in 40 steps and ends as {count[1]}"]
 
 
-def files_are_read(page, url, posenc, configs):
+def files_are_read(page, url, posenc, folder, configs):
     """Each config.json dropped says what `posenc inspect --json` prints."""
     wrong = []
     page.open(url + "#rope")
@@ -313,10 +314,49 @@ def files_are_read(page, url, posenc, configs):
     seen = page.js("return [state.spec, $('model').textContent, $('problem').textContent, state.kind]")
     if "llama3" not in seen[0] or "inv_freq" not in seen[1] or "131072" not in seen[1] or seen[2]:
         wrong.append(f"a dropped config.json: {seen}")
+    for name in ("llama31_8b", "phi3_mini_128k"):  # the numbers of the file, at its context
+        path = configs[0].parent / f"{name}.json"
+        page.js("""dropped = null; await readFile(new File([%s], 'config.json')); pick('wavelengths'); choose('spec', state.spec);""" % json.dumps(path.read_text()) + AFTER)
+        subprocess.run([posenc, "plot", "wavelengths", "--config", str(path), "-o", str(folder / "config.csv")], check=True)
+        if difference := far(page.js("return text(module.explore_csv())"), (folder / "config.csv").read_text()):
+            wrong.append(f"wavelengths of {name}: {difference}")
+        page.js("pick('sentence'); choose('spec', state.spec);" + AFTER)
+        if page.js("return $('problem').textContent"):
+            wrong.append(f"a sentence under {name}: " + page.js("return $('problem').textContent"))
     page.js("dropped = null; send('explore_model', '{'); const files = new DataTransfer(); files.items.add(new File(['{'], 'bad.json'));"
             "dispatchEvent(new DragEvent('drop', {dataTransfer: files, cancelable: true})); await new Promise(r => setTimeout(r, 200));")
     if "bad.json" not in page.js("return $('problem').textContent"):
         wrong.append("a file that is no JSON is refused: " + page.js("return $('problem').textContent"))
+    return wrong
+
+
+def what_is_seen_is_saved(page, url):
+    """Whole files: SVG that is well-formed, PNG, CSV."""
+    wrong = []
+    page.open(url + "#sinusoidal&kind=heatmap&length=8&dim=4")
+    page.js("const all = window.saved = []; URL.createObjectURL = blob => { all.push(blob); return 'data:,'; }; HTMLAnchorElement.prototype.click = () => {};"
+            "for (const what of ['svg', 'png', 'csv']) { document.querySelector(`[data-save=${what}]`).click(); while (all.length < ['svg', 'png', 'csv'].indexOf(what) + 1) await new Promise(r => setTimeout(r, 20)); }")
+    svg, png, table = page.js("return [await saved[0].text(), [...new Uint8Array(await saved[1].arrayBuffer())].slice(1, 4), await saved[2].text()]")
+    if xml.dom.minidom.parseString(svg).documentElement.tagName != "svg" or "sinusoidal" not in svg:
+        wrong.append("the SVG")
+    if bytes(png) != b"PNG":
+        wrong.append(f"the PNG begins with {png}")
+    if len(rows(table)) != 5:
+        wrong.append(f"the CSV: {table[:100]}")
+    return wrong
+
+
+def narrow_pages_hold_everything(page, url):
+    """At 360 pixels nothing stands beside the page."""
+    wrong = []
+    page.call("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
+    for where in ("#sinusoidal&kind=heatmap&counter=1", "#rope&kind=decay&second=xpos", "#swin&kind=bias", "#fox&kind=sentence&lang=zh", "#rope&kind=pair"):
+        page.open(url + where)
+        page.js("document.querySelectorAll('details').forEach(d => d.open = true);" + AFTER)
+        wide = page.js("return Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *:not(svg *)')].map(e => Math.ceil(e.getBoundingClientRect().right)))")
+        if wide > 361:
+            wrong.append(f"{where} is {wide} pixels wide")
+    page.call("Emulation.clearDeviceMetricsOverride")
     return wrong
 
 
@@ -377,10 +417,10 @@ def main():
         try:
             page.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
             for part in (page_does_what_it_says, shifts_say_what_is_true, specs_survive, sentences_take_what_is_typed, pictures_say_it_in_both_languages,
-                         addresses_are_written_seldom, everything_has_a_name):
+                         addresses_are_written_seldom, everything_has_a_name, what_is_seen_is_saved, narrow_pages_hold_everything):
                 wrong += [f"{part.__name__}: {one}" for one in part(page, url)]
             configs = sorted(p for p in (Path(__file__).parent.parent / "golden/configs").glob("*.json") if p.name != "expected.json")
-            wrong += files_are_read(page, url, args.posenc, configs if args.all else configs[::8])
+            wrong += files_are_read(page, url, args.posenc, folder, configs if args.all else configs[::8])
             different, count = numbers_are_the_tool_s(page, args.posenc, folder, args.all)
             took = steps_of_a_slider(page, url)
             wrong += different + [f"the console said: {s}" for s in page.said]
