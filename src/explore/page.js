@@ -323,7 +323,7 @@ function translate() {
 
 /* ---- drawing: one SVG, from figures as the module gives them ---- */
 const esc = s => String(s ?? "").replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
-const short = x => x === 0 ? "0" : Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+const short = x => x === 0 ? "0" : Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2).replace(/\.?0*e\+?/, "e") : String(Number(x.toPrecision(4)));
 const cells = [], plots = []; // where the pointer can read numbers
 
 function ticks(low, high, most, log) {
@@ -428,7 +428,8 @@ function extent(f) {
   if (f.kind === "arrows") { const m = 1.08 * Math.max(...[xl, xh, yl, yh].map(Math.abs)); return [-m, m, -m, m]; }
   if (f.steps && f.curves[0].x.n > 1) { const x = numbers(f.curves[0].x), half = (x[1] - x[0]) / 2; xl -= half; xh += half; }
   if (f.high > f.low) [yl, yh] = [f.low, f.high];
-  else if (!f.log_y) { const pad = (yh - yl || Math.abs(yh) || 1) * .05; yl -= pad; yh += pad; }
+  else if (f.log_y) yl /= 1.15, yh *= 1.15;
+  else { const pad = (yh - yl || Math.abs(yh) || 1) * .05; yl -= pad; yh += pad; }
   return [xl, xh, yl, yh];
 }
 
