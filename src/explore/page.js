@@ -147,7 +147,7 @@ function fillEncodings() {
 
 let dragged = false; // while a slider moves, pictures of many draws have few: each step is to be seen at once
 const DRAGGED_DRAWS = 3;
-function slider(name, low, high, value, set, logarithmic) {
+function slider(name, low, high, value, set, logarithmic, done) {
   const row = element("label", undefined, {className: "slider"}), label = t(name);
   const to = v => logarithmic ? Math.log2(v) : v, from = v => logarithmic ? Math.round(2 ** v) : Number(v);
   const range = element("input", undefined, {type: "range", min: to(low), max: to(high), step: logarithmic ? 0.01 : 1});
@@ -155,8 +155,8 @@ function slider(name, low, high, value, set, logarithmic) {
   range.value = to(value); range.dataset.name = name;
   range.setAttribute("aria-label", label); range.setAttribute("aria-valuetext", value); box.setAttribute("aria-label", label);
   range.oninput = () => { dragged = true; box.value = from(range.value); range.setAttribute("aria-valuetext", box.value); set(from(range.value)); };
-  range.onchange = () => { dragged = false; later(); };
-  box.onchange = () => { range.value = to(box.value); set(Number(box.value)); };
+  range.onchange = () => { dragged = false; later(); done?.(); };
+  box.onchange = () => { range.value = to(box.value); set(Number(box.value)); done?.(); };
   row.append(element("span", label), range, box);
   $("sizes").append(row);
 }
@@ -179,6 +179,10 @@ function field(name, hint) {
 const segments = text => /\s/.test(text.trim()) ? text : text.replace(/(?<=[\u3400-\u9fff])(?=[\u3400-\u9fff])/g, " ").trim(); // Chinese is written without blanks
 const sentence = () => segments(state.words.trim() || t("example"));
 
+function refill(name) { // what stands there follows from what was changed, which keeps the focus
+  fillSizes();
+  $("sizes").querySelector(`[data-name="${name}"]`)?.focus();
+}
 function fillSizes() {
   $("sizes").textContent = "";
   const kind = state.kind, offer = offers.kinds.find(k => k.kind === kind);
@@ -189,10 +193,10 @@ function fillSizes() {
     number("shift", 0, 4096, 0);
     number("query", 1, n, n);
     number("dim", 4, 256, group()?.dim || 64);
-    slider("heads", 1, 16, state.heads || 1, v => { state.heads = v; fillSizes(); later(); });
+    slider("heads", 1, 16, state.heads || 1, set("heads"), false, () => refill("heads"));
     if ((state.heads || 1) > 1) number("head", 1, state.heads, 1);
     number("seed", 1, 99, 1);
-    check("times", state.times > 1, on => { state.times = on ? 2 : 1; state.query = 0; fillSizes(); });
+    check("times", state.times > 1, on => { state.times = on ? 2 : 1; state.query = 0; refill("times"); });
   } else if (offer) {
     if (offer.grid) number("rows", 2, 32, offer.place === "score" ? 7 : 16), number("cols", 2, 32, offer.place === "score" ? 7 : 32);
     else if (kind !== "words") number("length", 2, kind === "wavelengths" ? 1 << 20 : 1024, usualLength(offer), kind === "wavelengths");

@@ -181,6 +181,8 @@ def page_does_what_it_says(page, url):
     page.js("$('kinds').firstChild.onkeydown({key: 'ArrowRight', preventDefault() {}});" + AFTER)
     must("arrow keys choose a picture", page.js("return document.activeElement.dataset.kind") == "curves")
     page.js("choose('spec', 't5'); $('kinds').lastChild.click();" + AFTER)
+    page.js("const s = document.querySelector('[data-name=heads]'); s.focus(); s.value = 3; s.oninput(); window.same = s.isConnected; s.onchange();" + AFTER)
+    must("a slider stays while it moves, and the focus with it", page.js("return window.same && document.activeElement.dataset.name == 'heads' && !!document.querySelector('[data-name=head]')"))
     page.js("$('figure').focus(); onKey({key: 'ArrowRight', preventDefault() {}})")
     must("arrow keys read numbers", ":" in page.js("return $('readout').textContent"))
     page.js("state.second = ''; $('language').click();" + AFTER)
