@@ -51,18 +51,17 @@ static int is_said(const posenc_encoding *e, const char *name)
     return 0;
 }
 
-/* "shape=16x32": the lists of axes that an encoding has; the one that it was made for stays as it is said. */
-static void put_lists(const posenc_encoding *e, const pe_picture_data *d, char to[PE_SETTINGS])
+void pe_picture_lists(const posenc_encoding *e, const int64_t *sizes, int axes, char to[PE_SETTINGS])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_PLACE_INPUT);
-    const int64_t               two[] = {d->rows, d->cols}, *sizes = d->sizes ? d->sizes : two;
-    size_t                      used = 0;
+    size_t                      used    = 0;
+    *to                                 = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        if (!has_setting(info, lists[i]) || (i == 2 && is_said(e, lists[i])))
+        if (!axes || !info || !has_setting(info, lists[i]) || (i == 2 && is_said(e, lists[i])))
             continue;
         used += (size_t)snprintf(to + used, PE_SETTINGS - used, "%s%s", used ? " " : "", lists[i]);
-        for (int a = 0; a < (d->sizes ? d->axes : 2) && used < PE_SETTINGS; a++)
+        for (int a = 0; a < axes && used < PE_SETTINGS; a++)
             used +=
                 (size_t)snprintf(to + used, PE_SETTINGS - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
     }
@@ -74,7 +73,7 @@ static void fit_settings(const posenc_encoding *e, const pe_offer *offer, pe_pic
     const posenc_encoding_info *info = posenc_encoding_part(e, offer->place);
     const char                 *spec = posenc_encoding_spec(e);
     if (offer->place == POSENC_PLACE_INPUT && d->rows)
-        put_lists(e, d, to);
+        pe_picture_lists(e, d->sizes ? d->sizes : (int64_t[]){d->rows, d->cols}, d->sizes ? d->axes : 2, to);
     if (offer->place == POSENC_PLACE_SCORE && d->rows && info->row_limit) /* the window of a bias */
         snprintf(to, PE_SETTINGS, "%s.%s=%lldx%lld", info->name, info->row_limit, (long long)d->rows,
                  (long long)d->cols);

@@ -175,6 +175,10 @@ const pe_picture_size       *pe_picture_size_of(const char *kind);
    to draw? */
 int pe_picture_wants_grid(const posenc_encoding *e, const pe_offer *offer, int64_t length, int64_t dim);
 
+/* The settings that divide the positions of e's input part into axes of these sizes: "shape=16x32"; a table's
+   own grid (grid_in) stays as its SPEC says it. "" where it has none. */
+void pe_picture_lists(const posenc_encoding *e, const int64_t *sizes, int axes, char settings[PE_SETTINGS]);
+
 /* Fills in what nobody said of a picture that e offers: length, dims.H and dims.D where they are 0, rows and
    cols where positions lie on a grid (those of a bias become its window, and 0), causal, and the other sizes
    of `dims`, for which the parameters are to be made. `settings`: those with which e has to be made anew

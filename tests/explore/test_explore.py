@@ -379,13 +379,14 @@ def everything_has_a_name(page, url):
 
 
 def steps_of_a_slider(page, url):
-    """Milliseconds of a step at 256 positions and 128 channels, by kind of picture: the median of nine."""
+    """Milliseconds of a step at 256 positions and 128 channels, by kind of picture: the least of fifteen, for other
+    programs take their share of the rest."""
     took = {}
     page.open(url)
     for where in ("sinusoidal&kind=heatmap", "sinusoidal&kind=similarity", "rope&kind=decay", "rope&kind=mass", "t5&kind=bias", "alibi&kind=sentence"):
         page.go(f"#{where}&length=256&dim=128")
-        took[where.replace("&kind=", " ")] = sorted(page.js(
-            "dragged = true; const took = []; for (let i = 0; i < 9; i++) { state.dim = 128 - 2 * (i % 2); show();" + AFTER + "took.push(state.took); } return took"))[4]
+        took[where.replace("&kind=", " ")] = min(page.js(
+            "dragged = true; const took = []; for (let i = 0; i < 15; i++) { state.dim = 128 - 2 * (i % 2); show();" + AFTER + "took.push(state.took); } return took"))
     return took
 
 
@@ -441,7 +442,7 @@ def main():
             page.close()
     for sentence in wrong:
         print("wrong:", sentence)
-    print("explore: a slider's step at 256 positions and 128 channels takes " + ", ".join(f"{v:.0f} ms ({k})" for k, v in took.items()))
+    print("explore: a slider's step at 256 positions and 128 channels takes at least " + ", ".join(f"{v:.0f} ms ({k})" for k, v in took.items()))
     print(f"explore: {count} pictures, {size} bytes, {len(wrong)} wrong")
     sys.exit(bool(wrong))
 
