@@ -234,6 +234,13 @@ def specs_survive(page, url):
     page.js("setSetting('second', 0, 'schedule', 'linear'); setSetting('second', 0, 'factor', '4');" + AFTER)
     if page.js("return [$('spec').value, $('second').value, $('second').parentNode.hidden]") != ["rope", "rope[base=100:schedule=linear:factor=4]", False]:
         wrong.append("the second SPEC: " + page.js("return $('second').value"))
+    page.js("choose('spec', 'rope[axes=3,sections=24:20:20]+t5'); choose('second', 'alibi+rope'); state.kind = 'sentence'; state.words = 'a + b = 5 % & #';" + AFTER)
+    page.js("clearTimeout(remembering); write()")
+    kept = page.js("return [location.hash, state.spec, state.second, state.kind, state.words]")
+    page.go("#nope")
+    page.go(kept[0])
+    if page.js("return [state.spec, state.second, state.kind, state.words]") != kept[1:]:
+        wrong.append(f"the address {kept[0]} brings back {page.js('return [state.spec, state.second, state.kind, state.words]')}")
     page.js("choose('second', '')")
     return wrong
 
