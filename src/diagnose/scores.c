@@ -207,9 +207,7 @@ static void read_fit(pe_scores_reading *r, const pe_fit *f, int what)
 /* One query tells a bias by its rule alone. */
 static int explain_query(pe_scores_diagnosis *d, pe_fit *f)
 {
-    const pe_scores_reading *e = f->in->expected;
-    const int is_it = pe_fit_lines(f, e && !e->has_temperature ? e->scale : 1) <= pe_scores_enough ||
-                      pe_bias_each_buckets(f, e);
+    const int is_it = pe_fit_lines(f) <= pe_scores_enough || pe_bias_each_buckets(f, f->in->expected);
     if (is_it) {
         d->residual = sqrt(f->rest / f->noise);
         read_fit(&d->found, f, 0);

@@ -49,11 +49,10 @@ double pe_fit_try(pe_fit *f, int what, double cap);
 /* What these numbers leave, none of them fitted. */
 double pe_fit_given(pe_fit *f, double scale, const double *slopes, double cap);
 
-/* Of one query each distance is seen once, so only a rule tells its bias: distances side by side whose
-   numbers in f->group are the same have one, beside a scale; or a line in the distance, beside a given one.
- */
+/* Of one query each distance is seen once, so only a rule tells its bias beside a scale: distances side by
+   side whose numbers in f->group are the same have one; or it is a line in the distance. */
 double pe_fit_groups(pe_fit *f);
-double pe_fit_lines(pe_fit *f, double scale);
+double pe_fit_lines(pe_fit *f);
 
 /* scores_bias.c: the bias that was fitted, in the words of its encoding; and against that which is expected.
  */

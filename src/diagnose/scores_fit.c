@@ -285,41 +285,6 @@ static void part_groups(pe_fit *f)
     join_groups(f);
 }
 
-static void solve_bias(pe_fit *f, double scale)
-{
-    for (int64_t i = 0; i < f->Lq; i++)
-        f->scale[i] = scale;
-    solve_list(f, sum_bias, f->bias, f->H * f->T);
-}
-
-/* Scale and bias in turn move the scale by a geometric series, whose sum is taken: biases of a few keys each
-   take nearly all that a wrong scale leaves. */
-static void fit_scale_and_bias(pe_fit *f)
-{
-    double scale = 1;
-    fit(f, PE_FIT_BIAS, 0);
-    for (int round = 0; round < 3; round++) {
-        solve_scale(f, PE_FIT_SCALE);
-        const double next = f->scale[0], step = next - scale;
-        solve_bias(f, next);
-        solve_scale(f, PE_FIT_SCALE);
-        const double ratio = (f->scale[0] - next) / step;
-        scale              = fabs(ratio) < 1 && step != 0 ? scale + step / (1 - ratio) : f->scale[0];
-        solve_bias(f, scale);
-    }
-    measure(f, PE_FIT_SCALE | PE_FIT_BIAS);
-}
-
-double pe_fit_groups(pe_fit *f)
-{
-    join_groups(f);
-    fit_scale_and_bias(f);
-    for (int64_t i = 0; i < f->H * f->T; i++)
-        f->bias[i] = f->bias[i / f->T * f->T + f->group[i % f->T]];
-    part_groups(f);
-    return sqrt(f->rest / f->noise);
-}
-
 /* The line through the biases of a head. */
 static void straighten(const pe_fit *f, double *bias, const double *count)
 {
@@ -339,13 +304,50 @@ static void straighten(const pe_fit *f, double *bias, const double *count)
         bias[k] = mean + (below > 0 ? above / below : 0) * ((double)k - mean_k);
 }
 
-double pe_fit_lines(pe_fit *f, double scale)
+static void solve_bias(pe_fit *f, double scale, int is_line)
 {
-    fit(f, 0, 0);
-    solve_bias(f, scale);
-    for (int64_t h = 0; h < f->H; h++)
+    for (int64_t i = 0; i < f->Lq; i++)
+        f->scale[i] = scale;
+    solve_list(f, sum_bias, f->bias, f->H * f->T);
+    for (int64_t h = 0; is_line && h < f->H; h++)
         straighten(f, f->bias + h * f->T, f->count + h * f->T);
-    measure_beside(f, 2 * (double)f->H);
+}
+
+/* Scale and bias in turn move the scale by a geometric series, whose sum is taken: biases of a few keys each
+   take nearly all that a wrong scale leaves. */
+static void fit_scale_and_bias(pe_fit *f, int is_line)
+{
+    double scale = 1;
+    fit(f, 0, 0);
+    solve_bias(f, scale, is_line);
+    for (int round = 0; round < 3; round++) {
+        solve_scale(f, PE_FIT_SCALE);
+        const double next = f->scale[0], step = next - scale;
+        solve_bias(f, next, is_line);
+        solve_scale(f, PE_FIT_SCALE);
+        const double ratio = (f->scale[0] - next) / step;
+        scale              = fabs(ratio) < 1 && step != 0 ? scale + step / (1 - ratio) : f->scale[0];
+        solve_bias(f, scale, is_line);
+    }
+    if (is_line)
+        measure_beside(f, 2 * (double)f->H + 1);
+    else
+        measure(f, PE_FIT_SCALE | PE_FIT_BIAS);
+}
+
+double pe_fit_groups(pe_fit *f)
+{
+    join_groups(f);
+    fit_scale_and_bias(f, 0);
+    for (int64_t i = 0; i < f->H * f->T; i++)
+        f->bias[i] = f->bias[i / f->T * f->T + f->group[i % f->T]];
+    part_groups(f);
+    return sqrt(f->rest / f->noise);
+}
+
+double pe_fit_lines(pe_fit *f)
+{
+    fit_scale_and_bias(f, 1);
     return sqrt(f->rest / f->noise);
 }
 
