@@ -59,7 +59,16 @@ def shown(text, options):
     lines = lines[:options.get("lines", len(lines))]
     while lines and not lines[-1].strip():
         lines.pop()
-    return "\n".join(lines)
+    return "\n".join(narrowed(lines) if "only" in options else lines)
+
+
+def narrowed(lines):
+    """Lines of a table without the width that the others needed: at most two blanks between columns."""
+    width = max(map(len, lines))
+    lines = [line.ljust(width) for line in lines]
+    blank = [all(line[i] == " " for line in lines) for i in range(width)]
+    kept = [i for i in range(width) if not (blank[i] and i > 1 and blank[i - 1] and blank[i - 2])]
+    return ["".join(line[i] for i in kept).rstrip() for line in lines]
 
 
 class Posenc(SphinxDirective):
@@ -148,7 +157,10 @@ def link_language(app, page, template, context, doctree):
     """Above each page, a link to the same page in the other language, or to its beginning where it has none."""
     other, word = ("en", "English") if app.config.language.startswith("zh") else ("zh", "中文版")
     has_it = page.startswith(("encodings/", "ideas/tutorials/")) or (Path(app.confdir) / other / f"{page}.md").exists()
-    where = "../" * (page.count("/") + 1) + f"{other}/{page if has_it else 'index'}.html"
+    twin = {"errata": "reference/errata", "reference/errata": "errata", "reference": "reference/index"}.get(page)
+    if not twin:
+        twin = page if has_it else "reference" if page.startswith("reference/") else "index"
+    where = "../" * (page.count("/") + 1) + f"{other}/{twin}.html"
     context["theme_announcement"] = f'<a href="{where}">{word}</a>'
 
 

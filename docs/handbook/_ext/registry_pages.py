@@ -106,8 +106,11 @@ def takes(s, w):
     if s["type"] in ("word", "flag", "map"):
         return cell(limits.replace("|", ", "))
     low, _, high = limits.partition("..")
-    bounds = (f"> {low[:-1]}" if low.endswith("<") else f"≥ {low}") if low else ""
-    return ", ".join(filter(None, (w["types"].get(s["type"], s["type"]) + (" " + cell(bounds) if bounds else ""), high and f"≤ {high}")))
+    if low.endswith("<"):
+        bounds = f"> {low[:-1]}" + (f", ≤ {high}" if high else "")
+    else:
+        bounds = f"{low} … {high}" if high else f"≥ {low}" if low else ""
+    return f"{w['types'].get(s['type'], s['type'])} {cell(bounds)}".strip()
 
 
 def settings(rows, w):
@@ -142,7 +145,7 @@ def c_snippet(e):
     init = """
     const int      count  = posenc_param_count(e);
     posenc_tensor *params = calloc((size_t)count + 1, sizeof *params);
-    for (int i = 0; i < count; i++) { /* as the encoding's source initialises them, below */
+    for (int i = 0; i < count; i++) { /* room for each; filled below */
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         int32_t ndim;
         if (posenc_param_shape(e, &dims, i, &ndim, shape, &err))
@@ -233,7 +236,7 @@ def page(e, lang, titles, models, learns):
     if e["causal_only"]:
         facts.append((w["causal"], w["yes"]))
     out = [f"# {cell(e['name'])}: {title}\n",
-           "\n".join(f"- **{a}**: {b}" for a, b in facts) + "\n",
+           "\n".join(f"- **{a}**{'：' if lang == 'zh' else ': '}{b}" for a, b in facts) + "\n",
            f"**{{site}}`{w['explore']} <explore.html#{quote(e['name'])}{'&lang=zh' if lang == 'zh' else ''}>`** "
            f"(`posenc explore {e['name']} -o page.html`)\n",
            f"## {w['formula']}\n", "```{formula}\n" + e["formula"] + "\n```\n",

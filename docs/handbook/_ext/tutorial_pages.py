@@ -18,7 +18,7 @@ WORDS = {
                  "claims, retold in our own words, with the commands that show them. Where the text is wrong, an erratum "
                  "follows. `posenc tutorial N` prints the same, with each number held against the printed one.\n\n"
                  "The letter in 000-F1 says what it is: F a figure, E a formula, N a number, L a listing, C a claim.",
-        "again": "The picture is that of {id}, above.",
+        "again": "The picture is that of {id}, above.", "printed": "The numbers stand above, at {id}.",
         "page": "{source}. Numbers and verdicts: `posenc tutorial {number}`. All errors: [](../../reference/errata.md).",
         "erratum": "**Erratum {entry}.** {text}",
     },
@@ -28,9 +28,9 @@ WORDS = {
                  "原文有误之处，后面附有勘误。"
                  "`posenc tutorial N --lang zh` 打印同样的内容，并把每个数与印出来的数对照。\n\n"
                  "编号里的字母表示种类：F 是图，E 是公式，N 是数，L 是程序，C 是论断。",
-        "again": "图与上面的 {id} 相同。",
+        "again": "图与上面的 {id} 相同。", "printed": "数值见上面的 {id}。",
         "page": "{source}。数与判断：`posenc tutorial {number} --lang zh`。全部错误见[](../../errata.md)。",
-        "erratum": "**勘误 {entry}。**{text}",
+        "erratum": "**勘误 {entry}**：{text}",
     },
 }
 
@@ -60,18 +60,18 @@ def directive(run):
     return "\n".join(["```{posenc} " + command_of(run), *options, "```\n"])
 
 
-def row(r, lang, drawn):
+def row(r, lang, seen):
     words = WORDS[lang]
     out = [f"**{r['id']}** {prose(r[lang])}\n"]
     if "formula" in r:
         out.append("```{formula}\n" + r["formula"] + "\n```\n")
     for run in r.get("runs", []):
-        command = command_of(run)
-        if is_picture(command) and command in drawn:
-            out.append(words["again"].format(id=drawn[command]) + "\n")
-        else:
-            out.append(f"```{{posenc}} {command}\n```\n" if is_picture(command) else directive(run))
-            drawn.setdefault(command, r["id"])
+        block = directive(run)
+        if block not in seen:
+            out.append(block)
+            seen[block] = r["id"]
+        elif seen[block] != r["id"]:
+            out.append(words["again" if is_picture(run["command"]) else "printed"].format(id=seen[block]) + "\n")
     if "erratum" in r:
         out.append(words["erratum"].format(entry=r["erratum"]["entry"], text=prose(r["erratum"][lang])) + "\n")
     if "note" in r:
@@ -84,12 +84,12 @@ def write(folder, lang):
     words = WORDS[lang]
     for number in NUMBERS:
         t = json.loads((ROOT / f"docs/tutorials/{number}.json").read_text())
-        out = [f"# {number} {cell(t['title'][lang])}\n", words["page"].format(source=cell(t["source"][lang]), number=number) + "\n"]
-        drawn = {}  # the row of each picture: a page shows it once
+        out = [f"# {number} {cell(t['title'][lang])}\n", words["page"].format(source=cell(t["source"][lang][:1].upper() + t["source"][lang][1:]), number=number) + "\n"]
+        seen = {}  # the row of each picture and output: a page shows it once
         for section in t["sections"]:
             out.append(f"## {cell(section[lang])}\n")
             for r in section["rows"]:
-                out += row(r, lang, drawn)
+                out += row(r, lang, seen)
         (folder / f"{number}.md").write_text("\n".join(out))
     pages = "\n".join(NUMBERS)
     (folder / "index.md").write_text(f"# {words['title']}\n\n{words['intro']}\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n")
