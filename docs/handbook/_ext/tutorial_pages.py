@@ -47,8 +47,8 @@ def prose(text):
 
 
 def directive(run):
-    """A command that prints, with the lines that its row speaks of."""
-    show, options = run.get("show"), []
+    """A command; of what it prints the lines that its row speaks of."""
+    show, options = None if is_picture(run["command"]) else run.get("show"), []
     if isinstance(show, dict):
         options = [f":{k}: {json.dumps(show[k], ensure_ascii=False)}" for k in ("from", "to") if k in show]
     elif show:
