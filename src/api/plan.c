@@ -239,8 +239,8 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     const pe_resolved *common = &plan->parts[PE_PLACE_COMMON];
     const pe_terms     none   = {.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms               = none;
-    plan->terms.sink = plan->terms.sink_token = PE_NONE;
-    plan->terms.scale                         = 1.0 / sqrt((double)plan->dims.D);
+    plan->terms.sink = plan->terms.sink_token = plan->terms.profile = PE_NONE;
+    plan->terms.scale                                               = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
         plan->terms.bias = score->room->attention.bias;
         plan->terms.hook = score->room->attention.hook;

@@ -76,8 +76,8 @@ int pe_calc_is_whole(const posenc_array *array);
 /* The positions under one of these names: whole numbers stay whole (I64), real ones become F64. A column of
    text is a list. */
 posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names);
-/* Refuses coordinates (an array of three axes) for queries or keys alone: the other side would count 0, 1, 2, ... on
-   every axis. */
+/* Refuses coordinates (an array of three axes) for queries or keys alone: the other side would count 0, 1, 2,
+   ... on every axis. */
 void pe_calc_match_positions(pe_calc *p, const posenc_positions *q, const posenc_positions *k);
 
 /* Zeroed tensors that live as long as the calculation; texts too ("" after a failure). `convert` reads every

@@ -98,16 +98,22 @@ static inline double plain_by_three_tenths(const pair *x)
 /* ---- a number for each distance ---- */
 
 /* Number s of a token input of one channel, as the head of a pair reads it. */
-static inline double token_at(const pair *x, const char *name, int64_t s)
+static inline const double *token_row(const pair *x, const char *name, int64_t s)
 {
     const attention_case *c = x->c;
     for (int i = 0; i < c->token_count; i++)
         if (!strcmp(posenc_token_name(c->e, i), name)) {
             const array *t = &c->tokens[i];
-            return t->wide[(x->b * t->shape[1] + x->h / (c->dims.H / t->shape[1])) * t->shape[2] + s];
+            return t->wide +
+                   ((x->b * t->shape[1] + x->h / (c->dims.H / t->shape[1])) * t->shape[2] + s) * t->shape[3];
         }
     fprintf(stderr, "%s has no token input %s\n", posenc_encoding_spec(c->e), name);
     abort();
+}
+
+static inline double token_at(const pair *x, const char *name, int64_t s)
+{
+    return *token_row(x, name, s);
 }
 
 /* ln of the gates of tokens first .. last; of hidden ones it is 0. */
@@ -165,6 +171,26 @@ static inline double fox_both(const pair *x)
 static inline double fox_constant(const pair *x)
 {
     return plain(x) + x->t * -log1p(exp(-numbers(x, "b")[x->h]));
+}
+
+/* q.k / D, and r times a column of the bank: of all heads, or (first: the head's) of one */
+static inline double with_profile(const pair *x, int64_t width, int64_t extent, int64_t first)
+{
+    const double *bank = numbers(x, "bank") + first * width * extent, *r = token_row(x, "r", x->i);
+    double        sum = plain(x) / sqrt((double)x->c->dims.D);
+    for (int64_t n = 0; x->t >= 0 && x->t < (double)extent && n < width; n++)
+        sum += r[n] * bank[n * extent + (int64_t)x->t];
+    return sum;
+}
+
+static inline double inkling(const pair *x)
+{
+    return with_profile(x, 3, 40, 0);
+}
+
+static inline double inkling_heads(const pair *x)
+{
+    return with_profile(x, 18, 5, x->h);
 }
 
 /* mu(x) = ln(1 + e^x) */

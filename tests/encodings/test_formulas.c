@@ -78,6 +78,8 @@ static const told encodings[] = {
     {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
     {"pope", pope, 0, 0, 0, 0, 0},
     {"fox", fox, 0, 0, 0, 1, 0},
+    {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},
+    {"inkling[extent=5:width=18:per_head=yes:sigma=0.5]", inkling_heads, 0, 0, 0, 0, 0},
     {"fox[gate_of=key]", fox_of_keys, 0, 0, 0, 1, 0},
     {"fox[bidirectional=yes]", fox_both, 0, 0, 0, 0, 0},
     {"fox[form=constant]", fox_constant, 0, 0, 0, 1, 0},

@@ -30,9 +30,10 @@ typedef struct head {
     double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
     double       *state;        /* [threads, PE_HOOK_STATE] */
     double       *dQ, *dK, *dV; /* backward: as Q, K, V */
-    double       *dby[PE_KINDS]; /* their cotangents */
-    double       *dout;          /* [Dv] */
-    const posenc_tensor *S;      /* scores only */
+    double       *dby[PE_KINDS];      /* their cotangents */
+    double       *dout;               /* [Dv] */
+    double       *profile, *dprofile; /* [Lq, profile_width]; of the heads that share it */
+    const posenc_tensor *S;           /* scores only */
 } head;
 
 /* Rows that each thread has. */
@@ -51,7 +52,7 @@ static double *row_of(const head *x, int thread, int which)
 
 static int64_t table_size(const pe_attention *a, pe_kind kind)
 {
-    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(a->terms, &a->sizes, kind) : 0;
 }
 
 /* Numbers per prepared query: more than sizes.D where it has two forms. */
@@ -67,6 +68,11 @@ static int64_t raw_size(const pe_attention *a)
     return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
 }
 
+static int64_t profile_size(const pe_attention *a)
+{
+    return a->terms->profile == PE_NONE ? 0 : a->sizes.Lq * a->terms->profile_width;
+}
+
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
@@ -76,6 +82,7 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.Q                 = pe_arena_doubles(arena, p->Lq * query_width(a));
     x.K                 = pe_arena_doubles(arena, p->Lk * p->D);
     x.V                 = pe_arena_doubles(arena, p->Lk * p->Dv);
+    x.profile           = pe_arena_doubles(arena, profile_size(a));
     x.q_pos             = pe_arena_doubles(arena, p->Lq);
     x.k_pos             = pe_arena_doubles(arena, p->Lk);
     for (int side = 0; pe_drifts(a) && side < PE_SIDES; side++)
@@ -93,7 +100,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
             x.dby[kind] = kind == PE_B && pe_vectors_are_shared(a->terms)
                               ? x.dby[PE_A]
                               : pe_arena_doubles(arena, table_size(a, kind));
-        x.dout = pe_arena_doubles(arena, p->Dv);
+        x.dout     = pe_arena_doubles(arena, p->Dv);
+        x.dprofile = pe_arena_doubles(arena, profile_size(a));
     }
     return x;
 }
@@ -128,8 +136,8 @@ static void fill_tables(const head *x, int64_t h)
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind))
-            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), a->from.h + h, a->distances.low,
-                            a->distances.count, x->by[kind]);
+            pe_members_fill(part, &m, pe_member_width(a->terms, &a->sizes, kind), a->from.h + h,
+                            a->distances.low, a->distances.count, x->by[kind]);
     }
 }
 
@@ -139,7 +147,7 @@ static const double *member_row(const head *x, pe_kind kind, int64_t i, int64_t 
     if (!pe_has(x->a->terms, kind))
         return NULL;
     const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
-    return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
+    return x->by[kind] + t * pe_member_width(x->a->terms, &x->a->sizes, kind);
 }
 
 /* Of item b; and what grows with their distances. */
@@ -215,6 +223,14 @@ static void fill_drift(head *x, int64_t h)
         x->drift[side] = pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift_memory[side]);
 }
 
+static void load_profile(const head *x, int64_t h)
+{
+    const posenc_tensor *t     = pe_profile(x->a);
+    const int64_t        width = x->a->terms->profile_width;
+    for (int64_t i = 0; t && i < x->a->sizes.Lq; i++)
+        pe_tensor_load_double(x->profile + i * width, pe_token_row(x->a, t, x->b, h, i), t->dtype, 1, width);
+}
+
 /* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */
 static void load_head(head *x, int64_t b, int64_t h)
 {
@@ -229,6 +245,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     load_side(x, PE_KEYS, g);
     if (a->v.data)
         load_keys(x, x->V, &a->v, g, p->Dv);
+    load_profile(x, h);
     fill_tables(x, h);
     fill_drift(x, h);
 }
@@ -355,6 +372,12 @@ static double drift_of(const head *x, int64_t i, int64_t j)
     return side == PE_BEHIND ? c : -c;
 }
 
+/* What stands in the place of query i before A, or its cotangent; NULL: nothing does. */
+static double *profile_row(const head *x, double *rows, int64_t i)
+{
+    return x->a->terms->profile == PE_NONE ? NULL : rows + i * x->a->terms->profile_width;
+}
+
 /* s[j] for every allowed key of query i, -infinity for the others, before they are tempered and capped. */
 static void bare_row(const head *x, int64_t i, double *s, int thread)
 {
@@ -362,7 +385,7 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
     const double       *q = x->Q + i * query_width(a), *w = pe_head_vector(a, m->w, x->h),
-                 *us = pe_head_vector(a, m->us, x->h);
+                 *us = pe_head_vector(a, m->us, x->h), *profile = profile_row(x, x->profile, i);
     double *products = row_of(x, thread, ROW_PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_pairs_allowed(a, x->b, x->h, i, j) ? -INFINITY
@@ -377,14 +400,14 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
         const double *k = x->K + j * p->D, *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j),
                      *b = is_special(x, i, j) ? NULL : member_row(x, PE_BIAS, i, j);
         double sum      = 0;
-        if (A)
+        if (A && !profile)
             sum += dot_shifted(q, w, A, p->D);
         if (B)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
         s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0) +
-                (pe_drifts(a) ? drift_of(x, i, j) : 0);
+                (pe_drifts(a) ? drift_of(x, i, j) : 0) + (profile ? dot(profile, A, m->profile_width) : 0);
     }
 }
 
@@ -556,10 +579,10 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
    product. Above each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
-    const pe_attention *a  = x->a;
-    const pe_terms     *m  = a->terms;
-    const int64_t       D  = a->sizes.D;
-    const double       *w  = pe_head_vector(a, m->w, x->h);
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const int64_t       D = a->sizes.D;
+    const double       *w = pe_head_vector(a, m->w, x->h), *profile = profile_row(x, x->profile, i);
     double             *dw = pe_head_vector_gradient(a, m->w, x->h);
     const double       *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j);
     const double        f  = m->scale * dS;
@@ -572,8 +595,13 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     /* b[t] */
     if (pe_has(m, PE_BIAS) && !is_special(x, i, j))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
+    /* r_i . A[t] */
+    if (profile) {
+        add(profile_row(x, x->dprofile, i), dS, A, m->profile_width);
+        add(cotangent_of(x, PE_A, i, j), dS, profile, m->profile_width);
+    }
     /* scale * (q_i + w) . A[t] */
-    if (A) {
+    if (A && !profile) {
         add(dq, f, A, D);
         add(cotangent_of(x, PE_A, i, j), f, q, D);
     }
@@ -724,7 +752,7 @@ static void fold_tables(const head *x, int shared)
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind) && pe_members_wanted(part, &m) && (m.row != NULL) == shared &&
             !(kind == PE_B && pe_vectors_are_shared(a->terms)))
-            pe_members_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+            pe_members_fold(part, &m, pe_member_width(a->terms, &a->sizes, kind), x->h, a->distances.low,
                             a->distances.count, x->dby[kind]);
     }
 }
@@ -735,7 +763,28 @@ static void clear_tables(const head *x, int shared)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_has(a->terms, kind) && (pe_member(a->terms, kind).row != NULL) == shared)
             memset(x->dby[kind], 0,
-                   (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
+                   (size_t)(a->distances.count * pe_member_width(a->terms, &a->sizes, kind)) *
+                       sizeof(double));
+}
+
+/* The heads that share a row follow each other: it is done with the last of them. */
+static void store_profile(const head *x)
+{
+    const pe_attention  *a     = x->a;
+    const posenc_tensor *to    = pe_profile_gradient(a);
+    const int64_t        width = a->terms->profile_width;
+    if (!to || (x->h + 1) % (a->sizes.H / to->shape[1]) != 0)
+        return;
+    for (int64_t i = 0; i < a->sizes.Lq; i++)
+        pe_tensor_store_double(pe_token_row(a, to, x->b, x->h, i), to->dtype, 1, x->dprofile + i * width,
+                               width);
+}
+
+static void clear_profile(const head *x)
+{
+    const posenc_tensor *t = pe_profile(x->a);
+    if (t && x->h % (x->a->sizes.H / t->shape[1]) == 0)
+        memset(x->dprofile, 0, (size_t)profile_size(x->a) * sizeof(double));
 }
 
 /* dtau_i = q_i . dq_i, q_i as it was before; then the cotangents of that. */
@@ -759,8 +808,10 @@ static void backward_head(head *x, int64_t b, int64_t h)
     load_head(x, b, h);
     memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
     clear_tables(x, 0);
+    clear_profile(x);
     for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++)
         backward_row(x, i);
+    store_profile(x);
     temper_back(x);
     store_side(x, PE_QUERIES, h);
     fold_tables(x, 0);

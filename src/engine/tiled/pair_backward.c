@@ -92,18 +92,27 @@ static void product_to_band(const pe_tiles *T, const pe_scratch *z, float *to, c
     }
 }
 
+/* Cotangents of the profile of the tile's queries; NULL: not wanted. */
+static float *profile_rows(const pe_backward *w, const pe_scratch *z)
+{
+    const pe_problem *p = &w->T.a->sizes;
+    return w->dprofile ? w->dprofile + ((z->back.chunk * p->H + z->h) * p->Lq + z->i0) * w->T.Ap : NULL;
+}
+
 /* Queries and A along diagonals. */
 static void query_band_back(const pe_backward *w, pe_scratch *z, const float *dS)
 {
-    const pe_tiles *T = &w->T;
-    const int64_t   D = T->a->sizes.D, x0 = z->x0;
+    const pe_tiles *T     = &w->T;
+    const int64_t   width = pe_width_of_A(T), x0 = z->x0;
     double         *sums = w->wants_w ? z->back.dw : NULL;
+    float          *to   = T->a->terms->profile == PE_NONE ? query_rows(T, z, sums) : profile_rows(w, z);
     pe_tile_scores_shift(T, z, dS);
-    pe_tile_scores_band_product(T, z, query_rows(T, z, sums), pe_rows_by(T, PE_A, z->h, x0), D);
+    if (to)
+        pe_tile_scores_band_product(T, z, to, pe_rows_by(T, PE_A, z->h, x0), width);
     query_sums(T, z, sums);
     if (w->wants[PE_A])
-        product_to_band(T, z, vector_sums(w, z, PE_A, x0), w->Qw + (z->h * T->a->sizes.Lq + z->i0) * T->Dp,
-                        D);
+        product_to_band(T, z, vector_sums(w, z, PE_A, x0), w->Qw + (z->h * T->a->sizes.Lq + z->i0) * T->Ap,
+                        width);
 }
 
 /* Some keys: their columns of dS, times scale, shifted into beta [C, band], of which `at` tells what is not
@@ -168,7 +177,7 @@ static void skewed_back(const pe_backward *w, pe_scratch *z, const float *dS)
     const int special = w->T.a->terms->hook.is_special && z->hook.is_called;
     if (w->wants[PE_BIAS])
         sum_diagonals(w, z, PE_BIAS, special ? without_special(&w->T, z, dS) : dS);
-    if (w->T.by[PE_A].rows)
+    if (w->T.by[PE_A].rows && !pe_profile_is_over(&w->T, z->x0))
         query_band_back(w, z, dS);
     if (w->T.by[PE_B].rows)
         key_band_back(w, z, dS);
@@ -183,14 +192,18 @@ static void element_back(const pe_backward *w, pe_scratch *z, int64_t r, int64_t
     if (w->wants[PE_BIAS] && !pe_pair_is_special(T, z, r, c))
         *scalar_sums(w, z, PE_BIAS, row) += (double)dS;
     if (T->by[PE_A].rows) {
-        const float *A = pe_rows_by(&w->T, PE_A, z->h, row);
-        pe_add_floats(z->back.dQ + r * T->Dp, dS, A, D);
+        const float *A  = pe_rows_by(&w->T, PE_A, z->h, row);
+        float       *dr = profile_rows(w, z);
+        if (T->a->terms->profile == PE_NONE)
+            pe_add_floats(z->back.dQ + r * T->Dp, dS, A, D);
+        else if (dr)
+            pe_add_floats(dr + r * T->Ap, dS, A, T->Ap);
         for (int64_t d = 0; w->wants_w && d < D; d++)
             z->back.dw[d] += (double)(dS * A[d]);
     }
     if (w->wants[PE_A])
-        pe_add_floats(vector_sums(w, z, PE_A, row), dS, w->Qw + (z->h * T->a->sizes.Lq + z->i0 + r) * T->Dp,
-                      D);
+        pe_add_floats(vector_sums(w, z, PE_A, row), dS, w->Qw + (z->h * T->a->sizes.Lq + z->i0 + r) * T->Ap,
+                      T->Ap);
     if (T->by[PE_B].rows)
         pe_add_floats(z->back.dK + c * T->Dp, scale * dS, pe_rows_by(&w->T, PE_B, z->h, row), D);
     if (w->wants[PE_B])
@@ -539,7 +552,7 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
     const int64_t       at = z->h * p->Lq + z->i0;
-    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
+    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Ap : NULL,
                 *dO = w->dout + at * T->Dvp;
     z->back.lse     = w->lse + at;
     z->forms.Q2     = pe_second_form(w, w->Qu + at * T->Dp);

@@ -233,19 +233,37 @@ static void scale_row(float *to, const float *q, const double *more, float scale
             to[d] = own * q[d];
 }
 
-void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n)
+/* Rows of the profile, which only a factor of the whole score multiplies. */
+static void load_profile(const pe_tiles *T, float *to, const posenc_tensor *t, int64_t b, int64_t h,
+                         int64_t i0, int64_t n)
 {
     const pe_attention *a     = T->a;
-    const int64_t       D     = a->sizes.D;
-    const float         scale = (float)a->terms->scale;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
+    const int64_t       width = a->terms->profile_width;
+    for (int64_t r = 0; r < n; r++) {
+        float *row = to + r * T->Ap;
+        load_from(row, T->Ap, t, pe_token_row(a, t, b, h, i0 + r), 1, width);
+        const float tau = (float)(pe_profile_is_folded(T) ? pe_temper_at(a, b, h, i0 + r) : 1);
+        for (int64_t d = 0; tau != 1 && d < width; d++)
+            row[d] *= tau;
+    }
+}
+
+void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n)
+{
+    const pe_attention  *a     = T->a;
+    const int64_t        D     = a->sizes.D;
+    const float          scale = (float)a->terms->scale;
+    const double        *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
+    const posenc_tensor *profile = pe_profile(a);
     for (int64_t r = 0; r < n; r++) {
         const double tau = T->folds ? pe_temper_at(a, b, h, i0 + r) : 1;
-        if (Qw)
+        if (Qw && !profile)
             scale_row(Qw + r * T->Dp, Qu + r * T->Dp, w, scale, tau, D);
         scale_row(Qu + r * T->Dp, Qu + r * T->Dp, u, scale, tau, D);
     }
-    for (int64_t r = 0; Qw && r < n; r++)
+    if (Qw && profile)
+        load_profile(T, Qw, profile, b, h, i0, n);
+    for (int64_t r = 0; Qw && !profile && r < n; r++)
         for (int64_t d = D; d < T->Dp; d++)
             Qw[r * T->Dp + d] = 0;
 }

@@ -30,7 +30,6 @@ static pe_visible new_columns(const pe_scratch *z, int64_t r, int goes_on, int64
 static void band_product(const pe_tiles *T, pe_scratch *z, const float *Qw, int reuse)
 {
     const pe_attention *a    = T->a;
-    const int64_t       D    = a->sizes.D;
     const int64_t       have = reuse && z->band.gamma_key == z->J ? z->R - 1 : 0, W = T->gamma_width,
                   first = pe_padded(z->R - 1) - (z->R - 1), next = z->band.gamma_at + T->Bc;
     z->band.gamma_at = have && next + z->R - 1 + pe_padded(z->C) <= W ? next : first;
@@ -41,9 +40,9 @@ static void band_product(const pe_tiles *T, pe_scratch *z, const float *Qw, int 
     for (int64_t r = 0; r < z->R;) {
         const pe_visible y =
             have ? (pe_visible){z->R, have, reached - have} : new_columns(z, r, reuse, reached);
-        a->kernels->product(to + r * W + y.first, W, Qw + r * T->Dp, T->Dp, 1,
+        a->kernels->product(to + r * W + y.first, W, Qw + r * T->Ap, T->Ap, 1,
                             pe_columns_by(T, PE_A, z->h, z->x0) + y.first, T->by[PE_A].stride, y.rows,
-                            pe_larger(y.count, 0), D, 0);
+                            pe_larger(y.count, 0), pe_width_of_A(T), 0);
         r += y.rows;
     }
     z->band.gamma_key = z->J + 1;
@@ -58,9 +57,9 @@ static const float *flat_row(const pe_tiles *T, pe_scratch *z, const float *Qw)
     float              *row  = z->band.flat_row + side * T->Br;
     if (z->band.flat_of[side] == tile)
         return row;
-    a->kernels->product(z->band.flat, PE_LANES, Qw, T->Dp, 1,
+    a->kernels->product(z->band.flat, PE_LANES, Qw, T->Ap, 1,
                         pe_columns_by(T, PE_A, z->h, pe_flat_row(&T->by[PE_A], z->x0)), T->by[PE_A].stride,
-                        z->R, 1, a->sizes.D, 0);
+                        z->R, 1, pe_width_of_A(T), 0);
     for (int64_t r = 0; r < z->R; r++)
         row[r] = z->band.flat[r * PE_LANES];
     z->band.flat_of[side] = tile;
@@ -106,7 +105,9 @@ static void find_diagonals(const pe_tiles *T, pe_scratch *z, const float *Qw, co
 {
     if (T->by[PE_B].rows && pe_run_is_flat(&T->by[PE_B], z->x0))
         terms->key = flat_key(T, z, Kt, terms->key);
-    if (T->by[PE_A].width && pe_run_is_flat(&T->by[PE_A], z->x0))
+    if (T->by[PE_A].width && pe_profile_is_over(T, z->x0))
+        terms->skewed = NULL;
+    else if (T->by[PE_A].width && pe_run_is_flat(&T->by[PE_A], z->x0))
         terms->row = flat_row(T, z, Qw);
     else if (T->by[PE_A].width) {
         band_product(T, z, Qw, reuse);
@@ -156,7 +157,7 @@ static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw,
     const int64_t D   = T->a->sizes.D;
     float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
     if (T->by[PE_A].rows)
-        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
+        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, pe_width_of_A(T));
     if (T->by[PE_B].rows)
         sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
     return sum;
@@ -175,7 +176,7 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
             const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Dp : NULL, Kt + c);
+                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Ap : NULL, Kt + c);
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }

@@ -72,7 +72,8 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = !w->dlse && T->a->softcap == 0 && !(T->a->has_sink && kind == PE_A) &&
+              is_score        = !w->dlse && T->a->softcap == 0 &&
+                         !(kind == PE_A && (T->a->has_sink || T->a->terms->profile != PE_NONE)) &&
                          ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
@@ -160,19 +161,25 @@ static void find_wanted(pe_backward *w)
         w->hook_count += hook_learns(m, i) ? part->sizes[i] : 0;
 }
 
+static int wants_profile(const pe_attention *a)
+{
+    return a->terms->profile != PE_NONE && (a->for_any_run || pe_profile_gradient(a));
+}
+
 static void lay_out_item(pe_backward *w, pe_arena *arena)
 {
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
     w->Qu                  = pe_arena_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
-    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Dp) : NULL;
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Ap) : NULL;
     w->dout                = pe_arena_floats(arena, rows * T->Dvp);
     w->delta               = pe_arena_floats(arena, rows);
     w->lse                 = pe_arena_floats(arena, rows);
     w->dlse                = T->a->dlse.data || T->a->for_any_run ? pe_arena_floats(arena, rows) : NULL;
     w->key                 = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ                  = pe_arena_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dprofile            = wants_profile(T->a) ? pe_arena_floats(arena, w->chunks * rows * T->Ap) : NULL;
     w->dK                  = pe_arena_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_arena_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
@@ -204,8 +211,8 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
     w->dus       = pe_arena_zeros(arena, n * p->D);
     w->dG        = pe_arena_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
     w->hook      = pe_arena_zeros(arena, tasks * w->hook_count);
-    w->total     = pe_arena_doubles(arena, p->D);
-    w->mass      = pe_arena_doubles(arena, p->D);
+    w->total     = pe_arena_doubles(arena, pe_larger(p->D, T->Ap));
+    w->mass      = pe_arena_doubles(arena, pe_larger(p->D, T->Ap));
     w->hook_sums = w->wants_hook ? pe_hook_cache_sums(T->a, arena) : NULL;
     w->hook_pointers =
         pe_arena_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
@@ -241,7 +248,7 @@ static void prepare_queries(void *context, int64_t index, int thread)
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
     float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = pe_second_form(w, Qu);
     pe_tile_rows_load(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
-    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, w->b, h, i0, R);
+    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Ap : NULL, w->b, h, i0, R);
     if (Q2)
         pe_tile_rows_scale(T, Q2, NULL, w->b, h, i0, R);
     pe_tile_rows_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
@@ -262,6 +269,8 @@ static void prepare_queries(void *context, int64_t index, int thread)
                              a->dlse.stride[2], R);
     for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
+    for (int64_t c = 0; w->dprofile && c < w->chunks; c++)
+        memset(w->dprofile + (c * a->sizes.H * Lq + at) * T->Ap, 0, (size_t)(R * T->Ap) * sizeof(float));
 }
 
 /* Keys and values of tile J of key head g: each task has its own, for no other visits them. */
@@ -428,6 +437,32 @@ static void finish_queries(void *context, int64_t index, int thread)
     pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
 }
 
+/* Cotangents of one row of the profile, of all heads that share it and all chunks in their order. */
+static void store_profile(void *context, int64_t index, int thread)
+{
+    enum { SOME = 64 };
+    const pe_backward   *w     = context;
+    const pe_attention  *a     = w->T.a;
+    const posenc_tensor *to    = pe_profile_gradient(a);
+    const int64_t        share = a->sizes.H / to->shape[1], i = index % a->sizes.Lq,
+                  h0 = index / a->sizes.Lq * share, width = a->terms->profile_width;
+    char *row = pe_token_row(a, to, w->b, h0, i);
+    (void)thread;
+    for (int64_t d = 0; d < width; d += SOME) {
+        const int64_t n         = pe_smaller(SOME, width - d);
+        double        sum[SOME] = {0};
+        for (int64_t h = h0; h < h0 + share; h++) {
+            const double tau = pe_profile_is_folded(&w->T) ? pe_temper_at(a, w->b, h, i) : 1;
+            for (int64_t c = 0; c < w->chunks; c++) {
+                const float *from = w->dprofile + ((c * a->sizes.H + h) * a->sizes.Lq + i) * w->T.Ap + d;
+                for (int64_t k = 0; k < n; k++)
+                    sum[k] += tau * (double)from[k];
+            }
+        }
+        pe_tensor_store_double(row + pe_tensor_bytes(to->dtype, d), to->dtype, 1, sum, n);
+    }
+}
+
 /* Cotangents of some prepared rows: those that follow from the position wait for the whole batch. */
 static void fold_rows(const pe_backward *w, const float *rows, int64_t form_step, pe_side side, int64_t h,
                       int64_t s0, int64_t n)
@@ -498,6 +533,8 @@ void pe_tiled_backward_run(pe_backward *w)
         if (T->folds && a->temper.gradient)
             pe_parallel_for(p->H * T->query_tiles, &a->team, temper_back, w);
         pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, &a->team, finish_queries, w);
+        if (w->dprofile)
+            pe_parallel_for(pe_profile_gradient(a)->shape[1] * p->Lq, &a->team, store_profile, w);
         if (a->terms->prepare.fold)
             fold_prepared(w);
     }

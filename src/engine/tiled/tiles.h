@@ -56,12 +56,12 @@ typedef struct pe_scratch {
     double *pair_row; /* [Bc] numbers of pairs on their way */
     float  *segments; /* [Br, 2] scaled products of queries with the segment vectors; [Br] where there is one,
                          with the row of terms */
-    float   *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    float   *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Ap], [max(Br,Bc), max(Dp,Dvp)] */
     float   *m;              /* [Br] lse */
     int32_t *low, *high;     /* [Br] columns that a query may see */
     int      limited;        /* is that not all of them? */
     int      backward;       /* is this the backward? */
-    double  *chunk;          /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    double  *chunk;          /* [PE_CHUNK, widest row] distances on their way from or to a room */
     int64_t  b, h, I, J;     /* the tile at hand: item, query head, query tile, key tile, */
     int64_t  i0, j0, R, C;   /* its first query and key, how many of them, */
     int64_t  x0;             /* and the first row of its band */
@@ -134,14 +134,14 @@ enum { PE_CHUNK = 256, PE_SHORT = 64, PE_PRODUCTS64_KEYS = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t           Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
-    int64_t           query_tiles, key_tiles;
-    int               by_distance;     /* any member by distance */
-    int               has_extra;       /* lookups, hook or explicit mask */
-    int               folds, finishes; /* pe_temper_folds, pe_temper_finishes */
-    int               skewed;          /* distances follow the diagonals, or do not matter */
-    int64_t           e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band           band;
+    int64_t Br, Bc, Bcp, Dp, Dvp, Ap, band_width, gamma_width; /* padded widths of buffers, in floats */
+    int64_t query_tiles, key_tiles;
+    int     by_distance;     /* any member by distance */
+    int     has_extra;       /* lookups, hook or explicit mask */
+    int     folds, finishes; /* pe_temper_folds, pe_temper_finishes */
+    int     skewed;          /* distances follow the diagonals, or do not matter */
+    int64_t e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band band;
     const pe_ready   *ready; /* tables that hold all distances of the run; NULL: none */
     pe_distance_table by[PE_KINDS];
     double           *center; /* [H] what was subtracted from the bias before it was rounded; NULL: nothing */
@@ -160,6 +160,12 @@ typedef struct pe_tiles {
     pe_rotation_table rotations[2]; /* by pe_side */
     pe_scratch       *scratch;      /* [threads] */
 } pe_tiles;
+
+/* Numbers of a row of A, and of what is multiplied by it: rows of queries, or of the profile. */
+static inline int64_t pe_width_of_A(const pe_tiles *T)
+{
+    return pe_member_width(T->a->terms, &T->a->sizes, PE_A);
+}
 
 /* The rows of a member of head h for a run of rows from x. */
 static inline float *pe_rows_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
@@ -184,6 +190,18 @@ static inline int64_t pe_table_begin(const pe_tiles *T, pe_kind kind)
 static inline int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
 {
     return pe_smaller(T->by[kind].last, T->band.last);
+}
+
+/* Has a run of distances no row of the profile? */
+static inline int pe_profile_is_over(const pe_tiles *T, int64_t x)
+{
+    return T->a->terms->profile != PE_NONE && pe_run_is_flat(&T->by[PE_A], x);
+}
+
+/* Does the factor of the whole score go into rows of the profile too? */
+static inline int pe_profile_is_folded(const pe_tiles *T)
+{
+    return T->folds && T->a->temper_on == PE_TEMPER_SCORE;
 }
 
 /* In the backward of a hook with content, lse is subtracted from scores already: X may be large, and X - lse

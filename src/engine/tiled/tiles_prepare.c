@@ -15,35 +15,35 @@ enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
     const pe_problem *p    = &T->a->sizes;
-    const int64_t     wide = pe_larger(T->Dp, T->Dvp), tall = pe_larger(T->Br, T->Bc),
-                  most = pe_larger(p->Lq + p->Lk, T->a->max_distances);
-    y->S               = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->W               = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->extra           = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->hook.own_state  = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
-    y->hook.state      = y->hook.own_state;
-    y->q_pos           = pe_arena_doubles(arena, T->Br);
-    y->k_pos           = pe_arena_doubles(arena, T->Bc);
-    y->q_seg           = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y->k_seg           = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y->segments        = pe_arena_floats(arena, 2 * T->Br);
-    y->Qu              = pe_arena_floats(arena, pe_forms(T->a->terms) * T->Br * T->Dp);
-    y->rows            = pe_arena_floats(arena, tall * wide);
-    y->softmax.O       = pe_arena_floats(arena, T->Br * T->Dvp);
-    y->m               = pe_arena_floats(arena, T->Br);
-    y->softmax.most    = pe_arena_floats(arena, T->Br);
-    y->softmax.sums    = pe_arena_floats(arena, T->Br * PE_LANES);
-    y->softmax.factor  = pe_arena_floats(arena, T->Br);
-    y->low             = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->high            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->chunk           = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * wide);
+    const int64_t     wide = pe_larger(T->Dp, T->Dvp), widest = pe_larger(wide, T->Ap),
+                  tall = pe_larger(T->Br, T->Bc), most = pe_larger(p->Lq + p->Lk, T->a->max_distances);
+    y->S              = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->W              = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->extra          = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->hook.own_state = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
+    y->hook.state     = y->hook.own_state;
+    y->q_pos          = pe_arena_doubles(arena, T->Br);
+    y->k_pos          = pe_arena_doubles(arena, T->Bc);
+    y->q_seg          = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y->k_seg          = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y->segments       = pe_arena_floats(arena, 2 * T->Br);
+    y->Qu             = pe_arena_floats(arena, pe_forms(T->a->terms) * T->Br * T->Dp);
+    y->rows           = pe_arena_floats(arena, tall * wide);
+    y->softmax.O      = pe_arena_floats(arena, T->Br * T->Dvp);
+    y->m              = pe_arena_floats(arena, T->Br);
+    y->softmax.most   = pe_arena_floats(arena, T->Br);
+    y->softmax.sums   = pe_arena_floats(arena, T->Br * PE_LANES);
+    y->softmax.factor = pe_arena_floats(arena, T->Br);
+    y->low            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->high           = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->chunk          = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * widest);
 }
 
 static void lay_out_members(const pe_tiles *T, pe_scratch *y, pe_arena *arena, int backward)
 {
     const pe_terms *m = T->a->terms;
     if (pe_has(m, PE_A)) {
-        y->Qw            = pe_arena_floats(arena, T->Br * T->Dp);
+        y->Qw            = pe_arena_floats(arena, T->Br * T->Ap);
         y->band.gamma    = pe_arena_floats(arena, T->Br * T->gamma_width);
         y->band.flat     = pe_arena_floats(arena, T->Br * PE_LANES);
         y->band.flat_row = pe_arena_floats(arena, 2 * T->Br);
@@ -176,6 +176,7 @@ pe_tiles pe_tiles_of(const pe_attention *a)
     T.Bcp                      = pe_padded(T.Bc);
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);
+    T.Ap                       = pe_padded(pe_member_width(a->terms, p, PE_A));
     T.band_width               = pe_padded(T.Br + T.Bc) + PE_LANES;
     T.gamma_width              = pe_padded(T.Br + BANDS * T.Bc) + 2 * PE_LANES;
     T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
