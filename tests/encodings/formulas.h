@@ -666,6 +666,50 @@ static inline double rotated(const pair *x, int64_t dim, int is_half, double zet
     return sum / sqrt((double)width(x));
 }
 
+/* The same of all channels, turned as from a distance T and by a phase. */
+static inline double turned(const pair *x, double T, double phase)
+{
+    const int64_t D   = width(x);
+    double        sum = 0;
+    for (int64_t a = 0; a < D; a += 2) {
+        const double angle = T * pow(10000, -(double)a / (double)D) + phase;
+        sum += cos(angle) * (x->q[a] * x->k[a] + x->q[a + 1] * x->k[a + 1]) +
+               sin(angle) * (x->q[a] * x->k[a + 1] - x->q[a + 1] * x->k[a]);
+    }
+    return sum / sqrt((double)D);
+}
+
+static inline double rope_odd_phase(const pair *x) /* q_phase=0.7:phase_heads=odd */
+{
+    return turned(x, x->t, x->h % 2 ? 0.7 : 0);
+}
+
+static inline double rope_rerope(const pair *x) /* map_window=3 */
+{
+    return turned(x, fmax(-3, fmin(3, x->t)), 0);
+}
+
+static inline double rope_leaky(const pair *x) /* map_window=3:map_factor=4 */
+{
+    const double far = fabs(x->t);
+    return turned(x, far < 3 ? x->t : copysign(3 + (far - 3) / 4, x->t), 0);
+}
+
+static inline double rope_self_extend(const pair *x) /* map_window=5:map_factor=2 */
+{
+    const double key = x->P - x->t;
+    return turned(x, x->t < 5 ? x->t : floor(x->P / 2) - floor(key / 2) + 5 - 2, 0);
+}
+
+static inline double rope_dca(const pair *x) /* map_chunk=5:map_local=1 */
+{
+    const double key = x->P - x->t, n = floor(x->P / 4) - floor(key / 4), m = x->P - 4 * floor(x->P / 4),
+                 far = n <= 0   ? m
+                       : n == 1 ? fmin(m + 4, 5)
+                                : fmin(2 * 4 - 1, 5);
+    return turned(x, far - (key - 4 * floor(key / 4)), 0);
+}
+
 static inline double rope(const pair *x)
 {
     return rotated(x, width(x), 0, 0);

@@ -20,8 +20,9 @@
 typedef struct head {
     const pe_attention *a;
     int64_t             b, h;
-    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
-    double             *growth;    /* [D], and [threads, D] factors of a pair */
+    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv]; of a map of
+                                      distances as many Q and K as that has forms */
+    double       *growth;          /* [D], and [threads, D] factors of a pair */
     double       *raw, *draw; /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
     double       *q_pos, *k_pos;          /* [Lq], [Lk] */
     double       *drift_memory[PE_SIDES]; /* [Lk] running sums of keys, */
@@ -68,6 +69,11 @@ static int64_t raw_size(const pe_attention *a)
     return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
 }
 
+static int64_t map_forms(const pe_attention *a, pe_side side)
+{
+    return a->rotary ? pe_map_forms(&a->rotary->map, side == PE_KEYS) : 1;
+}
+
 static int64_t profile_size(const pe_attention *a)
 {
     return a->terms->profile == PE_NONE ? 0 : a->sizes.Lq * a->terms->profile_width;
@@ -79,8 +85,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     head              x = {.a = a};
     x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->team.threads) * p->D : 0);
     x.raw               = pe_arena_doubles(arena, raw_size(a));
-    x.Q                 = pe_arena_doubles(arena, p->Lq * query_width(a));
-    x.K                 = pe_arena_doubles(arena, p->Lk * p->D);
+    x.Q                 = pe_arena_doubles(arena, map_forms(a, PE_QUERIES) * p->Lq * query_width(a));
+    x.K                 = pe_arena_doubles(arena, map_forms(a, PE_KEYS) * p->Lk * p->D);
     x.V                 = pe_arena_doubles(arena, p->Lk * p->Dv);
     x.profile           = pe_arena_doubles(arena, profile_size(a));
     x.q_pos             = pe_arena_doubles(arena, p->Lq);
@@ -93,8 +99,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
     if (backward) {
         x.draw = pe_arena_doubles(arena, raw_size(a));
-        x.dQ   = pe_arena_doubles(arena, p->Lq * query_width(a));
-        x.dK   = pe_arena_doubles(arena, p->Lk * p->D);
+        x.dQ   = pe_arena_doubles(arena, map_forms(a, PE_QUERIES) * p->Lq * query_width(a));
+        x.dK   = pe_arena_doubles(arena, map_forms(a, PE_KEYS) * p->Lk * p->D);
         x.dV   = pe_arena_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             x.dby[kind] = kind == PE_B && pe_vectors_are_shared(a->terms)
@@ -172,12 +178,14 @@ static void prepare(const head *x, pe_side side, int64_t h)
                            keys ? x->K : x->Q);
 }
 
-static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, double sign)
+static void rotate_rows(const head *x, pe_side side, int64_t h, int form, double *rows, double sign)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
     pe_rotary           own;
-    const pe_rotary    *rotary = pe_rotation_of_head(&own, keys ? a->rotary_keys : a->rotary, h);
+    pe_rotary           formed = keys ? *a->rotary_keys : *a->rotary;
+    formed.form                = form;
+    const pe_rotary *rotary    = pe_rotation_of_head(&own, &formed, (keys ? a->from.g : a->from.h) + h);
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
     for (int64_t r = 0; r < L * forms; r++) {
         double at[PE_MAX_AXES];
@@ -186,16 +194,25 @@ static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, do
     }
 }
 
+/* Rows of one form of a side. */
+static double *form_of(const head *x, pe_side side, double *keys, double *queries, int form)
+{
+    const pe_problem *p = &x->a->sizes;
+    return side == PE_KEYS ? keys + form * p->Lk * p->D : queries + form * p->Lq * query_width(x->a);
+}
+
 /* Queries of head h, or keys of key head h, prepared and rotated. */
 static void load_side(const head *x, pe_side side, int64_t h)
 {
-    const pe_attention *a    = x->a;
-    double             *rows = side == PE_KEYS ? x->K : x->Q;
-    load_raw(x, a->terms->prepare.fill ? x->raw : rows, side, h);
-    if (a->terms->prepare.fill)
-        prepare(x, side, h);
-    if (a->rotary)
-        rotate_rows(x, side, h, rows, 1);
+    const pe_attention *a = x->a;
+    for (int form = 0; form < map_forms(a, side); form++) {
+        double *rows = form_of(x, side, x->K, x->Q, form);
+        load_raw(x, a->terms->prepare.fill ? x->raw : rows, side, h);
+        if (a->terms->prepare.fill)
+            prepare(x, side, h);
+        if (a->rotary)
+            rotate_rows(x, side, h, form, rows, 1);
+    }
 }
 
 /* tau of query i, where it multiplies its row, or its scores; else 1. */
@@ -207,9 +224,9 @@ static double tau_of(const head *x, int64_t i, pe_temper_on on)
 /* Rows of queries, or cotangents of those that were tempered. */
 static void temper_queries(const head *x, double *rows)
 {
-    const int64_t width = query_width(x->a);
-    for (int64_t i = 0; x->a->temper_on == PE_TEMPER_QUERY && i < x->a->sizes.Lq; i++) {
-        const double tau = tau_of(x, i, PE_TEMPER_QUERY);
+    const int64_t width = query_width(x->a), Lq = x->a->sizes.Lq, n = map_forms(x->a, PE_QUERIES) * Lq;
+    for (int64_t i = 0; x->a->temper_on == PE_TEMPER_QUERY && i < n; i++) {
+        const double tau = tau_of(x, i % Lq, PE_TEMPER_QUERY);
         for (int64_t d = 0; d < width; d++)
             rows[i * width + d] *= tau;
     }
@@ -336,13 +353,28 @@ static double dot_grown(const double *a, const double *b, const double *c, const
     return f ? sum : dot_shifted(a, b, c, n);
 }
 
+/* Which forms of query i and key j meet. */
+static int class_of(const head *x, int64_t i, int64_t j)
+{
+    const pe_rotary *rotary = x->a->rotary;
+    return rotary ? pe_map_class(&rotary->map, x->q_pos[i], x->k_pos[j]) : 0;
+}
+
+static int key_form_of(const head *x, int class_of_pair)
+{
+    return class_of_pair ? pe_map_key_form(&x->a->rotary->map, class_of_pair) : 0;
+}
+
 /* (q_i + u) . k_j; with two forms the modulus of both, and in share (may be NULL) how far each moves it. */
 static double product_of(const head *x, int64_t i, int64_t j, double share[2], int thread)
 {
     const pe_attention *a = x->a;
     const int64_t       D = a->sizes.D;
-    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D, *f = growth_of(x, i, j, thread);
-    const double        s1 = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
+    const int           n = class_of(x, i, j);
+    const double       *q = form_of(x, PE_QUERIES, x->K, x->Q, n) + i * query_width(a),
+                 *k       = form_of(x, PE_KEYS, x->K, x->Q, key_form_of(x, n)) + j * D,
+                 *f       = growth_of(x, i, j, thread);
+    const double s1       = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
     if (pe_forms(a->terms) == 1)
         return s1;
     const double s2 = dot_grown(q + D, NULL, k, f, D), modulus = hypot(s1, s2);
@@ -480,8 +512,8 @@ static head begin_bias(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = lay_out(a, arena, backward);
-    memset(x.Q, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
-    memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    memset(x.Q, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
+    memset(x.K, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
     memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
     load_positions(&x, 0);
     return x;
@@ -559,18 +591,23 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
 {
     const pe_attention *a = x->a;
     const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
-    double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
-    double              share[2] = {1, 0};
-    const double       *g        = growth_of(x, i, j, 0);
+    const int           n = class_of(x, i, j), key_form = key_form_of(x, n);
+    const double       *u  = pe_head_vector(a, a->terms->u, x->h),
+                 *k        = form_of(x, PE_KEYS, x->K, x->Q, key_form) + j * D,
+                 *q        = form_of(x, PE_QUERIES, x->K, x->Q, n) + i * query_width(a);
+    double *dq             = form_of(x, PE_QUERIES, x->dK, x->dQ, n) + i * query_width(a),
+           *dk             = form_of(x, PE_KEYS, x->dK, x->dQ, key_form) + j * D;
+    double       *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
+    double        share[2] = {1, 0};
+    const double *g        = growth_of(x, i, j, 0);
     if (pe_forms(a->terms) > 1)
         product_of(x, i, j, share, 0);
     for (int64_t form = 0; form < pe_forms(a->terms); form++) {
-        add_grown(x->dQ + i * query_width(a) + form * D, f * share[form], k, g, D);
-        add_grown(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, g, D);
+        add_grown(dq + form * D, f * share[form], k, g, D);
+        add_grown(dk, f * share[form], q + form * D, g, D);
     }
     if (u)
-        add_grown(x->dK + j * D, f * share[0], u, g, D);
+        add_grown(dk, f * share[0], u, g, D);
     if (du)
         add_grown(du, f * share[0], k, g, D);
 }
@@ -733,8 +770,12 @@ static void store_side(const head *x, pe_side side, int64_t h)
     const int           keys = side == PE_KEYS;
     const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
     double             *rows = keys ? x->dK : x->dQ;
-    if (a->rotary)
-        rotate_rows(x, side, h, rows, -1);
+    for (int form = 0; a->rotary && form < map_forms(a, side); form++) {
+        double *own = form_of(x, side, x->dK, x->dQ, form);
+        rotate_rows(x, side, h, form, own, -1);
+        if (form > 0)
+            add(rows, 1, own, L * a->sizes.D);
+    }
     if (a->terms->prepare.fill) {
         load_raw(x, x->raw, side, h);
         prepare_back(x, side, h);
@@ -795,8 +836,8 @@ static void temper_back(const head *x)
     const int           wants = a->temper_on == PE_TEMPER_QUERY && a->temper.gradient;
     if (wants)
         load_side(x, PE_QUERIES, x->h);
-    for (int64_t i = 0; wants && i < Lq; i++)
-        a->temper.gradient[(x->b * a->sizes.H + x->h) * Lq + i] +=
+    for (int64_t i = 0; wants && i < map_forms(a, PE_QUERIES) * Lq; i++)
+        a->temper.gradient[(x->b * a->sizes.H + x->h) * Lq + i % Lq] +=
             dot(x->Q + i * width, x->dQ + i * width, width);
     temper_queries(x, x->dQ);
 }
@@ -806,7 +847,7 @@ static void backward_head(head *x, int64_t b, int64_t h)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     load_head(x, b, h);
-    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    memset(x->dQ, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
     clear_tables(x, 0);
     clear_profile(x);
     for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++)
@@ -825,7 +866,7 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     for (int64_t b = 0; b < p->B; b++) {
         pe_drift_clear(a);
         for (int64_t g = 0; g < p->G && !pe_parallel_is_cancelled(&a->team); g++) {
-            memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+            memset(x.dK, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
             for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
                 backward_head(&x, b, h);
@@ -843,8 +884,8 @@ static void bias_backward_head(head *x, int64_t h, const posenc_tensor *dbias)
     const pe_problem   *p = &a->sizes;
     double             *s = row_of(x, 0, ROW_SCORES);
     begin_bias_head(x, h);
-    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
-    memset(x->dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    memset(x->dQ, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
+    memset(x->dK, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
     clear_tables(x, 0);
     for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++) {
         score_row(x, i, s, 0); /* for the products that a hook sees */

@@ -339,18 +339,46 @@ void pe_pair_backward_begin(const pe_backward *w, pe_scratch *z, int64_t h, int6
     z->back.dw    = w->dw + (h * w->chunks + chunk) * p->D;
 }
 
-/* dQ += dS K, the keys that each query sees. */
-static void seen_queries(const pe_backward *w, const pe_scratch *z, const float *dS, double *sums)
+/* to += dS K, the keys that each query sees. */
+static void add_seen(const pe_tiles *T, const pe_scratch *z, float *to, const float *dS, const float *K)
 {
-    const pe_tiles *T  = &w->T;
-    float          *to = query_rows(T, z, sums);
     for (int64_t r = 0; r < z->R;) {
         const pe_visible y = pe_visible_keys(z, r);
         T->a->kernels->product(to + r * T->Dp, T->Dp, dS + r * T->Bcp + y.first, T->Bcp, 1,
-                               z->back.K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
+                               K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
         r += y.rows;
     }
-    query_sums(T, z, sums);
+}
+
+/* dQ += dS K */
+static void seen_queries(const pe_backward *w, const pe_scratch *z, const float *dS, double *sums)
+{
+    add_seen(&w->T, z, query_rows(&w->T, z, sums), dS, z->back.K);
+    query_sums(&w->T, z, sums);
+}
+
+/* The same of each form that meets in the tile, dS of its own pairs alone; dK of its keys. */
+static void mapped_back(const pe_backward *w, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles   *T   = &w->T;
+    const pe_problem *p   = &T->a->sizes;
+    const pe_map     *map = &T->a->rotary->map;
+    const int64_t     D = p->D, step = w->chunks * p->H * p->Lq * T->Dp;
+    const int         several = (z->map.classes & (z->map.classes - 1)) != 0;
+    for (int n = 0; n < T->forms[PE_QUERIES]; n++) {
+        const int64_t at = pe_map_key_form(map, n) * T->Bc * T->Dp;
+        if (!(z->map.classes >> n & 1))
+            continue;
+        for (int64_t r = 0; several && r < z->R; r++) {
+            memset(z->map.S + r * T->Bcp, 0, (size_t)T->Bcp * sizeof(float));
+            for (int64_t c = 0; c < z->C; c++)
+                if (pe_map_class(map, z->q_pos[r], z->k_pos[c]) == n)
+                    z->map.S[r * T->Bcp + c] = dS[r * T->Bcp + c];
+        }
+        const float *own = several ? z->map.S : dS;
+        product_to_keys(T, z, z->back.dK + at, T->Dp, own, z->map.Q + n * z->map.step, T->Dp, D);
+        add_seen(T, z, z->back.dQ + n * step, own, z->back.K + at);
+    }
 }
 
 /* The sum of a row, in lanes that do not wait for one another. */
@@ -556,6 +584,9 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
                 *dO = w->dout + at * T->Dvp;
     z->back.lse     = w->lse + at;
     z->forms.Q2     = pe_second_form(w, w->Qu + at * T->Dp);
+    z->map.Q        = Qu;
+    z->map.step     = p->H * p->Lq * T->Dp;
+    z->map.Kt       = z->back.Kt + p->D * T->Bcp;
     if (pe_products64_serve(T))
         pe_products64_fill_tile(T, z, w->lse + at);
     pe_tile_terms terms;
@@ -661,6 +692,10 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         forms_back(w, z, dS);
     if (a->grown) {
         grown_back(w, z, dS, z->growth.Q, z->back.dQ, w->wants_u ? z->back.du : NULL);
+        return;
+    }
+    if (T->forms[PE_QUERIES] > 1) {
+        mapped_back(w, z, dS);
         return;
     }
     product_to_keys(T, z, z->back.dK, T->Dp, dS, w->Qu + at * T->Dp, T->Dp, D);

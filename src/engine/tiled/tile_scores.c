@@ -555,13 +555,57 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, cons
     }
 }
 
+/* The classes of a map of distances that the tile's pairs have. */
+static unsigned find_classes(const pe_tiles *T, pe_scratch *z)
+{
+    const pe_attention *a     = T->a;
+    const pe_reach      reach = a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach;
+    double              q[2] = {INFINITY, -INFINITY}, k[2] = {INFINITY, -INFINITY};
+    pe_tile_scores_load_places(T, z);
+    for (int64_t r = 0; r < z->R; r++) {
+        q[0] = fmin(q[0], z->q_pos[r]);
+        q[1] = fmax(q[1], z->q_pos[r]);
+    }
+    for (int64_t c = 0; c < z->C; c++) {
+        k[0] = fmin(k[0], z->k_pos[c]);
+        k[1] = fmax(k[1], z->k_pos[c]);
+    }
+    return pe_map_met(&a->rotary->map, q, k, (double)reach.low, (double)reach.high);
+}
+
+/* Products of the forms that meet in the tile; of several, each pair takes that of its class. */
+static void multiply_mapped(const pe_tiles *T, pe_scratch *z, float *s, const float *Kt, const float *pairs,
+                            pe_tile_terms *terms)
+{
+    const pe_map *map    = &T->a->rotary->map;
+    z->map.classes       = find_classes(T, z);
+    const int    several = (z->map.classes & (z->map.classes - 1)) != 0;
+    const stream none = {0}, plus = several ? none : take_stream(T, z, pairs, terms);
+    int          others = 0;
+    for (int n = 0; n < T->forms[PE_QUERIES]; n++) {
+        if (!(z->map.classes >> n & 1))
+            continue;
+        float *to = others ? z->map.S : s;
+        multiply_seen(T, z, to, z->map.Q + n * z->map.step, pe_map_key_form(map, n) ? z->map.Kt : Kt, plus);
+        for (int64_t r = 0; others && r < z->R; r++)
+            for (int64_t c = 0; c < z->C; c++)
+                if (pe_map_class(map, z->q_pos[r], z->k_pos[c]) == n)
+                    s[r * T->Bcp + c] = to[r * T->Bcp + c];
+        others = 1;
+    }
+}
+
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
 static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, const float *Qu, const float *Kt,
                           const float *pairs, pe_tile_terms *terms)
 {
-    const pe_attention *a    = T->a;
-    const float        *Q2   = z->forms.Q2;
-    const stream        plus = take_stream(T, z, pairs, terms);
+    const pe_attention *a  = T->a;
+    const float        *Q2 = z->forms.Q2;
+    if (T->forms[PE_QUERIES] > 1) {
+        multiply_mapped(T, z, s, Kt, pairs, terms);
+        return;
+    }
+    const stream plus = take_stream(T, z, pairs, terms);
     if (a->grown) {
         pe_tile_rows_grow_queries(T, z, Qu);
         Qu = z->growth.Q;

@@ -108,6 +108,12 @@ typedef struct pe_scratch {
         float *tau, *raw, *slope; /* [Br]; [Br, Bcp] backward */
     } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
     struct {
+        const float *Q, *Kt;  /* the first form of the queries at hand, the second of the keys, transposed */
+        int64_t      step;    /* from a form of the queries to the next */
+        float       *S;       /* [Br, Bcp] what belongs to one class of pairs */
+        unsigned     classes; /* those of the tile, as bits */
+    } map;                    /* tile_scores.c, pair_backward.c: a map of distances */
+    struct {
         double *keys[PE_SIDES]; /* [Bc] running sums of the tile's keys */
         float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them, */
         double  between;        /* and which that is */
@@ -118,8 +124,8 @@ typedef struct pe_scratch {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {
-        float       *K, *Kt, *Vt;      /* [Bc, Dp], [D, Bcp], [Dv, Bcp] */
-        float       *dK, *dV;          /* [Bc, Dp], [Bc, Dvp] */
+        float       *K, *Kt, *Vt;      /* [forms, Bc, Dp], [forms, D, Bcp], [Dv, Bcp] */
+        float       *dK, *dV;          /* [forms, Bc, Dp], [Bc, Dvp] */
         float       *diagonal, *gated; /* [band], [Br, Bcp] */
         const float *lse;              /* of the queries at hand: see pe_is_shifted */
         int64_t      g, chunk;         /* the key head at hand, and where sums of the tile go: */
@@ -157,14 +163,21 @@ typedef struct pe_tiles {
     float  *by_position[2];      /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
     int     positions_are_ready; /* are they those of all positions, by number: ready.h? */
     double *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
-    pe_rotation_table rotations[2]; /* by pe_side */
-    pe_scratch       *scratch;      /* [threads] */
+    pe_rotation_table rotations[2][PE_MAP_FORMS]; /* by pe_side and form */
+    int               forms[2];                   /* of a map of distances, by pe_side; else 1 */
+    pe_scratch       *scratch;                    /* [threads] */
 } pe_tiles;
 
 /* Numbers of a row of A, and of what is multiplied by it: rows of queries, or of the profile. */
 static inline int64_t pe_width_of_A(const pe_tiles *T)
 {
     return pe_member_width(T->a->terms, &T->a->sizes, PE_A);
+}
+
+/* Forms of a query that meet keys: those of its preparation, or of a map of distances. */
+static inline int64_t pe_query_forms(const pe_tiles *T)
+{
+    return pe_forms(T->a->terms) * T->forms[PE_QUERIES];
 }
 
 /* The rows of a member of head h for a run of rows from x. */
@@ -382,6 +395,12 @@ void pe_basis_fill(pe_tiles *T);
    The second form of queries goes to to2 (NULL where there is one form). */
 void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                        int64_t h, int64_t s0, int64_t n);
+/* The same as a form of a map of distances. Cotangents of all forms, `step` apart, which go back to where
+   they came from: to the first, and if it has data to `to`. */
+void pe_tile_rows_load_form(const pe_tiles *T, float *rows, pe_side side, int form, int64_t b, int64_t h,
+                            int64_t s0, int64_t n);
+void pe_tile_rows_store_forms(const pe_tiles *T, float *rows, int64_t step, pe_side side, int64_t b,
+                              int64_t h, int64_t s0, int64_t n);
 /* The same, of rows that are prepared, in double. */
 void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
                                int64_t h, int64_t s0, int64_t n);
@@ -511,6 +530,7 @@ static inline int64_t pe_by_position_size(const pe_attention *a, pe_side side)
 typedef struct pe_packed {
     float       *Kt;     /* [key_tiles, D, Bcp] */
     float       *Kgt;    /* the same, grown */
+    float       *Kmt;    /* and of their second form in a map of distances */
     float       *V;      /* [Lk, Dvp], where the caller's rows cannot be used as they are */
     const float *values; /* V or the caller's memory */
     int64_t      v_stride;
