@@ -256,8 +256,9 @@ static const struct {
     {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
     {"nope[temperature=llama4]", 1.05},           {"nope[temperature=inkling:temper_length=1024]", 1.05},
     {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
-    {"inkling", 1.25},      {"rope[map=rerope]", 1.15}, {"rope[map=dca:map_chunk=1024:map_local=64]", 1.15},
-    {"rope[map=self_extend]", 1.15},                   {"pope", 2.1},          {"cope", 0},            {"fire", 0},          {"shaw", 0},
+    {"inkling", 1.25},      {"rope[map=rerope]", 1.15},
+    {"rope[map=self_extend]", 1.15},              {"rope[map=dca:map_chunk=1024:map_local=64]", 1.15},
+    {"pope", 2.1},          {"cope", 0},            {"fire", 0},          {"shaw", 0},
 };
 // clang-format on
 

@@ -305,7 +305,8 @@ static int64_t gaps[MANY + KEYS];
 
 static void leave_gaps(attention_case *c)
 {
-    const int rises = c->token_count > 0; /* running sums count tokens by their positions */
+    /* running sums count tokens by their positions */
+    const int rises = c->token_count > 0 && posenc_token_describe(c->e, 0)->of_keys;
     for (int64_t s = 0; s < KEYS; s++)
         gaps[MANY + s] = s < KEYS / 2 ? s / 2 * 2 : s;
     gaps[MANY]     = 2;

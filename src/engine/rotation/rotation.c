@@ -14,17 +14,17 @@
 void pe_rotation_lay_out(pe_rotary *rotary, pe_arena *arena, int64_t D, int axes, int64_t heads)
 {
     const int64_t most = D / 2 + 1;
-    *rotary            = (pe_rotary){
-                   .magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads, .phase_cosine = 1};
-    rotary->w       = pe_arena_doubles(arena, heads * most * axes);
-    rotary->k       = pe_arena_take(arena, (size_t)(heads * most * axes) * sizeof *rotary->k);
-    rotary->growth  = pe_arena_doubles(arena, most);
-    rotary->divisor = pe_arena_doubles(arena, most);
-    rotary->share   = pe_arena_doubles(arena, most);
-    rotary->axis    = pe_arena_take(arena, (size_t)most * sizeof *rotary->axis);
-    rotary->index   = pe_arena_take(arena, (size_t)most * sizeof *rotary->index);
-    rotary->moves   = pe_arena_take(arena, (size_t)(3 * most + 1) * sizeof *rotary->moves);
-    rotary->from    = pe_arena_take(arena, (size_t)(2 * most) * sizeof *rotary->from);
+    *rotary = (pe_rotary){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
+    rotary->phase_cosine = 1;
+    rotary->w            = pe_arena_doubles(arena, heads * most * axes);
+    rotary->k            = pe_arena_take(arena, (size_t)(heads * most * axes) * sizeof *rotary->k);
+    rotary->growth       = pe_arena_doubles(arena, most);
+    rotary->divisor      = pe_arena_doubles(arena, most);
+    rotary->share        = pe_arena_doubles(arena, most);
+    rotary->axis         = pe_arena_take(arena, (size_t)most * sizeof *rotary->axis);
+    rotary->index        = pe_arena_take(arena, (size_t)most * sizeof *rotary->index);
+    rotary->moves        = pe_arena_take(arena, (size_t)(3 * most + 1) * sizeof *rotary->moves);
+    rotary->from         = pe_arena_take(arena, (size_t)(2 * most) * sizeof *rotary->from);
 }
 
 void pe_rotation_one_block(pe_rotary *rotary, int64_t M, int64_t first, pe_layout layout)
