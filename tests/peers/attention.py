@@ -9,9 +9,9 @@ each is made with random weights, and run. What it did in one layer is then done
     rotate   where the model changes q and k after their rotation: the rotated q and k
     encode   rows that an embedding of positions adds, from the model's .safetensors
 
-Each must agree within 2e-5 of the largest number (float32). Types whose
-attention has terms that no SPEC says (other_terms, a temperature) must be refused by attend with that reason, and are
-not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
+Each must agree within 2e-5 of the largest number (float32). What scores have besides - sinks, a cap, a temperature -
+is in the SPEC. Types whose attention has terms that no SPEC says (other_terms) must be refused by attend with that
+reason, and are not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
 Exit status 1 if any differs.
 """
 import datetime
@@ -41,7 +41,8 @@ TINY = dict(
     qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=16, q_lora_rank=24, kv_lora_rank=24, max_position_embeddings=64,
     n_positions=64, type_vocab_size=2, num_decoder_layers=2, num_encoder_layers=2, global_head_dim=32, n_ctx=64,
     hidden_size_per_layer_input=8, vocab_size_per_layer_input=99, rotary_dim=16, lm_head_rank=8, altup_num_inputs=2,
-    laurel_rank=8, num_kv_shared_layers=0)
+    laurel_rank=8, num_kv_shared_layers=0,
+    floor_scale=4, use_qk_norm=False)
 
 
 def tiny(one):
@@ -131,8 +132,15 @@ def held(posenc, folder, path, group, layer, seen):
     import numpy
 
     _, q, k, v, mask, out, rotated = seen
+    if rotated is not None and rotated[0].shape[1] == q.shape[2] != q.shape[1]:  # Llama 4: tokens before heads
+        rotated = tuple(x.transpose(1, 2) for x in rotated)
     offset = group.get("offset_dim", 0)
     arrays = {"v": array(v), "q": array(q), "k": array(k)}
+    temperature = group.get("temperature") or {}
+    if rotated is None and temperature.get("rule") == "llama4":  # the query comes tempered
+        place = numpy.arange(arrays["q"].shape[2])
+        tau = 1 + temperature["scale"] * numpy.log1p(numpy.floor((place + 1) / temperature["length"]))
+        arrays["q"] = arrays["q"] / tau.astype(numpy.float32)[:, None]
     if rotated is not None:
         arrays.update(q=array(before(q, rotated[0], offset)), k=array(before(k, rotated[1], offset)))
     if mask is not None and hasattr(mask, "dtype"):
@@ -197,8 +205,9 @@ def trial(posenc, folder, name):
             raise MemoryError("its keys do not make it small")
     torch.manual_seed(0)
     model = made(config).eval().float()
-    for p in model.parameters():
-        torch.nn.init.normal_(p, std=0.2) if p.ndim > 1 else None
+    for one, p in model.named_parameters():
+        if p.ndim > 1 or one.endswith("sinks"):
+            torch.nn.init.normal_(p, std=0.2 if p.ndim > 1 else 1)
     model.save_pretrained(folder)
     path = f"{folder}/config.json"
     spy = Spy(importlib.import_module(type(model).__module__))
@@ -221,7 +230,8 @@ def trial(posenc, folder, name):
         seen = [s for s in spy.attended if one is None or s[0] == one]
         one = seen[-1][0] if seen and isinstance(group.get("sliding_window"), list) else one
         if seen:
-            wrong, how = held(posenc, folder, path, group, one, seen[-1])
+            trained = f"{folder}/model.safetensors" if group.get("trained") else path
+            wrong, how = held(posenc, folder, trained, group, one, seen[-1])
             results.append((how, wrong))
     if not results:
         raise LookupError("it does not show its q and k")
@@ -236,7 +246,7 @@ def drawable(posenc, path, config):
         return False  # the parts of a model are types of their own
     groups = json.loads(done.stdout)["groups"]
     return any(g["encoding"] in ("rope", "learned", "alibi", "nope") for g in groups) and not any(
-        "other_terms" in g or g.get("temperature.rule") for g in groups)
+        "other_terms" in g for g in groups)
 
 
 def main():
