@@ -796,6 +796,11 @@ static void what_scores_have_besides_is_in_the_spec(void **state)
         {"{'model_type': 'mimo_v2_flash', " SMALL "}", 0, NULL, "rope",
          "sink"}, /* the full layers come first */
         {"{'model_type': 'mimo_v2_flash', " SMALL "}", 1, "sink", ",sink=head]", "softcap"},
+        {SIX("inkling_text") ", 'log_scaling_n_floor': 4}", 0, "extent", "inkling[extent=512,width=16]",
+         "temper"},
+        {SIX("inkling_text") ", 'log_scaling_n_floor': 4}", 1, "temperature.rule",
+         "inkling[extent=1024,width=16,temperature=inkling,temper_scale=0.1,temper_length=4]", "sink"},
+        {SIX("inkling2_text") "}", 1, "sink", ",temper_length=128000,scale=0.", "rope"},
         {SIX("llama4_text") "}", 1, "temperature.rule", "nope[temperature=llama4,temper_scale=0.1,", "rope"},
     };
     (void)state;

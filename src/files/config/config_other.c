@@ -599,10 +599,10 @@ static void add_inkling(pe_config *c, const char *kinds, int64_t depth, int slid
         return;
     const double        scale = by_root ? 1 / sqrt((double)dims.D) : 1 / (double)dims.D;
     posenc_model_group *g     = pe_build_group(c->m, "inkling", dims, dims.D);
-    const char         *tau   = slides || floor < 1
-                                    ? ""
-                                    : pe_build_text(c->m, ",temperature=inkling,temper_scale=%s,temper_length=%lld",
-                                                    pe_text_real(text[0], alpha), (long long)floor);
+    const char         *tau   = "";
+    if (!slides && floor > 0)
+        tau = pe_build_text(c->m, ",temperature=inkling,temper_scale=%s,temper_length=%lld",
+                            pe_text_real(text[0], alpha), (long long)floor);
     g->spec =
         pe_build_text(c->m, "inkling[extent=%lld,width=%lld%s%s]", (long long)extent, (long long)width, tau,
                       by_root ? pe_build_text(c->m, ",scale=%s,sink=token", pe_text_real(text[1], scale))
