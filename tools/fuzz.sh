@@ -4,7 +4,7 @@
 # [RUNS=N] fuzz.sh [SECONDS] [NAME]...: builds the fuzzers of tests/fuzz and runs each, or those named, for so long
 # (20), or until it has run N inputs, however long that takes
 #
-# Each begins with tests/fuzz/corpus/NAME, if there is one, and with what earlier runs have found worth keeping, in
+# As many at a time as there are processors (JOBS). Each begins with tests/fuzz/corpus/NAME, if there is one, and with what earlier runs have found worth keeping, in
 # build/fuzz/corpus/NAME. A line for each says how many inputs it has run, and in what time of a processor. An input that breaks something is kept in
 # build/fuzz/found, the command that repeats it is printed, and the status is 1. Without clang there is nothing to
 # build: it says so, and the status is 0.
@@ -24,7 +24,8 @@ cmake --preset fuzz >/dev/null
 tools/quietly.sh cmake --build --preset fuzz
 
 mkdir -p build/fuzz/found
-for name in ${*:-$all}; do
+one() { # NAME
+    name=$1
     program=build/fuzz/tests/fuzz/fuzz_$name
     kept=build/fuzz/corpus/$name
     seeds=tests/fuzz/corpus/$name
@@ -39,8 +40,18 @@ for name in ${*:-$all}; do
         grep -aE 'ERROR|SUMMARY|runtime error|is wrong|without a sentence' "$log" >&2 || tail -20 "$log" >&2
         found=$(sed -n 's/.*Test unit written to //p' "$log")
         echo "fuzz_$name: to repeat: $program $found" >&2
-        exit 1
+        return 1
     fi
     echo "fuzz_$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in" \
         "$(tail -n 1 "$log.times" | cut -d ' ' -f 1), nothing found"
+}
+
+failed=0 running=
+for name in ${*:-$all}; do
+    one "$name" &
+    running="$running $!"
+    set -- $running
+    [ $# -lt "${JOBS:-$(nproc)}" ] || { wait "$1" || failed=1; shift; running=$*; }
 done
+for pid in $running; do wait "$pid" || failed=1; done
+exit $failed

@@ -30,6 +30,7 @@ import commands  # noqa: E402
 import errata_page  # noqa: E402
 import reference_pages  # noqa: E402
 import registry_pages  # noqa: E402
+import tutorial_pages  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 COMMAND = re.compile(r"^\s*```\{posenc\} (.+)$((?:\n:\w+:.*)*)", re.M)
@@ -51,6 +52,7 @@ def stage(tool, out, lang):
             page.write_text(re.sub(r"(?<=[^\x00-\x7f])\n(?=[^\x00-\x7f])", "", page.read_text()))
     (folder / "figures").symlink_to(tool.cache.resolve())
     registry_pages.write(tool, folder / "encodings", lang)
+    tutorial_pages.write(folder / "ideas/tutorials", lang)
     if lang == "en":
         reference_pages.write(folder / "reference")
     else:

@@ -130,7 +130,7 @@ class English(SphinxRole):
 def link_language(app, page, template, context, doctree):
     """Above each page, a link to the same page in the other language, or to its beginning where it has none."""
     other, word = ("en", "English") if app.config.language.startswith("zh") else ("zh", "中文版")
-    has_it = page.startswith("encodings/") or (Path(app.confdir) / other / f"{page}.md").exists()
+    has_it = page.startswith(("encodings/", "ideas/tutorials/")) or (Path(app.confdir) / other / f"{page}.md").exists()
     where = "../" * (page.count("/") + 1) + f"{other}/{page if has_it else 'index'}.html"
     context["theme_announcement"] = f'<a href="{where}">{word}</a>'
 

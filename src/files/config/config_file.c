@@ -173,7 +173,10 @@ static void choose_row(pe_config *c, const json_t *outer, const char *type)
     }
     const json_t *value = pe_config_get(c->file, c->type.switch_key);
     c->encoding         = c->type.encoding ? c->type.encoding : "rope";
-    if (value && pe_text_is(json_is_true(value) ? "true" : json_string_value(value), c->type.switch_value))
+    const char *words   = json_is_true(value)    ? "true"
+                          : json_is_false(value) ? "false"
+                                                 : json_string_value(value);
+    if (value && pe_text_is(words, c->type.switch_value))
         c->encoding = c->type.switched;
     if (c->type.alibi_width && pe_config_size(c, PE_HIDDEN) >= c->type.alibi_width)
         c->encoding = "alibi";
