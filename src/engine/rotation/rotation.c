@@ -582,7 +582,7 @@ int pe_rotation_climbs(const pe_rotary *rotary, const posenc_positions *pos)
 {
     return rotary->angles == PE_EXACT && !rotary->is_matrix && !rotary->growth && rotary->blocks == 1 &&
            (rotary->table_type == PE_AS_F64 || rotary->table_type == PE_AS_F32) &&
-           (rotary->axes == 1 || !pos->array.data) && rotary->form == 0 && rotary->map.kind != PE_DCA;
+           (rotary->axes == 1 || !pos->array.data);
 }
 
 static pe_columns columns_of(const pe_rotary *rotary)
@@ -607,14 +607,21 @@ pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *
                             rotary->sense, kernels, from);
 }
 
-/* How many of n elements from s on stand at whole positions one after another. */
-static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+/* Where element s is rotated, by coordinate 0. */
+static double place_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s)
 {
-    const double p   = pe_positions_at(pos, b, s);
+    const double P = pe_positions_at(pos, b, s);
+    return rotary->map.kind == PE_MAP_NONE ? P : pe_map_place(&rotary->map, rotary->of_keys, rotary->form, P);
+}
+
+/* How many of n elements from s on stand at whole positions one after another. */
+static int64_t run_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+{
+    const double p   = place_of(rotary, pos, b, s);
     int64_t      run = 0;
-    if (!pos->array.data && (pos->step == 0 || pos->step == 1))
+    if (rotary->map.kind == PE_MAP_NONE && !pos->array.data && (pos->step == 0 || pos->step == 1))
         return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
-    while (run < n && pe_positions_at(pos, b, s + run) == p + (double)run &&
+    while (run < n && place_of(rotary, pos, b, s + run) == p + (double)run &&
            pe_ladder_reaches(p + (double)run))
         run++;
     return run;
@@ -625,11 +632,11 @@ static int64_t fill_some(float *table, int64_t stride, const pe_rotary *rotary, 
                          int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                          const pe_kernels *kernels)
 {
-    const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
+    const int64_t run             = ladder ? run_of(rotary, pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
     ggml_walk     walk;
     if (run >= PE_LEAST_RUN) {
-        pe_ladder_rows(ladder, rung, table, stride, run, pe_positions_at(pos, b, s), stream);
+        pe_ladder_rows(ladder, rung, table, stride, run, place_of(rotary, pos, b, s), stream);
         return run;
     }
     pe_rotation_place(rotary, pos, b, s, at);
@@ -642,9 +649,14 @@ void pe_rotation_fill(float *table, int64_t stride, const pe_rotary *rotary, con
                       int64_t b, int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                       const pe_kernels *kernels)
 {
+    const int mapped = rotary->map.kind != PE_MAP_NONE;
     for (int64_t s = 0; s < n;)
-        s += fill_some(table + s * stride, stride, rotary, pos, b, s0 + s, n - s, ladder, rung, stream,
-                       kernels);
+        if (mapped && s > 0 && place_of(rotary, pos, b, s0 + s) == place_of(rotary, pos, b, s0 + s - 1)) {
+            memcpy(table + s * stride, table + (s - 1) * stride, (size_t)(2 * rotary->M) * sizeof *table);
+            s++;
+        } else
+            s += fill_some(table + s * stride, stride, rotary, pos, b, s0 + s, n - s, ladder, rung, stream,
+                           kernels);
     for (int64_t s = 0; rotary->temperature != PE_NO_TEMPERATURE && s < n; s++) {
         double at[PE_MAX_AXES] = {0};
         pe_rotation_place(rotary, pos, b, s0 + s, at);

@@ -371,9 +371,9 @@ static void mapped_back(const pe_backward *w, const pe_scratch *z, const float *
             continue;
         for (int64_t r = 0; several && r < z->R; r++) {
             memset(z->map.S + r * T->Bcp, 0, (size_t)T->Bcp * sizeof(float));
-            for (int64_t c = 0; c < z->C; c++)
-                if (pe_map_class(map, z->q_pos[r], z->k_pos[c]) == n)
-                    z->map.S[r * T->Bcp + c] = dS[r * T->Bcp + c];
+            for (int64_t c = 0, run; c < z->C; c += run)
+                if (pe_map_run(T, z, r, c, &run) == n)
+                    memcpy(z->map.S + r * T->Bcp + c, dS + r * T->Bcp + c, (size_t)run * sizeof *dS);
         }
         const float *own = several ? z->map.S : dS;
         product_to_keys(T, z, z->back.dK + at, T->Dp, own, z->map.Q + n * z->map.step, T->Dp, D);

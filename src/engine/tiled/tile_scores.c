@@ -555,31 +555,60 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, cons
     }
 }
 
+/* The least and the largest position of n elements from s on. */
+static void find_extent(const posenc_positions *pos, int64_t b, int64_t s, int64_t n, double to[2])
+{
+    const int64_t step = pos->array.data || n < 2 ? 1 : n - 1; /* of a range the ends */
+    to[0] = INFINITY, to[1] = -INFINITY;
+    for (int64_t i = 0; i < n; i += step) {
+        const double P = pe_positions_at(pos, b, s + i);
+        to[0]          = fmin(to[0], P);
+        to[1]          = fmax(to[1], P);
+    }
+}
+
 /* The classes of a map of distances that the tile's pairs have. */
 static unsigned find_classes(const pe_tiles *T, pe_scratch *z)
 {
     const pe_attention *a     = T->a;
     const pe_reach      reach = a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach;
-    double              q[2] = {INFINITY, -INFINITY}, k[2] = {INFINITY, -INFINITY};
-    pe_tile_scores_load_places(T, z);
-    for (int64_t r = 0; r < z->R; r++) {
-        q[0] = fmin(q[0], z->q_pos[r]);
-        q[1] = fmax(q[1], z->q_pos[r]);
-    }
-    for (int64_t c = 0; c < z->C; c++) {
-        k[0] = fmin(k[0], z->k_pos[c]);
-        k[1] = fmax(k[1], z->k_pos[c]);
-    }
+    double              q[2], k[2];
+    find_extent(&a->q_pos, z->b, z->i0, z->R, q);
+    find_extent(&a->k_pos, z->b, z->j0, z->C, k);
     return pe_map_met(&a->rotary->map, q, k, (double)reach.low, (double)reach.high);
+}
+
+int pe_map_run(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c, int64_t *run)
+{
+    const pe_map *map = &T->a->rotary->map;
+    const double  q   = z->q_pos[r];
+    const int     n   = pe_map_class(map, q, z->k_pos[c]);
+    int64_t       low = c + 1, high = z->C; /* the run ends between them */
+    if (T->a->k_pos.array.data) {
+        while (low < high && pe_map_class(map, q, z->k_pos[low]) == n)
+            low++;
+        high = low;
+    }
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (pe_map_class(map, q, z->k_pos[middle]) == n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *run = low - c;
+    return n;
 }
 
 /* Products of the forms that meet in the tile; of several, each pair takes that of its class. */
 static void multiply_mapped(const pe_tiles *T, pe_scratch *z, float *s, const float *Kt, const float *pairs,
                             pe_tile_terms *terms)
 {
-    const pe_map *map    = &T->a->rotary->map;
-    z->map.classes       = find_classes(T, z);
-    const int    several = (z->map.classes & (z->map.classes - 1)) != 0;
+    const pe_map *map = &T->a->rotary->map;
+    z->map.classes    = find_classes(T, z);
+    const int several = (z->map.classes & (z->map.classes - 1)) != 0;
+    if (several)
+        pe_tile_scores_load_places(T, z);
     const stream none = {0}, plus = several ? none : take_stream(T, z, pairs, terms);
     int          others = 0;
     for (int n = 0; n < T->forms[PE_QUERIES]; n++) {
@@ -588,9 +617,9 @@ static void multiply_mapped(const pe_tiles *T, pe_scratch *z, float *s, const fl
         float *to = others ? z->map.S : s;
         multiply_seen(T, z, to, z->map.Q + n * z->map.step, pe_map_key_form(map, n) ? z->map.Kt : Kt, plus);
         for (int64_t r = 0; others && r < z->R; r++)
-            for (int64_t c = 0; c < z->C; c++)
-                if (pe_map_class(map, z->q_pos[r], z->k_pos[c]) == n)
-                    s[r * T->Bcp + c] = to[r * T->Bcp + c];
+            for (int64_t c = 0, run; c < z->C; c += run)
+                if (pe_map_run(T, z, r, c, &run) == n)
+                    memcpy(s + r * T->Bcp + c, to + r * T->Bcp + c, (size_t)run * sizeof *s);
         others = 1;
     }
 }

@@ -464,6 +464,10 @@ void pe_tile_scores_band_product(const pe_tiles *T, const pe_scratch *z, float *
 /* Positions and segments of the tile's queries and keys. */
 void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z);
 
+/* The class of pair (r,c) in a map of distances, and how many columns from c on have it; z has the places. A
+   class is an interval of a range of keys. */
+int pe_map_run(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c, int64_t *run);
+
 /* What the hook sees of the tile at hand. */
 pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z);
 
