@@ -42,12 +42,18 @@ test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@$(MAKE) --no-print-directory check
 	@$(call tested,default) -LE '^long$$'
 
-explore: build ## build/explore.html, a page to play with: the library runs in it (needs clang, lld, wasi-libc: tools/packages.txt)
+# jansson's source, with which the page reads a model's config.json; without a network it does not.
+json := tools/deps.sh --sources build/sources jansson >build/sources.log 2>&1 || echo "make: jansson's source cannot be fetched, so the page reads no config.json (build/sources.log)"
+
+explore: ## build/explore.html, a page to play with: the library runs in it (needs clang, lld, wasi-libc: tools/packages.txt)
+	@mkdir -p build; $(json)
+	@$(MAKE) --no-print-directory build
 	@build/default/posenc explore -o build/explore.html
 	@echo "The page: build/explore.html"
 
 test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
 	@tools/deps.sh --all
+	@$(json)
 	@$(call built,tests,$(quietly))
 	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
@@ -71,6 +77,7 @@ test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests 
 	else $(call tested,default) -R '$*'; fi
 
 test-explore-all: ## every picture of the explorer's page against the tool's, in a headless chromium (minutes)
+	@mkdir -p build; $(json)
 	@$(call built,tests,$(quietly)) --target posenc_tool
 	@tests/explore/test_explore.py build/default/posenc --all
 

@@ -15,7 +15,16 @@ endfunction()
 
 function(posenc_bytes from to)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from})
+  posenc_list_bytes(${from} ${to})
+endfunction()
+
+function(posenc_list_bytes from to)
   file(READ ${from} bytes HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
   file(CONFIGURE OUTPUT ${to} CONTENT "${bytes}\n" @ONLY)
 endfunction()
+
+if(DEFINED POSENC_BYTES) # cmake -DPOSENC_BYTES=F -DTO=G -P data.cmake, while it builds
+  posenc_list_bytes(${POSENC_BYTES} ${TO})
+  file(TOUCH ${TO}) # also where the bytes are those of before
+endif()

@@ -29,6 +29,11 @@ static const unsigned char module[] = {
 #endif
     0};
 
+/* The Chinese of what pictures say: {English, Chinese}, with places (src/train/report/zh.po). */
+static const char *const words[][2] = {
+#include "train/zh.inc"
+};
+
 typedef struct explore_request {
     const char *output;
 } explore_request;
@@ -51,6 +56,18 @@ static void put_base64(FILE *to, const unsigned char *x, size_t n)
     }
 }
 
+/* "...", for a script in a page. */
+static void put_string(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs("\\n", to);
+        else
+            fprintf(to, strchr("\"\\/", *text) ? "\\%c" : "%c", *text);
+    fputc('"', to);
+}
+
 /* SPECs are checked before: there is nothing in them that could end a string of the script. */
 static void put_value(FILE *to, const char *name, size_t n, const cli_args *args)
 {
@@ -60,6 +77,16 @@ static void put_value(FILE *to, const char *name, size_t n, const cli_args *args
         fputs((const char *)script, to);
     else if (!strncmp(name, "module", n))
         put_base64(to, module, sizeof module - 1);
+    else if (!strncmp(name, "words", n))
+        for (size_t i = 0, shown = 0; i < sizeof words / sizeof *words; i++) {
+            if (!*words[i][0]) /* the catalogue's head */
+                continue;
+            fputs(shown++ ? ",\n[" : "[", to);
+            put_string(to, words[i][0]);
+            fputc(',', to);
+            put_string(to, words[i][1]);
+            fputc(']', to);
+        }
     else
         for (int i = 0; i < args->count; i++)
             fprintf(to, "%s%s", i ? " " : "", cli_at(args, i));
@@ -122,17 +149,18 @@ const cli_command cli_explore = {
     .name     = "explore",
     .summary  = "write a page to play with, in which the library itself runs",
     .synopsis = "[SPEC [SPEC]] -o F.html",
-    .details  = "The page needs no network and opens from a file. Choose one or two encodings, change their "
-                "settings and "
-                "sizes, and every picture of posenc plot follows at once; type a sentence and see its scores "
-                "and weights; "
-                "shift it, or double the length. What is seen can be saved as SVG, PNG or CSV. All numbers "
-                "come from the "
-                "library, compiled to WebAssembly: they are those of posenc plot.\n\n"
-                "The encodings given are those it begins with. A link with # and a SPEC, as the page makes "
-                "it, opens on "
-                "others.",
-    .options  = options,
-    .run      = run,
-    .takes    = "* SPEC...",
+    .details =
+        "The page needs no network and opens from a file. Choose one or two encodings, change their "
+        "settings and "
+        "sizes, and every picture of posenc plot follows at once; type a sentence, or its q, k and token "
+        "inputs, and see scores and weights; shift it, or make it twice as long as tables were made for. "
+        "A model's config.json, dropped on the page, is read as posenc inspect reads it. What is seen "
+        "can be saved as SVG, PNG or CSV. All numbers come from the library, compiled to WebAssembly: "
+        "they are those of posenc plot.\n\n"
+        "The encodings given are those it begins with. A link with # and a SPEC, as the page makes "
+        "it, opens on "
+        "others.",
+    .options = options,
+    .run     = run,
+    .takes   = "* SPEC...",
 };

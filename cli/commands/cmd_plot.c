@@ -21,11 +21,8 @@
 #include <unistd.h>
 
 enum {
-    HEADS        = 8,
     WIDEST       = 4096,
     MOST_HEADS   = 64,
-    GRID_ROWS    = 16,
-    GRID_COLS    = 32,
     LONGEST_ROW  = 256,
     MOST_DRAWS   = 100000,
     MOST_PREFIX  = 2, /* class and distillation tokens: rows before a table's grid that need no word */
@@ -44,7 +41,7 @@ static const struct plot_kind {
     const char *takes;
 } kinds[] = {
     {"heatmap", "table length dim seed grid prefix-rows binary-counter channels transpose digits"},
-    {"curves", "table length dim seed grid prefix-rows channels"},
+    {"curves", "table length dim seed grid prefix-rows binary-counter channels"},
     {"similarity", "table config layer length dim seed grid prefix-rows measure digits"},
     {"similarity2d", "table dim seed grid prefix-rows points measure digits"},
     {"decay", "config layer length dim seed bases theta content draws"},
@@ -118,7 +115,7 @@ static const cli_option options[] = {
      offsetof(plot_request, chosen), 0, WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
      0, WIDEST - 1},
-    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap)"},
+    {0, "binary-counter", NULL, "draw the binary counter of the same positions next to it (heatmap, curves)"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(plot_request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both|X",
@@ -264,7 +261,6 @@ static int read_numbers(const cli_args *args, plot_request *r)
     r->length                   = size->length;
     r->prefix                   = -1;
     r->dim                      = size->dim;
-    r->heads                    = HEADS;
     r->seed                     = 1;
     if (cli_integer(args, "length", 2, size->longest, &r->length) < 0 || cli_read(args, r))
         return CLI_USAGE;
@@ -296,9 +292,10 @@ static void draw_points(plot_request *r)
 {
     for (int k = 0; k < r->random_points; k++) {
         const uint64_t seed = (uint64_t)r->seed, at = 2 * (uint64_t)k;
-        r->chosen.whole[2 * k] = (int64_t)(posenc_random_uniform(seed, "plot points", at) * (double)r->rows);
+        r->chosen.whole[2 * k] =
+            (int64_t)(posenc_random_uniform(seed, "plot points", at) * (double)r->data.rows);
         r->chosen.whole[2 * k + 1] =
-            (int64_t)(posenc_random_uniform(seed, "plot points", at + 1) * (double)r->cols);
+            (int64_t)(posenc_random_uniform(seed, "plot points", at + 1) * (double)r->data.cols);
     }
     if (r->random_points)
         r->chosen.count = 2 * r->random_points;
@@ -426,67 +423,24 @@ static int fit_table(const cli_args *args, plot_request *r)
     return CLI_DONE;
 }
 
-/* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a
-   setting. */
-static int set_grid(const cli_args *args, plot_request *r)
+/* Encodings of a grid want a grid, which fits them, and a bias only where it has one. */
+static int check_grid(const cli_args *args, plot_request *r)
 {
-    char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_INPUT);
-    if (r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, other))
-        return CLI_USAGE;
-    cli_rows_lists(&r->wanted, r->subject.p.e, grid);
-    return part && grid[0] ? cli_subject_encoding(&r->subject, args, r->spec, grid) : CLI_DONE;
-}
-
-/* Encodings of a grid, and maps, want a grid. */
-static int fit_grid(const cli_args *args, plot_request *r)
-{
-    const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
-    if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
-        return CLI_DONE;
-    if (cli_value(args, "length"))
+    const posenc_encoding      *e      = r->subject.p.e;
+    const posenc_encoding_info *part   = posenc_encoding_part(e, r->offer.place);
+    const int                   is_map = pe_picture_wants_grid(e, &r->offer, r->length, r->dim);
+    char                        grid[CLI_GRID_TEXT];
+    if (r->offer.place != POSENC_PLACE_INPUT)
+        return cli_value(args, "grid") && !is_map
+                   ? cli_usage("plot: --grid does not apply to the bias of %s, whose positions lie on a "
+                               "line; give --length",
+                               part->name)
+                   : CLI_DONE;
+    if (cli_value(args, "length") && is_map)
         return cli_usage(
             "plot: --length does not apply to %s, whose positions lie on a grid; give --grid HxW",
-            posenc_encoding_spec(r->subject.p.e));
-    r->rows   = GRID_ROWS;
-    r->cols   = GRID_COLS;
-    r->wanted = (cli_rows){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
-    return CLI_DONE;
-}
-
-/* The window or the grid of a bias is the setting that limits its positions. */
-static int set_window(const cli_args *args, plot_request *r)
-{
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_SCORE);
-    const char                 *grid = cli_value(args, "grid");
-    r->rows = r->cols = 0; /* a bias has no positions of its own to draw */
-    if (!grid)
-        return CLI_DONE;
-    if (!pe_biases_is_map(r->subject.p.e))
-        return cli_usage("plot: --grid does not apply to the bias of %s, whose positions lie on a line; give "
-                         "--length",
-                         part->name);
-    return cli_subject_encoding(&r->subject, args, r->spec,
-                                pe_calc_text(&r->subject.p, "%s.%s=%s", part->name, part->row_limit, grid));
-}
-
-static void set_data(plot_request *r)
-{
-    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
-    const int                   is_input = r->offer.place == POSENC_PLACE_INPUT;
-    const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
-    /* a bias is drawn for keys in the future as well, up to the same distance */
-    const int64_t most = r->offer.place == POSENC_PLACE_SCORE && !part->causal_only ? 2 * n - 1 : n;
-    r->data.length     = r->length;
-    r->data.causal     = part->causal_only;
-    r->data.rows       = r->rows;
-    r->data.cols       = r->cols;
-    r->data.draws      = r->draws;
-    r->data.seed       = (uint64_t)r->seed;
-    r->data.dims       = (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = most, .Lk = most, .L = n};
-    if (r->subject.rows)
-        r->data.dims.L = r->data.dims.Lk = r->subject.rows;
-    r->data.dims.d_model = is_input ? r->dim : r->heads * r->dim;
+            posenc_encoding_spec(e));
+    return r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, grid) ? CLI_USAGE : CLI_DONE;
 }
 
 /* The model's own sizes; its context is what wavelengths are held against. */
@@ -515,21 +469,28 @@ static int find_subject(const cli_args *args, plot_request *r)
 
 static int fit(const cli_args *args, plot_request *r)
 {
-    if (cli_value(args, "table"))
-        return fit_table(args, r);
-    int status = CLI_DONE;
-    if (r->offer.place == POSENC_PLACE_INPUT)
-        status = fit_grid(args, r);
-    else if (r->offer.place == POSENC_PLACE_ROTARY)
-        status = cli_subject_at_length(&r->subject, r->length);
-    else
-        status = set_window(args, r);
-    return status || !r->rows ? status : set_grid(args, r);
+    pe_calc  *p        = &r->subject.p;
+    const int is_table = cli_value(args, "table") != NULL,
+              status   = (is_table ? fit_table : check_grid)(args, r);
+    char settings[PE_SETTINGS];
+    if (status)
+        return status;
+    r->data.length = r->length;
+    r->data.rows   = r->rows;
+    r->data.cols   = r->cols;
+    r->data.draws  = r->draws;
+    r->data.seed   = (uint64_t)r->seed;
+    r->data.dims   = (posenc_dims){.H = r->heads, .D = r->dim};
+    pe_picture_fit(p->e, &r->offer, &r->data, settings);
+    if (is_table)
+        r->data.dims.L = r->data.dims.Lk = r->subject.rows;
+    else if (*settings)
+        pe_calc_encoding(p, pe_calc_text(p, "%s", posenc_encoding_spec(p->e)), settings);
+    return cli_calc_status(p);
 }
 
 static int take_params(const cli_args *args, plot_request *r)
 {
-    set_data(r);
     draw_points(r);
     r->data.chosen_count = r->chosen.count;
     const int status =
@@ -567,13 +528,13 @@ static int make_picture(const cli_args *args, plot_request *r, pe_picture **pict
     int          status = CLI_DONE;
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
         status = steps[i](args, r);
-    if (!status && pe_picture_create(picture, r->subject.p.e, &r->offer, &r->data, &err))
-        status = cli_error(&err);
-    if (status || !pe_picture_is_flat(*picture) || !cli_subject_vary(&r->subject, r->seed))
-        return status;
-    pe_picture_free(*picture); /* parameters that start at one number leave nothing to see */
-    r->data.origin = r->subject.origin;
-    return pe_picture_create(picture, r->subject.p.e, &r->offer, &r->data, &err) ? cli_error(&err) : CLI_DONE;
+    const int *varied = status ? NULL : cli_subject_varied(&r->subject);
+    if (status || !varied)
+        return status ? status : cli_calc_status(&r->subject.p);
+    return pe_picture_create_varied(picture, r->subject.p.e, &r->offer, &r->data, varied, r->subject.origin,
+                                    sizeof r->subject.origin, &err)
+               ? cli_error(&err)
+               : CLI_DONE;
 }
 
 static int show_all(const plot_request *r, pe_picture *const *pictures, int count)
@@ -660,7 +621,9 @@ const cli_command cli_plot = {
         "two digits of a hierarchical position.\n\n"
         "For a rotary encoding: decay, the score of two vectors by their distance, for vectors of ones, "
         "U[0,1] and N(0,1) (mean and the middle 80 % of the draws), with the encoding's frequencies and with "
-        "a single one; similarity, the same for vectors of ones only; mass, the share of the attention that "
+        "a single one (without --theta or --content beside the envelope of ones); similarity, the same for "
+        "vectors of ones "
+        "only; mass, the share of the attention that "
         "goes to the nearest keys; pair, a vector being rotated; wavelengths, those of the pairs compared "
         "with the context, before and after scaling, coloured by how often they rotate within the context "
         "of the first training; words, the words of a text before and after their rotation.\n\n"

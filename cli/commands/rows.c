@@ -122,17 +122,6 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
             (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
 }
 
-void cli_rows_lists(const cli_rows *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
-{
-    static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
-    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_PLACE_INPUT);
-    text[0]                             = '\0';
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (p->axes && pe_calc_setting(info, lists[i]) &&
-            !(strstr(lists[i], "_in") && pe_calc_is_set(posenc_encoding_spec(e), lists[i])))
-            put_list(text, lists[i], p->grid, p->axes);
-}
-
 /* A shape that holds all positions given: how many coordinates they have is what counts. */
 static void put_extent(const cli_rows *p, char text[CLI_GRID_TEXT])
 {
@@ -150,7 +139,7 @@ static void put_extent(const cli_rows *p, char text[CLI_GRID_TEXT])
 int cli_rows_settings(cli_rows *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_PLACE_INPUT);
-    cli_rows_lists(p, e, text);
+    pe_picture_lists(e, p->grid, p->axes, text);
     if (p->axes == 2 && pe_calc_setting(info, "height") && pe_calc_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';

@@ -17,8 +17,9 @@
 #define CLI_ROWS_H
 
 #include "cli/commands/calc.h"
+#include "plot/plot.h"
 
-enum { CLI_MAX_AXES = 8, CLI_GRID_TEXT = 200 };
+enum { CLI_MAX_AXES = 8, CLI_GRID_TEXT = PE_SETTINGS };
 
 typedef struct cli_rows {
     const char   *command;            /* whose options they are, for messages */
@@ -39,9 +40,6 @@ int cli_rows_read_grid(cli_rows *rows, const char *text);
 /* "height=3 width=5": settings that make e's grid this one, or that follow from the positions given; empty
    where it has none. An exit status. */
 int cli_rows_settings(cli_rows *rows, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
-/* Those of them that are lists of axes (shape, grid_out, and grid_in where e's SPEC does not say it). */
-void cli_rows_lists(const cli_rows *rows, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
-
 /* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. */
 posenc_positions cli_rows_positions(cli_rows *rows, const posenc_encoding *e, int64_t tokens, pe_calc *in);
 

@@ -32,32 +32,25 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     return cli_calc_status(&s->p);
 }
 
-int cli_subject_vary(cli_subject *s, int64_t seed)
+int *cli_subject_varied(cli_subject *s)
 {
-    pe_calc *p = &s->p;
-    char     names[CLI_SUBJECT_TEXT];
-    int     *varied = pe_calc_block(p, (size_t)p->count * sizeof *varied);
+    pe_calc *p      = &s->p;
+    int     *varied = pe_calc_block(p, (size_t)p->count * sizeof *varied + 1);
     for (int i = 0; varied && i < p->count; i++)
         varied[i] = p->is_initial[i] && posenc_param_trainable(p->e, i);
-    const int count = varied ? pe_picture_vary(p->e, p->params, varied, seed, names, sizeof names) : 0;
+    return varied;
+}
+
+int cli_subject_vary(cli_subject *s, int64_t seed)
+{
+    char       names[CLI_SUBJECT_TEXT];
+    const int *varied = cli_subject_varied(s);
+    const int  count  = varied ? pe_picture_vary(s->p.e, s->p.params, varied, seed, names, sizeof names) : 0;
     if (count)
         snprintf(s->origin, sizeof s->origin,
                  "untrained, and N(0,1) added to %.40s, flat as initialised; seed %lld", names,
                  (long long)seed);
     return count;
-}
-
-int cli_subject_at_length(cli_subject *s, int64_t length)
-{
-    pe_calc    *p    = &s->p;
-    const char *spec = pe_calc_text(p, "%s", posenc_encoding_spec(p->e));
-    if ((strstr(spec, "schedule=dynamic") || strstr(spec, "schedule=longrope")) &&
-        !pe_calc_is_set(spec, "length"))
-        pe_calc_encoding(p, spec,
-                         pe_calc_text(p, "%s.length=%lld",
-                                      posenc_encoding_part(p->e, POSENC_PLACE_ROTARY)->name,
-                                      (long long)length));
-    return cli_calc_status(p);
 }
 
 /* ---------------------------------------------------------------- a model ------------------- */

@@ -27,13 +27,13 @@ typedef struct cli_subject {
    once the sizes are known. */
 int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec, const char *settings);
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed);
-/* Adds N(0,1) to each trained parameter that is initialised with one number everywhere, and says so in
+/* For each parameter: is it initialised here and trained? NULL: no memory. */
+int *cli_subject_varied(cli_subject *s);
+/* Adds N(0,1) to each of these that is initialised with one number everywhere, and says so in
    `origin`. How many there were. */
 int cli_subject_vary(cli_subject *s, int64_t seed);
 /* The same for the rotation of --config and --layer. */
 int cli_subject_config(cli_subject *s, const cli_args *args);
-/* Frequencies that follow the length of a run are those at `length` from then on. */
-int cli_subject_at_length(cli_subject *s, int64_t length);
 /* "F:NAME", or "F" for the only array of a file: a table of rows, leading axes of length 1 dropped. */
 int cli_subject_table(cli_subject *s, const char *source);
 

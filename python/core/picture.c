@@ -32,30 +32,33 @@ typedef struct shared {
     const char     *words[MOST_WORDS];
 } shared;
 
-/* offer(encoding, kind): (place, axes, is a map, length, dim) of what is drawn where nothing else is said. */
+/* offer(encoding, kind, length, dim, heads, rows, cols): (place, settings, length, rows, cols, and of the
+   sizes H, D, d_model, Lk, L), with what is drawn where 0 is given (pe_picture_fit). */
 PyObject *core_offer(PyObject *module, PyObject *args)
 {
-    core_state *state = PyModule_GetState(module);
-    PyObject   *encoding;
-    const char *kind;
-    pe_offer    offers[PE_MOST_OFFERS];
-    char        known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
-    size_t      used                                         = 0;
-    if (!PyArg_ParseTuple(args, "O!s", state->encoding, &encoding, &kind))
+    core_state     *state = PyModule_GetState(module);
+    PyObject       *encoding;
+    const char     *kind;
+    long long       length, dim, heads, rows, cols;
+    pe_picture_data d = {0};
+    pe_offer        offer, offers[PE_MOST_OFFERS];
+    char            settings[PE_SETTINGS], known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
+    size_t          used = 0;
+    if (!PyArg_ParseTuple(args, "O!sLLLLL", state->encoding, &encoding, &kind, &length, &dim, &heads, &rows,
+                          &cols))
         return NULL;
-    const posenc_encoding *e    = core_encoding(encoding);
-    const pe_picture_size *size = pe_picture_size_of(kind);
-    const int              n    = pe_picture_offers(e, offers);
-    for (int i = 0; i < n; i++) {
-        if (size && !strcmp(offers[i].kind, kind)) {
-            const posenc_dims dims = {
-                .B = 1, .Lq = size->length, .Lk = size->length, .L = size->length, .d_model = size->dim};
-            return Py_BuildValue("siiLL", posenc_place_name(offers[i].place),
-                                 size->length ? pe_picture_axes(e, &dims) : 2, pe_biases_is_map(e),
-                                 (long long)size->length, (long long)size->dim);
-        }
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
+    const posenc_encoding *e = core_encoding(encoding);
+    if (pe_picture_offered(e, kind, &offer)) {
+        d.length = length, d.rows = rows, d.cols = cols;
+        d.dims = (posenc_dims){.H = heads, .D = dim};
+        pe_picture_fit(e, &offer, &d, settings);
+        return Py_BuildValue("ssLLLLLLLL", posenc_place_name(offer.place), settings, (long long)d.length,
+                             (long long)d.rows, (long long)d.cols, (long long)d.dims.H, (long long)d.dims.D,
+                             (long long)d.dims.d_model, (long long)d.dims.Lk, (long long)d.dims.L);
     }
+    const int n = pe_picture_offers(e, offers);
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
     PyErr_Format(state->errors[POSENC_ERROR_ARGUMENT], "plot: %s has no picture \"%s\"; it has: %s",
                  posenc_encoding_spec(e), kind, known);
     return NULL;

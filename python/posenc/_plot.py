@@ -14,7 +14,6 @@ from ._encoding import Encoding, dims, encoding as as_encoding
 
 _THETAS = {"many": 1, "one": 2, "both": 3}  # PE_MANY_THETAS, PE_ONE_THETA and both of plot.h
 _CONTENTS = {"ones": 1, "uniform": 2, "normal": 4}
-_GRID = (16, 32)
 
 
 class Picture:
@@ -127,18 +126,13 @@ def _theta(theta: str | float | None) -> tuple[int, float]:
 
 def _part(kind: str, e: Encoding, params: Mapping[str, Any] | None, name: str | None, length: int | None, dim: int | None,
           heads: int, grid: Sequence[int] | None, seed: int) -> tuple:
-    place, axes, is_map, usual, width = _core.offer(e._core, kind)
-    dim = dim or width
-    if place == "input" and axes > 1 and grid is None and not length:
-        grid = _GRID
-    rows, cols = (grid[0], grid[1]) if grid is not None else (0, 0)
-    n = rows * cols or length or usual
-    if not 2 <= n <= 1 << 30:
-        raise _core.PosencError(f"plot: {n} positions are asked for; 2 to 4096 are drawn")
-    if place == "rotary" and ("schedule=dynamic" in e.spec or "schedule=longrope" in e.spec) and "length=" not in e.spec:
-        e = Encoding(e, length=n)
-    most = 2 * n - 1 if place == "score" and not e.causal_only else n
-    sizes = dims(heads, dim, n, d_model=dim if place == "input" else heads * dim, Lq=most, Lk=most)
+    asked = length or 0, *(grid[:2] if grid is not None else (0, 0))
+    if not all(0 <= n <= 1 << 30 for n in asked) or asked[1] * asked[2] == 1 or length == 1:
+        raise _core.PosencError(f"plot: {asked[1] * asked[2] or asked[0]} positions are asked for; 2 to 4096 are drawn")
+    place, settings, n, rows, cols, heads, dim, d_model, Lk, L = _core.offer(e._core, kind, asked[0], dim or 0, heads, *asked[1:])
+    if settings:
+        e = Encoding(e, **dict(one.split("=") for one in settings.split()))
+    sizes = dims(heads, dim, L, d_model=d_model, Lq=Lk, Lk=Lk)
     made = {k: np.ascontiguousarray(v, np.float64) for k, v in e._init(sizes, seed, np.dtype(np.float64)).items()}
     for k, v in (params or {}).items():
         if k not in made:

@@ -160,23 +160,33 @@ static int64_t chosen_channel(const pe_sketch *s, const pe_row_set *set, int k)
     return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
 }
 
+static void set_curves(pe_sketch *s, pe_figure *f, const pe_row_set *set, int count)
+{
+    double   *y      = pe_sketch_numbers(s, count * set->n);
+    pe_curve *curves = pe_sketch_curves(s, f, pe_sketch_range(s, 0, 1, set->n), y, set->n, count);
+    for (int k = 0; curves && k < count; k++) {
+        const int64_t c = chosen_channel(s, set, k);
+        for (int64_t i = 0; i < set->n; i++)
+            y[k * set->n + i] = set->rows[i * set->width + c];
+        const double length = wavelength(set, c);
+        curves[k].name = isfinite(length) ? pe_sketch_text(s, "channel %lld, wavelength %s", (long long)c,
+                                                           wavelength_text(s, length))
+                                          : pe_sketch_text(s, "channel %lld", (long long)c);
+    }
+    pe_sketch_labels(f, position_label(s), "value", NULL);
+}
+
 void pe_channels_curves(pe_sketch *s)
 {
     const pe_row_set set   = pe_sketch_rows(s);
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
     check_channels(s, &set);
+    pe_figure *panels = s->data->binary_counter ? pe_sketch_panels(s, s->figure, 2, 2) : s->figure;
     if (s->status)
         return;
-    double   *y      = pe_sketch_numbers(s, count * set.n);
-    pe_curve *curves = pe_sketch_curves(s, s->figure, pe_sketch_range(s, 0, 1, set.n), y, set.n, count);
-    for (int k = 0; curves && k < count; k++) {
-        const int64_t c = chosen_channel(s, &set, k);
-        for (int64_t i = 0; i < set.n; i++)
-            y[k * set.n + i] = set.rows[i * set.width + c];
-        const double length = wavelength(&set, c);
-        curves[k].name = isfinite(length) ? pe_sketch_text(s, "channel %lld, wavelength %s", (long long)c,
-                                                           wavelength_text(s, length))
-                                          : pe_sketch_text(s, "channel %lld", (long long)c);
+    set_curves(s, panels, &set, count);
+    if (s->data->binary_counter) {
+        panels[0].title = s->part->name;
+        set_binary(s, &panels[1], set.n);
     }
-    pe_sketch_labels(s->figure, position_label(s), "value", NULL);
 }

@@ -105,7 +105,7 @@ posenc_status pe_terminal_print(const pe_figure *figure, FILE *stream, int colum
 
 /* ---------------------------------------------------------------- pictures of an encoding --- */
 
-enum { PE_KIND_LENGTH = 24, PE_MOST_OFFERS = 16 };
+enum { PE_KIND_LENGTH = 24, PE_MOST_OFFERS = 16, PE_SETTINGS = 200 };
 
 /* One picture that an encoding has: its kind ("heatmap") and the part it shows. */
 typedef struct pe_offer {
@@ -116,6 +116,8 @@ typedef struct pe_offer {
 
 /* What e offers, in the order of the places; returns the count (at most PE_MOST_OFFERS). */
 int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS]);
+/* The first of them of that kind; 0: there is none. */
+int pe_picture_offered(const posenc_encoding *e, const char *kind, pe_offer *offer);
 
 /* Axes of the grid that e's positions lie on, 1 for a line (also where the other coordinate is a word). */
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims);
@@ -146,8 +148,8 @@ typedef struct pe_picture_data {
     const char *const *words; /* names of the positions, `length` of them; NULL: none */
     const int64_t *chosen;    /* channels (heatmap, curves), pairs (pair), or y, x of points (similarity2d) */
     int            chosen_count;
-    int            binary_counter;         /* 1: heatmap draws that of its positions next to it */
-    int            transposed;             /* 1: heatmap has positions down and channels across */
+    int            binary_counter; /* 1: heatmap and curves draw that of their positions next to them */
+    int            transposed;     /* 1: heatmap has positions down and channels across */
     int            with_numbers, decimals; /* 1: a grid shows the numbers of its cells, a table */
     const double  *bases;                  /* decay: a panel each; none: the encoding's own */
     int            base_count;
@@ -168,6 +170,21 @@ typedef struct pe_picture_size {
 enum { PE_PICTURE_KINDS = 14, PE_ENDLESS = 1 << 30 /* of a context, of which no position is drawn */ };
 extern const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS];
 const pe_picture_size       *pe_picture_size_of(const char *kind);
+
+/* Do its positions lie on a grid, or is it a map of a window, so that rows and columns say how much there is
+   to draw? */
+int pe_picture_wants_grid(const posenc_encoding *e, const pe_offer *offer, int64_t length, int64_t dim);
+
+/* The settings that divide the positions of e's input part into axes of these sizes: "shape=16x32"; a table's
+   own grid (grid_in) stays as its SPEC says it. "" where it has none. */
+void pe_picture_lists(const posenc_encoding *e, const int64_t *sizes, int axes, char settings[PE_SETTINGS]);
+
+/* Fills in what nobody said of a picture that e offers: length, dims.H and dims.D where they are 0, rows and
+   cols where positions lie on a grid (those of a bias become its window, and 0), causal, and the other sizes
+   of `dims`, for which the parameters are to be made. `settings`: those with which e has to be made anew
+   before, such as "shape=16x32" or "rope.length=1024"; "" for none. */
+void pe_picture_fit(const posenc_encoding *e, const pe_offer *offer, pe_picture_data *data,
+                    char settings[PE_SETTINGS]);
 
 /* Adds N(0,1) to each parameter of `varied` (float64) that has one number everywhere, for such leave nothing
    to see; how many there were, and their names in `names`. */

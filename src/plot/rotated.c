@@ -4,7 +4,8 @@
  *
  *   similarity  q.k / D for q = k = (1, ..., 1)
  *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80
- *               %; rotated by the encoding's frequencies (a panel per base), and all pairs by a single one
+ *               %; rotated by the encoding's frequencies (a panel per base), and all pairs by a single one;
+ *               beside the former the envelope of ones
  *   mass        the share of the attention, softmax of q.k / sqrt(D), on the nearest keys
  *
  * Why three contents: the decay with distance that tutorials show belongs to vectors with a common mean. For
@@ -252,12 +253,35 @@ static void name_bands(pe_sketch *s, const char *what)
                                    (long long)draw_count(s));
 }
 
+/* What the score of ones reaches at no phase of its waves: |sum exp(i t w_m)| in the place of sum cos(t w_m).
+   It is also that of vectors of ones whose pairs are turned by any angle, the same for all. */
+static void set_envelope(pe_sketch *s, const posenc_encoding *e, pe_curve *curve)
+{
+    const int64_t n = s->data->length, D = s->data->dims.D;
+    int64_t       M;
+    double        factor, *y = pe_sketch_numbers(s, n);
+    const double *w = pe_rotated_frequencies(s, e, &M, &factor);
+    for (int64_t t = 0; w && y && t < n; t++) {
+        double x = 0, z = 0;
+        for (int64_t m = 0; m < M; m++)
+            x += cos((double)t * w[m]), z += sin((double)t * w[m]);
+        y[t] = (2 * factor * factor * hypot(x, z) + (double)(D - 2 * M)) / (double)D;
+    }
+    curve->y     = y;
+    curve->name  = "envelope of ones";
+    curve->style = PE_RULE;
+}
+
 /* One panel: every content, rotated by e, or by one theta where e is NULL. */
-static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one, int wanted)
+static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one, int wanted,
+                       int with_envelope)
 {
     const int64_t n      = s->data->length;
+    const int     count  = content_count(wanted);
     double       *x      = pe_sketch_range(s, 0, 1, n);
-    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, content_count(wanted));
+    pe_curve     *curves = pe_sketch_curves(s, f, x, x, n, count + with_envelope);
+    if (with_envelope && curves)
+        set_envelope(s, e, &curves[count]);
     for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
         if (!(wanted & contents[c].flag))
             continue;
@@ -276,7 +300,7 @@ static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, con
 
 void pe_rotated_similarity(pe_sketch *s)
 {
-    set_scores(s, s->figure, s->e, NULL, PE_VECTORS_ONES);
+    set_scores(s, s->figure, s->e, NULL, PE_VECTORS_ONES, 0);
     s->figure->y_label = "score of two ones-vectors, q.k / D";
 }
 
@@ -289,19 +313,19 @@ static const char *base_name(pe_sketch *s, double base)
 }
 
 /* Rotated by the encoding's own frequencies, or with base number `index`, whose title says 5e5. */
-static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
+static void set_many_thetas(pe_sketch *s, pe_figure *f, int index, int with_envelope)
 {
     char setting[80];
     f->title = "many thetas: the encoding's own";
     if (!s->data->base_count) {
-        set_scores(s, f, s->e, NULL, wanted_contents(s));
+        set_scores(s, f, s->e, NULL, wanted_contents(s), with_envelope);
         return;
     }
     const double base = s->data->bases[index];
     f->title          = pe_sketch_text(s, "many thetas, %s", base_name(s, base));
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
     posenc_encoding *other = pe_sketch_alter(s, setting);
-    set_scores(s, f, other, NULL, wanted_contents(s));
+    set_scores(s, f, other, NULL, wanted_contents(s), with_envelope);
     pe_sketch_forget(s, other);
 }
 
@@ -348,13 +372,16 @@ void pe_rotated_decay(pe_sketch *s)
     const int       many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
     const one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (one_theta){.magnitude = NAN};
     const int       count  = many + !isnan(one.magnitude);
-    pe_figure      *panels = pe_sketch_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    /* a single curve is compared with those of other bases or encodings */
+    const int with_envelope = !isnan(one.magnitude) && wanted_contents(s) & PE_VECTORS_ONES &&
+                              wanted_contents(s) != PE_VECTORS_ONES;
+    pe_figure *panels = pe_sketch_panels(s, s->figure, count, count < 2 ? 1 : 2);
     for (int k = 0; panels && k < many; k++)
-        set_many_thetas(s, &panels[k], k);
+        set_many_thetas(s, &panels[k], k, with_envelope);
     if (panels && many < count) {
         panels[many].title = pe_sketch_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
                                             PE_TWO_PI / one.theta);
-        set_scores(s, &panels[many], NULL, &one, wanted_contents(s));
+        set_scores(s, &panels[many], NULL, &one, wanted_contents(s), 0);
     }
     if (!s->status && many)
         share_range(panels, many);

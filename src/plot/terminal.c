@@ -171,25 +171,32 @@ static void draw_step(canvas *c, const double from[2], const double to[2], int c
     draw_line(c, high, to, curve);
 }
 
+static void draw_curve(canvas *c, const pe_figure *f, const axis_span *s, int k)
+{
+    double before[2] = {NAN, NAN};
+    for (int64_t i = 0; i < f->curves[k].n; i++) {
+        double now[2];
+        on_canvas(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
+        const int is_point  = isfinite(now[0]) && isfinite(now[1]);
+        const int is_joined = is_point && isfinite(before[0]) && f->curves[k].style != PE_DOTS;
+        if (is_joined && f->steps)
+            draw_step(c, before, now, k);
+        else if (is_point)
+            draw_line(c, is_joined ? before : now, now, k);
+        before[0] = is_point ? now[0] : NAN;
+        before[1] = now[1];
+    }
+}
+
+/* Rules lie below what is compared with them. */
 static void draw_curves(canvas *c, const pe_figure *f, const axis_span *s)
 {
     for (int k = 0; k < f->curve_count; k++)
         draw_band(c, f, s, k);
-    for (int k = 0; k < f->curve_count; k++) {
-        double before[2] = {NAN, NAN};
-        for (int64_t i = 0; i < f->curves[k].n; i++) {
-            double now[2];
-            on_canvas(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
-            const int is_point  = isfinite(now[0]) && isfinite(now[1]);
-            const int is_joined = is_point && isfinite(before[0]) && f->curves[k].style != PE_DOTS;
-            if (is_joined && f->steps)
-                draw_step(c, before, now, k);
-            else if (is_point)
-                draw_line(c, is_joined ? before : now, now, k);
-            before[0] = is_point ? now[0] : NAN;
-            before[1] = now[1];
-        }
-    }
+    for (int rules = 1; rules >= 0; rules--)
+        for (int k = 0; k < f->curve_count; k++)
+            if ((f->curves[k].style == PE_RULE) == rules)
+                draw_curve(c, f, s, k);
 }
 
 /* ---------------------------------------------------------------- printing ------------------ */

@@ -165,6 +165,10 @@ static void the_binary_counter_beside_it_counts(void **state)
     }
     assert_string_equal(b->ticks[DIGITS - 1].label, "64");
     drop(&m);
+    m = make("sinusoidal", POSENC_PLACE_INPUT, "curves", data);
+    assert_true(m.f->panel_count == 2 && m.f->panels[0].kind == PE_CURVES && m.f->panels[1].rows == DIGITS);
+    assert_true(fabs(m.f->panels[0].curves[0].y[3] - sin(3)) < CLOSE);
+    drop(&m);
 }
 
 /* The first axis has the first channels, whose sine stands still while the others count. */
@@ -425,7 +429,7 @@ static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state
     data.seed            = 7;
     made m               = make("rope", POSENC_PLACE_ROTARY, "decay", data);
     (void)state;
-    assert_true(m.f->panel_count == 2 && m.f->panels[0].curve_count == 3);
+    assert_true(m.f->panel_count == 2 && m.f->panels[0].curve_count == 4 && m.f->panels[1].curve_count == 3);
     check_draws(&m.f->panels[0].curves[1], posenc_random_uniform, D, 0);
     check_draws(&m.f->panels[0].curves[2], posenc_random_normal, D, 0);
     const double theta = omega(1e4, D / 4, D);
@@ -433,6 +437,24 @@ static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state
     check_draws(&m.f->panels[1].curves[2], posenc_random_normal, D, theta);
     for (int t = 0; t < N; t++)
         assert_true(fabs(m.f->panels[1].curves[0].y[t] - cos(t * theta)) < CLOSE);
+    drop(&m);
+}
+
+/* Two waves of 1 and 0.01 rad: |exp(it) + exp(0.01 it)| / 2 = |cos(0.99 t / 2)|; of six channels two stand.
+ */
+static void the_envelope_of_ones_has_no_phase(void **state)
+{
+    enum { N = 400, D = 6 };
+    pe_picture_data data = sized(N, 1, D);
+    data.contents        = PE_VECTORS_ONES | PE_VECTORS_NORMAL;
+    made m               = make("rope[dim=4]", POSENC_PLACE_ROTARY, "decay", data);
+    (void)state;
+    assert_int_equal(m.f->panels[0].curve_count, 3);
+    const pe_curve *ones = &m.f->panels[0].curves[0], *envelope = &m.f->panels[0].curves[2];
+    assert_string_equal(envelope->name, "envelope of ones");
+    for (int t = 0; t < N; t++)
+        assert_true(fabs(envelope->y[t] - (4 * fabs(cos(0.99 * t / 2)) + 2) / 6) < CLOSE &&
+                    envelope->y[t] >= ones->y[t] - CLOSE);
     drop(&m);
 }
 
@@ -1087,6 +1109,7 @@ int main(void)
         cmocka_unit_test(every_layout_of_a_grid_has_the_same_similarity),
         cmocka_unit_test(scores_of_ones_are_mean_cosines_at_every_base),
         cmocka_unit_test(scores_of_random_vectors_are_direct_sums_with_quantiles),
+        cmocka_unit_test(the_envelope_of_ones_has_no_phase),
         cmocka_unit_test(a_seed_decides_the_draws),
         cmocka_unit_test(a_factor_by_position_has_no_panel_with_one_theta),
         cmocka_unit_test(heads_that_turn_differently_have_no_picture),
