@@ -144,6 +144,16 @@ static int is_one_table(const pe_attention *a)
            a->rotary->temperature == PE_NO_TEMPERATURE;
 }
 
+/* Forms of a side in a map of distances; those for keys ahead come last, and are left out where masks hide
+   them. */
+static int map_forms(const pe_attention *a, int keys)
+{
+    const pe_map *map   = a->rotary ? &a->rotary->map : NULL;
+    const int     sided = map && (map->kind == PE_REROPE || map->kind == PE_LEAKY_REROPE),
+              hidden    = !a->for_any_run && !a->unmasked && (double)a->reach.low > (map ? -map->window : 0);
+    return !map ? 1 : sided && !keys && hidden ? 2 : pe_map_forms(map, keys);
+}
+
 /* The rotation of a form of a map of distances. */
 static const pe_rotary *form_of(const pe_rotary *rotary, int form, pe_arena *arena)
 {
@@ -159,7 +169,7 @@ void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena)
 {
     const pe_attention *a    = T->a;
     const int           keys = side == PE_KEYS;
-    T->forms[side]           = a->rotary ? pe_map_forms(&a->rotary->map, keys) : 1;
+    T->forms[side]           = map_forms(a, keys);
     for (int form = 0; form < T->forms[side]; form++) {
         pe_rotation_table *t = &T->rotations[side][form];
         *t         = (pe_rotation_table){.by  = form_of(keys ? a->rotary_keys : a->rotary, form, arena),
