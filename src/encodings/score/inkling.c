@@ -106,6 +106,7 @@ const pe_encoding pe_inkling = {
                           "a_{n,t}: what the bank has for channel n at distance t\n"
                           "n: a channel of r, counted from 0\n"
                           "E: setting extent: farther keys have no row",
+    .info.paper         = "none: Thinking Machines, Inkling (2026)",
     .info.models        = "Inkling (Thinking Machines, 2026)",
     .info.beyond        = "Keys beyond extent are all alike, so what was learned within it stays.",
     .info.by_distance   = 1,
