@@ -3,7 +3,7 @@
 """handbook.py [--run POSENC SITE BUILD]: is the handbook (docs/handbook) whole, and does all of it run?
 
 Without --run, in a second: every page is there in both languages with the same commands and programs, formulas are well formed,
-links between pages lead somewhere, README.zh.md has README.md's commands.
+links between pages lead somewhere, README.zh.md has README.md's commands and programs.
 
 With --run, in minutes: each program of the pages in C and Python, and each line of shell, is run; SITE (make docs has just built
 it, with every figure and table) has no link that leads nowhere; and formulas are the MathML of `posenc tutorial`.
@@ -28,7 +28,7 @@ sys.path.insert(0, str(BOOK / "_ext"))
 import formulas  # noqa: E402
 
 FENCE = re.compile(r"^```(\S+)(?: ([^\n]*))?\n(.*?)^```", re.M | re.S)
-MADE = re.compile(r"(^|/)(encodings|reference)/|^errata\.md$")  # folders and pages that build.py makes
+MADE = re.compile(r"(^|/)(encodings|reference|tutorials)/|^errata\.md$")  # folders and pages that build.py makes
 faults = []
 
 
@@ -89,6 +89,8 @@ def check_readme():
         fault("README.zh.md", f"lacks the line of README.md: {line}")
     for line in sorted(set(zh) - set(en)):
         fault("README.zh.md", f"has a line that README.md lacks: {line}")
+    if programs_of((ROOT / "README.md").read_text()) != programs_of((ROOT / "README.zh.md").read_text()):
+        fault("README.zh.md", "its programs are not README.md's")
 
 
 # ---------------------------------------------------------------- in minutes
@@ -105,7 +107,7 @@ class Page(HTMLParser):
         self.links += [attrs[k] for k in ("href", "src") if attrs.get(k)]
 
 
-def check_links(site):
+def check_links(site, names):
     found = {p: Page(p.read_text()) for p in site.rglob("*.html")}
     count = 0
     for path, page in found.items():
@@ -117,6 +119,10 @@ def check_links(site):
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.exists():
                 fault(path.relative_to(site), f"{link} leads nowhere")
+            elif target.name == "explore.html":  # whose fragment is a SPEC, and what follows & is the page's own
+                spec = unquote(parts.fragment.split("&")[0])
+                if spec and spec not in names:
+                    fault(path.relative_to(site), f"{link}: no encoding has this name")
             elif parts.fragment and target in found and unquote(parts.fragment) not in found[target].ids:
                 fault(path.relative_to(site), f"{link}: no such place on that page")
     print(f"{len(found)} pages, {count} local links")
@@ -181,7 +187,8 @@ def shell(line, fault_place, env, folder):
 
 def check_programs(tool, build, sources):
     env = dict(os.environ, PATH=f"{tool.parent}:{os.environ['PATH']}", PYTHONPATH=str(build / "python"), OMP_NUM_THREADS="2")
-    has_python = not subprocess.run([sys.executable, "-c", "import posenc"], env=env, capture_output=True).returncode
+    can_import = lambda module: not subprocess.run([sys.executable, "-c", f"import {module}"], env=env, capture_output=True).returncode
+    has_python, has_torch = can_import("posenc"), can_import("torch")
     counts, seen, left, blocks = {"c": 0, "python": 0, "sh": 0}, set(), 0, []
     for path in sorted(sources.rglob("*.md")):
         if "/reference/" in str(path):  # the documents have tests of their own
@@ -212,6 +219,9 @@ def check_programs(tool, build, sources):
                 if body.startswith("cc attend.c"):
                     return  # needs an installed library: tests/install
                 shell(body, where, env, folder)
+        if not has_torch:
+            print(f"{sum('import torch' in b[2] for b in blocks)} programs need torch, and were not run")
+            blocks = [b for b in blocks if "import torch" not in b[2]]
         wanted = [b for b in enumerate(blocks) if b[1][1] != "python" or has_python]
         left = len(blocks) - len(wanted)
         with ThreadPoolExecutor(2) as pool:
@@ -228,7 +238,8 @@ def main():
     check_readme()
     if sys.argv[1:2] == ["--run"]:
         tool, site, build = (Path(p).resolve() for p in sys.argv[2:5])
-        check_links(site)
+        listed = subprocess.run([tool, "list", "--json"], check=True, capture_output=True, text=True).stdout
+        check_links(site, {e["name"] for e in json.loads(listed)})
         check_programs(tool, build, site / "source")
         with tempfile.TemporaryDirectory() as scratch:
             check_mathml(tool, Path(scratch))

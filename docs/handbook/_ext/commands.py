@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 STORED = json.loads((ROOT / "docs/tutorials/stored.json").read_text())
 COLUMNS = 100  # of what is printed
+WIDE = 400  # the same where no line may be broken
 LIMIT = 300  # seconds; a command of the handbook takes a few
 
 
@@ -31,11 +32,15 @@ class Tool:
     def json(self, *words):
         return json.loads(subprocess.run([self.path, *words, "--json"], check=True, capture_output=True, text=True).stdout)
 
-    def _place(self, command, suffix):
-        return self.cache / (hashlib.sha1(f"{self.sum} {COLUMNS} {command}".encode()).hexdigest()[:16] + suffix)
+    def explorer(self, page):
+        """Writes the page in which the library runs; False where the tool was built without it."""
+        return not subprocess.run([self.path, "explore", "-o", page], capture_output=True).returncode
 
-    def _run(self, words, status=0):
-        env = dict(os.environ, COLUMNS=str(COLUMNS), NO_COLOR="1", OMP_NUM_THREADS="2")
+    def _place(self, command, suffix, columns=COLUMNS):
+        return self.cache / (hashlib.sha1(f"{self.sum} {columns} {command}".encode()).hexdigest()[:16] + suffix)
+
+    def _run(self, words, status=0, columns=COLUMNS):
+        env = dict(os.environ, COLUMNS=str(columns), NO_COLOR="1", OMP_NUM_THREADS="2")
         done = subprocess.run([self.path, *words], capture_output=True, text=True, env=env, timeout=LIMIT, cwd=ROOT,
                               stdin=subprocess.DEVNULL)
         if done.returncode != status:
@@ -52,12 +57,12 @@ class Tool:
             partial.rename(place)
         return place
 
-    def text(self, command, status=0):
+    def text(self, command, status=0, columns=COLUMNS):
         if command in STORED:
             return STORED[command]["output"]
-        place = self._place(command, ".txt")
+        place = self._place(command, ".txt", columns)
         if not place.exists():
-            out = self._run(shlex.split(command), status)
+            out = self._run(shlex.split(command), status, columns)
             partial = place.with_name("partial-" + place.name)
             partial.write_text(out)
             partial.rename(place)

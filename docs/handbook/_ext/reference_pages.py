@@ -16,6 +16,7 @@ DOCUMENTS = {"using": ["docs/python.md", "docs/diagnose.md", "docs/models.md", "
                        "docs/slurm.md"],
              "trust": ["docs/errata.md", "docs/performance.md", "docs/reference-cases.md", "docs/reliability.md", "SECURITY.md"],
              "inside": ["docs/house.md", "CONTRIBUTING.md", "docs/tutorials/README.md", "CHANGELOG.md"]}
+EXAMPLES = ("attend.c", "decode.c", "train.c", "model.c", "raii.cpp")
 HEADERS = ("posenc.h", "rotary.h", "scores.h", "positions.h", "registry.h", "files.h")
 
 
@@ -126,6 +127,15 @@ def c_page(header):
     return "\n".join(out)
 
 
+def example_page():
+    """The programs of examples/, whole; the first line of each says what it is for."""
+    out = ["# Whole programs\n", "From `examples`: each compiles by the line in its head, against an installed library (`make install`).\n"]
+    for name in EXAMPLES:
+        text = (ROOT / "examples" / name).read_text().partition("\n")[2]
+        out.append(f"## {re.search(r'^ [*] (.+)$', text, re.M)[1]}\n\n```{'c++' if name.endswith('cpp') else 'c'}\n{text}```\n")
+    return "\n".join(out)
+
+
 # ---------------------------------------------------------------- Python
 
 def docstring(node):
@@ -219,7 +229,7 @@ def write(folder):
     paths = [p for group in DOCUMENTS.values() for p in group] + decisions
     known = {p: place(p) for p in paths}
     known.update({"docs/decisions": "decisions/index.md", "README.md": "../index.md",
-                  **{f"include/posenc/{h}": f"c/{h[:-2]}.md" for h in HEADERS}})
+                  **{f"include/posenc/{h}": f"c/{h[:-2]}.md" for h in HEADERS}, **{f"examples/{e}": "c/examples.md" for e in EXAMPLES}})
     (folder / "decisions").mkdir()
     for p in paths:
         (folder / place(p)).write_text(document(p, known))
@@ -229,10 +239,11 @@ def write(folder):
     (folder / "c").mkdir()
     for h in HEADERS:
         (folder / f"c/{h[:-2]}.md").write_text(c_page(h))
+    (folder / "c/examples.md").write_text(example_page())
     (folder / "c/index.md").write_text(
         "# The C API\n\nFrom the headers in `include/posenc`, in their order: the declaration, and what its comment says. "
-        "Begin with [posenc.h](posenc.md); the other headers are for more. Whole programs stand in `examples`.\n\n"
-        "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(h[:-2] for h in HEADERS) + "\n```\n")
+        "Begin with [](examples.md) and [posenc.h](posenc.md); the other headers are for more.\n\n"
+        "```{toctree}\n:maxdepth: 1\n\nexamples\n" + "\n".join(h[:-2] for h in HEADERS) + "\n```\n")
     (folder / "api").mkdir()
     pages = {"posenc": python_page("posenc", "python/posenc/__init__.py"),
              "positions": python_page("posenc.positions", "python/posenc/positions.py"),

@@ -7,10 +7,12 @@ report's catalogue, src/train/report/zh.po; texts that it lacks stay in English,
 import os
 import re
 import subprocess
+from urllib.parse import quote
 
 from commands import ROOT
 
 PLACES = ("input", "rotary", "score", "weight")
+INDICES = {"input": 2, "rotary": 1, "score": 3, "weight": 3}  # of a worked number
 # What a picture wants beside the name, so that it takes seconds; the first of these that an encoding has is drawn.
 PICTURES = {"bias": "", "heatmap": "", "decay": " --content ones --theta many", "factors": "", "buckets": "", "hierarchy": "",
             "wavelengths": "", "pair": ""}
@@ -24,42 +26,52 @@ WORDS = {
     "en": {
         "all": "All encodings", "place": "Place", "paper": "Paper", "models": "Models", "sees": "Scores see",
         "beyond": "Beyond the trained length", "causal": "Needs a causal mask", "yes": "yes", "learns": "Learns", "nothing": "nothing",
-        "formula": "Formula", "where": "Each letter, and the formula with numbers, by the tool:",
-        "settings": "Settings", "setting": "setting", "type": "type", "default": "default", "range": "range", "meaning": "meaning",
-        "absent": "absent", "none": "It has no settings of its own.", "common": "Those of every encoding: [](common.md).",
+        "formula": "Formula",
+        "settings": "Settings", "setting": "setting", "takes": "takes", "default": "default", "meaning": "meaning",
+        "types": {}, "absent": "absent", "none": "It has no settings of its own.", "common": "Those of every encoding: [](common.md).",
         "params": "Parameters", "param": "parameter", "shape": "shape", "init": "initial values", "trained": "trained",
         "no": "no", "noparams": "It has no parameters.", "picture": "Picture",
         "drawn": "What an encoding learns is drawn untrained; parameters that start at zero are drawn from N(0,1).",
         "nopicture": "No picture: what it adds depends on the content as well.",
         "measured": "Measured", "rules": "The formulas and rules behind the verdicts: [](../reference/properties.md).",
-        "worked": "Numbers of its paper", "at": "at", "value": "value", "source": "source",
-        "workednote": "The tests hold the library to each of them.", "used": "Published models", "model": "model",
-        "length": "length", "spec": "SPEC", "code": "In C", "python": "In Python", "more": "See also",
-        "explore": "A page in which this encoding runs, with sliders (where the tool was built with it):",
+        "worked": "Worked numbers", "given": "settings, sizes", "value": "value", "source": "source",
+        "at": {"input": "position, channel", "rotary": "pair", "score": "head, query, key", "weight": "head, query, key"},
+        "workednote": {"input": "The value in one channel of a row.", "rotary": "The frequency of a pair, in radians per position.",
+                       "score": "The bias of one query and key (counted from 0, zero vectors).",
+                       "weight": "The factor of one query and key (counted from 0)."},
+        "workedparams": "Trained parameters hold 0, 1, 2, ... here. The tests hold the library to each number.", "used": "Published models", "model": "model",
+        "length": "length", "spec": "SPEC", "code": "In C", "python": "In Python",
+        "explore": "Play with it in the explorer", "letters": "Every letter, and the formula with numbers:",
         "intro": "Every encoding of the registry, in the order of `posenc list`: a page each, with formula, settings, picture, "
-                 "measured properties, numbers of the paper, models and snippets. The pages are made from the registry.",
+                 "measured properties, worked numbers, models and snippets. The pages are made from the registry. "
+                 "To choose one: [](../howto/chooser.md). To play with all: {site}`the explorer <explore.html>`.",
         "commonintro": "Every encoding also takes these settings; written as the others, in brackets: `rope[softcap=50]`.",
         "commontitle": "Settings of every encoding", "placename": {p: p for p in PLACES},
         "trying": "Three sizes are small here, so that the program is short; the calls are those of a real one."},
     "zh": {
-        "all": "全部编码", "place": "作用位置", "paper": "论文", "models": "使用的模型", "sees": "打分能看到",
+        "all": "全部编码", "place": "作用位置", "paper": "论文", "models": "使用的模型", "sees": "分数能看到",
         "beyond": "超出训练长度之后", "causal": "需要因果掩码", "yes": "是", "learns": "学习的参数", "nothing": "无",
-        "formula": "公式", "where": "各个字母的含义，以及代入数值的公式，由工具给出：",
-        "settings": "设置", "setting": "设置", "type": "类型", "default": "默认值", "range": "取值", "meaning": "含义",
-        "absent": "不设", "none": "它没有自己的设置。", "common": "所有编码共有的设置：[](common.md)。",
+        "formula": "公式",
+        "settings": "设置", "setting": "设置", "takes": "取值", "default": "默认值", "meaning": "含义",
+        "types": {"integer": "整数", "real": "实数", "list": "整数列表"}, "absent": "不设", "none": "它没有自己的设置。", "common": "所有编码共有的设置：[](common.md)。",
         "params": "参数", "param": "参数", "shape": "形状", "init": "初始值", "trained": "参与训练",
         "no": "否", "noparams": "它没有参数。", "picture": "图像",
         "drawn": "需要学习的编码按未训练的状态画出；初始为零的参数改从 N(0,1) 抽取。",
         "nopicture": "没有图像：它加上的量还取决于内容。",
         "measured": "测得的性质", "rules": "判定所依据的公式与规则见英文页 {en}`properties <reference/properties>`。",
-        "worked": "论文中的数值", "at": "下标", "value": "值", "source": "出处",
-        "workednote": "测试逐一核对这些数值。", "used": "已发布的模型", "model": "模型",
-        "length": "长度", "spec": "SPEC", "code": "C 代码", "python": "Python 代码", "more": "另见",
-        "explore": "在网页里用滑块试这种编码（如果工具编译时包含了它）：",
-        "intro": "注册表中的全部编码，顺序与 `posenc list` 相同。每种一页：公式、设置、图像、测得的性质、论文中的数值、"
-                 "使用的模型和代码片段。这些页面由注册表生成。",
+        "worked": "算例", "given": "设置与尺寸", "value": "值", "source": "出处",
+        "at": {"input": "位置，通道", "rotary": "通道对", "score": "头，查询，键", "weight": "头，查询，键"},
+        "workednote": {"input": "某一行在某个通道上的值。", "rotary": "某一对通道的频率，单位是弧度每位置。",
+                       "score": "某个查询与某个键之间的偏置（从 0 数起，向量全为零）。",
+                       "weight": "某个查询与某个键之间的因子（从 0 数起）。"},
+        "workedparams": "参与训练的参数在这里依次取 0, 1, 2, ……。测试逐一核对这些数值。", "used": "已发布的模型", "model": "模型",
+        "length": "长度", "spec": "SPEC", "code": "C 代码", "python": "Python 代码",
+        "explore": "在互动页里动手试", "letters": "各个字母的含义，以及代入数值的公式：",
+        "intro": "注册表中的全部编码，顺序与 `posenc list` 相同。每种一页：公式、设置、图像、测得的性质、算例、"
+                 "使用的模型和代码片段。这些页面由注册表生成。要挑一种，见[](../howto/chooser.md)；"
+                 "想动手试，打开{site}`互动页 <explore.html#&lang=zh>`。",
         "commonintro": "每种编码还接受下列设置；写法与其他设置一样，放在方括号里：`rope[softcap=50]`。",
-        "commontitle": "所有编码共有的设置", "placename": {"input": "输入", "rotary": "旋转", "score": "打分", "weight": "权重"},
+        "commontitle": "所有编码共有的设置", "placename": {"input": "输入", "rotary": "旋转", "score": "分数", "weight": "权重"},
         "trying": "为了简短，这里的尺寸都很小；调用方式与真实程序相同。"}}
 
 
@@ -88,10 +100,23 @@ def paper(text):
     return re.sub(r"arXiv:(\d+\.\d+)", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)
 
 
+def takes(s, w):
+    """What a setting may be: its words, or a kind of number and its bounds."""
+    limits = s["range"] or ""
+    if s["type"] in ("word", "flag", "map"):
+        return cell(limits.replace("|", ", "))
+    low, _, high = limits.partition("..")
+    if low.endswith("<"):
+        bounds = f"> {low[:-1]}" + (f", ≤ {high}" if high else "")
+    else:
+        bounds = f"{low} … {high}" if high else f"≥ {low}" if low else ""
+    return f"{w['types'].get(s['type'], s['type'])} {cell(bounds)}".strip()
+
+
 def settings(rows, w):
-    return table([w[k] for k in ("setting", "type", "default", "range", "meaning")],
-                 [(f"`{s['name']}`", s["type"], w["absent"] if s["default"] in (None, "") else cell(s["default"]),
-                   cell(s["range"] or "").replace("\\|", ", "), cell(s["meaning"])) for s in rows])
+    return table([w[k] for k in ("setting", "takes", "default", "meaning")],
+                 [(f"`{s['name']}`", takes(s, w), w["absent"] if s["default"] in (None, "") else cell(s["default"]),
+                   cell(s["meaning"])) for s in rows])
 
 
 def spec(e):
@@ -120,7 +145,7 @@ def c_snippet(e):
     init = """
     const int      count  = posenc_param_count(e);
     posenc_tensor *params = calloc((size_t)count + 1, sizeof *params);
-    for (int i = 0; i < count; i++) { /* as the encoding's source initialises them, below */
+    for (int i = 0; i < count; i++) { /* room for each; filled below */
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         int32_t ndim;
         if (posenc_param_shape(e, &dims, i, &ndim, shape, &err))
@@ -210,12 +235,12 @@ def page(e, lang, titles, models, learns):
              (w["sees"], say(e["scores_see"])), (w["beyond"], say(e["beyond"]))]
     if e["causal_only"]:
         facts.append((w["causal"], w["yes"]))
-    letters = [f"- {{f}}`{a}`: {cell(b)}" if "`" not in a else f"- {cell(line)}"
-               for line in e["symbols"] for a, _, b in [line.partition(": ")]]
     out = [f"# {cell(e['name'])}: {title}\n",
-           "\n".join(f"- **{a}**: {b}" for a, b in facts) + "\n",
-           f"## {w['formula']}\n", "```{formula}\n" + e["formula"] + "\n```\n", "\n".join(letters) + "\n",
-           w["where"] + "\n", f"```{{posenc}} explain {e['name']}\n```\n",
+           "\n".join(f"- **{a}**{'：' if lang == 'zh' else ': '}{b}" for a, b in facts) + "\n",
+           f"**{{site}}`{w['explore']} <explore.html#{quote(e['name'])}{'&lang=zh' if lang == 'zh' else ''}>`** "
+           f"(`posenc explore {e['name']} -o page.html`)\n",
+           f"## {w['formula']}\n", "```{formula}\n" + e["formula"] + "\n```\n",
+           w["letters"] + "\n", f"```{{posenc}} explain {e['name']}\n```\n",
            f"## {w['settings']}\n", settings(e["settings"], w) if e["settings"] else w["none"], "\n" + w["common"] + "\n",
            f"## {w['params']}\n"]
     if e["params"]:
@@ -231,16 +256,16 @@ def page(e, lang, titles, models, learns):
     out += [f"## {w['measured']}\n", f"```{{posenc}} properties {e['name']}\n```\n", w["rules"] + "\n"]
     if e["examples"]:
         out += [f"## {w['worked']}\n",
-                table([w[k] for k in ("settings", "at", "value", "source")],
-                      [(cell(x["settings"]) or "-", ", ".join(f"{i:g}" for i in x["at"]), f"{x['value']:.10g}", cell(x["source"]))
-                       for x in e["examples"]]), "\n" + w["workednote"] + "\n"]
+                w["workednote"][e["place"]] + " " + w["workedparams"] + "\n",
+                table([w["given"], w["at"][e["place"]], w["value"], w["source"]],
+                      [(cell(x["settings"]) or "-", ", ".join(f"{i:g}" for i in x["at"][:INDICES[e["place"]]]), f"{x['value']:.10g}", cell(x["source"]))
+                       for x in e["examples"]]), ""]
     if models:
         out += [f"## {w['used']}\n",
                 table([w[k] for k in ("model", "length", "spec", "source")],
                       [(cell(m["model"]), str(m["length"] or "-"), f"`{m['spec']}`", cell(m["source"])) for m in models]), ""]
     out += [f"## {w['code']}\n", "```c\n" + c_snippet(e) + "```\n", w["trying"] + "\n",
-            f"## {w['python']}\n", "```python\n" + python_snippet(e) + "\n```\n",
-            f"## {w['more']}\n", w["explore"] + "\n", f"```text\nposenc explore {e['name']} -o page.html\n```\n"]
+            f"## {w['python']}\n", "```python\n" + python_snippet(e) + "\n```\n"]
     return "\n".join(out)
 
 
@@ -258,7 +283,7 @@ def write(tool, folder, lang):
     (folder / "common.md").write_text(f"# {w['commontitle']}\n\n{w['commonintro']}\n\n" + settings(entries[0]["common_settings"], w) + "\n")
     rows = [(f"[{cell(e['name'])}]({e['name']}.md)", w["placename"][e["place"]],
              titles.get(e["title"], e["title"]) if lang == "zh" else e["title"], cell(e["models"] or "-")) for e in entries]
-    heads = [{"en": "encoding", "zh": "编码"}[lang], w["place"], {"en": "what it is", "zh": "是什么"}[lang], w["models"]]
+    heads = [{"en": "encoding", "zh": "编码"}[lang], w["place"].lower(), {"en": "what it is", "zh": "是什么"}[lang], w["models"].lower()]
     names = "\n".join(f"{e['name']} <{e['name']}>" for e in entries)
     (folder / "index.md").write_text(f"# {w['all']}\n\n{w['intro']}\n\n{table(heads, rows)}\n\n"
                                      f"```{{toctree}}\n:hidden:\n\n{names}\ncommon\n```\n")
