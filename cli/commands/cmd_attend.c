@@ -349,7 +349,7 @@ static void make_plan(attend_job *j)
     j->p.options.max_distances = span > j->p.dims.Lq + j->p.dims.Lk ? span : 0;
     pe_calc_plan(&j->p, POSENC_RUN_FORWARD | (j->grad ? POSENC_RUN_BACKWARD : 0));
     pe_calc_params(&j->p, j->dtype);
-    cli_config_params(&j->config, &j->p);
+    cli_config_params_of_attention(&j->config, &j->p);
     cli_calc_need_rotary(&j->p);
     j->run.params = j->p.params;
     j->run.tokens = pe_calc_tokens(&j->p, j->dtype);

@@ -231,12 +231,24 @@ static void take_param(const cli_config *c, pe_calc *p, int i, const posenc_tens
     p->is_initial[i] = 0;
 }
 
-static int lacks_trained(const pe_calc *p)
+/* Sinks matter to attention alone. */
+static int lacks_trained(const pe_calc *p, int with_sinks)
 {
     for (int i = 0; i < p->count; i++)
-        if (p->is_initial[i] && posenc_param_trainable(p->e, i))
+        if (p->is_initial[i] && posenc_param_trainable(p->e, i) &&
+            (with_sinks || !pe_text_is(posenc_param_name(p->e, i), "sink")))
             return i + 1;
     return 0;
+}
+
+static void refuse_lacking(pe_calc *p, int with_sinks)
+{
+    const int lacks = pe_calc_failed(p) ? 0 : lacks_trained(p, with_sinks);
+    if (lacks)
+        pe_calc_refuse(p,
+                       "it has no array %s, which the model was trained with; give it, or the checkpoint: "
+                       "--config MODEL.safetensors",
+                       posenc_param_name(p->e, lacks - 1));
 }
 
 void cli_config_params(const cli_config *c, pe_calc *p)
@@ -247,7 +259,7 @@ void cli_config_params(const cli_config *c, pe_calc *p)
         for (int k = 0; k < c->group->param_count && p->is_initial[i]; k++)
             if (pe_text_is(c->group->params[k].name, posenc_param_name(p->e, i)))
                 take_param(c, p, i, &c->group->params[k].tensor);
-    if (lacks_trained(p) && pe_text_ends_with(c->path, ".safetensors"))
+    if (lacks_trained(p, 1) && pe_text_ends_with(c->path, ".safetensors"))
         posenc_model_params(&p->made, c->part, c->index, c->layer, c->path, &p->err);
     for (int i = 0; i < p->count; i++) {
         const posenc_tensor *found = posenc_arrays_find(&p->made, posenc_param_name(p->e, i)),
@@ -255,12 +267,14 @@ void cli_config_params(const cli_config *c, pe_calc *p)
         if (p->is_initial[i] && found)
             take_param(c, p, i, &copy);
     }
-    const int lacks = pe_calc_failed(p) ? 0 : lacks_trained(p);
-    if (lacks)
-        pe_calc_refuse(p,
-                       "it has no array %s, which the model was trained with; give it, or the checkpoint: "
-                       "--config MODEL.safetensors",
-                       posenc_param_name(p->e, lacks - 1));
+    refuse_lacking(p, 0);
+}
+
+void cli_config_params_of_attention(const cli_config *c, pe_calc *p)
+{
+    cli_config_params(c, p);
+    if (c->group)
+        refuse_lacking(p, 1);
 }
 
 void cli_config_check_width(const cli_config *c, pe_calc *p, const cli_args *args, const char *name)

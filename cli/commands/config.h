@@ -61,6 +61,8 @@ double cli_config_fact(const posenc_model_group *group, const char *name);
    and of a .safetensors what training made. Others that training makes are refused. Nothing without --config.
  */
 void cli_config_params(const cli_config *c, pe_calc *p);
+/* The same; attention needs learned sinks too. */
+void cli_config_params_of_attention(const cli_config *c, pe_calc *p);
 /* Refuses q, k and v whose heads are not as wide as the model's, unless --set says what is to be done. */
 void cli_config_check_width(const cli_config *c, pe_calc *p, const cli_args *args, const char *name);
 

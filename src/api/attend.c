@@ -285,6 +285,27 @@ static posenc_status check_growth(const posenc_plan *plan, const pe_attention *a
         plan->e->spec, most * far, far, PE_MOST_GROWTH);
 }
 
+/* Self-Extend and DCA divide positions into blocks. */
+static posenc_status check_map(const posenc_plan *plan, const pe_attention *a, int64_t keys,
+                               posenc_error *err)
+{
+    const posenc_positions *pos[2]  = {&a->q_pos, &a->k_pos};
+    const int64_t           L[2]    = {a->sizes.Lq, keys};
+    const char *const       names[] = {"q_pos", "k_pos"};
+    if (plan->rotary.map.kind != PE_SELF_EXTEND && plan->rotary.map.kind != PE_DCA)
+        return POSENC_OK;
+    for (int side = 0; side < 2; side++)
+        for (int64_t b = 0; b < pe_positions_batches(pos[side]); b++) {
+            const pe_extent e = pe_positions_extent(pos[side], b, L[side]);
+            if (!e.whole || e.low < 0)
+                return pe_fail(err, POSENC_ERROR_RANGE,
+                               "attend: %s runs from %g to %g; for %s positions must be whole numbers, not "
+                               "below 0",
+                               names[side], e.low, e.high, plan->e->spec);
+        }
+    return POSENC_OK;
+}
+
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
    those that have positions, of which a length may leave some. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
@@ -304,7 +325,7 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
                            a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach);
-    if ((status = pe_tokens_check_order(a, plan, keys, err)))
+    if ((status = pe_tokens_check_order(a, plan, keys, err)) || (status = check_map(plan, a, keys, err)))
         return status;
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
@@ -414,8 +435,8 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 {
     for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_encoding *room = plan->parts[place].room;
-        if (room && room->info.causal_only &&
-            !(room->sees_future && room->sees_future(plan->parts[place].set)) &&
+        if (room &&
+            (room->sees_future ? !room->sees_future(plan->parts[place].set) : room->info.causal_only) &&
             !(plan->options.mask & POSENC_MASK_CAUSAL))
             return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                            "attend: %s works only with a causal mask (%s); plan with POSENC_MASK_CAUSAL",

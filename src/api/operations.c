@@ -54,7 +54,9 @@ static double vectors(const posenc_plan *plan, const sizes *n)
     const double    each = 2 * n->D - 1;
     double          sum  = 0;
     if (pe_has(s, PE_A))
-        sum += n->H * n->Lq * rows_met(&s->A, n->Lk) * each + n->pairs;
+        sum += n->H * n->Lq * rows_met(&s->A, n->Lk) *
+                   (s->profile == PE_NONE ? each : 2 * (double)s->profile_width - 1) +
+               n->pairs;
     if (pe_has(s, PE_B))
         sum += n->H * n->Lk * rows_met(&s->B, n->Lq) * each + n->pairs;
     if (s->G != PE_NONE)

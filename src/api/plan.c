@@ -239,8 +239,8 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     const pe_resolved *common = &plan->parts[PE_PLACE_COMMON];
     const pe_terms     none   = {.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms               = none;
-    plan->terms.sink = plan->terms.sink_token = PE_NONE;
-    plan->terms.scale                         = 1.0 / sqrt((double)plan->dims.D);
+    plan->terms.sink = plan->terms.sink_token = plan->terms.profile = PE_NONE;
+    plan->terms.scale                                               = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
         plan->terms.bias = score->room->attention.bias;
         plan->terms.hook = score->room->attention.hook;
@@ -287,6 +287,23 @@ static posenc_status rotary_create(posenc_plan *plan, posenc_error *err)
     return POSENC_OK;
 }
 
+/* A map of distances has several forms of a query and a key, of which scores must want nothing but their
+   product. */
+static posenc_status check_map(const posenc_plan *plan, posenc_error *err)
+{
+    const pe_terms *m    = &plan->terms;
+    const int       more = (pe_has(m, PE_A) && m->profile == PE_NONE) || pe_has(m, PE_B) || m->u != PE_NONE ||
+                     m->w != PE_NONE || m->us != PE_NONE || m->G != PE_NONE || m->prepare.fill ||
+                     m->hook.content;
+    if (plan->rotary.map.kind == PE_MAP_NONE || !attends(plan) || !more)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_UNSUPPORTED,
+        "plan: a map of distances has several forms of queries and keys, and %s multiplies them by "
+        "more than each other; leave out map=, or choose another encoding beside rope",
+        plan->parts[POSENC_PLACE_SCORE].room->info.name);
+}
+
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
    without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
@@ -331,7 +348,8 @@ static posenc_status prepare(posenc_plan *plan, posenc_error *err)
         (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
         (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
         (status = find_tokens(plan, err)) || (status = find_derived(plan, err)) ||
-        (attends(plan) && (status = fill_terms(plan, err))) || (status = rotary_create(plan, err)))
+        (attends(plan) && (status = fill_terms(plan, err))) || (status = rotary_create(plan, err)) ||
+        (status = check_map(plan, err)))
         return status;
     plan->waves = waves_create(plan, &plan->waves_blank);
     for (int backward = 0; attends(plan) && backward < 2; backward++) {

@@ -148,11 +148,12 @@ static void rotate_wide(const job *j, const pe_rotary *rotation, int64_t b, int6
     pe_tensor_store_double(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
-static void rotate_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
+static void rotate_narrow(const job *j, const pe_rotary *rotation, int64_t b, int64_t h, int64_t s,
+                          const float *table, float *row)
 {
     const int64_t D = j->plan->dims.D;
     pe_tensor_load_float(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_rotation_rows(row, D, D, j->rotation, table, 1, (float)j->x.sign, j->plan->kernels);
+    pe_rotation_rows(row, D, D, rotation, table, 1, (float)j->x.sign, j->plan->kernels);
     pe_tensor_store_float(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
@@ -183,13 +184,14 @@ static void rotate_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, 
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
         pe_rotary        own;
         const pe_rotary *rotation = pe_rotation_of_head(&own, j->rotation, h);
-        if (!j->in_double && !j->given && (h == 0 || rotation == &own))
+        if (!j->in_double && !j->given && (h == 0 || j->rotation->heads > 1))
             make_rows(j, rotation, table, width, b, s0, n, thread, 0);
         for (int64_t s = 0; s < n; s++) {
             if (j->in_double)
                 rotate_wide(j, rotation, b, h, s0 + s, j->wide + thread * D);
             else
-                rotate_narrow(j, b, h, s0 + s, j->given ? given_row(j, b, s0 + s) : table + s * width, row);
+                rotate_narrow(j, rotation, b, h, s0 + s,
+                              j->given ? given_row(j, b, s0 + s) : table + s * width, row);
         }
     }
 }

@@ -16,7 +16,7 @@
 
 #include <posenc/registry.h>
 
-enum { PE_MAX_SETTINGS = 48, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
+enum { PE_MAX_SETTINGS = 64, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
 
 /* A resolved setting. */
 typedef struct pe_value {

@@ -227,6 +227,11 @@ static const struct {
     {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PEAK,    0.65, NULL, {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G11", &PLAIN,   1.05, NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G11", &PLAIN,   1.15, NULL,
+     {"rope[map=self_extend]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G11", &PLAIN,   1.15, NULL,
+     {"rope[map=dca:map_chunk=1024:map_local=64]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G18", &PLAIN,   0,    NULL, {"inkling", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     /* gradients of a bias by distance: backward over backward without one */
     {"G18", &PLAIN,   1.05, NULL, {"alibi[learned=yes]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   0,    NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
@@ -256,6 +261,7 @@ static const struct {
     {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
     {"nope[temperature=llama4]", 1.05},           {"nope[temperature=inkling:temper_length=1024]", 1.05},
     {"nope[temperature=ssmax]", 1.05},            {"nope[sink=head]", 1.05}, {"nope[softcap=50]", 1.05},
+    {"inkling", 1.25},      {"rope[map=rerope]", 1.15},
     {"pope", 2.1},          {"cope", 0},            {"fire", 0},          {"shaw", 0},
 };
 // clang-format on

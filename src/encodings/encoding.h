@@ -160,7 +160,7 @@ typedef struct pe_encoding {
     const char *operations;
     double (*count)(const pe_problem *p);
 
-    /* fox, of the rooms that are causal_only: settings with which it is not. NULL: there are none. */
+    /* fox, rope, where settings say whether it is causal_only, whatever info says. NULL: info does. */
     int (*sees_future)(const pe_value *set);
 
     /* pope, of which nobody said what it is beside a rotation: why not, as a clause. NULL: it may be. */

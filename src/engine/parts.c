@@ -341,11 +341,10 @@ static pe_attention part_of(const parts *x, const part_scratch *z, const piece *
     y.projected           = z->projected;
     if (y.projected.at)
         y.projected.at += of->i * y.projected.row + of->j - z->first;
-    y.from     = (pe_beginning){of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
+    y.from     = (pe_beginning){x->b, of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
     y.o        = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
                                           (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
     y.has_sink = 0; /* joins at the end */
-    y.drift.item += x->b;
     if (y.temper.at)
         y.temper.at += x->b * y.temper.item + of->h * y.temper.head + of->i;
     y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});

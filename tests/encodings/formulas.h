@@ -98,16 +98,22 @@ static inline double plain_by_three_tenths(const pair *x)
 /* ---- a number for each distance ---- */
 
 /* Number s of a token input of one channel, as the head of a pair reads it. */
-static inline double token_at(const pair *x, const char *name, int64_t s)
+static inline const double *token_row(const pair *x, const char *name, int64_t s)
 {
     const attention_case *c = x->c;
     for (int i = 0; i < c->token_count; i++)
         if (!strcmp(posenc_token_name(c->e, i), name)) {
             const array *t = &c->tokens[i];
-            return t->wide[(x->b * t->shape[1] + x->h / (c->dims.H / t->shape[1])) * t->shape[2] + s];
+            return t->wide +
+                   ((x->b * t->shape[1] + x->h / (c->dims.H / t->shape[1])) * t->shape[2] + s) * t->shape[3];
         }
     fprintf(stderr, "%s has no token input %s\n", posenc_encoding_spec(c->e), name);
     abort();
+}
+
+static inline double token_at(const pair *x, const char *name, int64_t s)
+{
+    return *token_row(x, name, s);
 }
 
 /* ln of the gates of tokens first .. last; of hidden ones it is 0. */
@@ -165,6 +171,26 @@ static inline double fox_both(const pair *x)
 static inline double fox_constant(const pair *x)
 {
     return plain(x) + x->t * -log1p(exp(-numbers(x, "b")[x->h]));
+}
+
+/* q.k / D, and r times a column of the bank: of all heads, or (first: the head's) of one */
+static inline double with_profile(const pair *x, int64_t width, int64_t extent, int64_t first)
+{
+    const double *bank = numbers(x, "bank") + first * width * extent, *r = token_row(x, "r", x->i);
+    double        sum = plain(x) / sqrt((double)x->c->dims.D);
+    for (int64_t n = 0; x->t >= 0 && x->t < (double)extent && n < width; n++)
+        sum += r[n] * bank[n * extent + (int64_t)x->t];
+    return sum;
+}
+
+static inline double inkling(const pair *x)
+{
+    return with_profile(x, 3, 40, 0);
+}
+
+static inline double inkling_heads(const pair *x)
+{
+    return with_profile(x, 18, 5, x->h);
 }
 
 /* mu(x) = ln(1 + e^x) */
@@ -638,6 +664,50 @@ static inline double rotated(const pair *x, int64_t dim, int is_half, double zet
                         sin(angle) * (x->q[a] * x->k[b] - x->q[b] * x->k[a]));
     }
     return sum / sqrt((double)width(x));
+}
+
+/* The same of all channels, turned as from a distance T and by a phase. */
+static inline double turned(const pair *x, double T, double phase)
+{
+    const int64_t D   = width(x);
+    double        sum = 0;
+    for (int64_t a = 0; a < D; a += 2) {
+        const double angle = T * pow(10000, -(double)a / (double)D) + phase;
+        sum += cos(angle) * (x->q[a] * x->k[a] + x->q[a + 1] * x->k[a + 1]) +
+               sin(angle) * (x->q[a] * x->k[a + 1] - x->q[a + 1] * x->k[a]);
+    }
+    return sum / sqrt((double)D);
+}
+
+static inline double rope_odd_phase(const pair *x) /* q_phase=0.7:phase_heads=odd */
+{
+    return turned(x, x->t, x->h % 2 ? 0.7 : 0);
+}
+
+static inline double rope_rerope(const pair *x) /* map_window=3 */
+{
+    return turned(x, fmax(-3, fmin(3, x->t)), 0);
+}
+
+static inline double rope_leaky(const pair *x) /* map_window=3:map_factor=4 */
+{
+    const double far = fabs(x->t);
+    return turned(x, far < 3 ? x->t : copysign(3 + (far - 3) / 4, x->t), 0);
+}
+
+static inline double rope_self_extend(const pair *x) /* map_window=5:map_factor=2 */
+{
+    const double key = x->P - x->t;
+    return turned(x, x->t < 5 ? x->t : floor(x->P / 2) - floor(key / 2) + 5 - 2, 0);
+}
+
+static inline double rope_dca(const pair *x) /* map_chunk=5:map_local=1 */
+{
+    const double key = x->P - x->t, n = floor(x->P / 4) - floor(key / 4), m = x->P - 4 * floor(x->P / 4),
+                 far = n <= 0   ? m
+                       : n == 1 ? fmin(m + 4, 5)
+                                : fmin(2 * 4 - 1, 5);
+    return turned(x, far - (key - 4 * floor(key / 4)), 0);
 }
 
 static inline double rope(const pair *x)

@@ -79,7 +79,12 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "xlnet[temperature=inkling:temper_length=3:sink=token:softcap=4]",
         "cope[npos=4:temperature=ssmax:sink=head:softcap=6]",
         "shaw[max_relative=3:temperature=ssmax:temper_on=score:sink=token]+urpe[rows=1025:index_offset=512]",
-        "rope+tupe[rows=600:sigma=0.2]"};
+        "rope+tupe[rows=600:sigma=0.2]",
+        "inkling[extent=9:width=20:per_head=yes:temperature=inkling:temper_length=3:sink=token]",
+        "rope+inkling[extent=40:width=3:softcap=5]",
+        "rope[q_phase=-0.7:phase_heads=odd:layout=half]",
+        "rope[map=rerope:map_window=9:layout=half:temperature=ssmax:sink=head]",
+        "rope[map=leaky_rerope:map_window=5:map_factor=3:q_phase=1]+alibi"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
     if (i >= count + more)
         return 0;

@@ -737,17 +737,36 @@ static void gradients_are_the_slopes_of_the_loss(void **state)
 static const posenc_dims whole = {
     .B = 2, .H = 4, .G = 2, .Lq = 19, .Lk = 23, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
 
+/* What a token input of queries says of those from .. from+n-1. */
+static array token_rows(const array *t, int64_t from, int64_t n)
+{
+    array to = array_make4(t->shape[0], t->shape[1], n, t->shape[3]);
+    for (int64_t x = 0; x < to.count; x++) {
+        const int64_t row = n * t->shape[3], at = (x / row * t->shape[2] + from) * t->shape[3] + x % row;
+        to.wide[x]   = t->wide[at];
+        to.narrow[x] = t->narrow[at];
+    }
+    return to;
+}
+
 /* Queries from .. from+n-1 of the case, all keys, written to o [B,H,n,Dv]. */
 static void attend_chunk(const attention_case *c, const posenc_plan *plan, const posenc_workspace *work,
                          int wide, int64_t from, int64_t n, const array *o)
 {
-    posenc_tensor    params[CASE_PARAMS];
-    posenc_attend_in in = {.size   = sizeof in,
-                           .q      = array_tensor(&c->q, wide),
-                           .k      = array_tensor(&c->k, wide),
-                           .v      = array_tensor(&c->v, wide),
-                           .params = params};
+    posenc_tensor    params[CASE_PARAMS], tokens[CASE_TOKENS];
+    array            rows[CASE_TOKENS] = {{0}};
+    posenc_attend_in in                = {.size   = sizeof in,
+                                          .q      = array_tensor(&c->q, wide),
+                                          .k      = array_tensor(&c->k, wide),
+                                          .v      = array_tensor(&c->v, wide),
+                                          .tokens = tokens,
+                                          .params = params};
     posenc_error     err;
+    for (int i = 0; i < c->token_count; i++) {
+        const int of_keys = posenc_token_describe(c->e, i)->of_keys;
+        rows[i]           = token_rows(&c->tokens[i], of_keys ? 0 : from, of_keys ? whole.Lk : n);
+        tokens[i]         = array_tensor(&rows[i], wide);
+    }
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
     in.q.data     = wide ? (void *)(c->q.wide + from * whole.D) : (void *)(c->q.narrow + from * whole.D);
@@ -757,6 +776,8 @@ static void attend_chunk(const attention_case *c, const posenc_plan *plan, const
     const posenc_attend_out out = {.size = sizeof out, .o = array_tensor(o, wide)};
     if (posenc_attend(plan, &in, &out, work, &err))
         fail_msg("%s: %s", posenc_encoding_spec(c->e), err.message);
+    for (int i = 0; i < c->token_count; i++)
+        array_free(&rows[i]);
 }
 
 static void compare_chunk(const array *full, const array *part, int wide, int64_t from, int64_t n)

@@ -140,6 +140,18 @@ static posenc_bound *bind(const attention_case *c, const posenc_plan *plan, pose
     return bound;
 }
 
+/* What a token input of queries says of the first Lq. */
+static array first_queries(const array *t, int64_t Lq)
+{
+    array to = array_make4(t->shape[0], t->shape[1], Lq, t->shape[3]);
+    for (int64_t x = 0; x < to.count; x++) {
+        const int64_t row = Lq * t->shape[3], at = x / row * t->shape[2] * t->shape[3] + x % row;
+        to.wide[x]   = t->wide[at];
+        to.narrow[x] = t->narrow[at];
+    }
+    return to;
+}
+
 /* Some queries of a case on an executor: the first `Lq` of them, o [B,H,Lq,Dv] and lse [B,H,Lq]. */
 static attention_result some_queries(const attention_case *c, int64_t Lq, int wide, int what)
 {
@@ -151,9 +163,15 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
     attention_result  r  = {.o   = scores ? array_make4(d.B, d.H, Lq, d.Lk) : array_make4(d.B, d.H, Lq, d.Dv),
                             .lse = array_make(3, (int64_t[]){d.B, d.H, Lq})};
     posenc_attend_in  in = case_in(c, wide, params);
-    options.executor     = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
-    in.q.shape[2]        = Lq;
-    in.allowed.shape[2]  = Lq;
+    array             tokens[CASE_TOKENS] = {{0}};
+    options.executor                      = wide ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
+    for (int i = 0; i < c->token_count; i++)
+        if (!posenc_token_describe(c->e, i)->of_keys) {
+            tokens[i]   = first_queries(&c->tokens[i], Lq);
+            c->views[i] = array_tensor(&tokens[i], wide);
+        }
+    in.q.shape[2]       = Lq;
+    in.allowed.shape[2] = Lq;
     if (in.q_segments.data)
         in.q_segments.shape[1] = Lq;
     if (in.q_pos.array.data)
@@ -167,6 +185,8 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
     posenc_workspace        work  = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);
     if (scores ? posenc_scores(plan, &in, &S, &work, &err) : posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
+    for (int i = 0; i < c->token_count; i++)
+        array_free(&tokens[i]);
     posenc_workspace_free(&work);
     posenc_bound_free(bound);
     posenc_plan_free(plan);
@@ -250,7 +270,8 @@ static void for_common_settings(int mask, int what)
         const char *spec, *name;
     } all[] = {{"nope[temperature=ssmax:sink=head:softcap=9]", "nope"},
                {"alibi[temperature=ssmax:temper_on=score:softcap=4:sink=head]", "alibi"},
-               {"shaw[temperature=llama4:temper_length=300:temper_scale=0.5:sink=head]", "shaw"}};
+               {"shaw[temperature=llama4:temper_length=300:temper_scale=0.5:sink=head]", "shaw"},
+               {"rope[map=rerope:map_window=40]", "rope"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for_spec(all[i].spec, posenc_encoding_find(all[i].name), wide, mask, NULL, what);
 }
@@ -284,7 +305,8 @@ static int64_t gaps[MANY + KEYS];
 
 static void leave_gaps(attention_case *c)
 {
-    const int rises = c->token_count > 0; /* running sums count tokens by their positions */
+    /* running sums count tokens by their positions */
+    const int rises = c->token_count > 0 && posenc_token_describe(c->e, 0)->of_keys;
     for (int64_t s = 0; s < KEYS; s++)
         gaps[MANY + s] = s < KEYS / 2 ? s / 2 * 2 : s;
     gaps[MANY]     = 2;

@@ -200,6 +200,9 @@ static const told encodings[] = {
     {"nope", plain, 0, 0, 0, 0, 0},
     {"rope", rope, 0, 0, 0, 0, 0},
     {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
+    {"rope[q_phase=0.7:phase_heads=odd]", rope_odd_phase, 0, 0, 0, 0, 0},
+    {"rope[map=self_extend:map_window=5:map_factor=2]", rope_self_extend, 0, 0, 0, 0, 0},
+    {"rope[map=dca:map_chunk=5:map_local=1]", rope_dca, 0, 0, 0, 0, 0},
     {"xpos[scale_base=20]", xpos, 0, 0, 0, 0, 0},
     {"shaw[max_relative=3]", shaw, 0, "rv", shaw_value_row, 0, 0},
     {"huang_m4[max_positions=4096]", huang, 0, 0, 0, 0, 0},
@@ -215,6 +218,7 @@ static const told encodings[] = {
     {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
     {"alibi", alibi, 0, 0, 0, 0, 0},
     {"fox", fox, 0, 0, 0, 0, 0},
+    {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},
     {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
     {"kerple_power", kerple_power, 0, 0, 0, 0, 0},
@@ -233,12 +237,31 @@ typedef struct served {
     const told    *told;
     posenc_dims    dims;
     attention_case c; /* one sequence: its query, its keys and values side by side, the parameters */
-    posenc_tensor  params[CASE_PARAMS], sums[CASE_TOKENS]; /* sums: the same for all sequences */
+    posenc_tensor  params[CASE_PARAMS], sums[CASE_TOKENS], /* of keys, the same for all sequences; */
+        tokens[CASE_TOKENS];                               /* of queries, as many copies */
 } served;
 
 static void stop(const served *s, const posenc_error *err)
 {
     fail_msg("%s: %s", s->told->spec, err->message);
+}
+
+static posenc_tensor copies_of(const array *t)
+{
+    const int64_t shape[4] = {B, t->shape[1], t->shape[2], t->shape[3]};
+    double       *all      = malloc((size_t)(B * t->count) * sizeof *all);
+    for (int b = 0; b < B; b++)
+        memcpy(all + b * t->count, t->wide, (size_t)t->count * sizeof *all);
+    return posenc_tensor_contiguous(all, POSENC_DTYPE_F64, 4, shape);
+}
+
+static void close_encoding(served *s)
+{
+    for (int k = 0; k < s->c.token_count; k++) {
+        free(s->sums[k].data);
+        free(s->tokens[k].data);
+    }
+    case_free(&s->c);
 }
 
 static served open_encoding(const told *f)
@@ -252,6 +275,10 @@ static served open_encoding(const told *f)
     for (int i = 0; i < s.c.param_count; i++)
         s.params[i] = array_tensor(&s.c.params[i], 1);
     for (int i = 0; i < s.c.token_count; i++) {
+        if (!posenc_token_describe(s.c.e, i)->of_keys) {
+            s.tokens[i] = copies_of(&s.c.tokens[i]);
+            continue;
+        }
         s.sums[i]           = posenc_tensor_contiguous(malloc((size_t)s.c.tokens[i].count * sizeof(double)),
                                                        POSENC_DTYPE_F64, 4, s.c.tokens[i].shape);
         s.sums[i].shape[0]  = B;
@@ -388,8 +415,10 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
     const posenc_tensor *sums = NULL;
     for (int i = 0; i < s->c.token_count; i++) {
         const posenc_tensor token = array_tensor(&s->c.tokens[i], 1);
-        posenc_tensor       first = s->sums[i];
-        first.shape[0]            = 1;
+        if (!s->sums[i].data)
+            continue;
+        posenc_tensor first = s->sums[i];
+        first.shape[0]      = 1;
         if (posenc_token_sums(plan, i, &token, &first, 0, &err))
             stop(s, &err);
         sums = s->sums;
@@ -403,6 +432,7 @@ static memory decode(const served *s, const cache *c, int threads, float *o)
                                         posenc_tensor_contiguous(position, POSENC_DTYPE_I32, 2, batch)),
                                     .params    = threads > 1 ? NULL : s->params,
                                     .bound     = bound,
+                                    .tokens    = s->tokens,
                                     .sums      = sums,
                                     .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I32, 1, batch),
                                     .k_pages   = posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, rows)};
@@ -457,9 +487,7 @@ static void every_encoding_serves_on_any_number_of_threads(void **state)
     for (int i = 0; i < ENCODINGS; i++) {
         served s = open_encoding(&encodings[i]);
         serve(&s);
-        for (int k = 0; k < s.c.token_count; k++)
-            free(s.sums[k].data);
-        case_free(&s.c);
+        close_encoding(&s);
     }
     assert_true(the_crew.calls > 0);
 }
@@ -475,7 +503,7 @@ static void short_sequences_are_shared_among_threads(void **state)
         table[b * pages] = (int32_t)(b % page_count);
     }
     for (int i = 0; i < ENCODINGS; i++) {
-        const served s = open_encoding(&encodings[i]);
+        served s = open_encoding(&encodings[i]);
         decode(&s, &caches[0], makes_no_vectors(&s) ? 2 : 1, o[0]);
         the_crew.batches = 0;
         decode(&s, &caches[0], CREW, o[1]);
@@ -483,10 +511,7 @@ static void short_sequences_are_shared_among_threads(void **state)
             fail_msg("%s: sequences are %s, and %s bits", encodings[i].spec,
                      the_crew.batches ? "tasks" : "one after the other",
                      memcmp(o[0], o[1], sizeof o[0]) ? "other" : "the same");
-        attention_case c = s.c;
-        for (int k = 0; k < c.token_count; k++)
-            free(s.sums[k].data);
-        case_free(&c);
+        close_encoding(&s);
     }
 }
 

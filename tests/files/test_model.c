@@ -764,13 +764,8 @@ static void what_no_spec_says_is_a_fact(void **state)
         int         group;
         const char *text; /* NULL: nothing */
     } rows[] = {
-        {SIX("gemma2") "}", 0, "scores capped at 50 by tanh (attn_logit_softcapping)"},
-        {SIX("gemma2") ", 'attn_logit_softcapping': null}", 0, NULL},
-        {GEMMA3 ", 'attn_logit_softcapping': 30}", 0, "scores capped at 30 by tanh (attn_logit_softcapping)"},
-        {GEMMA3 "}", 0, NULL},
-        {SIX("gpt_oss") "}", 0, "attention sinks"},
-        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 0, NULL}, /* the full layers come first */
-        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 1, "attention sinks"},
+        {SIX("diffllama") "}", 0, "differential attention"},
+        {SIX("gemma2") "}", 0, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -781,6 +776,41 @@ static void what_no_spec_says_is_a_fact(void **state)
             assert_string_equal(f->text, rows[i].text);
         } else
             assert_null(f);
+        posenc_model_free(model);
+    }
+}
+
+/* A cap, sinks and a temperature are settings. */
+static void what_scores_have_besides_is_in_the_spec(void **state)
+{
+    static const struct {
+        const char *line;
+        int         group;
+        const char *fact, *says, *without; /* what the SPEC says, or does not */
+    } rows[] = {
+        {SIX("gemma2") "}", 0, "softcap", ",softcap=50]", "sink"},
+        {SIX("gemma2") ", 'attn_logit_softcapping': null}", 0, NULL, "rope", "softcap"},
+        {GEMMA3 ", 'attn_logit_softcapping': 30}", 0, "softcap", ",softcap=30]", "sink"},
+        {GEMMA3 "}", 0, NULL, "rope", "softcap"},
+        {SIX("gpt_oss") "}", 0, "sink", ",sink=head]", "softcap"},
+        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 0, NULL, "rope",
+         "sink"}, /* the full layers come first */
+        {"{'model_type': 'mimo_v2_flash', " SMALL "}", 1, "sink", ",sink=head]", "softcap"},
+        {SIX("inkling_text") ", 'log_scaling_n_floor': 4}", 0, "extent", "inkling[extent=512,width=16]",
+         "temper"},
+        {SIX("inkling_text") ", 'log_scaling_n_floor': 4}", 1, "temperature.rule",
+         "inkling[extent=1024,width=16,temperature=inkling,temper_scale=0.1,temper_length=4]", "sink"},
+        {SIX("inkling2_text") "}", 1, "sink", ",temper_length=128000,scale=0.", "rope"},
+        {SIX("llama4_text") "}", 1, "temperature.rule", "nope[temperature=llama4,temper_scale=0.1,", "rope"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model             *model = read_line(rows[i].line);
+        const posenc_model_group *g     = posenc_model_group_at(model, rows[i].group);
+        if (rows[i].fact)
+            assert_non_null(posenc_model_fact(g, rows[i].fact));
+        if (!strstr(g->spec, rows[i].says) || strstr(g->spec, rows[i].without))
+            fail_msg("%s: the SPEC is %s", rows[i].line, g->spec);
         posenc_model_free(model);
     }
 }
@@ -846,6 +876,7 @@ int main(void)
         cmocka_unit_test(the_parts_beside_it_are_models_too),
         cmocka_unit_test(what_programs_disagree_about_is_said),
         cmocka_unit_test(what_no_spec_says_is_a_fact),
+        cmocka_unit_test(what_scores_have_besides_is_in_the_spec),
         cmocka_unit_test(slopes_of_another_maximum_are_arrays),
         cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),
         cmocka_unit_test(heads_and_fractions_of_unknown_types_are_the_file_s),

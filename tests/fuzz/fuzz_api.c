@@ -24,7 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PARAMS = 24, LARGEST = 1 << 14, WORKSPACE = 1 << 22 };
+enum { PARAMS = 24, TOKENS = 4, LARGEST = 1 << 14, WORKSPACE = 1 << 22 };
 
 /* What is the same for both runs of a call. */
 typedef struct problem {
@@ -228,6 +228,8 @@ typedef struct session {
     posenc_tensor   *given; /* the tensors; NULL where a bound has them */
     draw_view        params[PARAMS], dparams[PARAMS];
     posenc_tensor    tensors[PARAMS], gradients[PARAMS];
+    draw_view        tokens[TOKENS], dtokens[TOKENS];
+    posenc_tensor    token_tensors[TOKENS], token_gradients[TOKENS];
 } session;
 
 /* An input of the exact run, moved by p->move. */
@@ -358,7 +360,7 @@ static int draw_params(problem *p)
 
 /* ---- results ---- */
 
-enum { RESULTS = 6 + PARAMS };
+enum { RESULTS = 6 + PARAMS + TOKENS };
 
 typedef struct results {
     posenc_status forward, backward;
@@ -565,6 +567,7 @@ typedef struct attention {
     int64_t      page; /* keys of one; 0: rows */
     posenc_dtype cache;
     int          is_backward, what; /* 0: attention, 1: scores, 2: bias */
+    draw_numbers tokens[TOKENS];
 } attention;
 
 static draw_numbers draw_bits(problem *p, int32_t ndim, const int64_t *shape, int64_t most)
@@ -596,6 +599,19 @@ static draw_numbers draw_scale(problem *p)
     for (int64_t g = 0; g < a.count; g++)
         a.x[g] = 0.375 * (double)(1 + draw_below(&p->s, 8));
     return a;
+}
+
+/* Token input i of some queries or keys, of as many heads as it may have. */
+static draw_numbers draw_token(problem *p, int i, const attention *a)
+{
+    const int64_t heads[3] = {p->dims.H, p->dims.G, 1};
+    const int     of_keys  = posenc_token_describe(p->e, i)->of_keys;
+    int64_t       shape[4];
+    posenc_error  err;
+    if (posenc_token_shape(p->e, &p->dims, i, shape, &err) || shape[3] > LARGEST)
+        return (draw_numbers){0};
+    return draw_floats(p, a->q.shape[0], heads[draw_below(&p->s, 3)], (of_keys ? &a->k : &a->q)->shape[2],
+                       shape[3]);
 }
 
 static attention draw_attention(problem *p)
@@ -642,6 +658,8 @@ static attention draw_attention(problem *p)
         a.k_scale = draw_scale(p);
     if (a.cache == POSENC_DTYPE_F8_E4M3 && draw_chance(s, 2))
         a.v_scale = draw_scale(p);
+    for (int i = 0; i < posenc_token_count(p->e) && i < TOKENS; i++)
+        a.tokens[i] = draw_token(p, i, &a);
     return a;
 }
 
@@ -653,6 +671,8 @@ static void attention_free(attention *a)
                                  &a->k_scale,    &a->v_scale};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->x);
+    for (int i = 0; i < TOKENS; i++)
+        free(a->tokens[i].x);
 }
 
 /* [B,G,Lk,D] in pages of n keys, the last item's first page first: [B*P,G,n,D]. */
@@ -763,6 +783,49 @@ static void open_inputs(problem *p, const attention *a, int exact, draw_view v[V
     v[DLSE]        = view_of(p, &a->dlse, exact, POSENC_DTYPE_F32, 0);
 }
 
+/* Token inputs and where their gradients go; now and then one is missing. */
+static void open_tokens(problem *p, session *x, const attention *a, int exact)
+{
+    for (int i = 0; i < TOKENS && a->tokens[i].x; i++) {
+        const posenc_dtype dtype = exact ? POSENC_DTYPE_F64 : draw_dtype(p);
+        draw_source        none  = {0};
+        draw_numbers       zeros = draw_array(4, a->tokens[i].shape);
+        x->tokens[i]             = draw_tensor(&none, &a->tokens[i], dtype, 1, 0);
+        none.noise               = (uint64_t)i + 31;
+        for (int64_t n = 0; exact && p->move != 0 && n < zeros.count; n++)
+            ((double *)x->tokens[i].t.data)[n] *= 1 + p->move * draw_noise(&none);
+        x->dtokens[i]         = draw_tensor(&none, &zeros, dtype, 1, 0);
+        x->token_tensors[i]   = x->tokens[i].t;
+        x->token_gradients[i] = x->dtokens[i].t;
+        if (!exact && draw_chance(&p->s, 32))
+            x->token_tensors[i].data = NULL;
+        if (!exact && draw_chance(&p->s, 16))
+            x->token_gradients[i].data = NULL;
+        free(zeros.x);
+    }
+}
+
+static void close_tokens(session *x)
+{
+    for (int i = 0; i < TOKENS; i++) {
+        draw_free(x->tokens[i].block);
+        draw_free(x->dtokens[i].block);
+    }
+}
+
+/* After a backward. */
+static void token_gradients_of(const attention *a, const session *x, results *r)
+{
+    for (int i = 0; i < TOKENS && a->tokens[i].x; i++) {
+        draw_numbers *to = &r->of[6 + PARAMS + i];
+        if (!x->token_gradients[i].data)
+            continue;
+        *to = draw_array(4, a->tokens[i].shape);
+        for (int64_t n = 0; n < to->count; n++)
+            to->x[n] = draw_get(x->dtokens[i].t.data, x->dtokens[i].t.dtype, n);
+    }
+}
+
 static posenc_attend_in attend_in(const session *x, const draw_view v[VIEWS], posenc_positions q_pos,
                                   posenc_positions k_pos)
 {
@@ -781,6 +844,7 @@ static posenc_attend_in attend_in(const session *x, const draw_view v[VIEWS], po
                               .k_scale     = v[K_SCALE].t,
                               .v_scale     = v[V_SCALE].t,
                               .params      = x->given,
+                              .tokens      = x->token_tensors,
                               .bound       = x->bound};
 }
 
@@ -836,6 +900,7 @@ static void run_backward(problem *p, session *x, const attention *a, const posen
                                   .dq      = v[DQ].t,
                                   .dk      = v[DK].t,
                                   .dv      = v[DV].t,
+                                  .dtokens = x->token_gradients,
                                   .dparams = p->count ? x->gradients : NULL};
     posenc_tensor *const all[] = {&grad.o, &grad.lse, &grad.dout, &grad.dlse, &grad.dq, &grad.dk, &grad.dv};
     if (!exact && draw_chance(&p->s, 12))
@@ -854,8 +919,10 @@ static void run_backward(problem *p, session *x, const attention *a, const posen
             r->of[2 + i] = (draw_numbers){0};
         }
     }
-    if (!r->backward)
+    if (!r->backward) {
         gradients_of(p, x, r);
+        token_gradients_of(a, x, r);
+    }
 }
 
 static void run_attention(problem *p, session *x, const void *inputs, int exact, results *r)
@@ -865,6 +932,7 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
     posenc_error      err      = {0};
     posenc_attend_out out;
     open_inputs(p, &a, exact, v);
+    open_tokens(p, x, &a, exact);
     posenc_attend_in in = attend_in(x, v, open_places(p, &a.q_pos, exact), open_places(p, &a.k_pos, exact));
     posenc_tensor *const all[] = {&in.q,           &in.k,           &in.v,       &in.q_pos.array,
                                   &in.k_pos.array, &in.key_allowed, &in.allowed, &in.q_segments,
@@ -894,6 +962,7 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
     }
     close_places(&a.q_pos);
     close_places(&a.k_pos);
+    close_tokens(x);
     for (int i = 0; i < VIEWS; i++)
         draw_free(v[i].block);
 }

@@ -9,9 +9,9 @@ each is made with random weights, and run. What it did in one layer is then done
     rotate   where the model changes q and k after their rotation: the rotated q and k
     encode   rows that an embedding of positions adds, from the model's .safetensors
 
-Each must agree within 2e-5 of the largest number (float32). Types whose
-attention has terms that no SPEC says (other_terms, a temperature) must be refused by attend with that reason, and are
-not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
+Each must agree within 2e-5 of the largest number (float32). What scores have besides - sinks, a cap, a temperature -
+is in the SPEC. Types whose attention has terms that no SPEC says (other_terms) must be refused by attend with that
+reason, and are not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
 Exit status 1 if any differs.
 """
 import datetime
@@ -28,6 +28,7 @@ import warnings
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 LENGTH, TOLERANCE, LARGEST = 12, 2e-5, 1 << 25
 TINY = dict(
@@ -41,7 +42,9 @@ TINY = dict(
     qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=16, q_lora_rank=24, kv_lora_rank=24, max_position_embeddings=64,
     n_positions=64, type_vocab_size=2, num_decoder_layers=2, num_encoder_layers=2, global_head_dim=32, n_ctx=64,
     hidden_size_per_layer_input=8, vocab_size_per_layer_input=99, rotary_dim=16, lm_head_rank=8, altup_num_inputs=2,
-    laurel_rank=8, num_kv_shared_layers=0)
+    laurel_rank=8, num_kv_shared_layers=0,
+    log_scaling_n_floor=4, swa_num_attention_heads=4, swa_num_key_value_heads=2, swa_head_dim=16, d_rel=6, rel_extent=9,
+    sliding_window_size=5, floor_scale=4, use_qk_norm=False)
 
 
 def tiny(one):
@@ -63,6 +66,18 @@ def tiny(one):
             changes[key] = [known[key][i % len(known[key])] for i in range(depth - len(kinds) + 1)] + kinds[1:]
             changes[key] = changes[key][:depth]
     return one(**changes)
+
+
+def token_inputs_of(layer):
+    """What an attention of Inkling makes of its tokens besides q, k and v: r, and the sink of Inkling 2."""
+    layer.token_inputs = {}
+    parts = (("r", getattr(layer, "r_proj", None)), ("sink", getattr(layer, "sink_proj", None)),
+             ("r", getattr(getattr(layer, "relative_position_bias", None), "norm", None)))
+    for name, part in parts:
+        if part is not None:
+            def keep(_, __, out, name=name):
+                layer.token_inputs[name] = out.view(*out.shape[:2], layer.num_heads, -1).transpose(1, 2)
+            part.register_forward_hook(keep)
 
 
 class Spy:
@@ -91,7 +106,8 @@ class Spy:
 
     def attention(self, layer, q, k, v, mask, *rest, **more):
         out = self.eager(layer, q, k, v, mask, *rest, **more)
-        self.attended.append((getattr(layer, "layer_idx", None), q, k, v, mask, out[0], self.rotated))
+        made = {name: array(x) for name, x in getattr(layer, "token_inputs", {}).items()}
+        self.attended.append((getattr(layer, "layer_idx", None), q, k, v, mask, out[0], self.rotated, made))
         self.rotated, self.apart = None, []
         return out
 
@@ -130,9 +146,17 @@ def held(posenc, folder, path, group, layer, seen):
     """None if attention, or else the rotation, agrees; a reason if not. And which it was."""
     import numpy
 
-    _, q, k, v, mask, out, rotated = seen
+    _, q, k, v, mask, out, rotated, made = seen
+    if rotated is not None and rotated[0].shape[1] == q.shape[2] != q.shape[1]:  # Llama 4: tokens before heads
+        rotated = tuple(x.transpose(1, 2) for x in rotated)
     offset = group.get("offset_dim", 0)
-    arrays = {"v": array(v), "q": array(q), "k": array(k)}
+    arrays = {"v": array(v), "q": array(q), "k": array(k)} | made
+    temperature = group.get("temperature") or {}
+    if rotated is None and temperature:  # the query comes tempered
+        share = (numpy.arange(arrays["q"].shape[2]) + 1) / temperature["length"]
+        tau = 1 + temperature["scale"] * (numpy.log1p(numpy.floor(share)) if temperature["rule"] == "llama4" else numpy.log(numpy.maximum(share, 1)))
+        for name in {"q"} | ({"r"} & set(arrays) if "sink" in arrays else set()):  # Inkling 2 tempers r itself
+            arrays[name] = arrays[name] / tau.astype(numpy.float32)[:, None]
     if rotated is not None:
         arrays.update(q=array(before(q, rotated[0], offset)), k=array(before(k, rotated[1], offset)))
     if mask is not None and hasattr(mask, "dtype"):
@@ -197,10 +221,13 @@ def trial(posenc, folder, name):
             raise MemoryError("its keys do not make it small")
     torch.manual_seed(0)
     model = made(config).eval().float()
-    for p in model.parameters():
-        torch.nn.init.normal_(p, std=0.2) if p.ndim > 1 else None
+    for one, p in model.named_parameters():
+        if p.ndim > 1 or one.endswith("sinks"):
+            torch.nn.init.normal_(p, std=0.2 if p.ndim > 1 else 1)
     model.save_pretrained(folder)
     path = f"{folder}/config.json"
+    for layer in model.modules():
+        token_inputs_of(layer)
     spy = Spy(importlib.import_module(type(model).__module__))
     ids = torch.randint(3, 90, (1, LENGTH))
     with torch.no_grad():
@@ -221,7 +248,8 @@ def trial(posenc, folder, name):
         seen = [s for s in spy.attended if one is None or s[0] == one]
         one = seen[-1][0] if seen and isinstance(group.get("sliding_window"), list) else one
         if seen:
-            wrong, how = held(posenc, folder, path, group, one, seen[-1])
+            trained = f"{folder}/model.safetensors" if group.get("trained") else path
+            wrong, how = held(posenc, folder, trained, group, one, seen[-1])
             results.append((how, wrong))
     if not results:
         raise LookupError("it does not show its q and k")
@@ -236,7 +264,7 @@ def drawable(posenc, path, config):
         return False  # the parts of a model are types of their own
     groups = json.loads(done.stdout)["groups"]
     return any(g["encoding"] in ("rope", "learned", "alibi", "nope") for g in groups) and not any(
-        "other_terms" in g or g.get("temperature.rule") for g in groups)
+        "other_terms" in g for g in groups)
 
 
 def main():

@@ -21,6 +21,9 @@
  * m + dim/2 (GPT-NeoX, Llama as stored by Hugging Face). Channels outside the block pass unchanged, without
  * the magnitude. A temperature is no rotation: it multiplies whole queries, passing channels too.
  *
+ * Maps     ReRoPE (bojone/rerope), Self-Extend (arXiv:2401.01325) and DCA (arXiv:2402.17463) turn
+ *          a pair of tokens by another distance than that between them: engine/rotation/map.h. q_phase:
+ *          RoPE++, arXiv:2512.07525; resonance: arXiv:2403.00071.
  * Numbers  Angles are those of the exact product of position and frequency. Models were trained with rougher
  *          ones: angles=float32 rounds frequencies and products as the common Python code does, angles=ggml
  *          as llama.cpp does; where the last bit of their power functions matters, inv_freq32 and
@@ -78,6 +81,14 @@ enum {
     TEMPERATURE_LENGTH,
     RESONANCE,
     CUT_LENGTH,
+    Q_PHASE,
+    PHASE_HEADS,
+    MAP,
+    MAP_WINDOW,
+    MAP_FACTOR,
+    MAP_OFFSET,
+    MAP_CHUNK,
+    MAP_LOCAL,
     PER_HEAD,
     HAS_FREQ_FACTORS,
     HAS_INV_FREQ32,
@@ -151,6 +162,18 @@ static const posenc_setting_info settings[] = {
     {"resonance", "flag", "no", "yes|no",
      "wavelengths, in tokens, become whole numbers: every pair comes back to where it was (Resonance RoPE)"},
     {"cut_length", "real", "", "0<..", "pairs whose wavelength is longer than this do not rotate (HoPE)"},
+    {"q_phase", "real", "0", "", "radians by which every pair of a query is turned further (RoPE++: -pi/2)"},
+    {"phase_heads", "word", "all", "all|odd|second_half", "q_phase: which query heads have it"},
+    {"map", "word", "none", "none|rerope|leaky_rerope|self_extend|dca",
+     "attention turns pairs of tokens by another distance, so that far ones stay within the trained length"},
+    {"map_window", "real", "", "0<..",
+     "map: w, up to which distances stay; absent: 512, of self_extend (a whole number) 1024"},
+    {"map_factor", "real", "", "1..",
+     "map: how much shorter farther ones get; absent: leaky_rerope 16, self_extend (whole: its group) 8"},
+    {"map_offset", "word", "", "floor|exact",
+     "map=self_extend: groups start at w - w//G (absent, and as decoding does), or at w - w/G"},
+    {"map_chunk", "integer", "", "1..", "map=dca: distances stay below it"},
+    {"map_local", "integer", "", "1..", "map=dca: tokens of the chunk before that keep their distance"},
     {"per_head", "flag", "no", "yes|no",
      "axis_rule=matrix: frequencies of its own for each head, as timm's mixed ones; key heads as many"},
     {"freq_factors", "flag", "no", "yes|no",
@@ -415,6 +438,74 @@ static posenc_status check_wavelengths(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
+static posenc_status check_phase(const pe_problem *p, posenc_error *err)
+{
+    if (p->set[PHASE_HEADS].integer != PE_PHASE_SECOND_HALF || p->H % 2 == 0)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_SETTING,
+                   "rope: phase_heads=second_half needs an even number of heads, not %lld", (long long)p->H);
+}
+
+/* Which settings a map uses. */
+static int map_uses(pe_map_kind map, int setting)
+{
+    switch (setting) {
+    case MAP_WINDOW: return map == PE_REROPE || map == PE_LEAKY_REROPE || map == PE_SELF_EXTEND;
+    case MAP_FACTOR: return map == PE_LEAKY_REROPE || map == PE_SELF_EXTEND;
+    case MAP_OFFSET: return map == PE_SELF_EXTEND;
+    default: return map == PE_DCA;
+    }
+}
+
+static pe_map map_of(const pe_problem *p)
+{
+    const pe_value   *set     = p->set;
+    const pe_map_kind kind    = (pe_map_kind)set[MAP].integer;
+    const int         extends = kind == PE_SELF_EXTEND;
+    const double      w       = set[MAP_WINDOW].given ? set[MAP_WINDOW].real
+                                : extends             ? 1024
+                                                      : 512,
+                 f            = set[MAP_FACTOR].given ? set[MAP_FACTOR].real
+                                : extends             ? 8
+                                                      : 16;
+    return (pe_map){.kind   = kind,
+                    .window = w,
+                    .factor = f,
+                    .offset = w - (set[MAP_OFFSET].integer == 1 ? w / f : floor(w / f)),
+                    .chunk  = (double)set[MAP_CHUNK].integer,
+                    .local  = (double)set[MAP_LOCAL].integer};
+}
+
+static posenc_status check_map(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *set = p->set;
+    const pe_map    map = map_of(p);
+    for (int i = MAP_WINDOW; i <= MAP_LOCAL; i++)
+        if (set[i].given && !map_uses(map.kind, i))
+            return pe_fail(
+                err, POSENC_ERROR_SETTING,
+                "rope: %s is given, but this map does not use it; leave it out, or choose another map",
+                settings[i].name);
+    if (map.kind == PE_MAP_NONE)
+        return POSENC_OK;
+    if (set[AXES].integer != 1)
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: map= is for positions of one coordinate; leave out axes=%lld",
+                       (long long)set[AXES].integer);
+    if (set[TEMPERATURE_RULE].integer)
+        return pe_fail(
+            err, POSENC_ERROR_SETTING,
+            "rope: temperature_rule does not go with map=; take temperature=, which every encoding has");
+    if (map.kind == PE_SELF_EXTEND && (map.window != floor(map.window) || map.factor != floor(map.factor)))
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: map=self_extend needs whole numbers; map_window is %g, map_factor %g",
+                       map.window, map.factor);
+    if (map.kind == PE_DCA && !(map.local > 0 && map.local < map.chunk))
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: map=dca needs map_chunk and map_local, above 0 and below map_chunk");
+    return POSENC_OK;
+}
+
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
@@ -430,7 +521,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     posenc_status status;
     if ((status = pe_axes_check(&x, "rope", err)) || (status = check_schedule(p, err)) ||
         (status = check_lists(p, &x, err)) || (status = check_heads(p, err)) ||
-        (status = check_ggml(p, &x, err)) || (status = check_wavelengths(p, err)))
+        (status = check_ggml(p, &x, err)) || (status = check_wavelengths(p, err)) ||
+        (status = check_phase(p, err)) || (status = check_map(p, err)))
         return status;
     return check_numbers(p, err);
 }
@@ -529,10 +621,21 @@ static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
     t->temperature        = (pe_temperature)p->set[TEMPERATURE_RULE].integer;
     t->temperature_scale  = p->set[TEMPERATURE_SCALE].real;
     t->temperature_length = p->set[TEMPERATURE_LENGTH].real;
+    t->phase              = p->set[Q_PHASE].real;
+    t->phase_heads        = (pe_phase_heads)p->set[PHASE_HEADS].integer;
+    t->second_half        = p->H / 2;
+    t->map                = map_of(p);
+}
+
+static int sees_future(const pe_value *set)
+{
+    return set[MAP].integer != PE_SELF_EXTEND && set[MAP].integer != PE_DCA;
 }
 
 static const char *no_gradient(const pe_value *set)
 {
+    if (set[MAP].integer)
+        return "each class of pairs has distances of its own; leave out map=";
     if (set[RESONANCE].integer)
         return "wavelengths that are rounded are steps; leave out resonance=yes";
     return set[ANGLES].integer == PE_EXACT ? NULL
@@ -617,6 +720,8 @@ const pe_encoding pe_rope = {
     .has              = has,
     .no_gradient      = no_gradient,
     .coordinates      = coordinates,
+    .sees_future      = sees_future,
+    .info.why_causal  = "self_extend and dca say nothing of keys ahead",
     .rotary.fill      = fill,
     .rotary.fold      = fold,
     .rotary.heads     = "1+per_head*(H-1)",

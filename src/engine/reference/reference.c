@@ -20,8 +20,9 @@
 typedef struct head {
     const pe_attention *a;
     int64_t             b, h;
-    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
-    double             *growth;    /* [D], and [threads, D] factors of a pair */
+    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv]; of a map of
+                                      distances as many Q and K as that has forms */
+    double       *growth;          /* [D], and [threads, D] factors of a pair */
     double       *raw, *draw; /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
     double       *q_pos, *k_pos;          /* [Lq], [Lk] */
     double       *drift_memory[PE_SIDES]; /* [Lk] running sums of keys, */
@@ -30,9 +31,10 @@ typedef struct head {
     double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
     double       *state;        /* [threads, PE_HOOK_STATE] */
     double       *dQ, *dK, *dV; /* backward: as Q, K, V */
-    double       *dby[PE_KINDS]; /* their cotangents */
-    double       *dout;          /* [Dv] */
-    const posenc_tensor *S;      /* scores only */
+    double       *dby[PE_KINDS];      /* their cotangents */
+    double       *dout;               /* [Dv] */
+    double       *profile, *dprofile; /* [Lq, profile_width]; of the heads that share it */
+    const posenc_tensor *S;           /* scores only */
 } head;
 
 /* Rows that each thread has. */
@@ -51,7 +53,7 @@ static double *row_of(const head *x, int thread, int which)
 
 static int64_t table_size(const pe_attention *a, pe_kind kind)
 {
-    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(a->terms, &a->sizes, kind) : 0;
 }
 
 /* Numbers per prepared query: more than sizes.D where it has two forms. */
@@ -67,15 +69,26 @@ static int64_t raw_size(const pe_attention *a)
     return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
 }
 
+static int64_t map_forms(const pe_attention *a, pe_side side)
+{
+    return a->rotary ? pe_map_forms(&a->rotary->map, side == PE_KEYS) : 1;
+}
+
+static int64_t profile_size(const pe_attention *a)
+{
+    return a->terms->profile == PE_NONE ? 0 : a->sizes.Lq * a->terms->profile_width;
+}
+
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
     x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->team.threads) * p->D : 0);
     x.raw               = pe_arena_doubles(arena, raw_size(a));
-    x.Q                 = pe_arena_doubles(arena, p->Lq * query_width(a));
-    x.K                 = pe_arena_doubles(arena, p->Lk * p->D);
+    x.Q                 = pe_arena_doubles(arena, map_forms(a, PE_QUERIES) * p->Lq * query_width(a));
+    x.K                 = pe_arena_doubles(arena, map_forms(a, PE_KEYS) * p->Lk * p->D);
     x.V                 = pe_arena_doubles(arena, p->Lk * p->Dv);
+    x.profile           = pe_arena_doubles(arena, profile_size(a));
     x.q_pos             = pe_arena_doubles(arena, p->Lq);
     x.k_pos             = pe_arena_doubles(arena, p->Lk);
     for (int side = 0; pe_drifts(a) && side < PE_SIDES; side++)
@@ -86,14 +99,15 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
     if (backward) {
         x.draw = pe_arena_doubles(arena, raw_size(a));
-        x.dQ   = pe_arena_doubles(arena, p->Lq * query_width(a));
-        x.dK   = pe_arena_doubles(arena, p->Lk * p->D);
+        x.dQ   = pe_arena_doubles(arena, map_forms(a, PE_QUERIES) * p->Lq * query_width(a));
+        x.dK   = pe_arena_doubles(arena, map_forms(a, PE_KEYS) * p->Lk * p->D);
         x.dV   = pe_arena_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             x.dby[kind] = kind == PE_B && pe_vectors_are_shared(a->terms)
                               ? x.dby[PE_A]
                               : pe_arena_doubles(arena, table_size(a, kind));
-        x.dout = pe_arena_doubles(arena, p->Dv);
+        x.dout     = pe_arena_doubles(arena, p->Dv);
+        x.dprofile = pe_arena_doubles(arena, profile_size(a));
     }
     return x;
 }
@@ -128,8 +142,8 @@ static void fill_tables(const head *x, int64_t h)
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind))
-            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), a->from.h + h, a->distances.low,
-                            a->distances.count, x->by[kind]);
+            pe_members_fill(part, &m, pe_member_width(a->terms, &a->sizes, kind), a->from.h + h,
+                            a->distances.low, a->distances.count, x->by[kind]);
     }
 }
 
@@ -139,7 +153,7 @@ static const double *member_row(const head *x, pe_kind kind, int64_t i, int64_t 
     if (!pe_has(x->a->terms, kind))
         return NULL;
     const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
-    return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
+    return x->by[kind] + t * pe_member_width(x->a->terms, &x->a->sizes, kind);
 }
 
 /* Of item b; and what grows with their distances. */
@@ -164,12 +178,14 @@ static void prepare(const head *x, pe_side side, int64_t h)
                            keys ? x->K : x->Q);
 }
 
-static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, double sign)
+static void rotate_rows(const head *x, pe_side side, int64_t h, int form, double *rows, double sign)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
     pe_rotary           own;
-    const pe_rotary    *rotary = pe_rotation_of_head(&own, keys ? a->rotary_keys : a->rotary, h);
+    pe_rotary           formed = keys ? *a->rotary_keys : *a->rotary;
+    formed.form                = form;
+    const pe_rotary *rotary    = pe_rotation_of_head(&own, &formed, (keys ? a->from.g : a->from.h) + h);
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
     for (int64_t r = 0; r < L * forms; r++) {
         double at[PE_MAX_AXES];
@@ -178,16 +194,25 @@ static void rotate_rows(const head *x, pe_side side, int64_t h, double *rows, do
     }
 }
 
+/* Rows of one form of a side. */
+static double *form_of(const head *x, pe_side side, double *keys, double *queries, int form)
+{
+    const pe_problem *p = &x->a->sizes;
+    return side == PE_KEYS ? keys + form * p->Lk * p->D : queries + form * p->Lq * query_width(x->a);
+}
+
 /* Queries of head h, or keys of key head h, prepared and rotated. */
 static void load_side(const head *x, pe_side side, int64_t h)
 {
-    const pe_attention *a    = x->a;
-    double             *rows = side == PE_KEYS ? x->K : x->Q;
-    load_raw(x, a->terms->prepare.fill ? x->raw : rows, side, h);
-    if (a->terms->prepare.fill)
-        prepare(x, side, h);
-    if (a->rotary)
-        rotate_rows(x, side, h, rows, 1);
+    const pe_attention *a = x->a;
+    for (int form = 0; form < map_forms(a, side); form++) {
+        double *rows = form_of(x, side, x->K, x->Q, form);
+        load_raw(x, a->terms->prepare.fill ? x->raw : rows, side, h);
+        if (a->terms->prepare.fill)
+            prepare(x, side, h);
+        if (a->rotary)
+            rotate_rows(x, side, h, form, rows, 1);
+    }
 }
 
 /* tau of query i, where it multiplies its row, or its scores; else 1. */
@@ -199,9 +224,9 @@ static double tau_of(const head *x, int64_t i, pe_temper_on on)
 /* Rows of queries, or cotangents of those that were tempered. */
 static void temper_queries(const head *x, double *rows)
 {
-    const int64_t width = query_width(x->a);
-    for (int64_t i = 0; x->a->temper_on == PE_TEMPER_QUERY && i < x->a->sizes.Lq; i++) {
-        const double tau = tau_of(x, i, PE_TEMPER_QUERY);
+    const int64_t width = query_width(x->a), Lq = x->a->sizes.Lq, n = map_forms(x->a, PE_QUERIES) * Lq;
+    for (int64_t i = 0; x->a->temper_on == PE_TEMPER_QUERY && i < n; i++) {
+        const double tau = tau_of(x, i % Lq, PE_TEMPER_QUERY);
         for (int64_t d = 0; d < width; d++)
             rows[i * width + d] *= tau;
     }
@@ -213,6 +238,14 @@ static void fill_drift(head *x, int64_t h)
     const pe_attention *a = x->a;
     for (int side = 0; pe_drifts(a) && side < (a->terms->drift.two_sided ? PE_SIDES : 1); side++)
         x->drift[side] = pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift_memory[side]);
+}
+
+static void load_profile(const head *x, int64_t h)
+{
+    const posenc_tensor *t     = pe_profile(x->a);
+    const int64_t        width = x->a->terms->profile_width;
+    for (int64_t i = 0; t && i < x->a->sizes.Lq; i++)
+        pe_tensor_load_double(x->profile + i * width, pe_token_row(x->a, t, x->b, h, i), t->dtype, 1, width);
 }
 
 /* Everything of head h of item b; and its steps: all rows of a side rotated forward or back, rows loaded. */
@@ -229,6 +262,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     load_side(x, PE_KEYS, g);
     if (a->v.data)
         load_keys(x, x->V, &a->v, g, p->Dv);
+    load_profile(x, h);
     fill_tables(x, h);
     fill_drift(x, h);
 }
@@ -319,13 +353,28 @@ static double dot_grown(const double *a, const double *b, const double *c, const
     return f ? sum : dot_shifted(a, b, c, n);
 }
 
+/* Which forms of query i and key j meet. */
+static int class_of(const head *x, int64_t i, int64_t j)
+{
+    const pe_rotary *rotary = x->a->rotary;
+    return rotary ? pe_map_class(&rotary->map, x->q_pos[i], x->k_pos[j]) : 0;
+}
+
+static int key_form_of(const head *x, int class_of_pair)
+{
+    return class_of_pair ? pe_map_key_form(&x->a->rotary->map, class_of_pair) : 0;
+}
+
 /* (q_i + u) . k_j; with two forms the modulus of both, and in share (may be NULL) how far each moves it. */
 static double product_of(const head *x, int64_t i, int64_t j, double share[2], int thread)
 {
     const pe_attention *a = x->a;
     const int64_t       D = a->sizes.D;
-    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D, *f = growth_of(x, i, j, thread);
-    const double        s1 = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
+    const int           n = class_of(x, i, j);
+    const double       *q = form_of(x, PE_QUERIES, x->K, x->Q, n) + i * query_width(a),
+                 *k       = form_of(x, PE_KEYS, x->K, x->Q, key_form_of(x, n)) + j * D,
+                 *f       = growth_of(x, i, j, thread);
+    const double s1       = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
     if (pe_forms(a->terms) == 1)
         return s1;
     const double s2 = dot_grown(q + D, NULL, k, f, D), modulus = hypot(s1, s2);
@@ -355,6 +404,12 @@ static double drift_of(const head *x, int64_t i, int64_t j)
     return side == PE_BEHIND ? c : -c;
 }
 
+/* What stands in the place of query i before A, or its cotangent; NULL: nothing does. */
+static double *profile_row(const head *x, double *rows, int64_t i)
+{
+    return x->a->terms->profile == PE_NONE ? NULL : rows + i * x->a->terms->profile_width;
+}
+
 /* s[j] for every allowed key of query i, -infinity for the others, before they are tempered and capped. */
 static void bare_row(const head *x, int64_t i, double *s, int thread)
 {
@@ -362,7 +417,7 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
     const double       *q = x->Q + i * query_width(a), *w = pe_head_vector(a, m->w, x->h),
-                 *us = pe_head_vector(a, m->us, x->h);
+                 *us = pe_head_vector(a, m->us, x->h), *profile = profile_row(x, x->profile, i);
     double *products = row_of(x, thread, ROW_PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_pairs_allowed(a, x->b, x->h, i, j) ? -INFINITY
@@ -377,14 +432,14 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
         const double *k = x->K + j * p->D, *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j),
                      *b = is_special(x, i, j) ? NULL : member_row(x, PE_BIAS, i, j);
         double sum      = 0;
-        if (A)
+        if (A && !profile)
             sum += dot_shifted(q, w, A, p->D);
         if (B)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
         s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0) +
-                (pe_drifts(a) ? drift_of(x, i, j) : 0);
+                (pe_drifts(a) ? drift_of(x, i, j) : 0) + (profile ? dot(profile, A, m->profile_width) : 0);
     }
 }
 
@@ -457,8 +512,8 @@ static head begin_bias(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = lay_out(a, arena, backward);
-    memset(x.Q, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
-    memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    memset(x.Q, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
+    memset(x.K, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
     memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
     load_positions(&x, 0);
     return x;
@@ -536,18 +591,23 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
 {
     const pe_attention *a = x->a;
     const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
-    double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
-    double              share[2] = {1, 0};
-    const double       *g        = growth_of(x, i, j, 0);
+    const int           n = class_of(x, i, j), key_form = key_form_of(x, n);
+    const double       *u  = pe_head_vector(a, a->terms->u, x->h),
+                 *k        = form_of(x, PE_KEYS, x->K, x->Q, key_form) + j * D,
+                 *q        = form_of(x, PE_QUERIES, x->K, x->Q, n) + i * query_width(a);
+    double *dq             = form_of(x, PE_QUERIES, x->dK, x->dQ, n) + i * query_width(a),
+           *dk             = form_of(x, PE_KEYS, x->dK, x->dQ, key_form) + j * D;
+    double       *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
+    double        share[2] = {1, 0};
+    const double *g        = growth_of(x, i, j, 0);
     if (pe_forms(a->terms) > 1)
         product_of(x, i, j, share, 0);
     for (int64_t form = 0; form < pe_forms(a->terms); form++) {
-        add_grown(x->dQ + i * query_width(a) + form * D, f * share[form], k, g, D);
-        add_grown(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, g, D);
+        add_grown(dq + form * D, f * share[form], k, g, D);
+        add_grown(dk, f * share[form], q + form * D, g, D);
     }
     if (u)
-        add_grown(x->dK + j * D, f * share[0], u, g, D);
+        add_grown(dk, f * share[0], u, g, D);
     if (du)
         add_grown(du, f * share[0], k, g, D);
 }
@@ -556,10 +616,10 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
    product. Above each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
-    const pe_attention *a  = x->a;
-    const pe_terms     *m  = a->terms;
-    const int64_t       D  = a->sizes.D;
-    const double       *w  = pe_head_vector(a, m->w, x->h);
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const int64_t       D = a->sizes.D;
+    const double       *w = pe_head_vector(a, m->w, x->h), *profile = profile_row(x, x->profile, i);
     double             *dw = pe_head_vector_gradient(a, m->w, x->h);
     const double       *A = member_row(x, PE_A, i, j), *B = member_row(x, PE_B, i, j);
     const double        f  = m->scale * dS;
@@ -572,8 +632,13 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     /* b[t] */
     if (pe_has(m, PE_BIAS) && !is_special(x, i, j))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
+    /* r_i . A[t] */
+    if (profile) {
+        add(profile_row(x, x->dprofile, i), dS, A, m->profile_width);
+        add(cotangent_of(x, PE_A, i, j), dS, profile, m->profile_width);
+    }
     /* scale * (q_i + w) . A[t] */
-    if (A) {
+    if (A && !profile) {
         add(dq, f, A, D);
         add(cotangent_of(x, PE_A, i, j), f, q, D);
     }
@@ -705,8 +770,12 @@ static void store_side(const head *x, pe_side side, int64_t h)
     const int           keys = side == PE_KEYS;
     const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
     double             *rows = keys ? x->dK : x->dQ;
-    if (a->rotary)
-        rotate_rows(x, side, h, rows, -1);
+    for (int form = 0; a->rotary && form < map_forms(a, side); form++) {
+        double *own = form_of(x, side, x->dK, x->dQ, form);
+        rotate_rows(x, side, h, form, own, -1);
+        if (form > 0)
+            add(rows, 1, own, L * a->sizes.D);
+    }
     if (a->terms->prepare.fill) {
         load_raw(x, x->raw, side, h);
         prepare_back(x, side, h);
@@ -724,7 +793,7 @@ static void fold_tables(const head *x, int shared)
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind) && pe_members_wanted(part, &m) && (m.row != NULL) == shared &&
             !(kind == PE_B && pe_vectors_are_shared(a->terms)))
-            pe_members_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+            pe_members_fold(part, &m, pe_member_width(a->terms, &a->sizes, kind), x->h, a->distances.low,
                             a->distances.count, x->dby[kind]);
     }
 }
@@ -735,7 +804,28 @@ static void clear_tables(const head *x, int shared)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_has(a->terms, kind) && (pe_member(a->terms, kind).row != NULL) == shared)
             memset(x->dby[kind], 0,
-                   (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
+                   (size_t)(a->distances.count * pe_member_width(a->terms, &a->sizes, kind)) *
+                       sizeof(double));
+}
+
+/* The heads that share a row follow each other: it is done with the last of them. */
+static void store_profile(const head *x)
+{
+    const pe_attention  *a     = x->a;
+    const posenc_tensor *to    = pe_profile_gradient(a);
+    const int64_t        width = a->terms->profile_width;
+    if (!to || (x->h + 1) % (a->sizes.H / to->shape[1]) != 0)
+        return;
+    for (int64_t i = 0; i < a->sizes.Lq; i++)
+        pe_tensor_store_double(pe_token_row(a, to, x->b, x->h, i), to->dtype, 1, x->dprofile + i * width,
+                               width);
+}
+
+static void clear_profile(const head *x)
+{
+    const posenc_tensor *t = pe_profile(x->a);
+    if (t && x->h % (x->a->sizes.H / t->shape[1]) == 0)
+        memset(x->dprofile, 0, (size_t)profile_size(x->a) * sizeof(double));
 }
 
 /* dtau_i = q_i . dq_i, q_i as it was before; then the cotangents of that. */
@@ -746,8 +836,8 @@ static void temper_back(const head *x)
     const int           wants = a->temper_on == PE_TEMPER_QUERY && a->temper.gradient;
     if (wants)
         load_side(x, PE_QUERIES, x->h);
-    for (int64_t i = 0; wants && i < Lq; i++)
-        a->temper.gradient[(x->b * a->sizes.H + x->h) * Lq + i] +=
+    for (int64_t i = 0; wants && i < map_forms(a, PE_QUERIES) * Lq; i++)
+        a->temper.gradient[(x->b * a->sizes.H + x->h) * Lq + i % Lq] +=
             dot(x->Q + i * width, x->dQ + i * width, width);
     temper_queries(x, x->dQ);
 }
@@ -757,10 +847,12 @@ static void backward_head(head *x, int64_t b, int64_t h)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     load_head(x, b, h);
-    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    memset(x->dQ, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
     clear_tables(x, 0);
+    clear_profile(x);
     for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++)
         backward_row(x, i);
+    store_profile(x);
     temper_back(x);
     store_side(x, PE_QUERIES, h);
     fold_tables(x, 0);
@@ -774,7 +866,7 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     for (int64_t b = 0; b < p->B; b++) {
         pe_drift_clear(a);
         for (int64_t g = 0; g < p->G && !pe_parallel_is_cancelled(&a->team); g++) {
-            memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+            memset(x.dK, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
             for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
                 backward_head(&x, b, h);
@@ -792,8 +884,8 @@ static void bias_backward_head(head *x, int64_t h, const posenc_tensor *dbias)
     const pe_problem   *p = &a->sizes;
     double             *s = row_of(x, 0, ROW_SCORES);
     begin_bias_head(x, h);
-    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
-    memset(x->dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    memset(x->dQ, 0, (size_t)(map_forms(a, PE_QUERIES) * p->Lq * query_width(a)) * sizeof(double));
+    memset(x->dK, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
     clear_tables(x, 0);
     for (int64_t i = 0; i < p->Lq && !pe_parallel_is_cancelled(&a->team); i++) {
         score_row(x, i, s, 0); /* for the products that a hook sees */

@@ -14,16 +14,17 @@
 void pe_rotation_lay_out(pe_rotary *rotary, pe_arena *arena, int64_t D, int axes, int64_t heads)
 {
     const int64_t most = D / 2 + 1;
-    *rotary         = (pe_rotary){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
-    rotary->w       = pe_arena_doubles(arena, heads * most * axes);
-    rotary->k       = pe_arena_take(arena, (size_t)(heads * most * axes) * sizeof *rotary->k);
-    rotary->growth  = pe_arena_doubles(arena, most);
-    rotary->divisor = pe_arena_doubles(arena, most);
-    rotary->share   = pe_arena_doubles(arena, most);
-    rotary->axis    = pe_arena_take(arena, (size_t)most * sizeof *rotary->axis);
-    rotary->index   = pe_arena_take(arena, (size_t)most * sizeof *rotary->index);
-    rotary->moves   = pe_arena_take(arena, (size_t)(3 * most + 1) * sizeof *rotary->moves);
-    rotary->from    = pe_arena_take(arena, (size_t)(2 * most) * sizeof *rotary->from);
+    *rotary = (pe_rotary){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
+    rotary->phase_cosine = 1;
+    rotary->w            = pe_arena_doubles(arena, heads * most * axes);
+    rotary->k            = pe_arena_take(arena, (size_t)(heads * most * axes) * sizeof *rotary->k);
+    rotary->growth       = pe_arena_doubles(arena, most);
+    rotary->divisor      = pe_arena_doubles(arena, most);
+    rotary->share        = pe_arena_doubles(arena, most);
+    rotary->axis         = pe_arena_take(arena, (size_t)most * sizeof *rotary->axis);
+    rotary->index        = pe_arena_take(arena, (size_t)most * sizeof *rotary->index);
+    rotary->moves        = pe_arena_take(arena, (size_t)(3 * most + 1) * sizeof *rotary->moves);
+    rotary->from         = pe_arena_take(arena, (size_t)(2 * most) * sizeof *rotary->from);
 }
 
 void pe_rotation_one_block(pe_rotary *rotary, int64_t M, int64_t first, pe_layout layout)
@@ -114,16 +115,30 @@ pe_rotary pe_rotation_for_keys(const pe_rotary *rotary)
     pe_rotary keys   = *rotary;
     keys.growth_sign = -rotary->growth_sign;
     keys.temperature = PE_NO_TEMPERATURE;
+    keys.phase       = 0;
+    keys.of_keys     = 1;
     return keys;
+}
+
+static int has_phase(const pe_rotary *rotary, int64_t h)
+{
+    switch (rotary->phase_heads) {
+    case PE_PHASE_ODD: return h % 2 == 1;
+    case PE_PHASE_SECOND_HALF: return h >= rotary->second_half;
+    default: return 1;
+    }
 }
 
 const pe_rotary *pe_rotation_of_head(pe_rotary *own, const pe_rotary *rotary, int64_t h)
 {
-    if (rotary->heads == 1)
+    if (rotary->heads == 1 && rotary->phase == 0)
         return rotary;
-    const int64_t first = h * rotary->M * per_pair(rotary);
+    const int64_t first = rotary->heads > 1 ? h * rotary->M * per_pair(rotary) : 0;
+    const double  phase = has_phase(rotary, h) ? rotary->phase * rotary->sense : 0;
     *own                = *rotary;
     own->heads          = 1;
+    own->phase_cosine   = cos(phase);
+    own->phase_sine     = sin(phase);
     own->w              = rotary->w + first;
     own->k              = rotary->k + first;
     return own;
@@ -134,6 +149,8 @@ void pe_rotation_place(const pe_rotary *rotary, const posenc_positions *pos, int
 {
     for (int c = 0; c < rotary->axes; c++)
         at[c] = pe_positions_coordinate(pos, b, s, c);
+    if (rotary->map.kind != PE_MAP_NONE)
+        at[0] = pe_map_place(&rotary->map, rotary->of_keys, rotary->form, at[0]);
 }
 
 /* ---- angles ---- */
@@ -332,10 +349,11 @@ void pe_rotation_row(double *x, int64_t width, const pe_rotary *rotary, const do
         double  c, n;
         rotate_pair(rotary, m, at, &w, &c, &n);
         pe_rotation_channels(rotary, rotary->layout, m, channels);
-        const double a = x[channels[0]], b = x[channels[1]];
-        n *= sign;
-        x[channels[0]] = a * c - b * n;
-        x[channels[1]] = b * c + a * n;
+        const double a = x[channels[0]], b = x[channels[1]],
+                     cosine = c * rotary->phase_cosine - n * rotary->phase_sine,
+                     sine   = sign * (n * rotary->phase_cosine + c * rotary->phase_sine);
+        x[channels[0]]      = a * cosine - b * sine;
+        x[channels[1]]      = b * cosine + a * sine;
     }
     if (moves && sign > 0)
         move_doubles(x + rotary->first, rotary, 0);
@@ -344,6 +362,23 @@ void pe_rotation_row(double *x, int64_t width, const pe_rotary *rotary, const do
     const double t = pe_rotation_temperature(rotary, at);
     for (int64_t d = 0; d < width; d++)
         x[d] *= t;
+}
+
+/* Every pair by the phase. */
+static void turn_further(float *x, int64_t stride, const pe_rotary *rotary, int64_t R, float sign)
+{
+    const float c = (float)rotary->phase_cosine, n = sign * (float)rotary->phase_sine;
+    for (int i = 0; i < rotary->blocks; i++) {
+        const int64_t first = rotary->first + 2 * rotary->start[i],
+                      M = rotary->start[i + 1] - rotary->start[i], half = rotary->layout == PE_HALF,
+                      step = half ? 1 : 2, apart = half ? M : 1;
+        for (int64_t r = 0; r < R; r++)
+            for (int64_t m = 0; m < M; m++) {
+                float *at = x + r * stride + first + m * step, a = at[0], b = at[apart];
+                at[0]     = a * c - b * n;
+                at[apart] = b * c + a * n;
+            }
+    }
 }
 
 void pe_rotation_rows(float *x, int64_t stride, int64_t width, const pe_rotary *rotary, const float *table,
@@ -362,6 +397,8 @@ void pe_rotation_rows(float *x, int64_t stride, int64_t width, const pe_rotary *
         rotation.M     = rotary->start[i + 1] - rotary->start[i];
         kernels->rotate[PE_STORED_F32][rotary->layout](&rotation);
     }
+    if (rotary->phase_sine != 0)
+        turn_further(x, stride, rotary, R, sign);
     for (int64_t r = 0; moves && sign > 0 && r < R; r++)
         move_floats(x + r * stride + rotary->first, rotary, 0);
     for (int64_t r = 0; rotary->temperature != PE_NO_TEMPERATURE && r < R; r++)
@@ -434,7 +471,7 @@ int pe_rotation_stores(const pe_rotary *rotary, posenc_dtype from, posenc_dtype 
     return from == to &&
            (from == POSENC_DTYPE_F32 || from == POSENC_DTYPE_F16 || from == POSENC_DTYPE_BF16) &&
            rotary->layout == rotary->layout_out && rotary->temperature == PE_NO_TEMPERATURE &&
-           rotary->heads == 1;
+           rotary->heads == 1 && rotary->phase == 0;
 }
 
 /* Are all addresses of the result, of every block and of both of its halves, whole lines of a cache? */
@@ -570,14 +607,21 @@ pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *
                             rotary->sense, kernels, from);
 }
 
-/* How many of n elements from s on stand at whole positions one after another. */
-static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+/* Where element s is rotated, by coordinate 0. */
+static double place_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s)
 {
-    const double p   = pe_positions_at(pos, b, s);
+    const double P = pe_positions_at(pos, b, s);
+    return rotary->map.kind == PE_MAP_NONE ? P : pe_map_place(&rotary->map, rotary->of_keys, rotary->form, P);
+}
+
+/* How many of n elements from s on stand at whole positions one after another. */
+static int64_t run_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+{
+    const double p   = place_of(rotary, pos, b, s);
     int64_t      run = 0;
-    if (!pos->array.data && (pos->step == 0 || pos->step == 1))
+    if (rotary->map.kind == PE_MAP_NONE && !pos->array.data && (pos->step == 0 || pos->step == 1))
         return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
-    while (run < n && pe_positions_at(pos, b, s + run) == p + (double)run &&
+    while (run < n && place_of(rotary, pos, b, s + run) == p + (double)run &&
            pe_ladder_reaches(p + (double)run))
         run++;
     return run;
@@ -588,11 +632,11 @@ static int64_t fill_some(float *table, int64_t stride, const pe_rotary *rotary, 
                          int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                          const pe_kernels *kernels)
 {
-    const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
+    const int64_t run             = ladder ? run_of(rotary, pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
     ggml_walk     walk;
     if (run >= PE_LEAST_RUN) {
-        pe_ladder_rows(ladder, rung, table, stride, run, pe_positions_at(pos, b, s), stream);
+        pe_ladder_rows(ladder, rung, table, stride, run, place_of(rotary, pos, b, s), stream);
         return run;
     }
     pe_rotation_place(rotary, pos, b, s, at);
@@ -605,9 +649,14 @@ void pe_rotation_fill(float *table, int64_t stride, const pe_rotary *rotary, con
                       int64_t b, int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                       const pe_kernels *kernels)
 {
+    const int mapped = rotary->map.kind != PE_MAP_NONE;
     for (int64_t s = 0; s < n;)
-        s += fill_some(table + s * stride, stride, rotary, pos, b, s0 + s, n - s, ladder, rung, stream,
-                       kernels);
+        if (mapped && s > 0 && place_of(rotary, pos, b, s0 + s) == place_of(rotary, pos, b, s0 + s - 1)) {
+            memcpy(table + s * stride, table + (s - 1) * stride, (size_t)(2 * rotary->M) * sizeof *table);
+            s++;
+        } else
+            s += fill_some(table + s * stride, stride, rotary, pos, b, s0 + s, n - s, ladder, rung, stream,
+                           kernels);
     for (int64_t s = 0; rotary->temperature != PE_NO_TEMPERATURE && s < n; s++) {
         double at[PE_MAX_AXES] = {0};
         pe_rotation_place(rotary, pos, b, s0 + s, at);

@@ -22,6 +22,7 @@
 #include "base/parallel.h"
 #include "engine/rotation/axes.h"
 #include "engine/rotation/ladder.h"
+#include "engine/rotation/map.h"
 #include "kernels/kernels.h"
 
 typedef enum pe_layout {
@@ -39,6 +40,8 @@ typedef enum pe_angles {
 typedef enum pe_number { PE_AS_F64, PE_AS_F32, PE_AS_BF16, PE_AS_F16 } pe_number;
 
 typedef enum pe_temperature { PE_NO_TEMPERATURE, PE_LLAMA4, PE_MINISTRAL } pe_temperature;
+
+typedef enum pe_phase_heads { PE_PHASE_ALL, PE_PHASE_ODD, PE_PHASE_SECOND_HALF } pe_phase_heads;
 
 typedef struct pe_rotary {
     int64_t   M; /* pairs; the rotated block is channels first .. first + 2M - 1 */
@@ -63,6 +66,16 @@ typedef struct pe_rotary {
     /* A factor on whole rows of queries by coordinate 0; keys have none. */
     pe_temperature temperature;
     double         temperature_scale, temperature_length;
+
+    /* RoPE++: queries of some heads are turned further, each pair by the same angle; tables do not know it.
+     */
+    double         phase; /* 0: none are */
+    pe_phase_heads phase_heads;
+    int64_t        second_half;              /* its first head */
+    double         phase_cosine, phase_sine; /* of the head at hand: pe_rotation_of_head */
+
+    pe_map map;           /* of distances, which attention looks at; */
+    int    form, of_keys; /* which form this rotation is of, of queries or of keys */
 
     /* xPos: a query at p is also multiplied by exp(growth * (p - center)), a key by exp(-growth * (p -
        center)). Scores do not depend on center; it keeps both factors within the range of float. NULL: no
@@ -89,8 +102,8 @@ void pe_rotation_finish(pe_rotary *rotary);
 /* The same rotation for keys. */
 pe_rotary pe_rotation_for_keys(const pe_rotary *rotary);
 
-/* The rotation of head h: `rotary` itself where all heads are alike, else its part of it, put into *own.
-   Everything below but channels, places and temperatures takes the rotation of one head. */
+/* The rotation of head h of the run: `rotary` itself where all heads are alike, else its part of it, put into
+ *own. Everything below but channels, places and temperatures takes the rotation of one head. */
 const pe_rotary *pe_rotation_of_head(pe_rotary *own, const pe_rotary *rotary, int64_t h);
 
 /* First and second channel of pair m in a layout. */

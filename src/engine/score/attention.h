@@ -12,13 +12,14 @@
 #include "base/positions.h"
 #include "base/arena.h"
 #include "base/parallel.h"
+#include "base/tensor.h"
 #include "engine/rotation/rotation.h"
 #include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
 /* Where a part of a run begins in it: what rooms, parameters and pages number by the whole run. */
 typedef struct pe_beginning {
-    int64_t h, g, i, j; /* query head, key head, query, key */
+    int64_t b, h, g, i, j; /* item, query head, key head, query, key */
 } pe_beginning;
 
 /* Products of the queries of a part with vectors by distance, made by pair (tiled/project.c): that of head h,
@@ -51,7 +52,6 @@ typedef struct pe_drifted {
     double  *fold;             /* [Lk + 1] */
     posenc_tensor key_allowed; /* of the whole run, as are the sizes */
     int64_t       heads, queries, keys;
-    int64_t       item; /* the first of a part */
 } pe_drifted;
 
 typedef struct pe_attention {
@@ -154,6 +154,27 @@ double pe_keys_scale(const pe_attention *a, const posenc_tensor *t, int64_t g);
 /* Row j in double, zeros if it is hidden. */
 void pe_keys_load_double(const pe_attention *a, double *to, const posenc_tensor *t, int64_t b, int64_t g,
                          int64_t j, int64_t width);
+
+/* ---- token inputs of queries ---- */
+
+/* Row i of head h of a token input of the score part, or of its gradient. */
+static inline void *pe_token_row(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t h,
+                                 int64_t i)
+{
+    const int64_t share = a->parts[PE_SCORE].p->H / t->shape[1];
+    return pe_tensor_row(t, a->from.b + b, (a->from.h + h) / share, a->from.i + i);
+}
+
+/* What is multiplied by rows of A in place of the query, and its gradient; NULL: nothing is; not wanted. */
+static inline const posenc_tensor *pe_profile(const pe_attention *a)
+{
+    return a->terms->profile == PE_NONE ? NULL : a->tokens[PE_SCORE][a->terms->profile];
+}
+
+static inline posenc_tensor *pe_profile_gradient(const pe_attention *a)
+{
+    return a->terms->profile == PE_NONE ? NULL : a->dtokens[PE_SCORE][a->terms->profile];
+}
 
 /* ---- pairs.c ---- */
 

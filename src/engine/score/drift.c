@@ -259,7 +259,7 @@ void pe_drift_fill(pe_attention *a)
 const double *pe_drift_queries(const pe_attention *a, int side, int64_t b, int64_t h)
 {
     const pe_drifted *d = &a->drift;
-    return d->query[side] + ((d->item + b) * d->heads + a->from.h + h) * d->queries + a->from.i;
+    return d->query[side] + ((a->from.b + b) * d->heads + a->from.h + h) * d->queries + a->from.i;
 }
 
 /* Where the sum of the first x > 0 gates of a row of the whole run lies, the others after it; NULL: nowhere.
@@ -283,7 +283,7 @@ const double *pe_drift_keys(const pe_attention *a, int side, int64_t b, int64_t 
         return to;
     }
     const int     without = side == PE_BEHIND && of(a)->by_key;
-    const int64_t item = a->drift.item + b, row = token_head(a, side, a->from.h + h),
+    const int64_t item = a->from.b + b, row = token_head(a, side, a->from.h + h),
                   x  = a->from.j + j0 + !without;
     const double *at = x > 0 ? sums_at(a, side, item, row, x) : NULL;
     if (at)

@@ -4,7 +4,8 @@
  *
  *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
  *     + X_h(i,j) + c_h[i] - c_h[j]
- *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
+ *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1; where a token input r is
+ *                the profile, r_i.A_h[t] stands beside the brackets, not times scale
  *                then S = tau_i S (or q is tempered), S = c tanh(S/c); the softmax has exp(sink_h) more
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
@@ -235,15 +236,18 @@ typedef struct pe_terms {
     int            G;        /* which parameter [2,H,D] is multiplied by q, by segment; PE_NONE: none */
     pe_by_distance bias;     /* b: added to the score */
     pe_by_distance gate;     /* c: multiplies the weight after the softmax */
-    pe_by_distance A;        /* multiplied by the query */
-    pe_by_distance B;        /* multiplied by the key */
-    pe_by_distance r;        /* joins the value */
-    pe_by_pair     pairs;    /* added to the score, of the score part */
-    pe_tile_hook   hook;     /* X, of the score part */
-    pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
-    pe_drift       drift;    /* added to the score, of the score part */
-    pe_temper      temper;   /* tau; on NONE: 1 */
-    int            sink;     /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
+    pe_by_distance A;        /* multiplied by the query, */
+    int            profile;  /* or by this token input of queries [B,Ht,Lq,profile_width], with zeros beyond
+                                the ends of A; PE_NONE: none */
+    int64_t        profile_width;
+    pe_by_distance B;       /* multiplied by the key */
+    pe_by_distance r;       /* joins the value */
+    pe_by_pair     pairs;   /* added to the score, of the score part */
+    pe_tile_hook   hook;    /* X, of the score part */
+    pe_preparation prepare; /* of q and k, by the score part; no fill: they are taken as they are */
+    pe_drift       drift;   /* added to the score, of the score part */
+    pe_temper      temper;  /* tau; on NONE: 1 */
+    int            sink;    /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */
     double         softcap;    /* scores become c tanh(S/c) before the masks; 0: they do not */
 } pe_terms;
@@ -289,9 +293,12 @@ static inline int pe_is_scalar(pe_kind kind)
 }
 
 /* Numbers per row of a member. */
-static inline int64_t pe_member_width(const pe_problem *p, pe_kind kind)
+static inline int64_t pe_member_width(const pe_terms *s, const pe_problem *p, pe_kind kind)
 {
-    return kind == PE_R ? p->Dv : kind == PE_A || kind == PE_B ? p->D : 1;
+    return kind == PE_A && s->profile != PE_NONE ? s->profile_width
+           : kind == PE_R                        ? p->Dv
+           : kind == PE_A || kind == PE_B        ? p->D
+                                                 : 1;
 }
 
 /* Rooms pad rows to whole vectors of the kernel below. */

@@ -16,12 +16,13 @@ typedef struct pe_backward {
     int64_t  chunks; /* per key head */
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
-    float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Ap], [H,Lq,Dvp], [H,Lq], [H,Lq] */
     float       *dlse;                         /* [H,Lq]; NULL: 0 */
     float       *key;                          /* [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
     float   *dQ;              /* [forms,chunks,H,Lq,Dp] */
+    float   *dprofile;        /* [chunks,H,Lq,Ap]; NULL: there is none, or it is not wanted */
     float   *dK;              /* [G,Lk,Dp] of prepared keys, until they are folded */
     double  *hook_sums;       /* as T.hook_cache */
     double  *dby_position[2]; /* by pe_side, as T.by_position */
@@ -31,7 +32,7 @@ typedef struct pe_backward {
     double  *dG;              /* [H,chunks,2,D] */
     double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
     double **hook_pointers;   /* [G*chunks, PE_HOOK_PARAMS] */
-    double  *total, *mass;    /* [D] of one head: see find_residue */
+    double  *total, *mass;    /* [widest row] of one head: see find_residue */
     int64_t  hook_count;
     double  *state;  /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
     int is_short;    /* rows of at most PE_SHORT keys, or products in double: delta is taken from the weights

@@ -92,18 +92,27 @@ static void product_to_band(const pe_tiles *T, const pe_scratch *z, float *to, c
     }
 }
 
+/* Cotangents of the profile of the tile's queries; NULL: not wanted. */
+static float *profile_rows(const pe_backward *w, const pe_scratch *z)
+{
+    const pe_problem *p = &w->T.a->sizes;
+    return w->dprofile ? w->dprofile + ((z->back.chunk * p->H + z->h) * p->Lq + z->i0) * w->T.Ap : NULL;
+}
+
 /* Queries and A along diagonals. */
 static void query_band_back(const pe_backward *w, pe_scratch *z, const float *dS)
 {
-    const pe_tiles *T = &w->T;
-    const int64_t   D = T->a->sizes.D, x0 = z->x0;
+    const pe_tiles *T     = &w->T;
+    const int64_t   width = pe_width_of_A(T), x0 = z->x0;
     double         *sums = w->wants_w ? z->back.dw : NULL;
+    float          *to   = T->a->terms->profile == PE_NONE ? query_rows(T, z, sums) : profile_rows(w, z);
     pe_tile_scores_shift(T, z, dS);
-    pe_tile_scores_band_product(T, z, query_rows(T, z, sums), pe_rows_by(T, PE_A, z->h, x0), D);
+    if (to)
+        pe_tile_scores_band_product(T, z, to, pe_rows_by(T, PE_A, z->h, x0), width);
     query_sums(T, z, sums);
     if (w->wants[PE_A])
-        product_to_band(T, z, vector_sums(w, z, PE_A, x0), w->Qw + (z->h * T->a->sizes.Lq + z->i0) * T->Dp,
-                        D);
+        product_to_band(T, z, vector_sums(w, z, PE_A, x0), w->Qw + (z->h * T->a->sizes.Lq + z->i0) * T->Ap,
+                        width);
 }
 
 /* Some keys: their columns of dS, times scale, shifted into beta [C, band], of which `at` tells what is not
@@ -168,7 +177,7 @@ static void skewed_back(const pe_backward *w, pe_scratch *z, const float *dS)
     const int special = w->T.a->terms->hook.is_special && z->hook.is_called;
     if (w->wants[PE_BIAS])
         sum_diagonals(w, z, PE_BIAS, special ? without_special(&w->T, z, dS) : dS);
-    if (w->T.by[PE_A].rows)
+    if (w->T.by[PE_A].rows && !pe_profile_is_over(&w->T, z->x0))
         query_band_back(w, z, dS);
     if (w->T.by[PE_B].rows)
         key_band_back(w, z, dS);
@@ -183,14 +192,18 @@ static void element_back(const pe_backward *w, pe_scratch *z, int64_t r, int64_t
     if (w->wants[PE_BIAS] && !pe_pair_is_special(T, z, r, c))
         *scalar_sums(w, z, PE_BIAS, row) += (double)dS;
     if (T->by[PE_A].rows) {
-        const float *A = pe_rows_by(&w->T, PE_A, z->h, row);
-        pe_add_floats(z->back.dQ + r * T->Dp, dS, A, D);
+        const float *A  = pe_rows_by(&w->T, PE_A, z->h, row);
+        float       *dr = profile_rows(w, z);
+        if (T->a->terms->profile == PE_NONE)
+            pe_add_floats(z->back.dQ + r * T->Dp, dS, A, D);
+        else if (dr)
+            pe_add_floats(dr + r * T->Ap, dS, A, T->Ap);
         for (int64_t d = 0; w->wants_w && d < D; d++)
             z->back.dw[d] += (double)(dS * A[d]);
     }
     if (w->wants[PE_A])
-        pe_add_floats(vector_sums(w, z, PE_A, row), dS, w->Qw + (z->h * T->a->sizes.Lq + z->i0 + r) * T->Dp,
-                      D);
+        pe_add_floats(vector_sums(w, z, PE_A, row), dS, w->Qw + (z->h * T->a->sizes.Lq + z->i0 + r) * T->Ap,
+                      T->Ap);
     if (T->by[PE_B].rows)
         pe_add_floats(z->back.dK + c * T->Dp, scale * dS, pe_rows_by(&w->T, PE_B, z->h, row), D);
     if (w->wants[PE_B])
@@ -326,18 +339,46 @@ void pe_pair_backward_begin(const pe_backward *w, pe_scratch *z, int64_t h, int6
     z->back.dw    = w->dw + (h * w->chunks + chunk) * p->D;
 }
 
-/* dQ += dS K, the keys that each query sees. */
-static void seen_queries(const pe_backward *w, const pe_scratch *z, const float *dS, double *sums)
+/* to += dS K, the keys that each query sees. */
+static void add_seen(const pe_tiles *T, const pe_scratch *z, float *to, const float *dS, const float *K)
 {
-    const pe_tiles *T  = &w->T;
-    float          *to = query_rows(T, z, sums);
     for (int64_t r = 0; r < z->R;) {
         const pe_visible y = pe_visible_keys(z, r);
         T->a->kernels->product(to + r * T->Dp, T->Dp, dS + r * T->Bcp + y.first, T->Bcp, 1,
-                               z->back.K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
+                               K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
         r += y.rows;
     }
-    query_sums(T, z, sums);
+}
+
+/* dQ += dS K */
+static void seen_queries(const pe_backward *w, const pe_scratch *z, const float *dS, double *sums)
+{
+    add_seen(&w->T, z, query_rows(&w->T, z, sums), dS, z->back.K);
+    query_sums(&w->T, z, sums);
+}
+
+/* The same of each form that meets in the tile, dS of its own pairs alone; dK of its keys. */
+static void mapped_back(const pe_backward *w, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles   *T   = &w->T;
+    const pe_problem *p   = &T->a->sizes;
+    const pe_map     *map = &T->a->rotary->map;
+    const int64_t     D = p->D, step = w->chunks * p->H * p->Lq * T->Dp;
+    const int         several = (z->map.classes & (z->map.classes - 1)) != 0;
+    for (int n = 0; n < T->forms[PE_QUERIES]; n++) {
+        const int64_t at = pe_map_key_form(map, n) * T->Bc * T->Dp;
+        if (!(z->map.classes >> n & 1))
+            continue;
+        for (int64_t r = 0; several && r < z->R; r++) {
+            memset(z->map.S + r * T->Bcp, 0, (size_t)T->Bcp * sizeof(float));
+            for (int64_t c = 0, run; c < z->C; c += run)
+                if (pe_map_run(T, z, r, c, &run) == n)
+                    memcpy(z->map.S + r * T->Bcp + c, dS + r * T->Bcp + c, (size_t)run * sizeof *dS);
+        }
+        const float *own = several ? z->map.S : dS;
+        product_to_keys(T, z, z->back.dK + at, T->Dp, own, z->map.Q + n * z->map.step, T->Dp, D);
+        add_seen(T, z, z->back.dQ + n * step, own, z->back.K + at);
+    }
 }
 
 /* The sum of a row, in lanes that do not wait for one another. */
@@ -539,10 +580,13 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
     const int64_t       at = z->h * p->Lq + z->i0;
-    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
+    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Ap : NULL,
                 *dO = w->dout + at * T->Dvp;
     z->back.lse     = w->lse + at;
     z->forms.Q2     = pe_second_form(w, w->Qu + at * T->Dp);
+    z->map.Q        = Qu;
+    z->map.step     = p->H * p->Lq * T->Dp;
+    z->map.Kt       = z->back.Kt + p->D * T->Bcp;
     if (pe_products64_serve(T))
         pe_products64_fill_tile(T, z, w->lse + at);
     pe_tile_terms terms;
@@ -648,6 +692,10 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         forms_back(w, z, dS);
     if (a->grown) {
         grown_back(w, z, dS, z->growth.Q, z->back.dQ, w->wants_u ? z->back.du : NULL);
+        return;
+    }
+    if (T->forms[PE_QUERIES] > 1) {
+        mapped_back(w, z, dS);
         return;
     }
     product_to_keys(T, z, z->back.dK, T->Dp, dS, w->Qu + at * T->Dp, T->Dp, D);

@@ -105,7 +105,7 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, int64_t aligned, pe_arena 
     const int            any = a->for_any_run, skewed = T->skewed || any;
     pe_distance_table   *t = &T->by[kind];
     const int64_t        X = any ? pe_smaller(p->Lq + p->Lk, most_rows(T, &m)) : most_rows(T, &m);
-    t->width               = pe_member_width(p, kind);
+    t->width               = pe_member_width(a->terms, p, kind);
     t->row                 = pe_is_scalar(kind) ? 1 : pe_padded(t->width);
     t->low = t->flat_low = INT64_MIN / 4;
     t->high = t->flat_high = INT64_MAX / 4;
@@ -396,7 +396,7 @@ static void make_ready(void *context, int64_t h, int thread)
 
 void pe_ready_fill(const pe_ready *r, const pe_attention *a, pe_arena *lent)
 {
-    const int64_t wide = pe_larger(a->sizes.D, a->sizes.Dv);
+    const int64_t wide = pe_larger(pe_larger(a->sizes.D, a->sizes.Dv), a->terms->profile_width);
     ready_job     j    = {.r = r, .T = tiles_of(a, r)};
     pe_tiles     *T    = &j.T;
     int           some = 0;

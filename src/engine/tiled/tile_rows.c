@@ -97,15 +97,22 @@ static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
     return side == PE_KEYS ? &T->a->k : &T->a->q;
 }
 
-static void rotate(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n,
-                   float sign)
+static int64_t head_of_run(const pe_tiles *T, pe_side side, int64_t h)
 {
-    const pe_rotation_table *t = &T->rotations[side];
+    return (side == PE_KEYS ? T->a->from.g : T->a->from.h) + h;
+}
+
+static void rotate(const pe_tiles *T, float *rows, pe_side side, int form, int64_t b, int64_t h, int64_t s0,
+                   int64_t n, float sign)
+{
+    const pe_rotation_table *t = &T->rotations[side][form];
+    pe_rotary                own;
     if (!t->by)
         return;
-    const int64_t row = pe_rotation_width(t->by),
-                  at  = (t->batches > 1 ? b : 0) * t->by->heads + (t->by->heads > 1 ? h : 0);
-    pe_rotation_rows(rows, T->Dp, T->a->sizes.D, t->by, t->rows + (at * t->L + s0) * row, n, sign,
+    const int64_t row   = pe_rotation_width(t->by),
+                  at    = (t->batches > 1 ? b : 0) * t->by->heads + (t->by->heads > 1 ? h : 0);
+    const pe_rotary *by = pe_rotation_of_head(&own, t->by, head_of_run(T, side, h));
+    pe_rotation_rows(rows, T->Dp, T->a->sizes.D, by, t->rows + (at * t->L + s0) * row, n, sign,
                      T->a->kernels);
 }
 
@@ -146,7 +153,7 @@ void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *t
     make_rows(T, z, to, side, b, h, s0, n);
     const pe_rotary *all = side == PE_KEYS ? a->rotary_keys : a->rotary;
     pe_rotary        own;
-    const pe_rotary *by = all ? pe_rotation_of_head(&own, all, h) : NULL;
+    const pe_rotary *by = all ? pe_rotation_of_head(&own, all, head_of_run(T, side, h)) : NULL;
     for (int64_t s = 0; by && s < n; s++) {
         double at[PE_MAX_AXES];
         pe_rotation_place(by, side == PE_KEYS ? &a->k_coordinates : &a->q_coordinates, b, s0 + s, at);
@@ -187,9 +194,33 @@ void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float 
         pe_tile_rows_load_plain(to, T->Dp, &T->a->q, b, h, s0, n, T->a->D);
     if (T->by_position[side])
         append_by_position(T, to, side, b, h, s0, n);
-    rotate(T, to, side, b, h, s0, n, 1);
+    rotate(T, to, side, 0, b, h, s0, n, 1);
     if (to2)
-        rotate(T, to2, side, b, h, s0, n, 1);
+        rotate(T, to2, side, 0, b, h, s0, n, 1);
+}
+
+void pe_tile_rows_load_form(const pe_tiles *T, float *rows, pe_side side, int form, int64_t b, int64_t h,
+                            int64_t s0, int64_t n)
+{
+    if (side == PE_KEYS)
+        pe_tile_rows_load_keys(T->a, rows, T->Dp, &T->a->k, b, h, s0, n, T->a->D);
+    else
+        pe_tile_rows_load_plain(rows, T->Dp, &T->a->q, b, h, s0, n, T->a->D);
+    rotate(T, rows, side, form, b, h, s0, n, 1);
+}
+
+void pe_tile_rows_store_forms(const pe_tiles *T, float *rows, int64_t step, pe_side side, int64_t b,
+                              int64_t h, int64_t s0, int64_t n)
+{
+    const posenc_tensor *to = side == PE_KEYS ? &T->a->dk : &T->a->dq;
+    for (int form = 0; form < T->forms[side]; form++) {
+        float *own = rows + form * step;
+        rotate(T, own, side, form, b, h, s0, n, -1);
+        for (int64_t x = 0; form > 0 && x < n * T->Dp; x++)
+            rows[x] += own[x];
+    }
+    if (to->data)
+        pe_tile_rows_store_plain(to, b, h, s0, n, rows, T->Dp, T->a->sizes.D);
 }
 
 void pe_tile_rows_store(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
@@ -197,7 +228,7 @@ void pe_tile_rows_store(const pe_tiles *T, float *rows, pe_side side, const pose
 {
     if (!to->data && !T->a->terms->prepare.fold)
         return;
-    rotate(T, rows, side, b, h, s0, n, -1);
+    rotate(T, rows, side, 0, b, h, s0, n, -1);
     if (!T->a->terms->prepare.fold)
         pe_tile_rows_store_plain(to, b, h, s0, n, rows, T->Dp, T->a->sizes.D);
 }
@@ -233,19 +264,37 @@ static void scale_row(float *to, const float *q, const double *more, float scale
             to[d] = own * q[d];
 }
 
-void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n)
+/* Rows of the profile, which only a factor of the whole score multiplies. */
+static void load_profile(const pe_tiles *T, float *to, const posenc_tensor *t, int64_t b, int64_t h,
+                         int64_t i0, int64_t n)
 {
     const pe_attention *a     = T->a;
-    const int64_t       D     = a->sizes.D;
-    const float         scale = (float)a->terms->scale;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
+    const int64_t       width = a->terms->profile_width;
+    for (int64_t r = 0; r < n; r++) {
+        float *row = to + r * T->Ap;
+        load_from(row, T->Ap, t, pe_token_row(a, t, b, h, i0 + r), 1, width);
+        const float tau = (float)(pe_profile_is_folded(T) ? pe_temper_at(a, b, h, i0 + r) : 1);
+        for (int64_t d = 0; tau != 1 && d < width; d++)
+            row[d] *= tau;
+    }
+}
+
+void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int64_t h, int64_t i0, int64_t n)
+{
+    const pe_attention  *a     = T->a;
+    const int64_t        D     = a->sizes.D;
+    const float          scale = (float)a->terms->scale;
+    const double        *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
+    const posenc_tensor *profile = pe_profile(a);
     for (int64_t r = 0; r < n; r++) {
         const double tau = T->folds ? pe_temper_at(a, b, h, i0 + r) : 1;
-        if (Qw)
+        if (Qw && !profile)
             scale_row(Qw + r * T->Dp, Qu + r * T->Dp, w, scale, tau, D);
         scale_row(Qu + r * T->Dp, Qu + r * T->Dp, u, scale, tau, D);
     }
-    for (int64_t r = 0; Qw && r < n; r++)
+    if (Qw && profile)
+        load_profile(T, Qw, profile, b, h, i0, n);
+    for (int64_t r = 0; Qw && !profile && r < n; r++)
         for (int64_t d = D; d < T->Dp; d++)
             Qw[r * T->Dp + d] = 0;
 }
@@ -318,8 +367,8 @@ void pe_tile_rows_lay_out_growth(pe_tiles *T, pe_arena *arena)
     if (!T->a->grown)
         return;
     T->growth  = pe_arena_doubles(arena, p->D);
-    T->q_grown = pe_arena_floats(arena, T->rotations[PE_QUERIES].batches * p->Lq * T->Dp);
-    T->k_grown = pe_arena_floats(arena, T->rotations[PE_KEYS].batches * p->Lk * T->Dp);
+    T->q_grown = pe_arena_floats(arena, T->rotations[PE_QUERIES][0].batches * p->Lq * T->Dp);
+    T->k_grown = pe_arena_floats(arena, T->rotations[PE_KEYS][0].batches * p->Lk * T->Dp);
 }
 
 /* Once per call, for all heads: an exponential costs more than what it is multiplied with. */
@@ -329,8 +378,8 @@ void pe_tile_rows_fill_growth(pe_tiles *T)
     if (!T->a->grown)
         return;
     pe_rotation_channel_growth(T->a->grown, T->a->sizes.D, T->growth);
-    pe_parallel_for(T->rotations[PE_KEYS].batches * T->key_tiles, &T->a->team, grow_tile, T);
-    for (int64_t b = 0; T->skewed && b < T->rotations[PE_QUERIES].batches; b++)
+    pe_parallel_for(T->rotations[PE_KEYS][0].batches * T->key_tiles, &T->a->team, grow_tile, T);
+    for (int64_t b = 0; T->skewed && b < T->rotations[PE_QUERIES][0].batches; b++)
         for (int64_t i = 0; i < Lq; i++)
             grow_row(T, pe_positions_at(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),
                      T->q_grown + (b * Lq + i) * T->Dp);
@@ -347,7 +396,7 @@ static void fill_factors(const pe_tiles *T, pe_scratch *z)
         return;
     }
     const float *own =
-        T->q_grown + ((T->rotations[PE_QUERIES].batches > 1 ? z->b : 0) * T->a->sizes.Lq + z->i0) * T->Dp;
+        T->q_grown + ((T->rotations[PE_QUERIES][0].batches > 1 ? z->b : 0) * T->a->sizes.Lq + z->i0) * T->Dp;
     grow_row(T, query_center(T, z->b, z->i0) - center, z->growth.between);
     for (int64_t r = 0; r < z->R; r++)
         for (int64_t d = 0; d < T->Dp; d++)
@@ -371,6 +420,6 @@ void pe_tile_rows_grow_queries(const pe_tiles *T, pe_scratch *z, const float *Qu
 void pe_tile_rows_grow_keys(const pe_tiles *T, float *to, const float *K, int64_t b, int64_t j0, int64_t C)
 {
     const float *factors =
-        T->k_grown + ((T->rotations[PE_KEYS].batches > 1 ? b : 0) * T->a->sizes.Lk + j0) * T->Dp;
+        T->k_grown + ((T->rotations[PE_KEYS][0].batches > 1 ? b : 0) * T->a->sizes.Lk + j0) * T->Dp;
     multiply(to, K, factors, C * T->Dp);
 }

@@ -30,7 +30,6 @@ static pe_visible new_columns(const pe_scratch *z, int64_t r, int goes_on, int64
 static void band_product(const pe_tiles *T, pe_scratch *z, const float *Qw, int reuse)
 {
     const pe_attention *a    = T->a;
-    const int64_t       D    = a->sizes.D;
     const int64_t       have = reuse && z->band.gamma_key == z->J ? z->R - 1 : 0, W = T->gamma_width,
                   first = pe_padded(z->R - 1) - (z->R - 1), next = z->band.gamma_at + T->Bc;
     z->band.gamma_at = have && next + z->R - 1 + pe_padded(z->C) <= W ? next : first;
@@ -41,9 +40,9 @@ static void band_product(const pe_tiles *T, pe_scratch *z, const float *Qw, int 
     for (int64_t r = 0; r < z->R;) {
         const pe_visible y =
             have ? (pe_visible){z->R, have, reached - have} : new_columns(z, r, reuse, reached);
-        a->kernels->product(to + r * W + y.first, W, Qw + r * T->Dp, T->Dp, 1,
+        a->kernels->product(to + r * W + y.first, W, Qw + r * T->Ap, T->Ap, 1,
                             pe_columns_by(T, PE_A, z->h, z->x0) + y.first, T->by[PE_A].stride, y.rows,
-                            pe_larger(y.count, 0), D, 0);
+                            pe_larger(y.count, 0), pe_width_of_A(T), 0);
         r += y.rows;
     }
     z->band.gamma_key = z->J + 1;
@@ -58,9 +57,9 @@ static const float *flat_row(const pe_tiles *T, pe_scratch *z, const float *Qw)
     float              *row  = z->band.flat_row + side * T->Br;
     if (z->band.flat_of[side] == tile)
         return row;
-    a->kernels->product(z->band.flat, PE_LANES, Qw, T->Dp, 1,
+    a->kernels->product(z->band.flat, PE_LANES, Qw, T->Ap, 1,
                         pe_columns_by(T, PE_A, z->h, pe_flat_row(&T->by[PE_A], z->x0)), T->by[PE_A].stride,
-                        z->R, 1, a->sizes.D, 0);
+                        z->R, 1, pe_width_of_A(T), 0);
     for (int64_t r = 0; r < z->R; r++)
         row[r] = z->band.flat[r * PE_LANES];
     z->band.flat_of[side] = tile;
@@ -106,7 +105,9 @@ static void find_diagonals(const pe_tiles *T, pe_scratch *z, const float *Qw, co
 {
     if (T->by[PE_B].rows && pe_run_is_flat(&T->by[PE_B], z->x0))
         terms->key = flat_key(T, z, Kt, terms->key);
-    if (T->by[PE_A].width && pe_run_is_flat(&T->by[PE_A], z->x0))
+    if (T->by[PE_A].width && pe_profile_is_over(T, z->x0))
+        terms->skewed = NULL;
+    else if (T->by[PE_A].width && pe_run_is_flat(&T->by[PE_A], z->x0))
         terms->row = flat_row(T, z, Qw);
     else if (T->by[PE_A].width) {
         band_product(T, z, Qw, reuse);
@@ -156,7 +157,7 @@ static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw,
     const int64_t D   = T->a->sizes.D;
     float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
     if (T->by[PE_A].rows)
-        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
+        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, pe_width_of_A(T));
     if (T->by[PE_B].rows)
         sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
     return sum;
@@ -175,7 +176,7 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
             const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Dp : NULL, Kt + c);
+                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Ap : NULL, Kt + c);
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }
@@ -554,13 +555,86 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, cons
     }
 }
 
+/* The least and the largest position of n elements from s on. */
+static void find_extent(const posenc_positions *pos, int64_t b, int64_t s, int64_t n, double to[2])
+{
+    const int64_t step = pos->array.data || n < 2 ? 1 : n - 1; /* of a range the ends */
+    to[0] = INFINITY, to[1] = -INFINITY;
+    for (int64_t i = 0; i < n; i += step) {
+        const double P = pe_positions_at(pos, b, s + i);
+        to[0]          = fmin(to[0], P);
+        to[1]          = fmax(to[1], P);
+    }
+}
+
+/* The classes of a map of distances that the tile's pairs have. */
+static unsigned find_classes(const pe_tiles *T, pe_scratch *z)
+{
+    const pe_attention *a     = T->a;
+    const pe_reach      reach = a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach;
+    double              q[2], k[2];
+    find_extent(&a->q_pos, z->b, z->i0, z->R, q);
+    find_extent(&a->k_pos, z->b, z->j0, z->C, k);
+    return pe_map_met(&a->rotary->map, q, k, (double)reach.low, (double)reach.high);
+}
+
+int pe_map_run(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c, int64_t *run)
+{
+    const pe_map *map = &T->a->rotary->map;
+    const double  q   = z->q_pos[r];
+    const int     n   = pe_map_class(map, q, z->k_pos[c]);
+    int64_t       low = c + 1, high = z->C; /* the run ends between them */
+    if (T->a->k_pos.array.data) {
+        while (low < high && pe_map_class(map, q, z->k_pos[low]) == n)
+            low++;
+        high = low;
+    }
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (pe_map_class(map, q, z->k_pos[middle]) == n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *run = low - c;
+    return n;
+}
+
+/* Products of the forms that meet in the tile; of several, each pair takes that of its class. */
+static void multiply_mapped(const pe_tiles *T, pe_scratch *z, float *s, const float *Kt, const float *pairs,
+                            pe_tile_terms *terms)
+{
+    const pe_map *map = &T->a->rotary->map;
+    z->map.classes    = find_classes(T, z);
+    const int several = (z->map.classes & (z->map.classes - 1)) != 0;
+    if (several)
+        pe_tile_scores_load_places(T, z);
+    const stream none = {0}, plus = several ? none : take_stream(T, z, pairs, terms);
+    int          others = 0;
+    for (int n = 0; n < T->forms[PE_QUERIES]; n++) {
+        if (!(z->map.classes >> n & 1))
+            continue;
+        float *to = others ? z->map.S : s;
+        multiply_seen(T, z, to, z->map.Q + n * z->map.step, pe_map_key_form(map, n) ? z->map.Kt : Kt, plus);
+        for (int64_t r = 0; others && r < z->R; r++)
+            for (int64_t c = 0, run; c < z->C; c += run)
+                if (pe_map_run(T, z, r, c, &run) == n)
+                    memcpy(s + r * T->Bcp + c, to + r * T->Bcp + c, (size_t)run * sizeof *s);
+        others = 1;
+    }
+}
+
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
 static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, const float *Qu, const float *Kt,
                           const float *pairs, pe_tile_terms *terms)
 {
-    const pe_attention *a    = T->a;
-    const float        *Q2   = z->forms.Q2;
-    const stream        plus = take_stream(T, z, pairs, terms);
+    const pe_attention *a  = T->a;
+    const float        *Q2 = z->forms.Q2;
+    if (T->forms[PE_QUERIES] > 1) {
+        multiply_mapped(T, z, s, Kt, pairs, terms);
+        return;
+    }
+    const stream plus = take_stream(T, z, pairs, terms);
     if (a->grown) {
         pe_tile_rows_grow_queries(T, z, Qu);
         Qu = z->growth.Q;

@@ -72,7 +72,8 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = !w->dlse && T->a->softcap == 0 && !(T->a->has_sink && kind == PE_A) &&
+              is_score        = !w->dlse && T->a->softcap == 0 &&
+                         !(kind == PE_A && (T->a->has_sink || T->a->terms->profile != PE_NONE)) &&
                          ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
@@ -160,19 +161,25 @@ static void find_wanted(pe_backward *w)
         w->hook_count += hook_learns(m, i) ? part->sizes[i] : 0;
 }
 
+static int wants_profile(const pe_attention *a)
+{
+    return a->terms->profile != PE_NONE && (a->for_any_run || pe_profile_gradient(a));
+}
+
 static void lay_out_item(pe_backward *w, pe_arena *arena)
 {
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu                  = pe_arena_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
-    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Dp) : NULL;
+    w->Qu                  = pe_arena_floats(arena, pe_query_forms(T) * rows * T->Dp);
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Ap) : NULL;
     w->dout                = pe_arena_floats(arena, rows * T->Dvp);
     w->delta               = pe_arena_floats(arena, rows);
     w->lse                 = pe_arena_floats(arena, rows);
     w->dlse                = T->a->dlse.data || T->a->for_any_run ? pe_arena_floats(arena, rows) : NULL;
     w->key                 = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ                  = pe_arena_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dQ                  = pe_arena_floats(arena, pe_query_forms(T) * w->chunks * rows * T->Dp);
+    w->dprofile            = wants_profile(T->a) ? pe_arena_floats(arena, w->chunks * rows * T->Ap) : NULL;
     w->dK                  = pe_arena_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_arena_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
@@ -204,8 +211,8 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
     w->dus       = pe_arena_zeros(arena, n * p->D);
     w->dG        = pe_arena_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
     w->hook      = pe_arena_zeros(arena, tasks * w->hook_count);
-    w->total     = pe_arena_doubles(arena, p->D);
-    w->mass      = pe_arena_doubles(arena, p->D);
+    w->total     = pe_arena_doubles(arena, pe_larger(p->D, T->Ap));
+    w->mass      = pe_arena_doubles(arena, pe_larger(p->D, T->Ap));
     w->hook_sums = w->wants_hook ? pe_hook_cache_sums(T->a, arena) : NULL;
     w->hook_pointers =
         pe_arena_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
@@ -241,9 +248,14 @@ static void prepare_queries(void *context, int64_t index, int thread)
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
     float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = pe_second_form(w, Qu);
     pe_tile_rows_load(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
-    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, w->b, h, i0, R);
+    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Ap : NULL, w->b, h, i0, R);
     if (Q2)
         pe_tile_rows_scale(T, Q2, NULL, w->b, h, i0, R);
+    for (int n = 1; n < T->forms[PE_QUERIES]; n++) {
+        float *form = Qu + n * a->sizes.H * Lq * T->Dp;
+        pe_tile_rows_load_form(T, form, PE_QUERIES, n, w->b, h, i0, R);
+        pe_tile_rows_scale(T, form, NULL, w->b, h, i0, R);
+    }
     pe_tile_rows_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     if (T->a->sizes.Lk <= PE_SHORT) {
         pe_tile_rows_prefetch(&a->q, w->b + 1, h, i0, R, a->D);
@@ -260,8 +272,10 @@ static void prepare_queries(void *context, int64_t index, int thread)
     if (w->dlse)
         pe_tensor_load_float(w->dlse + at, pe_tensor_element(&a->dlse, w->b, h, i0), a->dlse.dtype,
                              a->dlse.stride[2], R);
-    for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
+    for (int64_t c = 0; c < pe_query_forms(T) * w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
+    for (int64_t c = 0; w->dprofile && c < w->chunks; c++)
+        memset(w->dprofile + (c * a->sizes.H * Lq + at) * T->Ap, 0, (size_t)(R * T->Ap) * sizeof(float));
 }
 
 /* Keys and values of tile J of key head g: each task has its own, for no other visits them. */
@@ -272,6 +286,11 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
     pe_tile_rows_load(T, z, z->back.K, NULL, PE_KEYS, w->b, g, j0, C);
     T->a->kernels->transpose(z->back.Kt, T->Bcp, z->back.K, T->Dp, C, p->D);
+    if (T->forms[PE_KEYS] > 1) {
+        float *form = z->back.K + T->Bc * T->Dp;
+        pe_tile_rows_load_form(T, form, PE_KEYS, 1, w->b, g, j0, C);
+        T->a->kernels->transpose(z->back.Kt + p->D * T->Bcp, T->Bcp, form, T->Dp, C, p->D);
+    }
     if (T->a->grown) {
         pe_tile_rows_grow_keys(T, z->growth.K, z->back.K, w->b, j0, C);
         T->a->kernels->transpose(z->growth.own_Kt, T->Bcp, z->growth.K, T->Dp, C, p->D);
@@ -330,7 +349,7 @@ static void chunk_back(void *context, int64_t index, int thread)
             pe_tile_rows_prefetch(&T->a->k, w->b + 1, g, j0, C, T->a->D);
             pe_tile_rows_prefetch(&T->a->v, w->b + 1, g, j0, C, p->Dv);
         }
-        memset(z->back.dK, 0, (size_t)(C * T->Dp) * sizeof(float));
+        memset(z->back.dK, 0, (size_t)(T->forms[PE_KEYS] * T->Bc * T->Dp) * sizeof(float));
         if (T->a->grown)
             memset(z->growth.dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         memset(z->back.dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
@@ -343,7 +362,10 @@ static void chunk_back(void *context, int64_t index, int thread)
             pe_tile_rows_grow_keys(T, z->growth.dK, z->growth.dK, w->b, j0, C);
             pe_add_floats(z->back.dK, 1, z->growth.dK, C * T->Dp);
         }
-        pe_tile_rows_store(T, z->back.dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
+        if (T->forms[PE_KEYS] > 1)
+            pe_tile_rows_store_forms(T, z->back.dK, T->Bc * T->Dp, PE_KEYS, w->b, g, j0, C);
+        else
+            pe_tile_rows_store(T, z->back.dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
         if (T->a->terms->prepare.fold)
             memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->back.dK, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->dv.data)
@@ -389,10 +411,12 @@ static void temper_back(void *context, int64_t index, int thread)
     const pe_tiles    *T = &w->T;
     const pe_problem  *p = &T->a->sizes;
     const int64_t      h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
-                  R = pe_smaller(T->Br, p->Lq - i0), forms = pe_forms(T->a->terms);
+                  R = pe_smaller(T->Br, p->Lq - i0), forms = pe_query_forms(T);
     float *Q = T->scratch[thread].Qu;
-    pe_tile_rows_load(T, T->scratch + thread, Q, forms > 1 ? Q + T->Br * T->Dp : NULL, PE_QUERIES, w->b, h,
-                      i0, R);
+    pe_tile_rows_load(T, T->scratch + thread, Q, pe_forms(T->a->terms) > 1 ? Q + T->Br * T->Dp : NULL,
+                      PE_QUERIES, w->b, h, i0, R);
+    for (int n = 1; n < T->forms[PE_QUERIES]; n++)
+        pe_tile_rows_load_form(T, Q + n * T->Br * T->Dp, PE_QUERIES, n, w->b, h, i0, R);
     for (int64_t part = 0; part < forms * w->chunks; part++)
         for (int64_t r = 0; r < R; r++) {
             const float *q  = Q + (part / w->chunks * T->Br + r) * T->Dp,
@@ -425,7 +449,46 @@ static void finish_queries(void *context, int64_t index, int thread)
         for (int64_t d = 0; d < T->Dp; d++)
             sum[r * T->Dp + d] *= own;
     }
-    pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+    if (T->forms[PE_QUERIES] == 1)
+        pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+}
+
+/* All forms of a query tile, when each is finished. */
+static void join_queries(void *context, int64_t index, int thread)
+{
+    const pe_backward *w = context;
+    const pe_tiles    *T = &w->T;
+    const pe_problem  *p = &T->a->sizes;
+    const int64_t      h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br;
+    (void)thread;
+    pe_tile_rows_store_forms(T, w->dQ + (h * p->Lq + i0) * T->Dp, w->chunks * p->H * p->Lq * T->Dp,
+                             PE_QUERIES, w->b, h, i0, pe_smaller(T->Br, p->Lq - i0));
+}
+
+/* Cotangents of one row of the profile, of all heads that share it and all chunks in their order. */
+static void store_profile(void *context, int64_t index, int thread)
+{
+    enum { SOME = 64 };
+    const pe_backward   *w     = context;
+    const pe_attention  *a     = w->T.a;
+    const posenc_tensor *to    = pe_profile_gradient(a);
+    const int64_t        share = a->sizes.H / to->shape[1], i = index % a->sizes.Lq,
+                  h0 = index / a->sizes.Lq * share, width = a->terms->profile_width;
+    char *row = pe_token_row(a, to, w->b, h0, i);
+    (void)thread;
+    for (int64_t d = 0; d < width; d += SOME) {
+        const int64_t n         = pe_smaller(SOME, width - d);
+        double        sum[SOME] = {0};
+        for (int64_t h = h0; h < h0 + share; h++) {
+            const double tau = pe_profile_is_folded(&w->T) ? pe_temper_at(a, w->b, h, i) : 1;
+            for (int64_t c = 0; c < w->chunks; c++) {
+                const float *from = w->dprofile + ((c * a->sizes.H + h) * a->sizes.Lq + i) * w->T.Ap + d;
+                for (int64_t k = 0; k < n; k++)
+                    sum[k] += tau * (double)from[k];
+            }
+        }
+        pe_tensor_store_double(row + pe_tensor_bytes(to->dtype, d), to->dtype, 1, sum, n);
+    }
 }
 
 /* Cotangents of some prepared rows: those that follow from the position wait for the whole batch. */
@@ -497,7 +560,11 @@ void pe_tiled_backward_run(pe_backward *w)
             sum_dtau(w);
         if (T->folds && a->temper.gradient)
             pe_parallel_for(p->H * T->query_tiles, &a->team, temper_back, w);
-        pe_parallel_for(pe_forms(a->terms) * p->H * T->query_tiles, &a->team, finish_queries, w);
+        pe_parallel_for(pe_query_forms(T) * p->H * T->query_tiles, &a->team, finish_queries, w);
+        if (T->forms[PE_QUERIES] > 1)
+            pe_parallel_for(p->H * T->query_tiles, &a->team, join_queries, w);
+        if (w->dprofile)
+            pe_parallel_for(pe_profile_gradient(a)->shape[1] * p->Lq, &a->team, store_profile, w);
         if (a->terms->prepare.fold)
             fold_prepared(w);
     }

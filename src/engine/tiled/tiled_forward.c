@@ -56,6 +56,10 @@ static void pack_tile(void *context, int64_t index, int thread)
     }
     pe_tile_rows_load(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
     T->a->kernels->transpose(Kt, T->Bcp, z->rows, T->Dp, C, p->D);
+    if (T->forms[PE_KEYS] > 1) {
+        pe_tile_rows_load_form(T, z->rows, PE_KEYS, 1, b, g, j0, C);
+        T->a->kernels->transpose(x->Kmt + J * p->D * T->Bcp, T->Bcp, z->rows, T->Dp, C, p->D);
+    }
     if (!T->a->grown)
         return;
     pe_tile_rows_grow_keys(T, z->growth.K, z->rows, b, j0, C);
@@ -229,6 +233,13 @@ static void forward_tile(void *context, int64_t index, int thread)
     if (Q2)
         pe_tile_rows_scale(T, Q2, NULL, b, h, i0, R);
     z->forms.Q2 = Q2;
+    for (int n = 1; n < T->forms[PE_QUERIES]; n++) {
+        float *form = z->Qu + n * T->Br * T->Dp;
+        pe_tile_rows_load_form(T, form, PE_QUERIES, n, b, h, i0, R);
+        pe_tile_rows_scale(T, form, NULL, b, h, i0, R);
+    }
+    z->map.Q    = z->Qu;
+    z->map.step = T->Br * T->Dp;
     if (pe_products64_serve(T))
         pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);
     const int64_t    first   = a->terms->hook.state > 0 ? T->key_tiles - 1 : nearest_tile(T, I);
@@ -241,6 +252,7 @@ static void forward_tile(void *context, int64_t index, int thread)
         const int64_t J = tile_at(step, first), C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
         pe_tile_begin(T, z, b, h, I, J);
         z->growth.Kt = x->Kgt + J * p->D * T->Bcp;
+        z->map.Kt    = x->Kmt + J * p->D * T->Bcp;
         pe_tile_terms terms;
         if (!pe_tile_scores_multiply(T, z, z->S, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, first < 0,
                                      &terms))
@@ -270,6 +282,7 @@ pe_forward pe_tiled_forward_lay_out(const pe_attention *a, pe_arena *arena)
         pe_packed x = {0};
         x.Kt        = pe_arena_floats(arena, T->key_tiles * p->D * T->Bcp);
         x.Kgt       = pe_arena_floats(arena, a->grown ? T->key_tiles * p->D * T->Bcp : 0);
+        x.Kmt       = pe_arena_floats(arena, (T->forms[PE_KEYS] - 1) * T->key_tiles * p->D * T->Bcp);
         x.V         = pe_arena_floats(arena, p->Lk * T->Dvp);
         x.key       = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
         if (f.pairs)

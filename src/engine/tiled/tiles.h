@@ -56,12 +56,12 @@ typedef struct pe_scratch {
     double *pair_row; /* [Bc] numbers of pairs on their way */
     float  *segments; /* [Br, 2] scaled products of queries with the segment vectors; [Br] where there is one,
                          with the row of terms */
-    float   *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    float   *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Ap], [max(Br,Bc), max(Dp,Dvp)] */
     float   *m;              /* [Br] lse */
     int32_t *low, *high;     /* [Br] columns that a query may see */
     int      limited;        /* is that not all of them? */
     int      backward;       /* is this the backward? */
-    double  *chunk;          /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    double  *chunk;          /* [PE_CHUNK, widest row] distances on their way from or to a room */
     int64_t  b, h, I, J;     /* the tile at hand: item, query head, query tile, key tile, */
     int64_t  i0, j0, R, C;   /* its first query and key, how many of them, */
     int64_t  x0;             /* and the first row of its band */
@@ -108,6 +108,12 @@ typedef struct pe_scratch {
         float *tau, *raw, *slope; /* [Br]; [Br, Bcp] backward */
     } finish;                     /* tile_scores.c, pair_backward.c: scores that are tempered or capped */
     struct {
+        const float *Q, *Kt;  /* the first form of the queries at hand, the second of the keys, transposed */
+        int64_t      step;    /* from a form of the queries to the next */
+        float       *S;       /* [Br, Bcp] what belongs to one class of pairs */
+        unsigned     classes; /* those of the tile, as bits */
+    } map;                    /* tile_scores.c, pair_backward.c: a map of distances */
+    struct {
         double *keys[PE_SIDES]; /* [Bc] running sums of the tile's keys */
         float  *row, *key;      /* [Br], [Bcp] of queries and of keys, about one between them, */
         double  between;        /* and which that is */
@@ -118,8 +124,8 @@ typedef struct pe_scratch {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {
-        float       *K, *Kt, *Vt;      /* [Bc, Dp], [D, Bcp], [Dv, Bcp] */
-        float       *dK, *dV;          /* [Bc, Dp], [Bc, Dvp] */
+        float       *K, *Kt, *Vt;      /* [forms, Bc, Dp], [forms, D, Bcp], [Dv, Bcp] */
+        float       *dK, *dV;          /* [forms, Bc, Dp], [Bc, Dvp] */
         float       *diagonal, *gated; /* [band], [Br, Bcp] */
         const float *lse;              /* of the queries at hand: see pe_is_shifted */
         int64_t      g, chunk;         /* the key head at hand, and where sums of the tile go: */
@@ -134,14 +140,14 @@ enum { PE_CHUNK = 256, PE_SHORT = 64, PE_PRODUCTS64_KEYS = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t           Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
-    int64_t           query_tiles, key_tiles;
-    int               by_distance;     /* any member by distance */
-    int               has_extra;       /* lookups, hook or explicit mask */
-    int               folds, finishes; /* pe_temper_folds, pe_temper_finishes */
-    int               skewed;          /* distances follow the diagonals, or do not matter */
-    int64_t           e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band           band;
+    int64_t Br, Bc, Bcp, Dp, Dvp, Ap, band_width, gamma_width; /* padded widths of buffers, in floats */
+    int64_t query_tiles, key_tiles;
+    int     by_distance;     /* any member by distance */
+    int     has_extra;       /* lookups, hook or explicit mask */
+    int     folds, finishes; /* pe_temper_folds, pe_temper_finishes */
+    int     skewed;          /* distances follow the diagonals, or do not matter */
+    int64_t e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band band;
     const pe_ready   *ready; /* tables that hold all distances of the run; NULL: none */
     pe_distance_table by[PE_KINDS];
     double           *center; /* [H] what was subtracted from the bias before it was rounded; NULL: nothing */
@@ -157,9 +163,22 @@ typedef struct pe_tiles {
     float  *by_position[2];      /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
     int     positions_are_ready; /* are they those of all positions, by number: ready.h? */
     double *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
-    pe_rotation_table rotations[2]; /* by pe_side */
-    pe_scratch       *scratch;      /* [threads] */
+    pe_rotation_table rotations[2][PE_MAP_FORMS]; /* by pe_side and form */
+    int               forms[2];                   /* of a map of distances, by pe_side; else 1 */
+    pe_scratch       *scratch;                    /* [threads] */
 } pe_tiles;
+
+/* Numbers of a row of A, and of what is multiplied by it: rows of queries, or of the profile. */
+static inline int64_t pe_width_of_A(const pe_tiles *T)
+{
+    return pe_member_width(T->a->terms, &T->a->sizes, PE_A);
+}
+
+/* Forms of a query that meet keys: those of its preparation, or of a map of distances. */
+static inline int64_t pe_query_forms(const pe_tiles *T)
+{
+    return pe_forms(T->a->terms) * T->forms[PE_QUERIES];
+}
 
 /* The rows of a member of head h for a run of rows from x. */
 static inline float *pe_rows_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
@@ -184,6 +203,18 @@ static inline int64_t pe_table_begin(const pe_tiles *T, pe_kind kind)
 static inline int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
 {
     return pe_smaller(T->by[kind].last, T->band.last);
+}
+
+/* Has a run of distances no row of the profile? */
+static inline int pe_profile_is_over(const pe_tiles *T, int64_t x)
+{
+    return T->a->terms->profile != PE_NONE && pe_run_is_flat(&T->by[PE_A], x);
+}
+
+/* Does the factor of the whole score go into rows of the profile too? */
+static inline int pe_profile_is_folded(const pe_tiles *T)
+{
+    return T->folds && T->a->temper_on == PE_TEMPER_SCORE;
 }
 
 /* In the backward of a hook with content, lse is subtracted from scores already: X may be large, and X - lse
@@ -364,6 +395,12 @@ void pe_basis_fill(pe_tiles *T);
    The second form of queries goes to to2 (NULL where there is one form). */
 void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                        int64_t h, int64_t s0, int64_t n);
+/* The same as a form of a map of distances. Cotangents of all forms, `step` apart, which go back to where
+   they came from: to the first, and if it has data to `to`. */
+void pe_tile_rows_load_form(const pe_tiles *T, float *rows, pe_side side, int form, int64_t b, int64_t h,
+                            int64_t s0, int64_t n);
+void pe_tile_rows_store_forms(const pe_tiles *T, float *rows, int64_t step, pe_side side, int64_t b,
+                              int64_t h, int64_t s0, int64_t n);
 /* The same, of rows that are prepared, in double. */
 void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
                                int64_t h, int64_t s0, int64_t n);
@@ -426,6 +463,10 @@ void pe_tile_scores_band_product(const pe_tiles *T, const pe_scratch *z, float *
 
 /* Positions and segments of the tile's queries and keys. */
 void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z);
+
+/* The class of pair (r,c) in a map of distances, and how many columns from c on have it; z has the places. A
+   class is an interval of a range of keys. */
+int pe_map_run(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c, int64_t *run);
 
 /* What the hook sees of the tile at hand. */
 pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z);
@@ -493,6 +534,7 @@ static inline int64_t pe_by_position_size(const pe_attention *a, pe_side side)
 typedef struct pe_packed {
     float       *Kt;     /* [key_tiles, D, Bcp] */
     float       *Kgt;    /* the same, grown */
+    float       *Kmt;    /* and of their second form in a map of distances */
     float       *V;      /* [Lk, Dvp], where the caller's rows cannot be used as they are */
     const float *values; /* V or the caller's memory */
     int64_t      v_stride;

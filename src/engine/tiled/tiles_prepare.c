@@ -15,35 +15,35 @@ enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 static void lay_out_common(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
     const pe_problem *p    = &T->a->sizes;
-    const int64_t     wide = pe_larger(T->Dp, T->Dvp), tall = pe_larger(T->Br, T->Bc),
-                  most = pe_larger(p->Lq + p->Lk, T->a->max_distances);
-    y->S               = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->W               = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->extra           = pe_arena_floats(arena, T->Br * T->Bcp);
-    y->hook.own_state  = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
-    y->hook.state      = y->hook.own_state;
-    y->q_pos           = pe_arena_doubles(arena, T->Br);
-    y->k_pos           = pe_arena_doubles(arena, T->Bc);
-    y->q_seg           = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y->k_seg           = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y->segments        = pe_arena_floats(arena, 2 * T->Br);
-    y->Qu              = pe_arena_floats(arena, pe_forms(T->a->terms) * T->Br * T->Dp);
-    y->rows            = pe_arena_floats(arena, tall * wide);
-    y->softmax.O       = pe_arena_floats(arena, T->Br * T->Dvp);
-    y->m               = pe_arena_floats(arena, T->Br);
-    y->softmax.most    = pe_arena_floats(arena, T->Br);
-    y->softmax.sums    = pe_arena_floats(arena, T->Br * PE_LANES);
-    y->softmax.factor  = pe_arena_floats(arena, T->Br);
-    y->low             = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->high            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y->chunk           = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * wide);
+    const int64_t     wide = pe_larger(T->Dp, T->Dvp), widest = pe_larger(wide, T->Ap),
+                  tall = pe_larger(T->Br, T->Bc), most = pe_larger(p->Lq + p->Lk, T->a->max_distances);
+    y->S              = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->W              = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->extra          = pe_arena_floats(arena, T->Br * T->Bcp);
+    y->hook.own_state = pe_arena_doubles(arena, T->Br * PE_HOOK_STATE);
+    y->hook.state     = y->hook.own_state;
+    y->q_pos          = pe_arena_doubles(arena, T->Br);
+    y->k_pos          = pe_arena_doubles(arena, T->Bc);
+    y->q_seg          = pe_arena_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y->k_seg          = pe_arena_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y->segments       = pe_arena_floats(arena, 2 * T->Br);
+    y->Qu             = pe_arena_floats(arena, pe_query_forms(T) * T->Br * T->Dp);
+    y->rows           = pe_arena_floats(arena, tall * wide);
+    y->softmax.O      = pe_arena_floats(arena, T->Br * T->Dvp);
+    y->m              = pe_arena_floats(arena, T->Br);
+    y->softmax.most   = pe_arena_floats(arena, T->Br);
+    y->softmax.sums   = pe_arena_floats(arena, T->Br * PE_LANES);
+    y->softmax.factor = pe_arena_floats(arena, T->Br);
+    y->low            = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->high           = pe_arena_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y->chunk          = pe_arena_doubles(arena, pe_smaller(PE_CHUNK, most) * widest);
 }
 
 static void lay_out_members(const pe_tiles *T, pe_scratch *y, pe_arena *arena, int backward)
 {
     const pe_terms *m = T->a->terms;
     if (pe_has(m, PE_A)) {
-        y->Qw            = pe_arena_floats(arena, T->Br * T->Dp);
+        y->Qw            = pe_arena_floats(arena, T->Br * T->Ap);
         y->band.gamma    = pe_arena_floats(arena, T->Br * T->gamma_width);
         y->band.flat     = pe_arena_floats(arena, T->Br * PE_LANES);
         y->band.flat_row = pe_arena_floats(arena, 2 * T->Br);
@@ -114,6 +114,8 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
         y->drift.ones = pe_arena_floats(arena, backward ? T->Br : 0);
         y->drift.sum  = pe_arena_floats(arena, backward ? T->Bcp : 0);
     }
+    if (T->forms[PE_QUERIES] > 1)
+        y->map.S = pe_arena_floats(arena, T->Br * T->Bcp);
     if (pe_forms(m) > 1) {
         y->forms.S2    = pe_arena_floats(arena, T->Br * T->Bcp);
         y->forms.share = backward ? pe_arena_floats(arena, 2 * T->Br * T->Bcp) : NULL;
@@ -122,12 +124,13 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
 
 static void lay_out_keys(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 {
-    y->back.K        = pe_arena_floats(arena, T->Bc * T->Dp);
-    y->back.Kt       = pe_arena_floats(arena, T->a->sizes.D * T->Bcp);
-    y->back.Vt       = pe_arena_floats(arena, T->a->sizes.Dv * T->Bcp);
-    y->back.dK       = pe_arena_floats(arena, T->Bc * T->Dp);
-    y->back.dV       = pe_arena_floats(arena, T->Bc * T->Dvp);
-    y->back.diagonal = pe_arena_floats(arena, T->band_width);
+    const int64_t forms = T->forms[PE_KEYS];
+    y->back.K           = pe_arena_floats(arena, forms * T->Bc * T->Dp);
+    y->back.Kt          = pe_arena_floats(arena, forms * T->a->sizes.D * T->Bcp);
+    y->back.Vt          = pe_arena_floats(arena, T->a->sizes.Dv * T->Bcp);
+    y->back.dK          = pe_arena_floats(arena, forms * T->Bc * T->Dp);
+    y->back.dV          = pe_arena_floats(arena, T->Bc * T->Dvp);
+    y->back.diagonal    = pe_arena_floats(arena, T->band_width);
 }
 
 /* ---- a run ---- */
@@ -141,19 +144,43 @@ static int is_one_table(const pe_attention *a)
            a->rotary->temperature == PE_NO_TEMPERATURE;
 }
 
+/* Forms of a side in a map of distances; those for keys ahead come last, and are left out where masks hide
+   them. */
+static int map_forms(const pe_attention *a, int keys)
+{
+    const pe_map *map   = a->rotary ? &a->rotary->map : NULL;
+    const int     sided = map && (map->kind == PE_REROPE || map->kind == PE_LEAKY_REROPE),
+              hidden    = !a->for_any_run && !a->unmasked && (double)a->reach.low > (map ? -map->window : 0);
+    return !map ? 1 : sided && !keys && hidden ? 2 : pe_map_forms(map, keys);
+}
+
+/* The rotation of a form of a map of distances. */
+static const pe_rotary *form_of(const pe_rotary *rotary, int form, pe_arena *arena)
+{
+    pe_rotary *own = form ? pe_arena_take(arena, sizeof *own) : NULL;
+    if (!own)
+        return rotary;
+    *own      = *rotary;
+    own->form = form;
+    return own;
+}
+
 void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena)
 {
     const pe_attention *a    = T->a;
     const int           keys = side == PE_KEYS;
-    pe_rotation_table  *t    = &T->rotations[side];
-    *t                       = (pe_rotation_table){.by  = keys ? a->rotary_keys : a->rotary,
-                                                   .pos = keys ? &a->k_coordinates : &a->q_coordinates,
-                                                   .L   = keys ? a->sizes.Lk : a->sizes.Lq};
-    t->batches               = a->for_any_run ? a->sizes.B : pe_positions_batches(t->pos);
-    if (keys && is_one_table(a))
-        t->rows = T->rotations[PE_QUERIES].rows;
-    else
-        pe_rotation_table_lay_out(t, a->team.threads, arena);
+    T->forms[side]           = map_forms(a, keys);
+    for (int form = 0; form < T->forms[side]; form++) {
+        pe_rotation_table *t = &T->rotations[side][form];
+        *t         = (pe_rotation_table){.by  = form_of(keys ? a->rotary_keys : a->rotary, form, arena),
+                                         .pos = keys ? &a->k_coordinates : &a->q_coordinates,
+                                         .L   = keys ? a->sizes.Lk : a->sizes.Lq};
+        t->batches = a->for_any_run ? a->sizes.B : pe_positions_batches(t->pos);
+        if (keys && form == 0 && is_one_table(a))
+            t->rows = T->rotations[PE_QUERIES][0].rows;
+        else
+            pe_rotation_table_lay_out(t, a->team.threads, arena);
+    }
 }
 
 /* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the
@@ -176,6 +203,7 @@ pe_tiles pe_tiles_of(const pe_attention *a)
     T.Bcp                      = pe_padded(T.Bc);
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);
+    T.Ap                       = pe_padded(pe_member_width(a->terms, p, PE_A));
     T.band_width               = pe_padded(T.Br + T.Bc) + PE_LANES;
     T.gamma_width              = pe_padded(T.Br + BANDS * T.Bc) + 2 * PE_LANES;
     T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
@@ -191,7 +219,9 @@ pe_tiles pe_tiles_of(const pe_attention *a)
 pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     pe_tiles T = pe_tiles_of(a);
-    T.scratch  = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
+        pe_tiles_lay_out_rotation(&T, side, arena);
+    T.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *T.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         pe_scratch z = {.placed = {-1, -1},
                         .band   = {.gamma_key = -1, .flat_of = {-1, -1}},
@@ -205,8 +235,6 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
         if (T.scratch)
             T.scratch[i] = z;
     }
-    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        pe_tiles_lay_out_rotation(&T, side, arena);
     pe_by_position_lay_out(&T, arena);
     pe_tile_rows_lay_out_growth(&T, arena);
     pe_hook_cache_lay_out(&T, arena);
@@ -220,9 +248,10 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
 void pe_tiles_fill(pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    pe_rotation_table_fill(&T->rotations[PE_QUERIES], &a->team, a->kernels);
-    if (T->rotations[PE_KEYS].rows != T->rotations[PE_QUERIES].rows)
-        pe_rotation_table_fill(&T->rotations[PE_KEYS], &a->team, a->kernels);
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
+        for (int form = 0; form < T->forms[side]; form++)
+            if (side == PE_QUERIES || T->rotations[side][form].rows != T->rotations[PE_QUERIES][0].rows)
+                pe_rotation_table_fill(&T->rotations[side][form], &a->team, a->kernels);
     pe_by_position_fill(T);
     pe_tile_rows_fill_growth(T);
     pe_hook_cache_fill(T);

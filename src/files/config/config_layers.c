@@ -333,14 +333,13 @@ static double number_or_none(pe_config *c, const char *key, double fallback)
 
 void pe_config_other_terms(pe_config *c)
 {
-    enum { SINKS_OF_ALL = 1, SINKS_OF_SLIDING };
+    enum { SINKS_OF_ALL = 1, SINKS_OF_SLIDING, SINKS_OF_TOKENS };
     const char  *text = c->type.other_terms ? c->type.other_terms : "";
     const double cap  = number_or_none(c, "attn_logit_softcapping", c->type.softcap);
     if (cap > 0)
-        text = pe_build_text(c->m, "%s%sscores capped at %g by tanh (attn_logit_softcapping)", text,
-                             *text ? ", " : "", cap);
-    if (c->type.sinks)
-        text = pe_build_text(c->m, "%s%sattention sinks", text, *text ? ", " : "");
+        pe_build_softcap(c->m, cap);
+    if (c->type.sinks && c->type.sinks != SINKS_OF_TOKENS)
+        pe_build_sinks(c->m, c->type.sinks == SINKS_OF_SLIDING);
     if (*text)
-        pe_build_other_terms(c->m, text, c->type.sinks == SINKS_OF_SLIDING);
+        pe_build_other_terms(c->m, text, 0);
 }

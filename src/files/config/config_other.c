@@ -556,6 +556,85 @@ static void huang(pe_config *c)
     pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
+/* ---------------------------------------------------------------- Inkling ------------------- */
+
+/* Where neither list nor class says otherwise, local_layer_ids lists the layers that slide. */
+static void take_local_layers(pe_config *c, char *kinds, int64_t depth)
+{
+    const json_t *list = pe_config_list(c, c->file, "local_layer_ids"), *value;
+    size_t        k;
+    if (!list || pe_config_get(c->file, "layer_types"))
+        return;
+    memset(kinds, PE_FULL, (size_t)depth);
+    json_array_foreach((json_t *)list, k, value)
+    {
+        const json_int_t i = json_integer_value(value);
+        if (!json_is_integer(value) || i < 0 || i >= depth) {
+            pe_build_refuse(c->m, "local_layer_ids has %s; it must hold numbers of layers",
+                            pe_config_shown(c, value));
+            return;
+        }
+        kinds[i] = PE_LOCAL;
+    }
+}
+
+static void add_inkling(pe_config *c, const char *kinds, int64_t depth, int slides)
+{
+    const char *const  keys[2][4] = {{"num_attention_heads", "num_key_value_heads", "head_dim", "rel_extent"},
+                                     {"swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim",
+                                      "sliding_window_size"}};
+    const char *const *key        = keys[slides];
+    posenc_dims        dims       = pe_config_dims(c);
+    const int64_t extent = pe_config_whole(c, c->file, key[3], 1, MOST_ROWS, slides ? c->type.window : 1024),
+                  width  = pe_config_width(c, "d_rel", 1, 16),
+                  floor  = pe_config_whole(c, c->file, "log_scaling_n_floor", 0, INT64_C(1) << 53,
+                                           c->type.original_length);
+    const double alpha   = pe_config_real(c, c->file, "log_scaling_alpha", 0.1);
+    const int    by_root = c->type.sinks == 3;
+    char         text[2][PE_TEXT_REAL];
+    dims.H = pe_config_width(c, key[0], 1, dims.H);
+    dims.G = pe_config_width(c, key[1], 1, dims.G ? dims.G : dims.H);
+    dims.D = pe_config_width(c, key[2], 1, c->type.head_dim);
+    if (c->m->status)
+        return;
+    const double        scale = by_root ? 1 / sqrt((double)dims.D) : 1 / (double)dims.D;
+    posenc_model_group *g     = pe_build_group(c->m, "inkling", dims, dims.D);
+    const char         *tau   = "";
+    if (!slides && floor > 0)
+        tau = pe_build_text(c->m, ",temperature=inkling,temper_scale=%s,temper_length=%lld",
+                            pe_text_real(text[0], alpha), (long long)floor);
+    g->spec =
+        pe_build_text(c->m, "inkling[extent=%lld,width=%lld%s%s]", (long long)extent, (long long)width, tau,
+                      by_root ? pe_build_text(c->m, ",scale=%s,sink=token", pe_text_real(text[1], scale))
+                              : "");
+    pe_build_layers(c->m, kinds, depth, slides ? PE_LOCAL : PE_FULL);
+    pe_build_integer(c->m, "heads", dims.H, key[0]);
+    pe_build_integer(c->m, "head_dim", dims.D, key[2]);
+    pe_build_integer(c->m, "extent", extent, key[3]);
+    pe_build_integer(c->m, "width", width, "d_rel");
+    pe_build_real(c->m, "score_scale", scale, by_root ? "1 / sqrt(head_dim)" : "1 / head_dim");
+    if (by_root)
+        pe_build_word(c->m, "sink", "token", "by the model type");
+    if (!*tau) {
+        pe_build_fact(c->m, "temperature", POSENC_FACT_NONE, NULL);
+        return;
+    }
+    pe_build_word(c->m, "temperature.rule", "inkling", "by the model type");
+    pe_build_real(c->m, "temperature.scale", alpha, NULL);
+    pe_build_integer(c->m, "temperature.length", floor, NULL);
+}
+
+static void inkling(pe_config *c)
+{
+    int64_t depth;
+    char   *kinds = pe_config_kinds(c, &depth);
+    if (kinds)
+        take_local_layers(c, kinds, depth);
+    for (int slides = 0; kinds && !c->m->status && slides < 2; slides++)
+        if (strchr(kinds, slides ? PE_LOCAL : PE_FULL))
+            add_inkling(c, kinds, depth, slides);
+}
+
 /* ---------------------------------------------------------------- which --------------------- */
 
 void pe_config_encoding(pe_config *c, const char *word)
@@ -587,6 +666,7 @@ void pe_config_encoding(pe_config *c, const char *word)
         {"swin", swin},
         {"swin_v2", swin},
         {"huang_m4", huang},
+        {"inkling", inkling},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_text_is(readers[i].word, word))

@@ -433,6 +433,43 @@ void pe_build_other_terms(posenc_model *model, const char *text, int only_slidin
     model->other_terms_slide = only_sliding;
 }
 
+void pe_build_softcap(posenc_model *model, double cap)
+{
+    model->softcap = cap;
+}
+
+void pe_build_sinks(posenc_model *model, int only_sliding)
+{
+    model->has_sinks   = 1;
+    model->sinks_slide = only_sliding;
+}
+
+/* One more setting of the SPEC, which every encoding has. */
+static void add_setting(posenc_model *model, posenc_model_group *g, const char *setting)
+{
+    const size_t n   = strlen(g->spec);
+    const int    any = n > 0 && g->spec[n - 1] == ']';
+    g->spec = pe_build_text(model, "%.*s%c%s]", (int)(any ? n - 1 : n), g->spec, any ? ',' : '[', setting);
+}
+
+static void add_common_settings(posenc_model *model)
+{
+    char cap[PE_TEXT_REAL];
+    for (int i = 0; i < model->info.group_count; i++) {
+        posenc_model_group *g = &model->groups[i];
+        if (g->is_input || !g->spec)
+            continue;
+        if (model->softcap > 0) {
+            add_setting(model, g, pe_build_text(model, "softcap=%s", pe_text_real(cap, model->softcap)));
+            fact_of(model, g, "softcap", POSENC_FACT_REAL, "attn_logit_softcapping")->real = model->softcap;
+        }
+        if (model->has_sinks && (!model->sinks_slide || posenc_model_fact(g, "sliding_window"))) {
+            add_setting(model, g, "sink=head");
+            fact_of(model, g, "sink", POSENC_FACT_WORD, "learned for each head")->text = "head";
+        }
+    }
+}
+
 static void add_other_terms(posenc_model *model)
 {
     for (int i = 0; model->other_terms && i < model->info.group_count; i++) {
@@ -450,6 +487,7 @@ posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
         sort_groups(model);
         join_groups(model);
         add_windows(model);
+        add_common_settings(model);
         add_other_terms(model);
         if (!model->info.encoding)
             model->info.encoding = encoding_of_all(model);

@@ -43,6 +43,8 @@ struct posenc_model {
     const char            *window_rule;
     const char            *other_terms; /* NULL: none */
     int                    other_terms_slide;
+    double                 softcap; /* 0: none */
+    int                    has_sinks, sinks_slide;
     struct pe_build_piece *pieces;
 };
 
@@ -76,6 +78,10 @@ void pe_build_layers(posenc_model *model, const char *kinds, int64_t count, char
 void pe_build_windows(posenc_model *model, const int64_t *windows, const char *rule);
 /* What the model's attention does that no SPEC says, in words; in layers that slide alone. A fact. */
 void pe_build_other_terms(posenc_model *model, const char *text, int only_sliding);
+/* A cap of scores, and sinks that are learned for each head (in layers that slide alone): facts, and in the
+   SPEC of each group. */
+void pe_build_softcap(posenc_model *model, double cap);
+void pe_build_sinks(posenc_model *model, int only_sliding);
 /* A parameter of the group's encoding: a list [count]. */
 void pe_build_param(posenc_model *model, const char *name, const double *values, int64_t count);
 

@@ -77,8 +77,8 @@ static const tensor_names *row_of(const param_search *s, const char *param)
     const tensor_names *common = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const tensor_names *row = &rows[i];
-        if (strcmp(row->encoding, s->group->encoding) != 0 || strcmp(row->param, param) != 0 ||
-            !is_same(row->stack, s->group->stack))
+        if ((strcmp(row->encoding, s->group->encoding) != 0 && strcmp(row->encoding, "any") != 0) ||
+            strcmp(row->param, param) != 0 || !is_same(row->stack, s->group->stack))
             continue;
         if (row->types && pe_text_is_among(row->types, s->model->info.type))
             return row;

@@ -326,32 +326,28 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_file_rotation *r
     return m->status ? NULL : g;
 }
 
-/* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no
-   angle at all carries it. */
+/* Without positions there is one thing that follows them all the same: a temperature. */
 static void put_nope_spec(FILE *to, const pe_file_rotation *r, const posenc_model_group *g)
 {
+    char scale[PE_TEXT_REAL];
+    (void)g;
+    fputs("nope", to);
     if (r->temperature) {
-        fputs("rope[dim=2,schedule=explicit", to);
-        put_temperature(to, r);
+        fprintf(to, "[temperature=%s", r->temperature);
+        put_real(to, "temper_scale", r->temperature_scale);
+        put_whole(to, "temper_length", r->temperature_length);
         put_real(to, "scale", has_usual_scale(r) ? (double)NAN : r->score_scale);
         fputc(']', to);
-        return;
-    }
-    char scale[PE_TEXT_REAL];
-    fputs("nope", to);
-    if (!has_usual_scale(r))
+    } else if (!has_usual_scale(r))
         fprintf(to, "[scale=%s]", pe_text_real(scale, r->score_scale));
 }
 
 void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth)
 {
-    static const double still = 0;
     if (m->status)
         return;
     posenc_model_group *g = pe_build_group(m, "nope", r->dims, r->head_dim);
     g->spec               = spec_text(m, r, g, put_nope_spec);
-    if (r->temperature)
-        pe_build_param(m, "inv_freq", &still, 1);
     pe_build_integer(m, "head_dim", r->head_dim, r->head_rule);
     pe_build_real(m, "score_scale", r->score_scale, r->score_rule);
     add_temperature(m, r);
