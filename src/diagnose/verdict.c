@@ -78,7 +78,7 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
     pe_spec_said(schedule, sizeof schedule, d->found.spec, "schedule");
     const int    is_plain = !*schedule || !strcmp(schedule, "default");
     const double dim      = (double)s->pairings[best->pairing].pairing.dim;
-    if (d->alternative_count + 4 > PE_MOST_ALTERNATIVES)
+    if (d->alternative_count + 5 > PE_MOST_ALTERNATIVES)
         return;
     if ((best->departs & pe_to_base) && is_plain && dim > 2) {
         *r         = d->found;
@@ -127,6 +127,15 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
             if (!is_listed(d, r->departs))
                 d->alternative_count++;
         }
+    }
+    if ((best->departs & (pe_to_base | pe_to_factor)) && !strcmp(schedule, "ntk") && dim > 2) {
+        const double whole = found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2));
+        const int    is_it = fabs(whole / base - 1) < 1e-4;
+        *r                 = d->found;
+        r->departs = (best->departs & ~(pe_to_base | pe_to_factor)) | pe_to_schedule | (is_it ? 0 : pe_to_base);
+        snprintf(r->words, PE_WORDS, "no schedule, base=%.10g", is_it ? base : whole);
+        if (!is_listed(d, r->departs))
+            d->alternative_count++;
     }
 }
 
