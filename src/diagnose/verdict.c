@@ -132,7 +132,8 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
         const double whole = found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2));
         const int    is_it = fabs(whole / base - 1) < 1e-4;
         *r                 = d->found;
-        r->departs = (best->departs & ~(pe_to_base | pe_to_factor)) | pe_to_schedule | (is_it ? 0 : pe_to_base);
+        r->departs =
+            (best->departs & ~(pe_to_base | pe_to_factor)) | pe_to_schedule | (is_it ? 0 : pe_to_base);
         snprintf(r->words, PE_WORDS, "no schedule, base=%.10g", is_it ? base : whole);
         if (!is_listed(d, r->departs))
             d->alternative_count++;
