@@ -78,7 +78,7 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
     pe_spec_said(schedule, sizeof schedule, d->found.spec, "schedule");
     const int    is_plain = !*schedule || !strcmp(schedule, "default");
     const double dim      = (double)s->pairings[best->pairing].pairing.dim;
-    if (d->alternative_count + 5 > PE_MOST_ALTERNATIVES)
+    if (d->alternative_count + 6 > PE_MOST_ALTERNATIVES)
         return;
     if ((best->departs & pe_to_base) && is_plain && dim > 2) {
         *r         = d->found;
@@ -107,6 +107,13 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
         *r         = d->found;
         r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | 1u << PE_POSITIONS;
         snprintf(r->words, PE_WORDS, "positions divided by %.6g", pe_spec_number(d->found.spec, "factor", 1));
+        if (!is_listed(d, r->departs))
+            r++, d->alternative_count++;
+    }
+    if ((best->departs & pe_to_schedule) && !strcmp(schedule, "dynamic")) {
+        *r         = d->found;
+        r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | pe_to_base;
+        snprintf(r->words, PE_WORDS, "no schedule, and another base that gives the same frequencies");
         if (!is_listed(d, r->departs))
             r++, d->alternative_count++;
     }

@@ -140,9 +140,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, encoding: Encoding | str = "nope", *
     return (o, lse) if return_lse else o
 
 
+@_constant
+def _token_names(spec: str) -> list[str]:
+    return _ops.encoding_of(spec)._core.token_names()
+
+
 def _token_inputs(spec: str, tokens: Mapping[str, Tensor] | None) -> tuple:
     """In the encoding's order."""
-    names, given = _ops.encoding_of(spec)._core.token_names(), dict(tokens or {})
+    names, given = _token_names(spec), dict(tokens or {})
     lacking = [name for name in names if name not in given]
     if lacking:
         raise _core.PosencError(f"tokens lacks {lacking[0]}, which {spec} needs: [B, H or G or 1, L, channels]")
