@@ -97,6 +97,24 @@ static int refused(const char *spec, const posenc_error *err)
     return REFUSED;
 }
 
+static int make_tokens(const posenc_encoding *e, const posenc_dims *dims, posenc_tensor *tokens,
+                       posenc_tensor *dtokens)
+{
+    posenc_error err;
+    int64_t      shape[4];
+    for (int i = 0; i < posenc_token_count(e); i++) {
+        if (posenc_token_shape(e, dims, i, shape, &err))
+            return 0;
+        const int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
+        float        *x = numbers(count, "token"), *dx = numbers(count, "dtoken");
+        if (!x || !dx)
+            return 0;
+        tokens[i]  = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, shape);
+        dtokens[i] = posenc_tensor_contiguous(dx, POSENC_DTYPE_F32, 4, shape);
+    }
+    return 1;
+}
+
 /* Forward and backward. Nothing is freed: the process ends. */
 static int attend_once(const char *spec, int mask)
 {
@@ -107,7 +125,7 @@ static int attend_once(const char *spec, int mask)
     posenc_plan     *plan;
     posenc_error     err;
     posenc_workspace work;
-    posenc_tensor    params[PARAMS], dparams[PARAMS];
+    posenc_tensor    params[PARAMS], dparams[PARAMS], tokens[PARAMS], dtokens[PARAMS];
     float           *x[9];
     options.executor = POSENC_EXECUTOR_TILED;
     options.threads  = 1;
@@ -120,13 +138,14 @@ static int attend_once(const char *spec, int mask)
     for (int i = 0; i < 9; i++)
         if (!(x[i] = numbers(LENGTH * (i == 8 ? 1 : WIDTH), "x")))
             return NO_BUFFER;
-    if (!make_params(e, &dims, params, dparams))
+    if (!make_params(e, &dims, params, dparams) || !make_tokens(e, &dims, tokens, dtokens))
         return NO_BUFFER;
     const posenc_attend_in in = {.size   = sizeof in,
                                  .q      = rows(x[0], WIDTH),
                                  .k      = rows(x[1], WIDTH),
                                  .v      = rows(x[2], WIDTH),
-                                 .params = params};
+                                 .params = params,
+                                 .tokens = tokens};
     const posenc_tensor    lse =
         posenc_tensor_contiguous(x[8], POSENC_DTYPE_F32, 3, (const int64_t[]){1, 1, LENGTH});
     const posenc_attend_out  out  = {.size = sizeof out, .o = rows(x[3], WIDTH), .lse = lse};
@@ -137,7 +156,8 @@ static int attend_once(const char *spec, int mask)
                                      .dq      = rows(x[5], WIDTH),
                                      .dk      = rows(x[6], WIDTH),
                                      .dv      = rows(x[7], WIDTH),
-                                     .dparams = dparams};
+                                     .dparams = dparams,
+                                     .dtokens = dtokens};
     if (posenc_attend(plan, &in, &out, &work, &err) || posenc_attend_backward(plan, &in, &grad, &work, &err))
         return refused(spec, &err);
     for (int i = 3; i < 8; i++)

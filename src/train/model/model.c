@@ -74,16 +74,29 @@ static posenc_status check_direction(const pe_model *m, posenc_error *err)
     return POSENC_OK;
 }
 
+/* No projection of the hidden states makes token inputs here. */
+static posenc_status check_tokens(const pe_model *m, posenc_error *err)
+{
+    if (posenc_token_count(m->encoding) == 0)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_UNSUPPORTED,
+        "model: its token input %s is projected from the hidden states, which these models do not do",
+        posenc_token_name(m->encoding, 0));
+}
+
 static posenc_status plans_create(pe_model *m, posenc_error *err)
 {
-    const posenc_status direction = check_direction(m, err);
-    if (direction)
-        return direction;
+    posenc_status status = check_direction(m, err);
+    if (!status)
+        status = check_tokens(m, err);
+    if (status)
+        return status;
     const posenc_dims shorter = pe_model_short_dims(m), longer = pe_model_long_dims(m);
     posenc_options    options = posenc_options_default();
     options.mask              = m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     options.threads           = 1;
-    posenc_status status      = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
+    status                    = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
     if (!status)
         status = posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
     if (!status)
