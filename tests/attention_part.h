@@ -29,6 +29,17 @@ typedef struct session {
     attention_result   r; /* what out and grad write, unless a test moves them elsewhere */
 } session;
 
+/* Does every run of it need inputs of tokens, which some tests do not give? */
+static inline int needs_tokens(const char *spec)
+{
+    posenc_encoding *e;
+    if (posenc_encoding_create(&e, spec, NULL, NULL))
+        return 0;
+    const int needs = posenc_token_count(e) > 0;
+    posenc_encoding_free(e);
+    return needs;
+}
+
 /* "name[settings of a small model]"; the return value says that it acts in attention. */
 static inline int write_small(char *spec, size_t n, const posenc_encoding_info *info, const posenc_dims *d)
 {

@@ -186,7 +186,8 @@ static int spec_at(int i, char *spec, size_t n, const posenc_dims *d)
     const int count = posenc_encoding_count();
     spec[0]         = 0;
     if (i < count)
-        write_small(spec, n, posenc_encoding_info_at(i), d);
+        spec[write_small(spec, n, posenc_encoding_info_at(i), d) && needs_tokens(spec) ? 0 : strlen(spec)] =
+            0;
     else if (i < count + MORE)
         snprintf(spec, n, "%s", more[i - count]);
     return i < count + MORE;

@@ -69,7 +69,7 @@ static void every_goal_has_a_row_for_every_shape_it_names(void **state)
         {"G14", 3}, /* forward both ways and causal, backward */
         {"G15", 3}, /* one run, two side by side; the model of the presets, stated */
         {"G17", 4}, /* two lengths: seconds and memory */
-        {"G18", 8}, /* backward; six biases by distance, running sums (stated) */
+        {"G18", 9}, /* backward; six biases by distance, running sums and logits of tokens (stated) */
         {"G19", 4}, /* two widths, causal and not */
         {"G20", 8}, /* two types; no bias, and two; running sums; keys that are turned on their way, stated */
         {"G21", 18}, /* three lengths, in rows and in pages, one thread and two kinds of two */

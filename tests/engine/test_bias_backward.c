@@ -145,6 +145,10 @@ static void gradients_are_differences_of_the_bias(void **state)
             continue;
         subject *s    = prepare(info->name);
         double   most = 1;
+        if (posenc_token_count(s->e)) { /* what is added follows from tokens */
+            drop(s);
+            continue;
+        }
         run_back(s);
         for (int i = 0; i < s->count; i++)
             for (int64_t x = 0; x < elements(&s->params[i]); x++)

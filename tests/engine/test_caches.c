@@ -42,7 +42,7 @@ static void visit(with_encoding *test, const posenc_dims *d, int mask, int most_
     for (int i = 0; i < posenc_encoding_count() * 2; i++) {
         char spec[300];
         if (!write_small(spec, sizeof spec, posenc_encoding_info_at(i / 2), d) ||
-            goes_by_place(spec, d) > most_by_place)
+            goes_by_place(spec, d) > most_by_place || needs_tokens(spec))
             continue;
         attention_case c = case_make(spec, *d, seed_of(posenc_encoding_info_at(i / 2)->name));
         c.options.mask   = mask;

@@ -82,7 +82,8 @@ static void split_all(splitting *split, int by_place)
         const posenc_encoding_info *info = posenc_encoding_info_at(i / 2);
         char                        spec[300];
         both                        x;
-        if (!write_small(spec, sizeof spec, info, &dims) || goes_by_place(spec, &dims) > by_place)
+        if (!write_small(spec, sizeof spec, info, &dims) || goes_by_place(spec, &dims) > by_place ||
+            needs_tokens(spec))
             continue;
         both_open(&x, spec, i / 2, i % 2);
         split(&x, i % 2);

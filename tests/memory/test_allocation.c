@@ -259,7 +259,10 @@ static void attention_runs_allocate_nothing(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
-            setup s                    = setup_make(posenc_encoding_info_at(i), wide);
+            setup         s = setup_make(posenc_encoding_info_at(i), wide);
+            posenc_tensor dtokens[CASE_TOKENS];
+            for (int t = 0; t < s.c.token_count; t++)
+                dtokens[t] = array_tensor(&s.r.dtokens[t], wide);
             array scores               = array_make4(dims.B, dims.H, dims.Lq, dims.Lk),
                   bias                 = array_make(3, (int64_t[]){dims.H, 70, 70});
             posenc_tensor            S = array_tensor(&scores, wide), b = array_tensor(&bias, wide);
@@ -267,7 +270,8 @@ static void attention_runs_allocate_nothing(void **state)
                                              .q      = array_tensor(&s.c.q, wide),
                                              .k      = array_tensor(&s.c.k, wide),
                                              .v      = array_tensor(&s.c.v, wide),
-                                             .params = s.params};
+                                             .params = s.params,
+                                             .tokens = s.c.views};
             const posenc_attend_out  out  = {.size = sizeof out,
                                              .o    = array_tensor(&s.r.o, wide),
                                              .lse  = array_tensor(&s.r.lse, wide)};
@@ -278,11 +282,13 @@ static void attention_runs_allocate_nothing(void **state)
                                              .dq      = array_tensor(&s.r.dq, wide),
                                              .dk      = array_tensor(&s.r.dk, wide),
                                              .dv      = array_tensor(&s.r.dv, wide),
-                                             .dparams = s.dparams};
+                                             .dparams = s.dparams,
+                                             .dtokens = dtokens};
             ASSERT_ALLOCATES_NOTHING(posenc_attend(s.plan, &in, &out, &s.work, NULL));
             ASSERT_ALLOCATES_NOTHING(posenc_attend_backward(s.plan, &in, &grad, &s.work, NULL));
             ASSERT_ALLOCATES_NOTHING(posenc_scores(s.plan, &in, &S, &s.work, NULL));
-            ASSERT_ALLOCATES_NOTHING(posenc_bias(s.plan, &in, &b, &s.work, NULL));
+            if (s.c.token_count == 0) /* what is added follows from tokens */
+                ASSERT_ALLOCATES_NOTHING(posenc_bias(s.plan, &in, &b, &s.work, NULL));
             array_free(&scores), array_free(&bias);
             setup_free(&s);
         }

@@ -148,6 +148,8 @@ static int has(const problem *p, posenc_run run)
         return posenc_rows_width(p->plan) > 0;
     if (run & (POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD))
         return posenc_encoding_part(p->c.e, POSENC_PLACE_ROTARY) != NULL;
+    if (run & POSENC_RUN_DECODE && p->c.token_count) /* those of one query are made elsewhere */
+        return 0;
     return posenc_rows_width(p->plan) == 0;
 }
 
