@@ -192,6 +192,8 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
 /* Refuses a plan without a rotary part. `who` opens the sentence, here and below. */
 posenc_status pe_rotary_require(const posenc_plan *plan, const char *who, posenc_error *err);
+/* And one that rotates no token by itself, as a map of distances does not. */
+posenc_status pe_rotary_require_of_one(const posenc_plan *plan, const char *who, posenc_error *err);
 
 /* A tensor of rows and, if `to` is not NULL, where they go; their names. */
 posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,

@@ -52,8 +52,8 @@ static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *
     static const char *const names[2] = {"rerotate: k", "rerotate: to_k"};
     const posenc_tensor     *k        = &w->io->k;
     posenc_status            status;
-    if ((status = pe_rotary_require(from, "rerotate", err)) ||
-        (status = pe_rotary_require(to, "rerotate", err)))
+    if ((status = pe_rotary_require_of_one(from, "rerotate", err)) ||
+        (status = pe_rotary_require_of_one(to, "rerotate", err)))
         return status;
     if (from->dims.D != to->dims.D || from->dims.G != to->dims.G)
         return pe_fail(

@@ -87,15 +87,19 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
 
 posenc_status pe_rotary_require(const posenc_plan *plan, const char *who, posenc_error *err)
 {
-    const int reads = !strcmp(who, "frequencies") || !strcmp(who, "pairs") || !strcmp(who, "angles");
-    if (plan->rotary.map.kind != PE_MAP_NONE && !reads)
-        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                       "%s: %s turns a pair of tokens by a distance of both, which no rotation of one is; "
-                       "only attention has it",
-                       who, plan->e->spec);
     if (rotary_of(plan)->room)
         return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
+}
+
+posenc_status pe_rotary_require_of_one(const posenc_plan *plan, const char *who, posenc_error *err)
+{
+    if (plan->rotary.map.kind == PE_MAP_NONE)
+        return pe_rotary_require(plan, who, err);
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                   "%s: %s turns a pair of tokens by a distance of both, which no rotation of one is; "
+                   "only attention has it",
+                   who, plan->e->spec);
 }
 
 /* Real numbers of a shape that is right, rotated where they lie: nothing to find fault with, at one look. */

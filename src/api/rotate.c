@@ -305,7 +305,7 @@ static posenc_status check_side(const posenc_plan *plan, const side *s, posenc_e
 static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
                               int count, posenc_error *err)
 {
-    posenc_status status = pe_rotary_require(plan, "rotate", err);
+    posenc_status status = pe_rotary_require_of_one(plan, "rotate", err);
     if (!status && io->direction != 1 && io->direction != -1)
         status =
             pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
@@ -470,7 +470,8 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     const int64_t          shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     const posenc_positions pos      = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status;
-    if ((status = pe_rotary_require(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
+    if ((status = pe_rotary_require_of_one(plan, "table", err)) ||
+        (status = check_heads(plan, "table", err)) ||
         (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
         return status;
     if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)

@@ -8,6 +8,7 @@
 #include "diagnose/search.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,82 +69,65 @@ static int is_listed(const pe_diagnosis *d, unsigned departs)
     return is_it;
 }
 
+/* The rotation that was found, by another name. */
+static void add_sibling(pe_diagnosis *d, unsigned departs, const char *format, ...)
+{
+    if (is_listed(d, departs) || d->alternative_count == PE_MOST_ALTERNATIVES)
+        return;
+    pe_reading *r = &d->alternatives[d->alternative_count++];
+    va_list     words;
+    *r         = d->found;
+    r->departs = departs;
+    va_start(words, format);
+    vsnprintf(r->words, PE_WORDS, format, words);
+    va_end(words);
+}
+
 /* Theories that give the same rotation by another name. */
 static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *best)
 {
-    pe_reading  *r = &d->alternatives[d->alternative_count];
     char         schedule[64];
+    int          digits;
     const double base  = pe_spec_number(s->base, "base", 1e4),
                  found = pe_spec_number(d->found.spec, "base", 1e4);
     pe_spec_said(schedule, sizeof schedule, d->found.spec, "schedule");
-    const int    is_plain = !*schedule || !strcmp(schedule, "default");
-    const double dim      = (double)s->pairings[best->pairing].pairing.dim;
+    const int is_plain = !*schedule || !strcmp(schedule, "default"), is_linear = !strcmp(schedule, "linear"),
+              is_ntk   = !strcmp(schedule, "ntk");
+    const double dim   = (double)s->pairings[best->pairing].pairing.dim,
+                 whole = found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)), /* of ntk */
+        factor = pe_spec_number(d->found.spec, "factor", 1), step = theory_step(s, best);
+    const unsigned departs = best->departs, is_more = best->list || best->offset != 0,
+                   others          = departs & ~(is_more ? 0 : 1u << PE_POSITIONS);
+    const char *const more         = is_more ? ", and other positions" : "";
+    const int         is_stretched = (departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01;
     if (d->alternative_count + 6 > PE_MOST_ALTERNATIVES)
         return;
-    if ((best->departs & pe_to_base) && is_plain && dim > 2) {
-        *r         = d->found;
-        r->departs = (best->departs & ~pe_to_base) | pe_to_schedule;
-        snprintf(r->words, PE_WORDS, "schedule=ntk alpha=%.6g, which is base=%.10g",
-                 pow(found / base, (dim - 2) / dim), found);
-        if (!is_listed(d, r->departs))
-            r++, d->alternative_count++;
+    if ((departs & pe_to_base) && is_plain && dim > 2)
+        add_sibling(d, (departs & ~pe_to_base) | pe_to_schedule,
+                    "schedule=ntk alpha=%.6g, which is base=%.10g", pow(found / base, (dim - 2) / dim),
+                    found);
+    if (is_stretched && (is_plain || is_linear)) {
+        const double longer = (is_linear ? factor : 1) / step;
+        add_sibling(d, others | (is_linear ? pe_to_factor : pe_to_schedule), "schedule=linear factor=%.6g%s",
+                    pe_spec_nearest_round(longer, 0.002 * longer, &digits), more);
     }
-    const int    is_linear = !strcmp(schedule, "linear");
-    const double step      = theory_step(s, best);
-    const int    is_more   = best->list || best->offset != 0;
-    if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01 && (is_plain || is_linear)) {
-        const double factor = (is_linear ? pe_spec_number(d->found.spec, "factor", 1) : 1) / step;
-        int          digits;
-        *r         = d->found;
-        r->departs = (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) |
-                     (is_linear ? pe_to_factor : pe_to_schedule);
-        snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g%s",
-                 pe_spec_nearest_round(factor, 0.002 * factor, &digits),
-                 is_more ? ", and other positions" : "");
-        if (!is_listed(d, r->departs))
-            r++, d->alternative_count++;
+    if ((departs & (pe_to_schedule | pe_to_factor)) && is_linear)
+        add_sibling(d, (departs & ~(pe_to_schedule | pe_to_factor)) | 1u << PE_POSITIONS,
+                    "positions divided by %.6g", factor);
+    if ((departs & pe_to_schedule) && !strcmp(schedule, "dynamic"))
+        add_sibling(d, (departs & ~(pe_to_schedule | pe_to_factor)) | pe_to_base,
+                    "no schedule, and another base that gives the same frequencies");
+    if ((departs & pe_to_schedule) && is_ntk) {
+        add_sibling(d, (departs & ~pe_to_schedule) | pe_to_base, "base=%.10g", whole);
+        if (is_stretched)
+            add_sibling(d, others | pe_to_base | pe_to_schedule,
+                        "schedule=linear factor=%.6g, and base=%.10g",
+                        pe_spec_nearest_round(1 / step, 0.002 / step, &digits), whole);
     }
-    if ((best->departs & (pe_to_schedule | pe_to_factor)) && is_linear) {
-        *r         = d->found;
-        r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | 1u << PE_POSITIONS;
-        snprintf(r->words, PE_WORDS, "positions divided by %.6g", pe_spec_number(d->found.spec, "factor", 1));
-        if (!is_listed(d, r->departs))
-            r++, d->alternative_count++;
-    }
-    if ((best->departs & pe_to_schedule) && !strcmp(schedule, "dynamic")) {
-        *r         = d->found;
-        r->departs = (best->departs & ~(pe_to_schedule | pe_to_factor)) | pe_to_base;
-        snprintf(r->words, PE_WORDS, "no schedule, and another base that gives the same frequencies");
-        if (!is_listed(d, r->departs))
-            r++, d->alternative_count++;
-    }
-    if ((best->departs & pe_to_schedule) && !strcmp(schedule, "ntk")) {
-        *r         = d->found;
-        r->departs = (best->departs & ~pe_to_schedule) | pe_to_base;
-        snprintf(r->words, PE_WORDS, "base=%.10g",
-                 found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
-        if (!is_listed(d, r->departs))
-            r++, d->alternative_count++;
-        if ((best->departs >> PE_POSITIONS & 1) && step > 0 && fabs(step - 1) > 0.01) {
-            int digits;
-            *r         = d->alternatives[d->alternative_count - 1];
-            r->departs = (best->departs & ~(is_more ? 0 : 1u << PE_POSITIONS)) | pe_to_base | pe_to_schedule;
-            snprintf(r->words, PE_WORDS, "schedule=linear factor=%.6g, and base=%.10g",
-                     pe_spec_nearest_round(1 / step, 0.002 / step, &digits),
-                     found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2)));
-            if (!is_listed(d, r->departs))
-                d->alternative_count++;
-        }
-    }
-    if ((best->departs & (pe_to_base | pe_to_factor)) && !strcmp(schedule, "ntk") && dim > 2) {
-        const double whole = found * pow(pe_spec_number(d->found.spec, "alpha", 1), dim / (dim - 2));
-        const int    is_it = fabs(whole / base - 1) < 1e-4;
-        *r                 = d->found;
-        r->departs =
-            (best->departs & ~(pe_to_base | pe_to_factor)) | pe_to_schedule | (is_it ? 0 : pe_to_base);
-        snprintf(r->words, PE_WORDS, "no schedule, base=%.10g", is_it ? base : whole);
-        if (!is_listed(d, r->departs))
-            d->alternative_count++;
+    if ((departs & (pe_to_base | pe_to_factor)) && is_ntk && dim > 2) {
+        const int is_it = fabs(whole / base - 1) < 1e-4;
+        add_sibling(d, (departs & ~(pe_to_base | pe_to_factor)) | pe_to_schedule | (is_it ? 0 : pe_to_base),
+                    "no schedule, base=%.10g", is_it ? base : whole);
     }
 }
 
@@ -161,15 +145,10 @@ static void add_bases(pe_diagnosis *d, const pe_search *s, const pe_theory *best
         known = d->alternatives[i].departs & both;
     for (unsigned way = 0; known && way < 3; way++) {
         const unsigned departs = other | (way == 0 ? pe_to_base : way == 1 ? pe_to_factor : both);
-        if (is_listed(d, departs) || d->alternative_count == PE_MOST_ALTERNATIVES)
-            continue;
-        pe_reading *r = &d->alternatives[d->alternative_count++];
-        *r            = d->found;
-        r->departs    = departs;
-        snprintf(r->words, PE_WORDS, "schedule=%s with another %s that gives the same frequencies", schedule,
-                 way == 0   ? "base"
-                 : way == 1 ? "factor"
-                            : "base and factor");
+        add_sibling(d, departs, "schedule=%s with another %s that gives the same frequencies", schedule,
+                    way == 0   ? "base"
+                    : way == 1 ? "factor"
+                               : "base and factor");
     }
 }
 
