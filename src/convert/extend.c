@@ -35,10 +35,10 @@ static posenc_status fail(const pe_extend *x, posenc_error *err, posenc_status s
 {
     va_list values;
     va_start(values, format);
-    pe_file_fail_list(err, status, (pe_origin){x->path, x->table < 0 ? NULL : x->c.tensors[x->table].name},
-                      format, values);
+    const posenc_status told = pe_file_fail_list(
+        err, status, (pe_origin){x->path, x->table < 0 ? NULL : x->c.tensors[x->table].name}, format, values);
     va_end(values);
-    return status;
+    return told;
 }
 
 /* ---------------------------------------------------------------- the table ----------------- */

@@ -30,6 +30,10 @@ posenc_status pe_index_open(json_t **index, const json_t **map, const char *path
     *index = pe_json_load(bytes.data, bytes.size, &why);
     *map   = json_object_get(*index, "weight_map");
     free(bytes.data);
+    if (!*index)
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
+                            "it is not valid JSON: line %d, column %d: %.80s", why.line, why.column,
+                            why.text);
     if (json_object_size(*map))
         return POSENC_OK;
     json_decref(*index);

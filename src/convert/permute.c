@@ -35,9 +35,9 @@ static posenc_status fail(posenc_error *err, posenc_status status, const char *p
 {
     va_list values;
     va_start(values, format);
-    pe_file_fail_list(err, status, (pe_origin){path, NULL}, format, values);
+    const posenc_status told = pe_file_fail_list(err, status, (pe_origin){path, NULL}, format, values);
     va_end(values);
-    return status;
+    return told;
 }
 
 static posenc_status no_memory(posenc_error *err, const char *path)

@@ -206,9 +206,10 @@ static posenc_status fail(const row_search *s, posenc_status status, const char 
 {
     va_list values;
     va_start(values, format);
-    pe_file_fail_list(s->err, status, (pe_origin){s->c->path, s->t->name}, format, values);
+    const posenc_status told =
+        pe_file_fail_list(s->err, status, (pe_origin){s->c->path, s->t->name}, format, values);
     va_end(values);
-    return status;
+    return told;
 }
 
 static int64_t elements(const pe_checkpoint_tensor *t)

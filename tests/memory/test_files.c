@@ -206,6 +206,21 @@ static posenc_status read_model(const char *path, char text[TEXT], posenc_error 
     return status;
 }
 
+/* The rows that bert learns, of a checkpoint that an index divides. */
+static posenc_status read_params(const char *path, char text[TEXT], posenc_error *err)
+{
+    posenc_arrays params = {0};
+    posenc_model *model  = NULL;
+    posenc_status status = posenc_model_read(&model, scratch("config.json"), err);
+    if (!status)
+        status = posenc_model_params(&params, model, 0, -1, path, err);
+    assert_true(!status == !err->status);
+    snprintf(text, TEXT, "%d arrays, %s", params.count, params.count ? params.items[0].name : "none");
+    posenc_arrays_free(&params);
+    posenc_model_free(model);
+    return status;
+}
+
 static const char *golden(const char *name)
 {
     static char path[512];
@@ -265,6 +280,26 @@ static void reading_a_gguf_survives_every_failure(void **state)
 {
     (void)state;
     fail_each(read_model, golden("gguf/llama31.gguf"));
+}
+
+/* Its index, read wrongly, has no list of files: that is no fault of the index. */
+static void reading_trained_parameters_survives_every_failure(void **state)
+{
+    static const char config[] = "{\"model_type\": \"bert\", \"hidden_size\": 2, \"num_attention_heads\": 1, "
+                                 "\"num_hidden_layers\": 1, \"max_position_embeddings\": 2}",
+                      index[]  = "{\"weight_map\": {\"bert.embeddings.position_embeddings.weight\": "
+                                 "\"a.safetensors\", \"other\": \"a.safetensors\"}}",
+                      header[] = "{\"bert.embeddings.position_embeddings.weight\": {\"dtype\": \"F32\", "
+                                 "\"shape\": [2, 2], \"data_offsets\": [0, 16]}}";
+    char file[512]             = {(char)(sizeof header - 1)};
+    char path[SCRATCH_PATH];
+    (void)state;
+    memcpy(file + 8, header, sizeof header - 1);
+    scratch_write("config.json", config, sizeof config - 1);
+    scratch_write("a.index.json", index, sizeof index - 1);
+    scratch_write("a.safetensors", file, 8 + sizeof header - 1 + 16);
+    snprintf(path, sizeof path, "%s", scratch("a.index.json"));
+    fail_each(read_params, path);
 }
 
 /* ---- inputs of less than 1 KB ---- */
@@ -391,6 +426,7 @@ int main(void)
         cmocka_unit_test(reading_a_manifest_survives_every_failure),
         cmocka_unit_test(reading_a_config_survives_every_failure),
         cmocka_unit_test(reading_a_gguf_survives_every_failure),
+        cmocka_unit_test(reading_trained_parameters_survives_every_failure),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -57,11 +57,12 @@ static posenc_status fail(const param_search *s, posenc_status status, const cha
 {
     va_list values;
     va_start(values, format);
-    pe_file_fail_list(s->err, status,
-                      (pe_origin){s->checkpoint ? s->checkpoint : "posenc_model_params", NULL}, format,
-                      values);
+    const posenc_status told =
+        pe_file_fail_list(s->err, status,
+                          (pe_origin){s->checkpoint ? s->checkpoint : "posenc_model_params", NULL}, format,
+                          values);
     va_end(values);
-    return status;
+    return told;
 }
 
 /* ---------------------------------------------------------------- names --------------------- */
@@ -198,6 +199,9 @@ static posenc_status read_index(param_search *s)
     json_t       *json = pe_json_load(bytes.data, bytes.size, &why);
     const json_t *map  = json_object_get(json, "weight_map");
     free(bytes.data);
+    if (!json)
+        return fail(s, POSENC_ERROR_FORMAT, "it is not valid JSON: line %d, column %d: %.80s", why.line,
+                    why.column, why.text);
     status = json_is_object(map)
                  ? read_parts(s, map)
                  : fail(s, POSENC_ERROR_FORMAT,
