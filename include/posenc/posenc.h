@@ -41,7 +41,9 @@
  *   - Storage types mix: each of q, k, v, o, x, y and of their gradients is F32, F64, F16 or BF16, lse is
  *     F32 or F64. The executor decides what they are converted to (posenc_executor).
  *   - Inputs may overlap each other. Outputs overlap nothing, unless a comment here allows two tensors to be
- *     the same one (data, type and strides); a call that can tell refuses (ARGUMENT).
+ *     the same one (data, type and strides). Refused (ARGUMENT) is what overlaps another output, an input
+ * with numbers for each token, or, of gradients of parameters, the parameters. Whether outputs lie over
+ * masks, positions or, forward, parameters, nobody looks.
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity (or its sink), and zero gradients.

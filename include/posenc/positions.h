@@ -101,7 +101,7 @@ POSENC_API posenc_status posenc_positions_segments(const posenc_segment *segment
 /* out[i] = map(rel[i]), n of each, for the index maps "t5" and "deberta" with their settings as text, exact
    integers. t5: rel = P(j) - P(i); "num_buckets=32 max_distance=128 bidirectional=yes".
    deberta: rel = P(i) - P(j); "position_buckets=256 max_relative_positions=512 clip_first=no"; signed, before
-   adding k. Errors: ARGUMENT (NULL, another map), SETTING.
+   adding k. out may be rel. Errors: ARGUMENT (NULL, another map, out and rel overlap), SETTING.
    Source: mesh-tensorflow, _relative_position_bucket; microsoft/DeBERTa, make_log_bucket_position. */
 POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel,
                                           int64_t n, int64_t *out, posenc_error *err);

@@ -71,6 +71,8 @@ static posenc_status check_places(const posenc_plan *plan, const posenc_position
          (pe_tensor_is_given(temperature) && temperature->dtype != POSENC_DTYPE_F64)))
         status =
             pe_fail(err, POSENC_ERROR_DTYPE, "angles: angle, temperature or both must have data, as F64");
+    if (!status)
+        status = pe_overlap_check(angle, "angles: angle", temperature, "temperature", 0, err);
     return status ? status
                   : pe_positions_check(pos, "angles: pos", first->shape[0], first->shape[1],
                                        plan->rotary.axes, err);

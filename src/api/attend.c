@@ -8,6 +8,7 @@
 #include <math.h>
 #include <posenc/scores.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -460,30 +461,9 @@ static posenc_status check_trainable(const posenc_attend_in *in, posenc_error *e
     return POSENC_OK;
 }
 
-typedef struct named {
-    const posenc_tensor *tensor;
-    const char          *name;
-} named;
-
-/* Outputs are in memory of their own: apart from each other and from inputs. */
-static posenc_status check_apart(const named *outputs, int output_count, const named *inputs, int input_count,
-                                 posenc_error *err)
-{
-    posenc_status status = POSENC_OK;
-    for (int i = 0; i < output_count; i++) {
-        for (int j = 0; !status && j < input_count; j++)
-            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, inputs[j].tensor, inputs[j].name, 0,
-                                      err);
-        for (int j = i + 1; !status && j < output_count; j++)
-            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, outputs[j].tensor, outputs[j].name,
-                                      0, err);
-    }
-    return status;
-}
-
 /* dk and dv have all keys, of which a length may leave some. */
-static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, int64_t keys,
-                                     posenc_error *err)
+static posenc_status check_shapes_back(const pe_attention *a, const posenc_attend_grad *g, int64_t keys,
+                                       posenc_error *err)
 {
     const pe_problem *p    = &a->sizes;
     const int64_t     o[4] = {p->B, p->H, p->Lq, p->Dv}, q[4] = {p->B, p->H, p->Lq, a->D},
@@ -497,22 +477,7 @@ static posenc_status check_gradients(const pe_attention *a, const posenc_attend_
         (g->dk.data && (status = check_output_rows(&g->dk, "attend: dk", k, err))) ||
         (g->dv.data && (status = check_output_rows(&g->dv, "attend: dv", v, err))))
         return status;
-    const named outputs[3] = {{&g->dq, "attend: dq"}, {&g->dk, "attend: dk"}, {&g->dv, "attend: dv"}},
-                inputs[7]  = {{&a->q, "q"},     {&a->k, "k"},       {&a->v, "v"},      {&g->o, "o"},
-                              {&g->lse, "lse"}, {&g->dout, "dout"}, {&g->dlse, "dlse"}};
-    return check_apart(outputs, 3, inputs, 7, err);
-}
-
-/* Outputs of the forward run; *a has the sizes. */
-static posenc_status check_out(const pe_attention *a, const posenc_attend_out *out, posenc_error *err)
-{
-    const int64_t o[4]       = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
-    const named   outputs[2] = {{&out->o, "attend: o"}, {&out->lse, "attend: lse"}},
-                inputs[3]    = {{&a->q, "q"}, {&a->k, "k"}, {&a->v, "v"}};
-    posenc_status status     = check_output_rows(&out->o, "attend: o", o, err);
-    if (!status && out->lse.data)
-        status = check_lse(a, &out->lse, "attend: lse", err);
-    return status ? status : check_apart(outputs, 2, inputs, 3, err);
+    return POSENC_OK;
 }
 
 /* For a bias or its cotangent, whose own shape says how many queries and keys there are. */
@@ -669,6 +634,63 @@ static pe_param_source source_of(const posenc_attend_in *in)
     return (pe_param_source){.params = in->params, .bound = in->bound};
 }
 
+/* Token inputs, or the sums given in their place, which an output must be apart from; returns how many. */
+static int name_tokens(pe_named to[PE_MAX_TOKENS], const posenc_plan *plan, const posenc_attend_in *in)
+{
+    for (int i = 0; i < plan->e->token_count; i++) {
+        const int is_sum = in->sums && pe_tensor_is_given(&in->sums[i]);
+        to[i]            = (pe_named){is_sum ? &in->sums[i] : &in->tokens[i], posenc_token_name(plan->e, i)};
+    }
+    return plan->e->token_count;
+}
+
+/* Gradients of a run that attends, and where they go; *a is the run or a batch of them. */
+static posenc_status check_gradients(pe_attention *a, const attend_run *r, const posenc_attend_grad *g,
+                                     posenc_error *err)
+{
+    enum { INPUTS = 7, OUTPUTS = 3 };
+    pe_named inputs[INPUTS + PE_MAX_TOKENS] = {{&a->q, "q"},      {&a->k, "k"},     {&a->v, "v"},
+                                               {&g->o, "o"},      {&g->lse, "lse"}, {&g->dout, "dout"},
+                                               {&g->dlse, "dlse"}},
+                             outputs[OUTPUTS + PE_MAX_TOKENS] = {{&g->dq, "attend: dq"},
+                                                                 {&g->dk, "attend: dk"},
+                                                                 {&g->dv, "attend: dv"}};
+    char          names[PE_MAX_TOKENS][PE_MAX_NAME + 32];
+    int           outputs_count = OUTPUTS;
+    const int     inputs_count  = INPUTS + name_tokens(inputs + INPUTS, r->plan, r->in);
+    posenc_status status        = check_shapes_back(a, g, pe_items_keys(r->in), err);
+    if (!status)
+        status = pe_tokens_take_gradients(a, r->plan, r->in->tokens, g->dtokens, err);
+    for (int i = 0; g->dtokens && i < r->plan->e->token_count; i++) {
+        snprintf(names[i], sizeof names[i], "attend: gradient of %s", posenc_token_name(r->plan->e, i));
+        outputs[outputs_count++] = (pe_named){&g->dtokens[i], names[i]};
+    }
+    if (!status)
+        status = pe_overlap_check_apart(outputs, outputs_count, inputs, inputs_count, err);
+    if (status || !g->dparams || (is_empty(a) && !a->has_sink))
+        return status;
+    status = pe_numbers_check(r->plan, PLACES, source_of(r->in), g->dparams, r->who, err);
+    if (!status)
+        status = pe_numbers_check_apart(r->plan, PLACES, g->dparams, outputs, outputs_count, r->who, err);
+    return status ? status
+                  : pe_numbers_check_apart(r->plan, PLACES, g->dparams, inputs, inputs_count, r->who, err);
+}
+
+/* Outputs of the forward run; *a has the sizes. */
+static posenc_status check_out(const pe_attention *a, const attend_run *r, const posenc_attend_out *out,
+                               posenc_error *err)
+{
+    const int64_t  o[4]                      = {a->sizes.B, a->sizes.H, a->sizes.Lq, a->sizes.Dv};
+    const pe_named outputs[2]                = {{&out->o, "attend: o"}, {&out->lse, "attend: lse"}};
+    pe_named       inputs[3 + PE_MAX_TOKENS] = {{&a->q, "q"}, {&a->k, "k"}, {&a->v, "v"}};
+    posenc_status  status                    = check_output_rows(&out->o, "attend: o", o, err);
+    if (!status && out->lse.data)
+        status = check_lse(a, &out->lse, "attend: lse", err);
+    return status
+               ? status
+               : pe_overlap_check_apart(outputs, 2, inputs, 3 + name_tokens(inputs + 3, r->plan, r->in), err);
+}
+
 /* The number in params of the sink of heads; -1: it has none. */
 static int sink_param(const attend_run *r)
 {
@@ -820,7 +842,7 @@ static posenc_status forward(const attend_run *r, const posenc_attend_out *out, 
     pe_opened     run;
     posenc_status status;
     if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
-        (status = take_in(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, out, err)))
+        (status = take_in(&a, r->plan, r->in, 1, err)) || (status = check_out(&a, r, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
@@ -930,7 +952,7 @@ static posenc_status forward_items(const attend_run *r, const posenc_attend_out 
     pe_attention  a;
     int64_t       b      = 0;
     posenc_status status = take_batch(&a, r, err);
-    if (status || (status = check_out(&a, out, err)))
+    if (status || (status = check_out(&a, r, out, err)))
         return status;
     for (; !status && b < a.sizes.B; b++)
         status = forward_item(r, out, b, 1, &items, err);
@@ -965,8 +987,7 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     posenc_status           status;
     if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
-        (status = check_gradients(&a, grad, pe_items_keys(in), err)) ||
-        (status = pe_tokens_take_gradients(&a, r->plan, in->tokens, grad->dtokens, err)) ||
+        (status = check_gradients(&a, r, grad, err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
     const int nothing = is_empty(&a);
@@ -997,7 +1018,7 @@ static posenc_status backward_items(const attend_run *r, const posenc_attend_gra
     common        items = {0};
     pe_attention  a;
     posenc_status status = take_batch(&a, r, err);
-    if (status || (status = check_gradients(&a, grad, pe_items_keys(r->in), err)))
+    if (status || (status = check_trainable(r->in, err)) || (status = check_gradients(&a, r, grad, err)))
         return status;
     for (int dry = 1; dry >= 0; dry--)
         for (int64_t b = 0; !status && b < a.sizes.B; b++) {
@@ -1069,8 +1090,11 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
         a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES ? POSENC_MASK_KEY_PADDING : POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
-    const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
-    if ((status = pe_tensor_check_output(S, "scores: S", 4, shape, err)))
+    const int64_t shape[4]                  = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
+    pe_named      inputs[2 + PE_MAX_TOKENS] = {{&a.q, "q"}, {&a.k, "k"}};
+    if ((status = pe_tensor_check_output(S, "scores: S", 4, shape, err)) ||
+        (status = pe_overlap_check_apart(&(pe_named){S, "scores: S"}, 1, inputs,
+                                         2 + name_tokens(inputs + 2, plan, in), err)))
         return status;
     return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
 }
@@ -1098,7 +1122,14 @@ static posenc_status bias_run(attend_run run, posenc_error *err)
     status     = check_bias(run.plan, run.S, !run.dparams, err);
     if (status || (status = find_distances(run.plan, run.in, &a, a.sizes.Lk, err)))
         return status;
-    return is_empty(&a) ? pe_done(err) : finish(&a, &run, err);
+    if (is_empty(&a))
+        return pe_done(err);
+    if (run.dparams &&
+        (status = pe_numbers_check(run.plan, PLACES, source_of(run.in), run.dparams, run.who, err)))
+        return status;
+    status =
+        pe_numbers_check_apart(run.plan, PLACES, run.dparams, &(pe_named){run.S, "dbias"}, 1, run.who, err);
+    return status ? status : finish(&a, &run, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,

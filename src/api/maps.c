@@ -67,8 +67,11 @@ static posenc_status read_texts(const posenc_setting_info *table, const char *ma
         if (row < 0)
             return pe_fail(err, POSENC_ERROR_SETTING, "index map %s has no setting '%.*s'", map,
                            (int)(pair.name_length + (pair.value ? n + 1 : 0)), pair.name);
-        if (n < PE_MAX_TEXT)
-            snprintf(texts[row].text, PE_MAX_TEXT, "%.*s", (int)n, pair.value);
+        if (n >= PE_MAX_TEXT)
+            return pe_fail(err, POSENC_ERROR_SETTING,
+                           "index map %s: the value of %s has %zu characters; at most %d are possible", map,
+                           table[row].name, n, PE_MAX_TEXT - 1);
+        snprintf(texts[row].text, PE_MAX_TEXT, "%.*s", (int)n, pair.value);
     }
     return POSENC_OK;
 }
@@ -95,6 +98,10 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
 {
     if (!map || (n > 0 && (!rel || !out)))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map: map, rel and out must not be NULL");
+    const uintptr_t from = (uintptr_t)rel, to = (uintptr_t)out, apart = from > to ? from - to : to - from;
+    if (n > 0 && apart && apart / sizeof *rel < (uint64_t)n)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "index map: out overlaps rel; it must be rel, or apart from it");
     for (int m = 0; m < MAPS; m++)
         if (!strcmp(map, maps[m].name))
             return run_map(m, settings, rel, n, out, err);

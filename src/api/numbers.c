@@ -5,6 +5,7 @@
  * Rooms see double. F64 parameters are used where they lie, F32 ones are converted into the workspace.
  * Gradients are summed in double in the workspace and added once to the caller's tensors.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -23,7 +24,22 @@ static int is_right(const posenc_plan *plan, int index, const posenc_tensor *t)
     if (!t->data || t->ndim != shape->ndim || (t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64))
         return 0;
     return !memcmp(t->shape, shape->sizes, (size_t)shape->ndim * sizeof *t->shape) &&
-           pe_tensor_is_contiguous(t);
+           pe_tensor_is_aligned(t) && pe_tensor_is_contiguous(t);
+}
+
+posenc_status pe_numbers_check_apart(const posenc_plan *plan, int places, const posenc_tensor *dparams,
+                                     const pe_named *others, int count, const char *who, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; dparams && i < plan->e->param_count; i++) {
+        char name[2 * PE_MAX_NAME];
+        if (!is_of(plan, places, i) || !dparams[i].data)
+            continue;
+        snprintf(name, sizeof name, "%s: gradient of %s", who, plan->e->names[i]);
+        if ((status = pe_overlap_check_apart(&(pe_named){&dparams[i], name}, 1, others, count, err)))
+            return status;
+    }
+    return status;
 }
 
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
@@ -41,6 +57,10 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_sou
         if (!status && dparams && dparams[i].data)
             status = pe_encoding_check_param(plan->e, &plan->dims, i, &dparams[i], who, err);
     }
+    for (int i = 0; !status && dparams && given.params && !given.bound && i < plan->e->param_count; i++)
+        if (is_of(plan, places, i))
+            status = pe_numbers_check_apart(plan, places, dparams,
+                                            &(pe_named){&given.params[i], plan->e->names[i]}, 1, who, err);
     return status;
 }
 

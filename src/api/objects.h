@@ -13,6 +13,7 @@
 
 #include "api/given.h"
 #include "base/arena.h"
+#include "base/overlap.h"
 #include "base/parallel.h"
 #include "encodings/encoding.h"
 #include "engine/tiled/ready.h"
@@ -121,9 +122,12 @@ typedef struct pe_param_source {
 typedef enum pe_numbers_use { PE_NUMBERS_BOTH, PE_NUMBERS_FORWARD, PE_NUMBERS_FEW } pe_numbers_use;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks what is given, and
-   dparams (`who`: "attend"). */
+   dparams, which must be apart from it (`who`: "attend"). */
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
+/* Are the gradients, which pe_numbers_check has found right, apart from these tensors? */
+posenc_status pe_numbers_check_apart(const posenc_plan *plan, int places, const posenc_tensor *dparams,
+                                     const pe_named *others, int count, const char *who, posenc_error *err);
 /* Whose parameters, and their gradients; NULL while counting, or not wanted. */
 typedef struct pe_numbers_of {
     int             places;
@@ -274,6 +278,8 @@ typedef struct pe_rotated_run {
 /* Gradients of the rotary part's parameters into n->dpar; counts on an arena without memory. */
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, const pe_rotated_run *run,
                       pe_arena *arena);
+/* Are there rotary parameters, of which a gradient is wanted (dparams NULL: in whatever way)? */
+int pe_rotary_has_params(const posenc_plan *plan, const posenc_tensor *dparams);
 /* May they be asked for? dq and dk must be there. */
 posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
                                      const posenc_tensor *dq, const posenc_tensor *dk, const char *who,

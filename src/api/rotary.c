@@ -179,8 +179,7 @@ double *pe_rotary_lay_out_rows(const posenc_plan *plan, int threads, pe_arena *a
 
 /* ---- gradients of parameters ---- */
 
-/* Are there rotary parameters, of which a gradient is wanted (dparams NULL: in whatever way)? */
-static int has_params(const posenc_plan *plan, const posenc_tensor *dparams)
+int pe_rotary_has_params(const posenc_plan *plan, const posenc_tensor *dparams)
 {
     int has = 0;
     for (int i = 0; i < plan->e->param_count; i++)
@@ -193,7 +192,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      posenc_error *err)
 {
     const pe_resolved *rotary = rotary_of(plan);
-    if (!dparams || !has_params(plan, dparams))
+    if (!dparams || !pe_rotary_has_params(plan, dparams))
         return POSENC_OK;
     const char *name   = rotary->room->info.name;
     const char *reason = rotary->room->no_gradient ? rotary->room->no_gradient(rotary->set) : NULL;
@@ -252,7 +251,7 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, const pe_rot
     const pe_rotary_run run      = {n->par[POSENC_PLACE_ROTARY], of->length};
     const pe_rotary    *rotation = &plan->rotary;
     slopes w = {.plan = plan, .count = rotation->heads * rotation->M * rotation->axes, .sign = of->sign};
-    if (!has_params(plan, NULL))
+    if (!pe_rotary_has_params(plan, NULL))
         return;
     double *total = pe_arena_doubles(arena, w.count);
     w.sums        = pe_arena_doubles(arena, SUMS * w.count);

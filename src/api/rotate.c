@@ -302,6 +302,25 @@ static posenc_status check_side(const posenc_plan *plan, const side *s, posenc_e
                               err);
 }
 
+/* A side may be rotated where it lies, and touches nothing else. */
+static posenc_status check_apart(const side sides[], int count, posenc_error *err)
+{
+    const side   *q = &sides[0], *k = &sides[count - 1];
+    posenc_status status = POSENC_OK;
+    if (count == 2)
+        status = pe_overlap_check(q->to, q->names[1], k->to, k->names[1], 0, err);
+    for (int i = 0; !status && i < count; i++) {
+        const side *s = &sides[i], *other = &sides[count - 1 - i];
+        if (other != s && other->from->data != other->to->data)
+            status = pe_overlap_check(s->to, s->names[1], other->from, other->names[0], 0, err);
+        if (!status && other->table)
+            status = pe_overlap_check(s->to, s->names[1], other->table, other->names[3], 0, err);
+        if (!status && s->table && s != other)
+            status = pe_overlap_check(s->to, s->names[1], s->table, s->names[3], 0, err);
+    }
+    return status;
+}
+
 static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
                               int count, posenc_error *err)
 {
@@ -405,7 +424,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     posenc_status status = check_io(plan, io, sides, count, err);
-    if (status)
+    if (status || (status = check_apart(sides, count, err)))
         return status;
     if (all_are_empty(sides, count))
         return pe_done(err);
@@ -496,8 +515,36 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
 
 /* ---- backward ---- */
 
-static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tensor *dparams,
-                                      const side sides[], int count, posenc_error *err)
+/* A side's gradient may lie where its cotangent is. Gradients of parameters are sums over q and k too. */
+static posenc_status check_apart_back(const posenc_plan *plan, const posenc_rotate_io *io,
+                                      const posenc_tensor *dparams, const side sides[], int count,
+                                      posenc_error *err)
+{
+    enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
+    const int     slopes = dparams && pe_rotary_has_params(plan, dparams) && !all_are_empty(sides, count);
+    posenc_status status =
+        slopes ? pe_numbers_check(plan, ROTARY, (pe_param_source){.params = io->params, .bound = io->bound},
+                                  dparams, "rotate", err)
+               : POSENC_OK;
+    for (int i = 0; !status && i < count; i++) {
+        const side    *s = &sides[i], *other = &sides[count - 1 - i];
+        const pe_named all[3] = {{s->from, s->names[0]},
+                                 {s->dx, s->names[5]},
+                                 {s->dx->data ? s->dto : s->dx, s->names[4]}};
+        if (other != s)
+            status = pe_overlap_check_apart(&(pe_named){other->dx, other->names[5]}, 1, all + !slopes,
+                                            3 - !slopes, err);
+        if (!status && slopes)
+            status = pe_overlap_check(s->dx, s->names[5], s->from, s->names[0], 0, err);
+        if (!status && slopes)
+            status = pe_numbers_check_apart(plan, ROTARY, dparams, all, 3, "rotate", err);
+    }
+    return status;
+}
+
+static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rotate_io *io,
+                                      const posenc_tensor *dparams, const side sides[], int count,
+                                      posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     for (int i = 0; !status && i < count; i++) {
@@ -509,8 +556,9 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
             status = pe_tensor_check(s->dx, s->names[5], 4, s->from->shape, err);
     }
     /* a side that takes no part in the run needs no gradient either */
-    return status ? status
-                  : pe_rotary_slopes_check(plan, dparams, sides[0].dx, sides[count - 1].dx, "rotate", err);
+    if (!status)
+        status = pe_rotary_slopes_check(plan, dparams, sides[0].dx, sides[count - 1].dx, "rotate", err);
+    return status ? status : check_apart_back(plan, io, dparams, sides, count, err);
 }
 
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
@@ -530,7 +578,7 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     posenc_status status = check_io(plan, io, sides, count, err);
-    if (status || (status = check_cotangents(plan, grad->dparams, sides, count, err)))
+    if (status || (status = check_cotangents(plan, io, grad->dparams, sides, count, err)))
         return status;
     if (all_are_empty(sides, count))
         return pe_done(err);

@@ -229,7 +229,10 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = pe_overlap_check(&grad->dx, "rows: dx", &grad->dy, "dy", 1, err)) ||
-        (status = check_gradient(plan, grad->dparams, err)))
+        (status = check_gradient(plan, grad->dparams, err)) ||
+        (status = pe_numbers_check_apart(plan, 1 << POSENC_PLACE_INPUT, grad->dparams,
+                                         (const pe_named[]){{&grad->dx, "dx"}, {&grad->dy, "dy"}}, 2, "rows",
+                                         err)))
         return status;
     if (pe_tensor_is_empty(&grad->dy))
         return pe_done(err);

@@ -149,13 +149,15 @@ posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc
     if (!pe_tensor_is_float(token->dtype) || sums->dtype != POSENC_DTYPE_F64)
         return pe_fail(err, POSENC_ERROR_DTYPE, "sums: token is %s and sums %s; they must be floats and F64",
                        pe_tensor_dtype_name(token->dtype), pe_tensor_dtype_name(sums->dtype));
+    if ((status = pe_overlap_check(sums, "sums: sums", token, "token", 0, err)))
+        return status;
     const int64_t n = token->shape[2];
     if (from < 0 || from > sums->shape[2] - n)
         return pe_fail(err, POSENC_ERROR_RANGE,
                        "sums: from is %lld; with %lld tokens and sums of %lld keys it must be from 0 to %lld",
                        (long long)from, (long long)n, (long long)sums->shape[2],
                        (long long)(sums->shape[2] - n));
-    for (int64_t row = 0; row < token->shape[0] * token->shape[1]; row++) {
+    for (int64_t row = 0; n > 0 && row < token->shape[0] * token->shape[1]; row++) {
         const int64_t b = row / token->shape[1], h = row % token->shape[1];
         double        sum = 0, x[CHUNK], log_gate[CHUNK];
         if (from > 0)
@@ -243,9 +245,6 @@ posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan,
         posenc_status status = pe_tensor_check_output(&dtokens[i], what, 4, tokens[i].shape, err);
         if (!status && (!pe_tensor_is_float(dtokens[i].dtype) || !pe_tensor_is_contiguous(&dtokens[i])))
             status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32, F64, F16 or BF16", what);
-        const posenc_tensor *const inputs[] = {&a->q, &a->k, &a->v, &tokens[i]};
-        for (int k = 0; !status && k < 4; k++)
-            status = pe_overlap_check(&dtokens[i], what, inputs[k], "an input", 0, err);
         if (status)
             return status;
         a->dtokens[owner_of(at.place)][at.local] = &dtokens[i];

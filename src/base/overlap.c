@@ -95,6 +95,29 @@ static int cross(const block *x, const block *y, int *cuts)
     return 0;
 }
 
+/* From the first byte to behind the last, in the order of the axes: says of most that they are apart. */
+static void span_of(const posenc_tensor *t, int64_t *low, int64_t *high)
+{
+    const int64_t size = (int64_t)posenc_dtype_size(t->dtype);
+    *low = *high = (int64_t)(intptr_t)t->data;
+    for (int a = 0; a < t->ndim; a++) {
+        const int64_t far = t->shape[a] > 1 ? (t->shape[a] - 1) * t->stride[a] * size : 0;
+        *low += far < 0 ? far : 0;
+        *high += far > 0 ? far : 0;
+    }
+    *high += size;
+}
+
+static int are_far(const posenc_tensor *x, const posenc_tensor *y)
+{
+    int64_t low[2], high[2];
+    if (x->dtype == POSENC_DTYPE_Q8_0 || y->dtype == POSENC_DTYPE_Q8_0)
+        return 0;
+    span_of(x, &low[0], &high[0]);
+    span_of(y, &low[1], &high[1]);
+    return low[0] >= high[1] || low[1] >= high[0];
+}
+
 int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y)
 {
     int same = x->data == y->data && x->dtype == y->dtype && x->ndim == y->ndim;
@@ -107,7 +130,7 @@ posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, c
                                const char *in_name, int may_be_same, posenc_error *err)
 {
     int cuts = MOST_CUTS;
-    if (!out->data || !in->data || (may_be_same && pe_overlap_is_same(out, in)))
+    if (!out->data || !in->data || are_far(out, in) || (may_be_same && pe_overlap_is_same(out, in)))
         return POSENC_OK;
     const block x = block_of(out), y = block_of(in);
     if (!cross(&x, &y, &cuts))
@@ -115,4 +138,19 @@ posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, c
     return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s overlaps %s; it must be %s", out_name, in_name,
                    may_be_same ? "that tensor (data, type and strides) or apart from it"
                                : "in memory of its own");
+}
+
+posenc_status pe_overlap_check_apart(const pe_named *outputs, int output_count, const pe_named *inputs,
+                                     int input_count, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < output_count; i++) {
+        for (int j = 0; !status && j < input_count; j++)
+            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, inputs[j].tensor, inputs[j].name, 0,
+                                      err);
+        for (int j = i + 1; !status && j < output_count; j++)
+            status = pe_overlap_check(outputs[i].tensor, outputs[i].name, outputs[j].tensor, outputs[j].name,
+                                      0, err);
+    }
+    return status;
 }

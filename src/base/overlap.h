@@ -14,4 +14,14 @@ int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y);
 posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, const posenc_tensor *in,
                                const char *in_name, int may_be_same, posenc_error *err);
 
+/* A tensor, and what sentences call it. */
+typedef struct pe_named {
+    const posenc_tensor *tensor;
+    const char          *name;
+} pe_named;
+
+/* The same of outputs, each in memory of its own: apart from each other and from the inputs. */
+posenc_status pe_overlap_check_apart(const pe_named *outputs, int output_count, const pe_named *inputs,
+                                     int input_count, posenc_error *err);
+
 #endif

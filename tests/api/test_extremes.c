@@ -7,6 +7,7 @@
  */
 #include <posenc/positions.h>
 #include <posenc/rotary.h>
+#include <posenc/scores.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,6 +154,107 @@ static void empty_rows_take_no_time(void **state)
     assert_int_equal(posenc_positions_from_mask(&none, &pos, &err), POSENC_OK);
     assert_int_equal(posenc_positions_detr(&image, 1, 1e-6, &at, &err), POSENC_OK);
     assert_int_equal(ids[0], 1);
+}
+
+static void running_sums_of_empty_rows_take_no_time(void **state)
+{
+    const posenc_dims dims     = {.B = 1, .H = 1, .Lq = 1, .D = 1};
+    const int64_t     shape[4] = {INT64_C(1) << 26, INT64_C(1) << 26, 0, 1};
+    posenc_tensor     none     = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, 4, shape),
+                  sums         = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, 4, shape);
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_error     err;
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "fox", NULL, &err), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
+    assert_int_equal(posenc_token_sums(plan, 0, &none, &sums, 0, &err), POSENC_OK);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
+/* ---- what nobody had looked at ---- */
+
+static void parameters_between_two_elements_are_refused(void **state)
+{
+    static const posenc_dims dims = {
+        .B = 1, .H = 2, .G = 1, .Lq = 3, .Lk = 4, .D = 4, .Dv = 4, .d_model = 8, .L = 8};
+    attention_case   c      = case_make("alibi[learned=yes]", dims, 3);
+    float            all[3] = {0};
+    posenc_tensor    params[CASE_PARAMS];
+    posenc_attend_in in = case_in(&c, 0, params);
+    posenc_tensor    bias;
+    posenc_bound    *bound;
+    posenc_plan     *plan;
+    posenc_error     err;
+    (void)state;
+    array to = array_make(3, (int64_t[]){2, 3, 4});
+    bias     = array_tensor(&to, 0);
+    assert_int_equal(posenc_plan_create(&plan, c.e, &dims, NULL, &err), POSENC_OK);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
+    params[0].data        = (char *)all + 1;
+    assert_refused(posenc_bias(plan, &in, &bias, &work, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "between two elements");
+    assert_refused(posenc_plan_bind(&bound, plan, params, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "between two elements");
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    array_free(&to);
+    case_free(&c);
+}
+
+/* Where no query sees a key, all of lse is the sink, whose gradient is looked at before it is written. */
+static void a_gradient_of_a_sink_without_keys_has_its_shape(void **state)
+{
+    static const posenc_dims dims = {.B = 1, .H = 4, .Lq = 2, .Lk = 2, .D = 4};
+    const int64_t heads = 4, one = 1, o[4] = {1, 4, 2, 4}, k[4] = {1, 4, 0, 4}, rows[3] = {1, 4, 2};
+    float         x[32], sink[4] = {0}, dsink[4] = {0};
+    posenc_tensor params    = posenc_tensor_contiguous(sink, POSENC_DTYPE_F32, 1, &heads),
+                  dparams   = posenc_tensor_contiguous(dsink, POSENC_DTYPE_F32, 1, &one);
+    posenc_attend_in   in   = {.size   = sizeof in,
+                               .q      = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, o),
+                               .k      = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, k),
+                               .v      = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, k),
+                               .params = &params};
+    posenc_attend_grad grad = {.size    = sizeof grad,
+                               .o       = in.q,
+                               .dout    = in.q,
+                               .lse     = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 3, rows),
+                               .dparams = &dparams};
+    posenc_encoding   *e;
+    posenc_plan       *plan;
+    posenc_error       err;
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        x[i] = 1;
+    grad.dlse = grad.lse;
+    assert_int_equal(posenc_encoding_create(&e, "nope[sink=head]", NULL, &err), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, &err), POSENC_OK);
+    assert_refused(posenc_attend_backward(plan, &in, &grad, NULL, &err), &err, POSENC_ERROR_SHAPE, "sink");
+    assert_true(dsink[0] == 0 && dsink[1] == 0);
+    dparams.shape[0] = heads;
+    assert_int_equal(posenc_attend_backward(plan, &in, &grad, NULL, &err), POSENC_OK);
+    assert_true(dsink[3] == 2);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
+/* A value too long to be kept is not left out. */
+static void a_long_value_of_an_index_map_is_refused(void **state)
+{
+    const char *const long_value = "num_buckets="
+                                   "00000000000000000000000000000000000000000000000000000000000000000008";
+    int64_t           rel[3] = {-7, -7, -7}, out[1] = {9};
+    posenc_error      err;
+    (void)state;
+    assert_refused(posenc_index_map("t5", long_value, rel, 1, out, &err), &err, POSENC_ERROR_SETTING,
+                   "num_buckets");
+    assert_int_equal(out[0], 9);
+    assert_refused(posenc_index_map("t5", NULL, rel, 2, rel + 1, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "overlap");
+    assert_int_equal(rel[1], -7);
+    assert_int_equal(posenc_index_map("t5", NULL, rel, 3, rel, &err), POSENC_OK);
+    assert_int_equal(rel[0], 7);
 }
 
 /* Positions in place of their tokens, or apart from them; each once. */
@@ -499,6 +601,10 @@ int main(void)
         cmocka_unit_test(a_decay_that_float_does_not_hold_is_refused),
         cmocka_unit_test(shapes_beyond_all_integers_are_refused),
         cmocka_unit_test(empty_rows_take_no_time),
+        cmocka_unit_test(running_sums_of_empty_rows_take_no_time),
+        cmocka_unit_test(parameters_between_two_elements_are_refused),
+        cmocka_unit_test(a_gradient_of_a_sink_without_keys_has_its_shape),
+        cmocka_unit_test(a_long_value_of_an_index_map_is_refused),
         cmocka_unit_test(positions_that_overlap_are_refused),
         cmocka_unit_test(segments_of_too_many_tokens_are_refused),
         cmocka_unit_test(a_time_that_is_no_number_is_refused),
