@@ -19,6 +19,12 @@ pe_frequency pe_angle_frequency(double w)
     return k;
 }
 
+pe_frequency pe_angle_divided(pe_frequency k, double divisor)
+{
+    const double hi = k.k_hi / divisor;
+    return (pe_frequency){hi, (fma(-hi, divisor, k.k_hi) + k.k_lo) / divisor};
+}
+
 void pe_angle_cos_sin(double position, pe_frequency k, double *cosine, double *sine)
 {
     pe_quarter_cos_sin(position, k.k_hi, k.k_lo, cosine, sine);

@@ -22,6 +22,7 @@ typedef struct pe_frequency {
 } pe_frequency;
 
 pe_frequency pe_angle_frequency(double w);
+pe_frequency pe_angle_divided(pe_frequency k, double divisor);
 void         pe_angle_cos_sin(double position, pe_frequency k, double *cosine, double *sine);
 
 /* Of the exact sum of n products position[i] * k[i]: several coordinates, or the difference of two angles.

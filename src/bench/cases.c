@@ -228,6 +228,8 @@ static const struct {
     {"G18", &PEAK,    0.65, NULL, {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G11", &PLAIN,   1.05, NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G11", &PLAIN,   1.15, NULL,
+     {"rope[map=leaky_rerope]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G11", &PLAIN,   1.15, NULL,
      {"rope[map=self_extend]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G11", &PLAIN,   1.15, NULL,
      {"rope[map=dca:map_chunk=1024:map_local=64]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},

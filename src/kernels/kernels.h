@@ -80,7 +80,8 @@ typedef struct pe_tile_terms {
     const float   *bias, *skewed, *extra, *key;        /* four streams of [R, columns] */
     int64_t        bias_step, skewed_step, extra_step; /* key: the same row for every query */
     const float   *row;                                /* [R] one number for all keys of a query */
-    const float   *gate;                               /* multiplies the weights; read only by `softmax` */
+    float          cap;  /* the sum s of all these becomes cap tanh(s/cap); 0: none */
+    const float   *gate; /* multiplies the weights; read only by `softmax` */
     int64_t        gate_step;
     const int32_t *low,
         *high; /* allowed columns of row r: low[r] <= c < high[r]; both NULL: all of `columns` */
@@ -89,7 +90,7 @@ typedef struct pe_tile_terms {
 /*
  * scores_finish: products become scores
  *
- * Formula  S[r,c] = S[r,c] + row + skewed + bias + extra + key where allowed, -infinity elsewhere
+ * Formula  S[r,c] = S[r,c] + row + skewed + bias + extra + key, capped, where allowed, -infinity elsewhere
  * Shapes   s [R, columns] padded; the padding becomes -infinity
  */
 typedef void pe_scores_finish_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, int64_t R,
@@ -115,7 +116,7 @@ enum { PE_HEADROOM = 8 };
  *          ever rescaled.
  * Shapes   s [R, columns] padded; the padding becomes 0
  * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -69
- *          at most 2^-99, from -70 on 0
+ *          at most 2^-99, from -70 on 0; the cap as in temper
  * Special  a row of -infinity changes nothing and gives W = 0; NaN gives NaN
  */
 typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const pe_softmax *to,

@@ -58,7 +58,7 @@ static void assert_same(attention_case *c, attention_result *got, attention_resu
     const int count = results_of(c, got, a);
     results_of(c, want, b);
     for (int i = 0; i < count && i < most; i++) {
-        const double off = distance_of(a[i], b[i], wide);
+        const double off = result_distance(c, i, a[i], b[i], wide);
         if (!(off <= allowed))
             fail_msg("%s, %s, mask %s: %s is off by %.3g, not %.3g, in %s", posenc_encoding_spec(c->e), what,
                      mask_text(c->options.mask), result_name(c, i), off, allowed, wide ? "double" : "float");

@@ -54,13 +54,23 @@ int pe_map_key_form(const pe_map *map, int class_of_pair)
     return class_of_pair > 0 && pe_map_forms(map, 1) > 1;
 }
 
+double pe_map_divisor(const pe_map *map, int form)
+{
+    return map->kind == PE_LEAKY_REROPE && form > 0 ? map->factor : 1;
+}
+
 double pe_map_place(const pe_map *map, int keys, int form, double P)
+{
+    return pe_map_steps(map, keys, form, P) / pe_map_divisor(map, form);
+}
+
+double pe_map_steps(const pe_map *map, int keys, int form, double P)
 {
     const double w = map->window, f = map->factor, c = period(map), far = form == 2 ? -w : w;
     switch (map->kind) {
     case PE_MAP_NONE: return P;
     case PE_REROPE: return form == 0 ? P : keys ? 0 : far;
-    case PE_LEAKY_REROPE: return form == 0 ? P : keys ? P / f : (P + far * (f - 1)) / f;
+    case PE_LEAKY_REROPE: return form == 0 || keys ? P : P + far * (f - 1);
     case PE_SELF_EXTEND: return form == 0 ? P : floor(P / f) + (keys ? 0 : map->offset);
     case PE_DCA:
         P -= c * floor(P / c);

@@ -32,6 +32,10 @@ int pe_map_key_form(const pe_map *map, int class_of_pair);
 /* Where a form of a token at position P is rotated. */
 double pe_map_place(const pe_map *map, int keys, int form, double P);
 
+/* The same as steps / divisor: neighbours are whole steps apart where their places are not. */
+double pe_map_divisor(const pe_map *map, int form);
+double pe_map_steps(const pe_map *map, int keys, int form, double P);
+
 /* Bits 1 << class of the classes that pairs of queries q_low .. q_high and keys k_low .. k_high may have, of
    which only distances t_low .. t_high matter; at least one bit. */
 unsigned pe_map_met(const pe_map *map, const double q[2], const double k[2], double t_low, double t_high);

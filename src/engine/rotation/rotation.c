@@ -592,8 +592,15 @@ static pe_columns columns_of(const pe_rotary *rotary)
 
 void pe_rotation_ladder(pe_ladder *ladder, const pe_rotary *rotary, const pe_kernels *kernels)
 {
-    const pe_columns columns = columns_of(rotary);
-    pe_ladder_make(ladder, &columns, rotary->k, rotary->magnitude, rotary->sense, kernels);
+    const pe_columns    columns = columns_of(rotary);
+    const pe_frequency *k       = rotary->k;
+    if (rotary->step_k) {
+        const double divisor = pe_map_divisor(&rotary->map, rotary->form);
+        for (int64_t m = 0; m < rotary->M; m++)
+            rotary->step_k[m] = pe_angle_divided(k[m], divisor);
+        k = rotary->step_k;
+    }
+    pe_ladder_make(ladder, &columns, k, rotary->magnitude, rotary->sense, kernels);
 }
 
 pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *kernels,
@@ -607,21 +614,21 @@ pe_ladder *pe_rotation_ladder_create(const pe_rotary *rotary, const pe_kernels *
                             rotary->sense, kernels, from);
 }
 
-/* Where element s is rotated, by coordinate 0. */
-static double place_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s)
+/* Where element s is rotated, by coordinate 0, in steps of the ladder. */
+static double steps_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s)
 {
     const double P = pe_positions_at(pos, b, s);
-    return rotary->map.kind == PE_MAP_NONE ? P : pe_map_place(&rotary->map, rotary->of_keys, rotary->form, P);
+    return rotary->map.kind == PE_MAP_NONE ? P : pe_map_steps(&rotary->map, rotary->of_keys, rotary->form, P);
 }
 
 /* How many of n elements from s on stand at whole positions one after another. */
 static int64_t run_of(const pe_rotary *rotary, const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
 {
-    const double p   = place_of(rotary, pos, b, s);
+    const double p   = steps_of(rotary, pos, b, s);
     int64_t      run = 0;
     if (rotary->map.kind == PE_MAP_NONE && !pos->array.data && (pos->step == 0 || pos->step == 1))
         return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
-    while (run < n && place_of(rotary, pos, b, s + run) == p + (double)run &&
+    while (run < n && steps_of(rotary, pos, b, s + run) == p + (double)run &&
            pe_ladder_reaches(p + (double)run))
         run++;
     return run;
@@ -636,7 +643,7 @@ static int64_t fill_some(float *table, int64_t stride, const pe_rotary *rotary, 
     double        at[PE_MAX_AXES] = {0};
     ggml_walk     walk;
     if (run >= PE_LEAST_RUN) {
-        pe_ladder_rows(ladder, rung, table, stride, run, place_of(rotary, pos, b, s), stream);
+        pe_ladder_rows(ladder, rung, table, stride, run, steps_of(rotary, pos, b, s), stream);
         return run;
     }
     pe_rotation_place(rotary, pos, b, s, at);
@@ -651,7 +658,7 @@ void pe_rotation_fill(float *table, int64_t stride, const pe_rotary *rotary, con
 {
     const int mapped = rotary->map.kind != PE_MAP_NONE;
     for (int64_t s = 0; s < n;)
-        if (mapped && s > 0 && place_of(rotary, pos, b, s0 + s) == place_of(rotary, pos, b, s0 + s - 1)) {
+        if (mapped && s > 0 && steps_of(rotary, pos, b, s0 + s) == steps_of(rotary, pos, b, s0 + s - 1)) {
             memcpy(table + s * stride, table + (s - 1) * stride, (size_t)(2 * rotary->M) * sizeof *table);
             s++;
         } else

@@ -59,6 +59,7 @@ typedef struct pe_rotary {
     int32_t      *axis, *index;    /* [M] which coordinate, and which number of its list: axes.h */
     double       *w;               /* [M], of a matrix [heads, M, axes]: radians per step */
     pe_frequency *k;               /* the same in quarter turns, filled by pe_rotation_finish */
+    pe_frequency *step_k;          /* [M] of a step of a map's form, filled by pe_rotation_ladder; NULL: k */
     pe_angles     angles;
     double *divisor, *share; /* PE_GGML: [M] each angle is divided by, and its part that is not slowed */
     double  step, slower;    /* PE_GGML: from pair to pair, and for all; float32 numbers */

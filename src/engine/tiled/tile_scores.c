@@ -653,11 +653,16 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, const floa
     join_forms(T, z, s);
 }
 
-/* Scores that are tempered or capped need all their terms before the masks do; the masks stay. */
+/* Scores that are tempered or capped need all their terms before the masks do; the masks stay. A cap alone is
+   one of the terms, but for the backward pass, which wants slopes. */
 static void finish_scores(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_terms *terms)
 {
     const pe_attention *a       = T->a;
     const int           tempers = a->temper_on == PE_TEMPER_SCORE && !T->folds;
+    if (!tempers && !z->backward) {
+        terms->cap = (float)a->softcap;
+        return;
+    }
     for (int64_t r = 0; tempers && r < z->R; r++)
         z->finish.tau[r] = (float)pe_temper_at(a, z->b, z->h, z->i0 + r);
     const pe_tempering_of_tile by = {.tau = tempers ? z->finish.tau : NULL,

@@ -157,11 +157,14 @@ static int map_forms(const pe_attention *a, int keys)
 /* The rotation of a form of a map of distances. */
 static const pe_rotary *form_of(const pe_rotary *rotary, int form, pe_arena *arena)
 {
-    pe_rotary *own = form ? pe_arena_take(arena, sizeof *own) : NULL;
+    const int     divided = rotary && pe_map_divisor(&rotary->map, form) != 1;
+    pe_rotary    *own     = form ? pe_arena_take(arena, sizeof *own) : NULL;
+    pe_frequency *step_k  = divided ? pe_arena_take(arena, (size_t)rotary->M * sizeof *step_k) : NULL;
     if (!own)
         return rotary;
-    *own      = *rotary;
-    own->form = form;
+    *own        = *rotary;
+    own->form   = form;
+    own->step_k = step_k;
     return own;
 }
 
