@@ -51,17 +51,18 @@ explore: ## build/explore.html, a page to play with: the library runs in it (nee
 	@build/default/posenc explore -o build/explore.html
 	@echo "The page: build/explore.html"
 
-test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
+test-all: test ## that; figures and instruction sets; mpirun; the quick tests under ASan and UBSan; 20 s of each fuzzer (40 min.)
 	@tools/deps.sh --all
 	@$(json)
 	@$(call built,tests,$(quietly))
-	@$(call tested,default) -L '^long$$'
+	@$(call tested,default) -L '^long$$' -E '^cross/'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
-	@$(MAKE) --no-print-directory test-sanitize
+	@$(MAKE) --no-print-directory test-sanitize ONLY="-LE '^(slow|long)'"
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-explore-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, platforms, lines, PyPI, ports, handbook, faults, threads
+test-release: test-all test-sanitize test-explore-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, lines, PyPI, ports, handbook, faults, threads
+	@$(call tested,default) -R '^cross/'
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
 test-quick: ## the tests that take seconds, for the edit loop
@@ -126,9 +127,9 @@ test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (ne
 	@$(call tested,default) -R '^mpi/'
 	@$(call built,tests,$(quietly)) --target posenc_tool
 
-test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer (an hour; make test-all runs the quick ones)
 	@$(call built,sanitize,$(quietly))
-	@$(call tested,sanitize)
+	@$(call tested,sanitize) $(ONLY)
 
 test-coverage: ## how many lines and branches of each folder the tests of `make test` run
 	@$(call built,coverage,$(quietly))
