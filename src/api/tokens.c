@@ -192,13 +192,41 @@ static posenc_status check_rising(const posenc_positions *pos, const posenc_tens
     return POSENC_OK;
 }
 
+/* Is each segment of keys in one place? A query's own key is found in its segment, from which sums count. */
+static posenc_status check_together(const pe_attention *a, posenc_error *err)
+{
+    const posenc_tensor *t = &a->k_segments;
+    for (int64_t b = 0; t->data && b < t->shape[0]; b++) {
+        int64_t low = INT64_MAX, high = INT64_MIN; /* most number them upwards: then none is sought */
+        for (int64_t s = 0, before; s < a->sizes.Lk; s++) {
+            const int64_t own = pe_pairs_segment(t, b, s);
+            if (s && own == pe_pairs_segment(t, b, s - 1))
+                continue;
+            for (before = own < low || own > high ? s : 0;
+                 before < s && pe_pairs_segment(t, b, before) != own;)
+                before++;
+            if (before < s)
+                return pe_fail(
+                    err, POSENC_ERROR_RANGE,
+                    "attend: k_segments[%lld,%lld] is %lld again, after another segment; running sums "
+                    "want the keys of a segment side by side",
+                    (long long)b, (long long)s, (long long)own);
+            low  = own < low ? own : low;
+            high = own > high ? own : high;
+        }
+    }
+    return POSENC_OK;
+}
+
 posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
                                     posenc_error *err)
 {
     if (plan->terms.drift.kind != PE_DRIFT_GATES)
         return POSENC_OK;
-    const int64_t       B      = a->sizes.B;
-    const posenc_status status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, "q_pos", err);
+    const int64_t B      = a->sizes.B;
+    posenc_status status = check_together(a, err);
+    if (!status)
+        status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, "q_pos", err);
     return status ? status : check_rising(&a->k_pos, &a->k_segments, B, keys, "k_pos", err);
 }
 

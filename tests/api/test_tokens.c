@@ -343,6 +343,44 @@ static void what_is_wrong_with_sums_is_said(void **state)
     posenc_plan_free(plan);
 }
 
+/* The sum of a query ends with its own key, which is sought where its segment begins. */
+static void keys_of_a_segment_lie_side_by_side(void **state)
+{
+    enum { KEYS = 5 };
+    static const struct {
+        uint8_t       segments[KEYS];
+        posenc_status status;
+    } all[] = {{{0, 0, 1, 1, 1}, POSENC_OK},
+               {{3, 1, 1, 0, 0}, POSENC_OK},
+               {{0, 1, 0, 2, 2}, POSENC_ERROR_RANGE},
+               {{2, 1, 1, 1, 2}, POSENC_ERROR_RANGE}};
+    static float      x[KEYS], f[KEYS], o[KEYS];
+    const posenc_dims small   = {.B = 1, .H = 1, .Lq = KEYS, .Lk = KEYS, .D = 1};
+    const int64_t     ids[2]  = {1, KEYS};
+    posenc_options    options = posenc_options_default();
+    posenc_encoding  *e;
+    posenc_plan      *plan;
+    posenc_error      err;
+    (void)state;
+    options.mask = POSENC_MASK_CAUSAL | POSENC_MASK_SEGMENTS;
+    assert_int_equal(posenc_encoding_create(&e, "fox", NULL, &err), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &small, &options, &err), POSENC_OK);
+    posenc_workspace        work  = workspace_for(plan, POSENC_RUN_FORWARD);
+    const posenc_tensor     token = rows(f, 1, 1, KEYS, 1), one = rows(x, 1, 1, KEYS, 1);
+    const posenc_attend_out out = {.size = sizeof out, .o = rows(o, 1, 1, KEYS, 1)};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        posenc_attend_in in = {.size = sizeof in, .q = one, .k = one, .v = one, .tokens = &token};
+        in.q_segments = posenc_tensor_contiguous((void *)(uintptr_t)all[i].segments, POSENC_DTYPE_U8, 2, ids);
+        in.k_segments = in.q_segments;
+        err.message[0] = 0;
+        says(posenc_attend(plan, &in, &out, &work, &err), all[i].status, &err,
+             all[i].status ? "side by side" : "");
+    }
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +391,7 @@ int main(void)
         cmocka_unit_test(items_with_lengths_have_their_own),
         cmocka_unit_test(sums_of_a_cache_are_as_good_as_its_tokens),
         cmocka_unit_test(what_is_wrong_with_sums_is_said),
+        cmocka_unit_test(keys_of_a_segment_lie_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,10 @@
  *          gate_of=key, bidirectional: x-transformers, DataDependentAlibi
  *
  * The sum is a difference of running sums, so memory is linear and scores stay products of queries and keys.
- * It is not multiplied by `scale`. The query's own gate counts, the key's does not (gate_of=key: the other
- * way round). With one gate for all tokens it is ALiBi with slope ln(1 + e^-b), which starts at 1/T: T from
- * decay_time_min to decay_time_max, evenly in the logarithm, over the heads.
+ * Keys of a segment lie side by side. The sum is not multiplied by `scale`. The query's own gate counts, the
+ * key's does not (gate_of=key: the other way round). With one gate for all tokens it is ALiBi with slope ln(1
+ * + e^-b), which starts at 1/T: T from decay_time_min to decay_time_max, evenly in the logarithm, over the
+ * heads.
  *
  * Ahead of the query the same difference grows, so attention wants a causal mask; bidirectional has gates of
  * its own for that side, the far key's included. ln f is never the logarithm of a sigmoid, which is 0 below
