@@ -110,12 +110,12 @@ function write() {
 function recall() {
   const [spec, ...rest] = location.hash.slice(1).split("&");
   const start = START.split(" ").filter(Boolean);
-  Object.assign(state, usual);
+  Object.assign(state, usual, {lang: state.lang}); // an address without a language keeps the reader's
   if (start.length) state.spec = start[0], state.second = start[1] ?? "";
   if (spec) state.spec = decodeURIComponent(spec), state.second = "";
   for (const part of rest) {
     const [k, v] = part.split("=").map(decodeURIComponent);
-    if (KEPT.includes(k)) state[k] = typeof usual[k] === "number" ? Number(v) : v;
+    if (KEPT.includes(k) && (k !== "lang" || TEXTS[v])) state[k] = typeof usual[k] === "number" ? Number(v) : v;
   }
   for (const field of ["words", "q", "k", "tokens"]) $(field).value = state[field];
   $("causal").checked = !!state.causal;
@@ -318,6 +318,11 @@ function say(text, deep = 0) {
   return said.get(text);
 }
 
+function inLanguage() { // all that is written, anew
+  said.clear(); translate(); fillEncodings();
+  if (dropped) showModel();
+  choose("spec", state.spec);
+}
 function translate() {
   document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
   for (const e of document.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t);
@@ -670,11 +675,11 @@ async function begin() {
   for (const form of document.forms) form.onsubmit = e => e.preventDefault();
   for (const field of ["words", "q", "k", "tokens"]) $(field).oninput = typed(field);
   $("causal").onchange = e => { state.causal = Number(e.target.checked); later(); };
-  $("language").onclick = () => { state.lang = state.lang === "en" ? "zh" : "en"; said.clear(); translate(); fillEncodings(); if (dropped) showModel(); choose("spec", state.spec); };
+  $("language").onclick = () => { state.lang = state.lang === "en" ? "zh" : "en"; inLanguage(); };
   $("theme").onclick = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; show(); };
   $("figure").onpointermove = onPointer; $("figure").onclick = onPress; $("figure").onkeydown = onKey;
   for (const b of document.querySelectorAll("[data-save]")) b.onclick = () => save(b.dataset.save);
-  addEventListener("hashchange", () => { recall(); said.clear(); translate(); fillEncodings(); choose("spec", state.spec); });
+  addEventListener("hashchange", () => { recall(); inLanguage(); });
   addEventListener("resize", later);
   addEventListener("dragover", e => e.preventDefault());
   addEventListener("drop", e => { e.preventDefault(); if (e.dataTransfer.files[0]) readFile(e.dataTransfer.files[0]); });
