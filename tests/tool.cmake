@@ -127,3 +127,7 @@ posenc_test_program(target train train/trace_steps.c)
 
 # Sources of the handbook: both languages, formulas, links. What it says runs in `make test-docs`.
 add_test(NAME docs/handbook COMMAND ${PROJECT_SOURCE_DIR}/tests/docs/handbook.py)
+
+# The registry in Chinese: texts without a row, rows without a text.
+add_test(NAME docs/registry_words COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/registry_words.py
+                                          $<TARGET_FILE:posenc_tool>)

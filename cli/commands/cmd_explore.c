@@ -29,8 +29,9 @@ static const unsigned char module[] = {
 #endif
     0};
 
-/* The Chinese of what pictures say: {English, Chinese}, with places (src/train/report/zh.po). */
+/* The Chinese of what the registry says, and of what pictures say, with places: {English, Chinese}. */
 static const char *const words[][2] = {
+#include "explore/zh.inc"
 #include "train/zh.inc"
 };
 

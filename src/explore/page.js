@@ -27,7 +27,7 @@ const TEXTS = {
        example: "我 喜欢 猫 猫 也 喜欢 我", typed: "输入 q、k", q: "所有词的 q，或用 ; 分隔每个词各一个（空：随机抽取）", k: "所有词的 k，或用 ; 分隔每个词各一个", tokens: "词元输入（空：随机抽取）", drop: "模型的 config.json：拖到页面任意处，或在此选择", layers: "层", all: "全部", context: "上下文", look: "显示", warnings: "警告", numbers: "个数", at_input: "在输入处",
        query: "查询", times: "说两遍，而只按一遍训练", base2: "对照的底数", chosen: "选择", chosen_heatmap: "通道：全部", chosen_curves: "通道，如 0 1 2 3",
        chosen_pair: "通道对，如 0 4 8", chosen_similarity2d: "点：行 列，行 列", heatmap: "热图", curves: "曲线", similarity: "相似度", similarity2d: "二维相似度", onehot: "独热", hierarchy: "层次",
-       decay: "衰减", mass: "注意力质量", pair: "旋转的一对", wavelengths: "波长", bias: "偏置", buckets: "分桶", factors: "因子", words_kind: "词"},
+       decay: "衰减", mass: "注意力质量", pair: "旋转的一对", wavelengths: "波长", bias: "偏置", integer: "整数", real: "实数", list: "整数列表", word: "词", flag: "是或否", map: "名称=整数", buckets: "分桶", factors: "因子", words_kind: "词"},
 };
 
 /* ---- the module ---- */
@@ -110,12 +110,12 @@ function write() {
 function recall() {
   const [spec, ...rest] = location.hash.slice(1).split("&");
   const start = START.split(" ").filter(Boolean);
-  Object.assign(state, usual);
+  Object.assign(state, usual, {lang: state.lang}); // an address without a language keeps the reader's
   if (start.length) state.spec = start[0], state.second = start[1] ?? "";
   if (spec) state.spec = decodeURIComponent(spec), state.second = "";
   for (const part of rest) {
     const [k, v] = part.split("=").map(decodeURIComponent);
-    if (KEPT.includes(k)) state[k] = typeof usual[k] === "number" ? Number(v) : v;
+    if (KEPT.includes(k) && (k !== "lang" || TEXTS[v])) state[k] = typeof usual[k] === "number" ? Number(v) : v;
   }
   for (const field of ["words", "q", "k", "tokens"]) $(field).value = state[field];
   $("causal").checked = !!state.causal;
@@ -234,7 +234,7 @@ function oneSetting(which, part, s, value) {
   } else box.placeholder = s.default || "–";
   box.value = value ?? "";
   box.onchange = () => setSetting(which, part, s.name, box.value.trim());
-  row.append(element("span", `${s.name}  (${s.type}${s.range && !words ? ", " + s.range : ""})`), box, element("small", s.meaning));
+  row.append(element("span", `${s.name}  (${t(s.type)}${s.range && !words ? ", " + s.range : ""})`), box, element("small", say(s.meaning)));
   return row;
 }
 
@@ -265,7 +265,7 @@ function fillKinds() {
   $("sentence").hidden = !["sentence", "words"].includes(state.kind);
   $("typed").hidden = $("causal").parentNode.hidden = state.kind !== "sentence";
   $("tokens").parentNode.hidden = !offers.tokens.length;
-  $("tokens").placeholder = offers.tokens.map(one => `${one.name}: ${one.meaning}`).join("; ");
+  $("tokens").placeholder = offers.tokens.map(one => `${one.name}: ${say(one.meaning)}`).join("; ");
 }
 function pick(kind) {
   state.kind = kind; state.length = state.dim = state.heads = state.rows = state.cols = state.query = 0; state.chosen = "";
@@ -293,21 +293,23 @@ function choose(which, spec) {
   showSelect($("encoding"), state.spec); showSelect($("other"), state.second);
   const all = [state.spec, state.second].flatMap(partsOf).map(part => find(part.name)).filter(Boolean);
   $("about").replaceChildren(...all.map(e => { const p = element("p"); p.append(element("b", e.name + " "), [e.title, e.models, e.beyond].filter(Boolean).map(say).map(s => /[.。]$/.test(s) ? s : s + (state.lang === "zh" ? "。" : ".")).join(" ")); return p; }));
-  $("formula").textContent = all.map(e => [e.name, e.formula, e.symbols].filter(Boolean).join("\n\n")).join("\n\n\n");
+  $("formula").textContent = all.map(e => [e.name, e.formula, e.symbols?.replace(/^(.+?: )(.*)$/gm, (_, letter, meaning) => letter + say(meaning))].filter(Boolean).join("\n\n")).join("\n\n\n");
   fillKinds(); fillSizes(); fillSettings(); later();
 }
 
 /* ---- language: patterns of a catalogue, as the report has them ---- */
-let patterns = null;
+let patterns = null, whole = null; // rows with places, and without
 const said = new Map();
 function say(text, deep = 0) {
   if (state.lang === "en" || !text || deep > 4) return text;
-  patterns ??= WORDS.map(([english, chinese]) => {
+  whole ??= new Map(WORDS.filter(([english]) => !/%[sdwt]/.test(english)));
+  patterns ??= WORDS.filter(([english]) => !whole.has(english)).map(([english, chinese]) => {
     const kinds = [];
     const regex = english.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/%([sdwt])/g, (_, k) => { kinds.push(k); return {d: "([-+0-9.e]+?)", w: "([^ ]+?)"}[k] ?? "([^]+?)"; });
     return {regex: new RegExp(`^${regex}$`), chinese, kinds, letters: english.replace(/%[sdwt]/g, "").length};
   }).sort((a, b) => b.letters - a.letters);
   if (text.includes("\n")) return text.split("\n").map(line => say(line, deep)).join("\n");
+  if (whole.has(text)) return whole.get(text);
   if (!said.has(text)) {
     const found = patterns.find(p => p.letters && p.regex.test(text)), places = found && found.regex.exec(text).slice(1);
     said.set(text, !found ? text
@@ -316,6 +318,11 @@ function say(text, deep = 0) {
   return said.get(text);
 }
 
+function inLanguage() { // all that is written, anew
+  said.clear(); translate(); fillEncodings();
+  if (dropped) showModel();
+  choose("spec", state.spec);
+}
 function translate() {
   document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
   for (const e of document.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t);
@@ -668,11 +675,11 @@ async function begin() {
   for (const form of document.forms) form.onsubmit = e => e.preventDefault();
   for (const field of ["words", "q", "k", "tokens"]) $(field).oninput = typed(field);
   $("causal").onchange = e => { state.causal = Number(e.target.checked); later(); };
-  $("language").onclick = () => { state.lang = state.lang === "en" ? "zh" : "en"; said.clear(); translate(); fillEncodings(); if (dropped) showModel(); choose("spec", state.spec); };
+  $("language").onclick = () => { state.lang = state.lang === "en" ? "zh" : "en"; inLanguage(); };
   $("theme").onclick = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; show(); };
   $("figure").onpointermove = onPointer; $("figure").onclick = onPress; $("figure").onkeydown = onKey;
   for (const b of document.querySelectorAll("[data-save]")) b.onclick = () => save(b.dataset.save);
-  addEventListener("hashchange", () => { recall(); said.clear(); translate(); fillEncodings(); choose("spec", state.spec); });
+  addEventListener("hashchange", () => { recall(); inLanguage(); });
   addEventListener("resize", later);
   addEventListener("dragover", e => e.preventDefault());
   addEventListener("drop", e => { e.preventDefault(); if (e.dataTransfer.files[0]) readFile(e.dataTransfer.files[0]); });

@@ -288,6 +288,23 @@ def pictures_say_it_in_both_languages(page, url):
         english = [one for one in texts if len([w for w in one.replace("_", " ").split() if w.isascii() and w.isalpha() and len(w) > 3 and w not in ("alibi", "rope", "sinusoidal")]) > 1]
         if english:
             wrong.append(f"in the Chinese page {where}: {english[:3]}")
+        plain = page.js("return [...document.querySelectorAll('#settings small')].map(e => e.textContent).filter(s => !/[\\u4e00-\\u9fff]/.test(s))")
+        if plain:
+            wrong.append(f"in the Chinese page {where}, settings in English: {plain[:3]}")
+    if "词元" not in page.js("choose('spec', 'xlnet'); return $('formula').textContent"):
+        wrong.append("letters of the formula are in English on the Chinese page")
+    tongue = "return document.documentElement.lang"
+    page.go("#rope&kind=decay&length=64")
+    if not page.js(tongue).startswith("zh"):
+        wrong.append("an address without a language changes it")
+    page.js("$('language').click()")
+    page.go("#rope&kind=decay&length=32")
+    if page.js(tongue) != "en":
+        wrong.append("an address without a language changes the one that was chosen")
+    page.go("#rope&lang=zh")
+    if not page.js(tongue).startswith("zh"):
+        wrong.append("an address with a language does not change it")
+    page.js("$('language').click()")
     page.go("#alibi&kind=bias&heads=16")
     page.js("document.documentElement.dataset.theme = 'dark'; show()")
     dark = page.js("""return [...document.querySelectorAll('#figure g path[stroke]')].map(e => getComputedStyle(e).stroke.match(/\\d+/g).map(Number))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A page for each encoding of the registry, in both languages: what `posenc list NAME --json` says, and commands.
 
-A new encoding gets its page without a line here. Chinese words for titles, places and common terms are those of the
-report's catalogue, src/train/report/zh.po; texts that it lacks stay in English, as they do in the report.
+A new encoding gets its page without a line here. The registry's texts in Chinese are those of two catalogues: the
+explorer's, src/explore/zh.po, and the report's, src/train/report/zh.po. Texts that both lack stay in English.
 """
 import os
 import re
@@ -41,7 +41,7 @@ WORDS = {
                        "weight": "The factor of one query and key (counted from 0)."},
         "workedparams": "Trained parameters hold 0, 1, 2, ... here. The tests hold the library to each number.", "used": "Published models", "model": "model",
         "length": "length", "spec": "SPEC", "code": "In C", "python": "In Python",
-        "explore": "Play with it in the explorer", "letters": "Every letter, and the formula with numbers:",
+        "explore": "Play with it in the explorer", "numbers": "Every letter, and the formula with numbers:",
         "intro": "Every encoding of the registry, in the order of `posenc list`: a page each, with formula, settings, picture, "
                  "measured properties, worked numbers, models and snippets. The pages are made from the registry. "
                  "To choose one: [](../howto/chooser.md). To play with all: {site}`the explorer <explore.html>`.",
@@ -66,7 +66,7 @@ WORDS = {
                        "weight": "某个查询与某个键之间的因子（从 0 数起）。"},
         "workedparams": "参与训练的参数在这里依次取 0, 1, 2, ……。测试逐一核对这些数值。", "used": "已发布的模型", "model": "模型",
         "length": "长度", "spec": "SPEC", "code": "C 代码", "python": "Python 代码",
-        "explore": "在互动页里动手试", "letters": "各个字母的含义，以及代入数值的公式：",
+        "explore": "在互动页里动手试", "letter": "字母", "numbers": "把数值代入公式（工具的输出是英文）：",
         "intro": "注册表中的全部编码，顺序与 `posenc list` 相同。每种一页：公式、设置、图像、测得的性质、算例、"
                  "使用的模型和代码片段。这些页面由注册表生成。要挑一种，见[](../howto/chooser.md)；"
                  "想动手试，打开{site}`互动页 <explore.html#&lang=zh>`。",
@@ -75,16 +75,19 @@ WORDS = {
         "trying": "为了简短，这里的尺寸都很小；调用方式与真实程序相同。"}}
 
 
-SEES = {"only the content": "只有内容", "only distances": "只有距离", "absolute positions": "绝对位置",
-        "the places of query and key in their tensors": "查询和键在各自张量中的位置",
-        "how many keys the query lets through, by their content": "查询按内容放行了多少个键",
-        "only the content, whose own phases have the positions": "只有内容，位置在内容自身的相位里"}
+CATALOGUES = ("src/train/report/zh.po", "src/explore/zh.po")
 
 
-def catalogue():
-    """msgid -> msgstr of the report's catalogue, of rows without placeholders."""
-    rows = re.findall(r'^msgid "(.*)"\nmsgstr "(.*)"$', (ROOT / "src/train/report/zh.po").read_text(), re.M)
-    return SEES | {a: b for a, b in rows if a and "%" not in a}
+def rows(path):
+    """[(msgid, msgstr)] of a catalogue whose rows have a line for each."""
+    plain = lambda text: re.sub(r"\\(.)", r"\1", text)
+    return [(plain(a), plain(b)) for a, b in re.findall(r'^msgid "(.+)"\nmsgstr "(.*)"$', (ROOT / path).read_text(), re.M)]
+
+
+def speaker(lang):
+    """A function that says a text of the registry in this language: one without a row stays in English."""
+    known = {a: b for path in CATALOGUES for a, b in rows(path)} if lang == "zh" else {}
+    return lambda text: known.get(text, text)
 
 
 def cell(text):
@@ -113,10 +116,19 @@ def takes(s, w):
     return f"{w['types'].get(s['type'], s['type'])} {cell(bounds)}".strip()
 
 
-def settings(rows, w):
+def settings(rows, w, say):
     return table([w[k] for k in ("setting", "takes", "default", "meaning")],
                  [(f"`{s['name']}`", takes(s, w), w["absent"] if s["default"] in (None, "") else cell(s["default"]),
-                   cell(s["meaning"])) for s in rows])
+                   cell(say(s["meaning"]))) for s in rows])
+
+
+def letters(tool, name, w, say):
+    """What the letters of its formula mean. In English the tool prints that beside the numbers."""
+    shown = next(v["symbols"] for v in tool.json("explain", name).values() if "symbols" in v)
+    def meaning(text):
+        chosen = re.fullmatch("setting (.+?) = (.+?): (.+)", text)
+        return f"设置 {chosen[1]} = {chosen[2]}：{say(chosen[3])}" if chosen else say(text)
+    return table([w["letter"], w["meaning"]], [(f"{{f}}`{s['symbol']}`", cell(meaning(s["meaning"]))) for s in shown])
 
 
 def spec(e):
@@ -225,28 +237,27 @@ def picture(e):
     return [f"```{{posenc}} plot {k} {e['name']}{PICTURES.get(k, '')}\n```\n" for k in kinds]
 
 
-def page(e, lang, titles, models, learns):
+def page(e, lang, say, models, learns, tool):
     w = WORDS[lang]
-    say = lambda text: titles.get(text, text) if lang == "zh" else text
-    title = say(e["title"])
     facts = [(w["place"], f"{w['placename'][e['place']]}" + (f" (`{e['place']}`)" if lang == "zh" else "")),
-             (w["paper"], paper(e["paper"])), (w["models"], cell(e["models"] or "-")),
+             (w["paper"], paper(say(e["paper"]))), (w["models"], cell(say(e["models"] or "-"))),
              (w["learns"], w["nothing"] if learns == "nothing" else cell(learns)),
              (w["sees"], say(e["scores_see"])), (w["beyond"], say(e["beyond"]))]
     if e["causal_only"]:
         facts.append((w["causal"], w["yes"]))
-    out = [f"# {cell(e['name'])}: {title}\n",
+    out = [f"# {cell(e['name'])}: {say(e['title'])}\n",
            "\n".join(f"- **{a}**{'：' if lang == 'zh' else ': '}{b}" for a, b in facts) + "\n",
            f"**{{site}}`{w['explore']} <explore.html#{quote(e['name'])}{'&lang=zh' if lang == 'zh' else ''}>`** "
            f"(`posenc explore {e['name']} -o page.html`)\n",
            f"## {w['formula']}\n", "```{formula}\n" + e["formula"] + "\n```\n",
-           w["letters"] + "\n", f"```{{posenc}} explain {e['name']}\n```\n",
-           f"## {w['settings']}\n", settings(e["settings"], w) if e["settings"] else w["none"], "\n" + w["common"] + "\n",
+           *([letters(tool, e["name"], w, say) + "\n"] if "letter" in w else []),
+           w["numbers"] + "\n", f"```{{posenc}} explain {e['name']}\n```\n",
+           f"## {w['settings']}\n", settings(e["settings"], w, say) if e["settings"] else w["none"], "\n" + w["common"] + "\n",
            f"## {w['params']}\n"]
     if e["params"]:
         out += [table([w[k] for k in ("param", "shape", "init", "trained", "meaning")],
-                      [(f"`{p['name']}`", f"[{cell(p['shape'])}]", cell(p["init"]), w["yes"] if p["trainable"] else w["no"],
-                        cell(p["meaning"])) for p in e["params"]]), ""]
+                      [(f"`{p['name']}`", f"[{cell(p['shape'])}]", cell(say(p["init"])), w["yes"] if p["trainable"] else w["no"],
+                        cell(say(p["meaning"]))) for p in e["params"]]), ""]
     else:
         out.append(w["noparams"] + "\n")
     drawn = picture(e)
@@ -258,7 +269,7 @@ def page(e, lang, titles, models, learns):
         out += [f"## {w['worked']}\n",
                 w["workednote"][e["place"]] + " " + w["workedparams"] + "\n",
                 table([w["given"], w["at"][e["place"]], w["value"], w["source"]],
-                      [(cell(x["settings"]) or "-", ", ".join(f"{i:g}" for i in x["at"][:INDICES[e["place"]]]), f"{x['value']:.10g}", cell(x["source"]))
+                      [(cell(x["settings"]) or "-", ", ".join(f"{i:g}" for i in x["at"][:INDICES[e["place"]]]), f"{x['value']:.10g}", cell(say(x["source"])))
                        for x in e["examples"]]), ""]
     if models:
         out += [f"## {w['used']}\n",
@@ -270,7 +281,7 @@ def page(e, lang, titles, models, learns):
 
 
 def write(tool, folder, lang):
-    w, titles = WORDS[lang], catalogue()
+    w, say = WORDS[lang], speaker(lang)
     folder.mkdir(parents=True)
     entries, models = tool.json("list"), {}
     wide = subprocess.run([tool.path, "list"], check=True, capture_output=True, text=True, env=dict(os.environ, COLUMNS="400")).stdout
@@ -279,10 +290,10 @@ def write(tool, folder, lang):
         for part in re.sub(r"\[.*?\]", "", m["spec"]).split("+"):
             models.setdefault(part, []).append(m)
     for e in entries:
-        (folder / f"{e['name']}.md").write_text(page(e, lang, titles, models.get(e["name"], []), learns[e["name"]]))
-    (folder / "common.md").write_text(f"# {w['commontitle']}\n\n{w['commonintro']}\n\n" + settings(entries[0]["common_settings"], w) + "\n")
+        (folder / f"{e['name']}.md").write_text(page(e, lang, say, models.get(e["name"], []), learns[e["name"]], tool))
+    (folder / "common.md").write_text(f"# {w['commontitle']}\n\n{w['commonintro']}\n\n" + settings(entries[0]["common_settings"], w, say) + "\n")
     rows = [(f"[{cell(e['name'])}]({e['name']}.md)", w["placename"][e["place"]],
-             titles.get(e["title"], e["title"]) if lang == "zh" else e["title"], cell(e["models"] or "-")) for e in entries]
+             say(e["title"]), cell(say(e["models"] or "-"))) for e in entries]
     heads = [{"en": "encoding", "zh": "编码"}[lang], w["place"].lower(), {"en": "what it is", "zh": "是什么"}[lang], w["models"].lower()]
     names = "\n".join(f"{e['name']} <{e['name']}>" for e in entries)
     (folder / "index.md").write_text(f"# {w['all']}\n\n{w['intro']}\n\n{table(heads, rows)}\n\n"

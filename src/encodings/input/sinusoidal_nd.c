@@ -126,17 +126,16 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 }
 
 const pe_encoding pe_sinusoidal_nd = {
-    .info.name    = "sinusoidal_nd",
-    .info.place   = POSENC_PLACE_INPUT,
-    .info.title   = "sines and cosines of every axis of a grid",
-    .info.formula = "ω_k = base^{−k / N}\n"
-                    "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",
-    .info.symbols =
-        "ω_k: frequency k, radians per position\n"
-        "k: a frequency, counted from 0\n"
-        "N: how many frequencies a coordinate has, or that number less one (setting last_exponent)\n"
-        "P_1: coordinate 1 of a position; P_n the last of them\n"
-        "n: how many coordinates a position has",
+    .info.name     = "sinusoidal_nd",
+    .info.place    = POSENC_PLACE_INPUT,
+    .info.title    = "sines and cosines of every axis of a grid",
+    .info.formula  = "ω_k = base^{−k / N}\n"
+                     "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",
+    .info.symbols  = "ω_k: frequency k, radians per position\n"
+                     "k: a frequency, counted from 0\n"
+                     "N: how many frequencies a coordinate has, or that number less one (setting preset)\n"
+                     "P_1: coordinate 1 of a position; P_n the last of them\n"
+                     "n: how many coordinates a position has",
     .info.paper    = "arXiv:1802.05751",
     .info.models   = "Image Transformer, CogVideoX-2B",
     .info.beyond   = "Computed on any grid, but a model knows only grids of the sizes it was trained on.",

@@ -91,7 +91,7 @@ const pe_encoding pe_timestep = {
                      "n: how many frequencies there are\n"
                      "t: the time step, any real number\n"
                      "period: setting max_period\n"
-                     "shift: setting shift: 1 where the last frequency is 1 / period itself",
+                     "shift: setting downscale_freq_shift: 1 where the last frequency is 1 / period itself",
     .info.paper    = "arXiv:2006.11239",
     .info.models   = "DDPM, ADM, GLIDE, Stable Diffusion",
     .info.beyond   = "Computed at any time, but a model knows only the range of its training.",

@@ -662,7 +662,7 @@ const pe_encoding pe_swin_v2 = {
                     "b_1: learned numbers of the network\n"
                     "c: the offset on an axis, its logarithm\n"
                     "a: the offset on an axis: 8 at the end of the window\n"
-                    "max: the largest τ_h that counts, setting max_logit",
+                    "max: the largest τ_h that counts, setting logit_scale_max",
     .info.paper   = "arXiv:2111.09883",
     .info.models  = "Swin Transformer V2",
     .info.beyond  = "Ends with its window; for another one a network computes the biases, which want tuning.",
