@@ -198,6 +198,31 @@ static void print_params(const posenc_param_info *params, int count)
     print_section("Parameters", rows, n, 5);
 }
 
+/* Do the default settings call for this token input? */
+static int is_needed(const posenc_encoding_info *info, const char *token)
+{
+    posenc_encoding *e;
+    int              is = 0;
+    if (posenc_encoding_create(&e, info->name, NULL, NULL))
+        return 0;
+    for (int i = 0; i < posenc_token_count(e); i++)
+        is |= !strcmp(posenc_token_name(e, i), token);
+    posenc_encoding_free(e);
+    return is;
+}
+
+static void print_tokens(const posenc_encoding_info *info)
+{
+    list_row rows[MOST_ROWS] = {{{"NAME", "CHANNELS", "OF EACH", "DEFAULT", "MEANING"}}};
+    int      n               = 1;
+    for (int i = 0; i < info->token_count && n < MOST_ROWS; i++) {
+        const posenc_token_info *t = &info->tokens[i];
+        rows[n++] = (list_row){{t->name, t->channels, t->of_keys ? "key" : "query",
+                                is_needed(info, t->name) ? "needed" : "-", t->meaning}};
+    }
+    print_section("Token inputs, which the model makes", rows, n, 5);
+}
+
 /* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
 static void example_subject(posenc_place place, const posenc_example *e, char text[CELL])
 {
@@ -255,6 +280,7 @@ static void print_one(const posenc_encoding_info *info)
     if (info->place != POSENC_PLACE_INPUT) /* they are about scores */
         print_settings("Settings of every encoding", common, common_count);
     print_params(info->params, info->param_count);
+    print_tokens(info);
     print_examples(info);
 }
 
@@ -278,6 +304,18 @@ static json_t *json_params(const posenc_param_info *params, int count)
         pe_json_add(&list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", params[i].name, "shape",
                                      params[i].shape, "init", params[i].init, "trainable",
                                      params[i].trainable, "meaning", params[i].meaning));
+    return list;
+}
+
+static json_t *json_tokens(const posenc_encoding_info *info)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < info->token_count; i++) {
+        const posenc_token_info *t = &info->tokens[i];
+        pe_json_add(&list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", t->name, "channels", t->channels, "of",
+                                     t->of_keys ? "key" : "query", "needed", is_needed(info, t->name),
+                                     "meaning", t->meaning));
+    }
     return list;
 }
 
@@ -316,6 +354,7 @@ static json_t *json_one(const posenc_encoding_info *info)
                    {"settings", json_settings(info->settings, info->setting_count)},
                    {"common_settings", json_settings(common, count)},
                    {"params", json_params(info->params, info->param_count)},
+                   {"tokens", json_tokens(info)},
                    {"examples", json_examples(info->name)}};
     json_t *one = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)

@@ -19,8 +19,7 @@ PICTURES = {"bias": "", "heatmap": "", "decay": " --content ones --theta many", 
 SECOND = ("buckets", "wavelengths", "curves", "hierarchy")
 # Settings for sixteen tokens, where the defaults are for more, or for a grid.
 SMALL = {"swin": "window=4x4", "swin_v2": "window=4x4", "absolute_distance": "grid=4x4", "decomposed": "grid=4x4",
-         "sinusoidal2d": "height=4,width=4", "hierarchical": "rows=4",
-         "fox": "form=constant"}  # its gates are a token input, which a model makes
+         "sinusoidal2d": "height=4,width=4", "hierarchical": "rows=4"}
 
 WORDS = {
     "en": {
@@ -30,7 +29,9 @@ WORDS = {
         "settings": "Settings", "setting": "setting", "takes": "takes", "default": "default", "meaning": "meaning",
         "types": {}, "absent": "absent", "none": "It has no settings of its own.", "common": "Those of every encoding: [](common.md).",
         "params": "Parameters", "param": "parameter", "shape": "shape", "init": "initial values", "trained": "trained",
-        "no": "no", "noparams": "It has no parameters.", "picture": "Picture",
+        "no": "no", "noparams": "It has no parameters.", "tokens": "Token inputs", "token": "input", "channels": "channels", "of": "one for each",
+        "query": "query", "key": "key", "tokensnote": "The model makes them from its hidden states: [B, H or G or 1, L, channels], beside q, k and v.",
+        "picture": "Picture",
         "drawn": "What an encoding learns is drawn untrained; parameters that start at zero are drawn from N(0,1).",
         "nopicture": "No picture: what it adds depends on the content as well.",
         "measured": "Measured", "rules": "The formulas and rules behind the verdicts: [](../reference/properties.md).",
@@ -55,7 +56,9 @@ WORDS = {
         "settings": "设置", "setting": "设置", "takes": "取值", "default": "默认值", "meaning": "含义",
         "types": {"integer": "整数", "real": "实数", "list": "整数列表"}, "absent": "不设", "none": "它没有自己的设置。", "common": "所有编码共有的设置：[](common.md)。",
         "params": "参数", "param": "参数", "shape": "形状", "init": "初始值", "trained": "参与训练",
-        "no": "否", "noparams": "它没有参数。", "picture": "图像",
+        "no": "否", "noparams": "它没有参数。", "tokens": "词元输入", "token": "输入", "channels": "通道数", "of": "每个……一份",
+        "query": "查询", "key": "键", "tokensnote": "由模型从隐藏状态算出，与 q、k、v 一同给出：[B, H 或 G 或 1, L, 通道数]。",
+        "picture": "图像",
         "drawn": "需要学习的编码按未训练的状态画出；初始为零的参数改从 N(0,1) 抽取。",
         "nopicture": "没有图像：它加上的量还取决于内容。",
         "measured": "测得的性质", "rules": "判定所依据的公式与规则见英文页 {en}`properties <reference/properties>`。",
@@ -196,6 +199,23 @@ def c_snippet(e):
         body = make % (spec(e), "NULL", "POSENC_RUN_ROWS") + init + "\n" + width + run
         return head + sizes + "\nint main(void)\n{\n" + dims + body + tail % (
             "posenc_rows(plan, &in, &y, &work, &err)", "rows[width]", release + "    free(rows);\n")
+    needed = [t for t in e["tokens"] if t["needed"]]
+    if needed:
+        params += ", .tokens = tokens"
+        init += """
+    posenc_tensor tokens[%d]; /* what the model makes of its hidden states */
+    for (int i = 0; i < posenc_token_count(e); i++) {
+        int64_t shape[4], n;
+        if (posenc_token_shape(e, &dims, i, shape, &err))
+            return fprintf(stderr, "%%s\\n", err.message), 1;
+        n = shape[0] * shape[1] * shape[2] * shape[3];
+        float *numbers = malloc((size_t)n * sizeof *numbers);
+        for (int64_t j = 0; j < n; j++)
+            numbers[j] = (float)(j %% 5) / 5;
+        tokens[i] = posenc_tensor_contiguous(numbers, POSENC_DTYPE_F32, 4, shape);
+    }
+""" % len(needed)
+        release += "    for (int i = 0; i < posenc_token_count(e); i++)\n        free(tokens[i].data);\n"
     data = "static float q[H * L * D], k[H * L * D], v[H * L * D], o[H * L * D];\n"
     fill = """    const int64_t     shape[] = {1, H, L, D};
     posenc_tensor     Q = posenc_tensor_contiguous(q, POSENC_DTYPE_F32, 4, shape), K = Q, V = Q, O = Q;
@@ -228,6 +248,11 @@ def python_snippet(e):
         lines.append("rotated_q, rotated_k = posenc.rotate(q, k, e)")
     causal = ", causal=True" if e["causal_only"] else ""
     params = ", params=e.init(H=4, D=16, L=16)" if e["params"] else ""
+    needed = {t["name"]: next((s["default"] for s in e["settings"] if s["name"] == t["channels"]), t["channels"]) for t in e["tokens"] if t["needed"]}
+    if needed:
+        each = ", ".join(f'"{name}": np.ones((1, 4, 16, {n}), "float32")' for name, n in needed.items())
+        lines.append(f"tokens = {{{each}}}  # [B,H,L,channels]: what the model makes of its hidden states")
+        params += ", tokens=tokens"
     return "\n".join(lines + [f"o = posenc.attend(q, k, v, e{causal}{params})", "print(o.shape)"])
 
 
@@ -260,6 +285,10 @@ def page(e, lang, say, models, learns, tool):
                         cell(say(p["meaning"]))) for p in e["params"]]), ""]
     else:
         out.append(w["noparams"] + "\n")
+    if e["tokens"]:
+        out += [f"## {w['tokens']}\n", w["tokensnote"] + "\n",
+                table([w[k] for k in ("token", "channels", "of", "meaning")],
+                      [(f"`{t['name']}`", cell(t["channels"]), w[t["of"]], cell(say(t["meaning"]))) for t in e["tokens"]]), ""]
     drawn = picture(e)
     out += [f"## {w['picture']}\n", *(drawn or [w["nopicture"] + "\n"])]
     if drawn and any(p["trainable"] for p in e["params"]):
