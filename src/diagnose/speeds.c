@@ -238,12 +238,14 @@ static double complex turned_back(const axis_look *k, double w)
     return sum;
 }
 
-/* Far from even: of a grid, rows one line apart would show but one of its coordinates. */
+/* One of each SOME_ROWSth part, as if drawn: of a grid, rows that follow any rule (multiples of the golden ratio
+   were all even among 932) might show but some of a coordinate's numbers. */
 static int64_t some_row(int64_t count, int64_t i)
 {
-    const double golden = 0x1.3c6ef372fe95p-1;
-    return count <= SOME_ROWS ? i
-                              : (int64_t)((double)count * (golden * (double)i - floor(golden * (double)i)));
+    const int64_t first = i * count / SOME_ROWS, next = (i + 1) * count / SOME_ROWS;
+    uint64_t      drawn = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u;
+    drawn               = (drawn ^ drawn >> 29) * 0xbf58476d1ce4e5b9u;
+    return count <= SOME_ROWS ? i : first + (int64_t)((drawn ^ drawn >> 32) % (uint64_t)(next - first));
 }
 
 /* The best of speeds from, from + step, ... to, of both signs: each next sum by one product a row. */
