@@ -201,6 +201,7 @@ def c_snippet(e):
             "posenc_rows(plan, &in, &y, &work, &err)", "rows[width]", release + "    free(rows);\n")
     needed = [t for t in e["tokens"] if t["needed"]]
     if needed:
+        head = head.replace("\n", "\n#include <posenc/registry.h>\n", 1)  # of posenc_token_shape
         params += ", .tokens = tokens"
         init += """
     posenc_tensor tokens[%d]; /* what the model makes of its hidden states */
