@@ -99,17 +99,14 @@ static const cli_option options[] = {
 /* Before any text is read: a misspelt name should not wait for standard input. */
 static int check_list(const char *list)
 {
-    char             spec[1024], plain[1024];
-    posenc_error     err;
-    pe_entry         entry;
-    posenc_status    status = POSENC_OK;
-    posenc_encoding *e;
+    char          spec[1024], plain[1024];
+    posenc_error  err;
+    pe_entry      entry;
+    posenc_status status = POSENC_OK;
     while (list) {
         list = pe_spec_next(spec, sizeof spec, list, &status, &err);
-        if (status || pe_spec_split(plain, sizeof plain, &entry, spec, &err) ||
-            posenc_encoding_create(&e, plain, NULL, &err))
+        if (status || pe_spec_split(plain, sizeof plain, &entry, spec, &err) || pe_spec_check(plain, &err))
             return cli_error(&err);
-        posenc_encoding_free(e);
     }
     return CLI_DONE;
 }

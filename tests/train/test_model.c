@@ -348,6 +348,65 @@ static void leaving_out_any_term_of_the_gradient_is_noticed(void **state)
     }
 }
 
+/* Every encoding of the registry that takes something of each token besides q, k and v; fails if none does.
+ */
+static void leaving_out_a_projection_of_token_inputs_is_noticed(void **state)
+{
+    (void)state;
+    int tried = 0;
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        for (int term = PE_DROP_PROJECTION; term <= PE_DROP_PROJECTION_STREAM; term++) {
+            char             spec[512];
+            posenc_encoding *e;
+            spec_of(spec, sizeof spec, posenc_encoding_info_at(i)->name);
+            assert_int_equal(posenc_encoding_create(&e, spec, NULL, NULL), POSENC_OK);
+            if (posenc_token_count(e) > 0)
+                tried += is_noticed(spec, (pe_gradient_term)term);
+            posenc_encoding_free(e);
+        }
+    assert_true(tried > 0);
+}
+
+/* A window, token inputs of the query's side and of the key's in one layer, and none in the next, whose
+   parameters are others. */
+static void gradients_are_difference_quotients_where_layers_differ(void **state)
+{
+    (void)state;
+    const char *spec  = "fox[window=5:sink=token]/alibi[learned=yes:temperature=ssmax]";
+    const char *where = "";
+    pe_model   *m     = model_of_spec(spec, POSENC_DTYPE_F64, 0);
+    assert_non_null(m);
+    assert_int_equal(m->kind_count, 2);
+    assert_int_equal(m->stack[0].kind->token_count, 2);
+    assert_int_equal(m->stack[1].kind->token_count, 0);
+    stir(m);
+    const double worst = verdict(m, PE_DROP_NONE, &where);
+    if (worst > 1)
+        fail_msg("%s: %s is off by %g times what is allowed", spec, where, worst);
+    assert_true(verdict(m, PE_DROP_PROJECTION, &where) > 100 && verdict(m, PE_DROP_ENCODING, &where) > 100);
+    pe_model_free(m);
+}
+
+static void projections_begin_as_their_rooms_say(void **state)
+{
+    (void)state;
+    pe_model        *m = model_of_spec("fox", POSENC_DTYPE_F64, 0);
+    const pe_weight *w = pe_model_projection(m, 1, 0), *b = w + 1;
+    const double    *theta = m->theta;
+    double           sum   = 0;
+    assert_string_equal(w->name, "layer1.tokens.f");
+    assert_int_equal(w->count, WIDTH * HEADS);
+    assert_int_equal(b->count, HEADS);
+    assert_true(w->decays && !b->decays);
+    for (int64_t i = 0; i < w->count; i++)
+        sum += theta[w->offset + i] * theta[w->offset + i];
+    assert_true(sum > 0.5 * HEADS && sum < 2 * HEADS); /* WIDTH HEADS numbers of variance 1 / WIDTH */
+    for (int64_t h = 0; h < HEADS; h++)
+        assert_true(theta[b->offset + h] == 5);
+    assert_int_equal(pe_model_encoding_parameters(m), LAYERS * (WIDTH + 1) * HEADS);
+    pe_model_free(m);
+}
+
 /* In the ways that are not the library's sum, for every encoding that learns at the input. */
 static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
 {
@@ -377,8 +436,8 @@ static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
             tried += is_noticed(spec, rows[k].term);
         }
     assert_true(tried >= (int)(sizeof rows / sizeof *rows));
-    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in neither list */
-        int listed = term <= PE_DROP_EMBEDDING;
+    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in no list */
+        int listed = term <= PE_DROP_PROJECTION_STREAM;
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             listed |= (int)rows[k].term == term;
         assert_true(listed);
@@ -656,6 +715,9 @@ int main(void)
         cmocka_unit_test(gradients_are_difference_quotients_for_every_encoding),
         cmocka_unit_test(gradients_are_difference_quotients_for_two_parts_joined),
         cmocka_unit_test(leaving_out_any_term_of_the_gradient_is_noticed),
+        cmocka_unit_test(leaving_out_a_projection_of_token_inputs_is_noticed),
+        cmocka_unit_test(gradients_are_difference_quotients_where_layers_differ),
+        cmocka_unit_test(projections_begin_as_their_rooms_say),
         cmocka_unit_test(leaving_out_any_term_of_how_rows_enter_is_noticed),
         cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),
         cmocka_unit_test(no_byte_sees_what_follows_it),

@@ -286,15 +286,15 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
 posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
 {
     pe_run_result result;
-    pe_run_config c            = *config;
-    c.steps                    = 1;
-    c.batch                    = 1;
-    c.layers                   = c.entry.inject == PE_IN_BLOCKS ? c.layers : 1; /* all layers are alike */
-    c.windows                  = !c.task;
-    c.sequences                = c.task != NULL;
-    c.seed                     = 1;
-    c.measures                 = 0;
-    c.is_rough                 = 1;
+    pe_run_config c = *config;
+    c.steps         = 1;
+    c.batch         = 1;
+    c.layers        = c.entry.inject == PE_IN_BLOCKS || pe_spec_is_layered(c.spec) ? c.layers : 1; /* alike */
+    c.windows       = !c.task;
+    c.sequences     = c.task != NULL;
+    c.seed          = 1;
+    c.measures      = 0;
+    c.is_rough      = 1;
     const posenc_status status = pe_run(&c, NULL, &result, err);
     pe_run_result_free(&result);
     return status;

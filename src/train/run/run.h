@@ -48,7 +48,7 @@ typedef struct pe_run_followup {
 } pe_run_followup;
 
 typedef struct pe_run_config {
-    const char    *spec;  /* for posenc_encoding_create, complete with settings */
+    const char    *spec;  /* complete with settings; it may be one per layer (posenc_layer_read) */
     int64_t        L;     /* training length */
     int64_t        reach; /* R: windows of R L are evaluated; a power of two */
     int64_t        d_model, layers, heads, batch;
@@ -102,10 +102,10 @@ typedef struct pe_run_result {
     double   loss[PE_TASK_LENGTHS], lowest_loss, last_loss;
     int      cancelled;
     uint8_t  diverged; /* a loss that is not finite: training stopped there */
-    /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: with n
-       = posenc_param_count(e) there are layers * n tensors, and number l * n + i is parameter i of layer l,
-       so that the n tensors of one layer are what posenc_bias and its like take. The part at the place input
-       belongs to the whole model: its tensors are equal in every layer. Fixed parameters are listed as well.
+    /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: those
+       of one layer's encoding e are posenc_param_count(e) tensors, one after the other, as posenc_bias and
+       its like take them. The part at the place input belongs to the whole model: its tensors are equal in
+       every layer. Fixed parameters are listed as well.
      */
     posenc_tensor *params; /* F32, one after the other */
     int            param_count;

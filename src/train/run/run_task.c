@@ -66,6 +66,9 @@ static posenc_status give_grid(char *to, size_t n, const char *spec, const int64
     pe_spec_text t     = pe_spec_begin(to, n);
     pe_spec_part p     = pe_spec_first(spec);
     int          knows = 0;
+    if (pe_spec_is_layered(spec))
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "task: a SPEC per layer is for tokens in a line, not for the cells of a grid");
     do {
         char grid[256];
         write_grid(grid, sizeof grid, posenc_encoding_find(p.name), side);
