@@ -30,6 +30,7 @@ typedef struct pe_run_state {
     int16_t  *targets; /* the same */
 
     char   *identity; /* of its checkpoints; NULL: there are none */
+    int64_t asked;    /* answers of the length that is tested */
     int64_t marks[PE_RUN_MARKS];
     double  measures[PE_RUN_MEASURES];
     double  stage_start; /* when the present stage began, minus what it had taken before */

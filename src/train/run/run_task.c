@@ -155,6 +155,7 @@ static posenc_status test_some(pe_run_state *w, int length, int64_t first, int64
     const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
     for (int64_t i = 0; !status && i < count * batch.length; i++)
         if (w->targets[i] >= 0) {
+            w->asked++;
             w->result->loss[length] += w->losses[i];
             right[i / batch.length] += w->model->right[i];
         }
@@ -167,9 +168,10 @@ static posenc_status test_length(pe_run_state *w, int length, posenc_error *err)
     const int64_t        most   = per_call(c, length);
     posenc_status        status = POSENC_OK;
     w->result->loss[length]     = 0;
+    w->asked                    = 0;
     for (int64_t first = 0; first < c->sequences && !status; first += most)
         status = test_some(w, length, first, c->sequences - first < most ? c->sequences - first : most, err);
-    w->result->loss[length] /= (double)(c->sequences * pe_task_asked(c->task, length));
+    w->result->loss[length] /= (double)w->asked;
     return status;
 }
 
