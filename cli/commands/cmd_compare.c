@@ -87,6 +87,11 @@ static const cli_option options[] = {
      "learning rates tried on the text for each encoding, which is compared at its best; instead of the "
      "preset's",
      CLI_TEXT, offsetof(pe_compare_config, preset.rates)},
+    {0, "positions", "RULE",
+     "where training windows stand, each window by a draw of its own, to be read in order afterwards: "
+     "random:N (L "
+     "of the N positions, sorted), pose:N (two halves apart) or shift:N (all further on)",
+     CLI_TEXT, offsetof(pe_compare_config, preset.positions)},
     {0, "stability", "HOW",
      "train less as well, to see whether the order would hold: none, brief (a quarter of the steps) or full "
      "(also a half of them, and half of the width); instead of the preset's",
@@ -544,10 +549,10 @@ const cli_command cli_compare = {
         "a task is listed with the reason.\n\n"
         "Each finished run is saved at once in DIR.partial; each run in progress writes a checkpoint every "
         "S seconds. Ctrl-C prints and writes what is finished. However the call ends, the same call with "
-        "--resume continues and ends with the same numbers, to the bit; without --resume it refuses a "
-        "DIR.partial that is not empty. With --resume, a call for more seeds or encodings reuses what an "
-        "older result in DIR has in common with it. A build with MPI (docs/slurm.md) shares the runs among "
-        "the processes of mpirun or srun.\n\n"
+        "--resume continues and ends with the same numbers, to the bit; without it DIR.partial must be "
+        "empty. With --resume, a call for more seeds or encodings reuses what an older result in DIR has in "
+        "common with it. A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or "
+        "srun.\n\n"
         "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given suit a "
         "model of this size. Threads do not change the results.\n\n"
         "A SPEC per layer has entries in the order of the layers: rope[window=32]:3/nope is three layers "

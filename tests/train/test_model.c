@@ -28,6 +28,9 @@ enum { LENGTH = 8, WIDTH = 16, HEADS = 2, LAYERS = 2, BATCH = 2, SAMPLES = 4 };
 
 static const double step = 1e-5, relative = 1e-6, absolute = 2e-9;
 
+/* Of windows that do not stand in order: [BATCH, LENGTH]; NULL: they do. */
+static const int64_t *standing;
+
 static void small_spec(char *spec, size_t n, const char *name, int mask)
 {
     const posenc_dims dims = {.B       = BATCH,
@@ -129,6 +132,7 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     pe_model_config config     = config_of(plain, &entry, dtype);
     config.longest             = longest;
     config.bidirectional       = bidirectional;
+    config.scattered           = standing ? 3 * LENGTH : 0;
     const posenc_status status = pe_model_create(&m, &config, &err);
     if (status && status != POSENC_ERROR_UNSUPPORTED)
         fail_msg("%s: %s", spec, err.message);
@@ -178,9 +182,11 @@ static void stir(pe_model *m)
 static double loss_of(pe_model *m)
 {
     double losses[BATCH * LENGTH], sum = 0;
-    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
-                                     NULL),
-                     POSENC_OK);
+    assert_int_equal(
+        pe_model_losses(m, losses,
+                        &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                        NULL),
+        POSENC_OK);
     for (int i = 0; i < BATCH * LENGTH; i++)
         sum += losses[i];
     return sum / (BATCH * LENGTH);
@@ -227,9 +233,11 @@ static double *gradient_of(pe_model *m, pe_gradient_term drop)
     double       loss, *grad = malloc(bytes);
     assert_non_null(grad);
     m->drop_gradient = drop;
-    assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
-                                       NULL),
-                     POSENC_OK);
+    assert_int_equal(
+        pe_model_gradient(m, &loss,
+                          &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                          NULL),
+        POSENC_OK);
     memcpy(grad, m->grad, bytes);
     return grad;
 }
@@ -387,6 +395,29 @@ static void gradients_are_difference_quotients_where_layers_differ(void **state)
     pe_model_free(m);
 }
 
+/* In every way in which positions enter, with rows of each window's own. */
+static void gradients_are_difference_quotients_where_windows_stand_apart(void **state)
+{
+    static const int64_t     apart[BATCH * LENGTH] = {0, 1, 4, 5, 9, 11, 15, 23, 2, 3, 8, 10, 12, 13, 20, 21};
+    static const char *const specs[]               = {
+                      "learned[rows=24]", "learned[rows=24:combine=concat]",  "learned[rows=24:inject=blocks]", "rope+t5",
+                      "fox[sink=token]",  "inkling[extent=16]/rope[window=6]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const char *where = "";
+        standing          = apart;
+        pe_model *m       = model_of_spec(specs[i], POSENC_DTYPE_F64, 0);
+        assert_non_null(m);
+        stir(m);
+        const double worst = verdict(m, PE_DROP_NONE, &where), there = loss_of(m);
+        standing = NULL;
+        assert_true(there != loss_of(m)); /* it is noticed where they stand */
+        pe_model_free(m);
+        if (worst > 1)
+            fail_msg("%s: %s is off by %g times what is allowed", specs[i], where, worst);
+    }
+}
+
 static void projections_begin_as_their_rooms_say(void **state)
 {
     (void)state;
@@ -471,10 +502,14 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
         stir(a);
         copy_to_float(b, a);
         assert_int_equal(
-            pe_model_gradient(a, &exact, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            pe_model_gradient(
+                a, &exact,
+                &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing}, NULL),
             POSENC_OK);
         assert_int_equal(
-            pe_model_gradient(b, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            pe_model_gradient(
+                b, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                NULL),
             POSENC_OK);
         assert_true(fabs(loss - exact) < 1e-5);
         const double whole = length_of(a->grad, a->size);
@@ -717,6 +752,7 @@ int main(void)
         cmocka_unit_test(leaving_out_any_term_of_the_gradient_is_noticed),
         cmocka_unit_test(leaving_out_a_projection_of_token_inputs_is_noticed),
         cmocka_unit_test(gradients_are_difference_quotients_where_layers_differ),
+        cmocka_unit_test(gradients_are_difference_quotients_where_windows_stand_apart),
         cmocka_unit_test(projections_begin_as_their_rooms_say),
         cmocka_unit_test(leaving_out_any_term_of_how_rows_enter_is_noticed),
         cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),

@@ -140,7 +140,6 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_fox = {
-    .model      = "form=constant", /* a small model makes no inputs of tokens */
     .info.name  = "fox",
     .info.place = POSENC_PLACE_SCORE,
     .info.title = "gates that forget",

@@ -57,6 +57,7 @@ pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *
                            .clip          = p->clip,
                            .windows       = c->windows,
                            .bidirectional = c->config.bidirectional,
+                           .places        = c->places,
                            .entry         = *entry,
                            .text          = &c->text,
                            .fingerprint   = c->fingerprint,

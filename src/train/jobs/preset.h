@@ -43,6 +43,7 @@ typedef struct pe_preset {
        only. A trial makes that share of the steps; 0: a quarter. */
     const char *rates;
     double      rate_share;
+    const char *positions; /* where windows of training stand, "random:512" (run.h); NULL: in order */
     const char *stability; /* what is trained less, to see what is settled: level.h; NULL: "none" */
 } pe_preset;
 

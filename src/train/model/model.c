@@ -49,6 +49,11 @@ static posenc_status check_config(const pe_model_config *c, posenc_error *err)
     return POSENC_OK;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 int64_t pe_model_rows(const pe_model *m)
 {
     return m->config.batch > m->long_batch ? m->config.batch : m->long_batch;
@@ -96,9 +101,11 @@ static posenc_status plans_of_kind(pe_model *m, pe_layer_kind *kind, posenc_erro
     posenc_options    options = posenc_options_default();
     options.mask              = (m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL) |
                    (kind->read.window ? POSENC_MASK_WINDOW : POSENC_MASK_NONE);
-    options.window  = kind->read.window;
-    options.threads = 1;
-    status          = posenc_plan_create(&kind->short_plan, kind->encoding, &shorter, &options, err);
+    options.window        = kind->read.window;
+    options.threads       = 1;
+    options.max_distances = larger(2 * m->config.scattered, shorter.Lq + shorter.Lk);
+    status                = posenc_plan_create(&kind->short_plan, kind->encoding, &shorter, &options, err);
+    options.max_distances = 0; /* what is read in the long plan stands in order */
     if (!status)
         status = posenc_plan_create(&kind->long_plan, kind->encoding, &longer, &options, err);
     if (!status)
@@ -167,11 +174,6 @@ static void *carve(char *base, size_t *used, size_t bytes)
     char *p = base ? base + *used : NULL;
     *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return p;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Columns of the projections of token inputs, in the layer that has most. */
@@ -244,7 +246,7 @@ static size_t lay_out(pe_model *m, char *base)
     m->losses     = carve(base, &used, n * sizeof(double));
     m->asked      = carve(base, &used, n * sizeof *m->asked);
     if (m->has_rows) {
-        const size_t rows = (size_t)m->config.longest;
+        const size_t rows = m->config.scattered ? n : (size_t)m->config.longest;
         m->table          = carve(base, &used, rows * (size_t)m->row_width * e);
         m->dtable         = carve(base, &used, rows * (size_t)m->row_width * e);
         m->mixed_rows     = carve(base, &used, rows * d * e);
@@ -372,6 +374,9 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
         return pe_fail(err, POSENC_ERROR_RANGE,
                        "model: %lld windows of %lld bytes are more than the model was created for",
                        (long long)batch->B, (long long)batch->length);
+    if (batch->positions && !m->config.scattered)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "model: positions may be given to a model that was created for them alone");
     const int hides = m->config.bidirectional && !m->config.symbols;
     if (!batch->hidden != !hides)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,

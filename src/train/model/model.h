@@ -115,8 +115,9 @@ typedef struct pe_model_config {
     /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of
        text. */
     int64_t symbols, classes;
-    int64_t grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
-                     stand in line */
+    int64_t scattered; /* not 0: batches may bring positions of their own, below so many */
+    int64_t grid;      /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
+                          stand in line */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -159,6 +160,7 @@ typedef struct pe_batch {
     int64_t                B, length;
     const int16_t         *targets;
     int64_t                columns;
+    const int64_t *positions; /* [B, length] ascending; NULL: in order. Of models that are scattered */
 } pe_batch;
 
 typedef struct pe_model_math {
@@ -216,11 +218,13 @@ struct pe_model {
     int64_t       *numbers;            /* grid: [longest] number of its cell in the largest grid */
     unsigned char *right;              /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
-    void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
-    void *mixed_rows; /* [longest, d] what is added to the token's vector, p W; backward: dx summed over the
+    void *table,
+        *dtable; /* [longest, or n where scattered, row_width] rows of the encoding, and their cotangents */
+    void *mixed_rows; /* [the same, d] what is added to the token's vector, p W; backward: dx summed over the
                          batch */
 
     pe_gradient_term drop_gradient; /* tests only */
+    const pe_batch  *batch;         /* the one at work: windows that stand alike share their rows */
     int64_t first; /* the position of a window's first symbol, 0 unless somebody moves it; not on grids */
 };
 

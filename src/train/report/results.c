@@ -47,13 +47,16 @@ static json_t *numbers(const double *x, int64_t n)
 static json_t *settings_json(const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset",
-                     p->name, "objective", pe_outcome_objective(c->config.bidirectional), "steps",
-                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "reach",
-                     (json_int_t)p->reach, "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers,
-                     "heads", (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup",
-                     (json_int_t)p->warmup, "learning_rate", p->learning_rate, "weight_decay",
-                     p->weight_decay, "clip", p->clip);
+    json_t          *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                  "objective", pe_outcome_objective(c->config.bidirectional), "steps", (json_int_t)p->steps,
+                  "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "reach", (json_int_t)p->reach,
+                  "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads",
+                  (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup,
+                  "learning_rate", p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
+    if (p->positions)
+        pe_json_set(&json, "positions", json_string(p->positions));
+    return json;
 }
 
 /* How much one run's loss varies between seeds: as estimated from all encodings, and as its own runs show. */

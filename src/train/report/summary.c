@@ -452,6 +452,9 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
     pe_table_note(table, "Objective: %s.", pe_outcome_objective(compare->config.bidirectional));
+    if (p->positions)
+        pe_table_note(table, "Training windows stand at positions %s; what is read, at 0, 1, 2 ...",
+                      p->positions);
     add_trial_notes(compare, table);
     add_extension_note(compare, table);
     add_absent_notes(compare, table);
