@@ -398,10 +398,12 @@ static void gradients_are_difference_quotients_where_layers_differ(void **state)
 /* In every way in which positions enter, with rows of each window's own. */
 static void gradients_are_difference_quotients_where_windows_stand_apart(void **state)
 {
-    static const int64_t     apart[BATCH * LENGTH] = {0, 1, 4, 5, 9, 11, 15, 23, 2, 3, 8, 10, 12, 13, 20, 21};
-    static const char *const specs[]               = {
-                      "learned[rows=24]", "learned[rows=24:combine=concat]",  "learned[rows=24:inject=blocks]", "rope+t5",
-                      "fox[sink=token]",  "inkling[extent=16]/rope[window=6]"};
+    static const int64_t apart[BATCH * LENGTH] = {0, 1, 4, 5, 9, 11, 15, 23, 2, 3, 8, 10, 12, 13, 20, 21};
+    /* clang-format off */
+    static const char *const specs[] = {
+        "learned[rows=24]", "learned[rows=24:combine=concat]", "learned[rows=24:inject=blocks]", "rope+t5",
+        "fox[sink=token]", "inkling[extent=16]/rope[window=6]"};
+    /* clang-format on */
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         const char *where = "";

@@ -12,27 +12,27 @@
 
 enum { LENGTH = 8, PLACES = 20, DRAWS = 2000 };
 
-static void draw(int64_t to[LENGTH], pe_places_kind kind, int64_t window)
+static void draw(int64_t to[LENGTH], pe_run_places_kind kind, int64_t window)
 {
-    const pe_places places = {kind, PLACES};
-    pe_places_draw(to, &places, LENGTH, 3, window);
+    const pe_run_places places = {kind, PLACES};
+    pe_run_positions_draw(to, &places, LENGTH, 3, window);
 }
 
 static void a_rule_is_a_name_and_as_many_positions_as_a_window_needs(void **state)
 {
     static const char *const wrong[] = {"",          "random", "random:",         "random:7", "random:8x",
                                         "random:-9", "ape:9",  "random:99999999", "shift: 9"};
-    pe_places                places;
+    pe_run_places            places;
     posenc_error             err;
     (void)state;
-    assert_int_equal(pe_places_read(&places, "random:8", LENGTH, &err), POSENC_OK);
+    assert_int_equal(pe_run_positions_read(&places, "random:8", LENGTH, &err), POSENC_OK);
     assert_true(places.kind == PE_AT_RANDOM && places.count == 8);
-    assert_int_equal(pe_places_read(&places, "pose:20", LENGTH, &err), POSENC_OK);
+    assert_int_equal(pe_run_positions_read(&places, "pose:20", LENGTH, &err), POSENC_OK);
     assert_true(places.kind == PE_AT_POSE && places.count == 20);
-    assert_int_equal(pe_places_read(&places, "shift:20", LENGTH, &err), POSENC_OK);
-    assert_string_equal(pe_places_name(places.kind), "shift");
+    assert_int_equal(pe_run_positions_read(&places, "shift:20", LENGTH, &err), POSENC_OK);
+    assert_string_equal(pe_run_positions_name(places.kind), "shift");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(pe_places_read(&places, wrong[i], LENGTH, &err), POSENC_ERROR_ARGUMENT);
+        assert_int_equal(pe_run_positions_read(&places, wrong[i], LENGTH, &err), POSENC_ERROR_ARGUMENT);
         assert_non_null(strstr(err.message, "--positions is"));
     }
 }
@@ -43,13 +43,13 @@ static void positions_rise_within_their_bounds_and_depend_on_the_window_alone(vo
     for (int kind = PE_AT_RANDOM; kind <= PE_AT_SHIFT; kind++)
         for (int64_t w = 0; w < DRAWS; w++) {
             int64_t to[LENGTH], again[LENGTH];
-            draw(to, (pe_places_kind)kind, w);
+            draw(to, (pe_run_places_kind)kind, w);
             for (int i = 1; i < LENGTH; i++)
                 assert_true(to[i] > to[i - 1]);
             assert_true(to[0] >= 0 && to[LENGTH - 1] < PLACES);
             for (int i = 1; i < LENGTH && kind != PE_AT_RANDOM; i++)
                 assert_true(to[i] == to[i - 1] + 1 || (kind == PE_AT_POSE && i == LENGTH / 2));
-            draw(again, (pe_places_kind)kind, w);
+            draw(again, (pe_run_places_kind)kind, w);
             assert_memory_equal(to, again, sizeof to);
         }
 }

@@ -99,8 +99,8 @@ static posenc_status check_sizes(const pe_preset *p, posenc_error *err)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "compare: --width is %lld and --heads %lld; the heads must divide the width",
                        (long long)p->d_model, (long long)p->heads);
-    pe_places places;
-    return p->positions ? pe_places_read(&places, p->positions, p->L, err) : POSENC_OK;
+    pe_run_places places;
+    return p->positions ? pe_run_positions_read(&places, p->positions, p->L, err) : POSENC_OK;
 }
 
 posenc_status pe_preset_check(const pe_preset *p, posenc_error *err)

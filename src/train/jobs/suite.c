@@ -36,13 +36,13 @@ static int64_t first_given(int64_t a, int64_t b, int64_t c)
 }
 
 /* As many times the length of the task's longest sequence as they are on the text, up to what is tested. */
-static pe_places places_of(const pe_compare *compare, const pe_task *task)
+static pe_run_places places_of(const pe_compare *compare, const pe_task *task)
 {
     const pe_preset *p      = &compare->config.preset;
-    pe_places        places = compare->places;
+    pe_run_places    places = compare->places;
     const int64_t    tested = pe_task_tested_tokens(task, p->longest);
     if (places.kind == PE_IN_ORDER || task->grid)
-        return (pe_places){.kind = PE_IN_ORDER};
+        return (pe_run_places){.kind = PE_IN_ORDER};
     places.count = places.count * pe_task_tokens(task, task->L) / p->L;
     places.count = places.count < tested ? places.count : tested;
     return places;

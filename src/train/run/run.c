@@ -103,7 +103,7 @@ static pe_batch place_windows(pe_run_state *w, pe_batch batch, int64_t step)
     const pe_run_config *c = w->config;
     for (int64_t b = 0; w->positions && b < batch.B; b++) {
         int64_t *to = w->positions + b * batch.length;
-        pe_places_draw(to, &c->places, batch.length, c->seed, step * c->batch + b);
+        pe_run_positions_draw(to, &c->places, batch.length, c->seed, step * c->batch + b);
         if (c->is_rough && c->places.count > batch.length)
             to[batch.length - 1] = c->places.count - 1;
     }

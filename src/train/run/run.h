@@ -48,18 +48,19 @@ typedef struct pe_run_followup {
 } pe_run_followup;
 
 /* Where windows of training stand: among the positions 0 .. count - 1 (run_positions.c). ORDER names there */
-typedef enum pe_places_kind { PE_IN_ORDER, PE_AT_RANDOM, PE_AT_POSE, PE_AT_SHIFT } pe_places_kind;
-typedef struct pe_places {
-    pe_places_kind kind; /* PE_IN_ORDER: at 0, 1, 2 ..., count is 0 */
-    int64_t        count;
-} pe_places;
+typedef enum pe_run_places_kind { PE_IN_ORDER, PE_AT_RANDOM, PE_AT_POSE, PE_AT_SHIFT } pe_run_places_kind;
+typedef struct pe_run_places {
+    pe_run_places_kind kind; /* PE_IN_ORDER: at 0, 1, 2 ..., count is 0 */
+    int64_t            count;
+} pe_run_places;
 enum { PE_MOST_PLACES = 1 << 20 };
 
 /* "random:2048", for windows of L. ARGUMENT with what there is for anything else. */
-posenc_status pe_places_read(pe_places *places, const char *rule, int64_t L, posenc_error *err);
-const char   *pe_places_name(pe_places_kind kind); /* "random"; "" */
+posenc_status pe_run_positions_read(pe_run_places *places, const char *rule, int64_t L, posenc_error *err);
+const char   *pe_run_positions_name(pe_run_places_kind kind); /* "random"; "" */
 /* to [length] ascending: those of window number `window` of a run. Not for PE_IN_ORDER. */
-void pe_places_draw(int64_t *to, const pe_places *places, int64_t length, uint64_t seed, int64_t window);
+void pe_run_positions_draw(int64_t *to, const pe_run_places *places, int64_t length, uint64_t seed,
+                           int64_t window);
 
 typedef struct pe_run_config {
     const char    *spec;  /* complete with settings; it may be one per layer (posenc_layer_read) */
@@ -71,7 +72,7 @@ typedef struct pe_run_config {
     double         learning_rate, weight_decay, clip;
     int64_t        windows;       /* held-out windows of R L to evaluate */
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
-    pe_places      places;        /* where windows of training stand */
+    pe_run_places  places;        /* where windows of training stand */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
     int            is_rough;    /* 1: it is only tried or timed: any numbers to begin with, no scoring at L */

@@ -24,18 +24,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"", "random", "pose", "shift"}; /* ORDER pe_places_kind */
+static const char *const names[] = {"", "random", "pose", "shift"}; /* ORDER pe_run_places_kind */
 
 enum { KINDS = sizeof names / sizeof *names };
 
-posenc_status pe_places_read(pe_places *places, const char *rule, int64_t L, posenc_error *err)
+posenc_status pe_run_positions_read(pe_run_places *places, const char *rule, int64_t L, posenc_error *err)
 {
     const char *colon = strchr(rule, ':');
     char       *end   = NULL;
-    *places           = (pe_places){.kind = PE_IN_ORDER};
+    *places           = (pe_run_places){.kind = PE_IN_ORDER};
     for (int k = 1; k < KINDS && colon; k++)
         if (strlen(names[k]) == (size_t)(colon - rule) && !strncmp(rule, names[k], (size_t)(colon - rule)))
-            places->kind = (pe_places_kind)k;
+            places->kind = (pe_run_places_kind)k;
     if (places->kind == PE_IN_ORDER)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "compare: --positions is \"%.40s\"; it must be random:N, pose:N or shift:N", rule);
@@ -48,7 +48,7 @@ posenc_status pe_places_read(pe_places *places, const char *rule, int64_t L, pos
     return POSENC_OK;
 }
 
-const char *pe_places_name(pe_places_kind kind)
+const char *pe_run_positions_name(pe_run_places_kind kind)
 {
     return names[kind];
 }
@@ -64,7 +64,8 @@ static void draw_sorted(int64_t *to, int64_t length, int64_t N, uint64_t seed, u
             to[taken++] = p;
 }
 
-void pe_places_draw(int64_t *to, const pe_places *places, int64_t length, uint64_t seed, int64_t window)
+void pe_run_positions_draw(int64_t *to, const pe_run_places *places, int64_t length, uint64_t seed,
+                           int64_t window)
 {
     const int64_t  N     = places->count > length ? places->count : length;
     const uint64_t first = (uint64_t)window * (uint64_t)N;
