@@ -87,6 +87,11 @@ static const cli_option options[] = {
      "learning rates tried on the text for each encoding, which is compared at its best; instead of the "
      "preset's",
      CLI_TEXT, offsetof(pe_compare_config, preset.rates)},
+    {0, "positions", "RULE",
+     "where training windows stand, each window by a draw of its own, to be read in order afterwards: "
+     "random:N (L "
+     "of the N positions, sorted), pose:N (two halves apart) or shift:N (all further on)",
+     CLI_TEXT, offsetof(pe_compare_config, preset.positions)},
     {0, "stability", "HOW",
      "train less as well, to see whether the order would hold: none, brief (a quarter of the steps) or full "
      "(also a half of them, and half of the width); instead of the preset's",
@@ -99,17 +104,14 @@ static const cli_option options[] = {
 /* Before any text is read: a misspelt name should not wait for standard input. */
 static int check_list(const char *list)
 {
-    char             spec[1024], plain[1024];
-    posenc_error     err;
-    pe_entry         entry;
-    posenc_status    status = POSENC_OK;
-    posenc_encoding *e;
+    char          spec[1024], plain[1024];
+    posenc_error  err;
+    pe_entry      entry;
+    posenc_status status = POSENC_OK;
     while (list) {
         list = pe_spec_next(spec, sizeof spec, list, &status, &err);
-        if (status || pe_spec_split(plain, sizeof plain, &entry, spec, &err) ||
-            posenc_encoding_create(&e, plain, NULL, &err))
+        if (status || pe_spec_split(plain, sizeof plain, &entry, spec, &err) || pe_spec_check(plain, &err))
             return cli_error(&err);
-        posenc_encoding_free(e);
     }
     return CLI_DONE;
 }
@@ -521,59 +523,56 @@ const cli_command cli_compare = {
                 "[--extension HOW] [-o DIR] [--preset NAME|F.json] [--length L] [--reach R] [--width N] "
                 "[--seeds N] [--steps N] [--bidirectional] [--resume]",
     .details =
-        "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
-        "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
-        "up to eight times the trained length (--reach). Prints a table and what to choose for which need, "
-        "and "
-        "writes a directory with report.html, "
-        "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
-        "result, which is replaced.\n\n"
-        "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), order "
-        "(which is first?), shift (an exact distance back), needle (one thing far away), copy, reverse, "
-        "sort, count, parity, grid (rows and columns), addition, summation, lego. A model of two layers is "
-        "trained on short sequences and asked about longer ones; the table gives the share of right "
-        "answers at the trained length, at twice and at four times it, and ranks the encodings beyond it. "
-        "An encoding that cannot do a task is listed with the reason.\n\n"
+        "Trains the same small Transformer once per encoding on the first nine tenths of the text (-: "
+        "standard input) and measures the loss per byte on the rest, up to eight times the trained length "
+        "(--reach). Prints a table and what to choose for which need, and writes a directory with "
+        "report.html, results.json, CSV files and pictures. An older result in DIR is replaced.\n\n"
+        "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), "
+        "order (which is first?), shift (an exact distance back), needle (one thing far away), copy, "
+        "reverse, sort, count, parity, grid (rows and columns), addition, summation, lego, fflm (the bit "
+        "written last; fflm_sparse, fflm_dense: more or less between), indirect (so far from a given "
+        "symbol), mqrar_1 to mqrar_4 (a key's value so many times back). A model of two layers is trained "
+        "on short sequences and asked about longer ones; the table gives the share of right answers, and "
+        "ranks the encodings beyond the trained length.\n\n"
         "With --extension a model with rope and one with learned rows are trained as well and read at two "
         "to sixteen times their length in every way that needs no new model: other frequencies (linear, "
-        "ntk, dynamic, yarn, another base), more rows (random, interpolated, hierarchical); brief tunes "
-        "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
-        "full and huge do full; with -e none is done unless asked for.\n\n"
+        "ntk, dynamic, yarn, another base), other distances (rerope, leaky_rerope, self_extend, dca; "
+        "untuned), more rows (random, interpolated, hierarchical). brief tunes each for a hundred steps at "
+        "twice the length, full at all four. default does brief, full and huge full; with -e none is done "
+        "unless asked for.\n\n"
         "With several --rates every encoding is trained at each of them first, on a quarter of the steps, "
         "and then compared at its best. --stability trains each for fewer steps too, and in full also at "
-        "half "
-        "of the width: the line \"Order at L\" separates by < only encodings whose order was the same each "
-        "time.\n\n"
-        "With --bidirectional the models see both sides of every byte; 15 % of the bytes are hidden, and the "
-        "models predict those, as encoders are trained. The windows are then read in pieces of several "
-        "lengths. An encoding that has no meaning in such a model (or in a causal one) is listed with the "
-        "reason.\n\n"
-        "report.html is in English, or with --lang zh in Chinese; everything else is in "
-        "English.\n\n"
-        "Each finished run is saved at once in DIR.partial, as an .npz file; each run in progress writes a "
-        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. However the call ends, the "
-        "same call with --resume continues and ends with the same numbers, to the bit; without --resume it "
-        "refuses a DIR.partial that is not empty. With --resume, a call for more seeds or encodings reuses "
-        "what an older result in DIR has in common with it.\n\n"
-        "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
-        "same numbers.\n\n"
-        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given get "
-        "values that suit a model of this size. The same command gives the same table, however many threads "
-        "it "
-        "has.\n\n"
-        "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
-        "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which is "
-        "initialised to give the sum (sinusoidal[combine=concat]), and inject=blocks for rows that are added "
-        "before every block, a separate one for each block if a row is wide enough. --combine applies to the "
-        "SPECs that do not say; --combine add,concat trains each of them both ways. The table compares the "
-        "two, with the mean |cos| between token and position vectors.\n\n"
-        "With --tokens the text is what your tokenizer made of it: ids from 0 to 65535, as NumPy saves them. "
-        "The vocabulary is the highest id plus 1; losses are per token, and with --token-bytes per byte "
-        "too.\n\n"
-        "A preset of your own is a JSON object whose members are named as these options, as in "
-        "{\"length\": 128, \"steps\": 1000}; what it leaves out is as in the preset default. "
-        "The estimate of --dry-run is measured here in a few seconds. The presets, and how long each takes "
-        "on two cores:",
+        "half of the width: the line \"Order at L\" separates by < only encodings whose order was the same "
+        "each time.\n\n"
+        "With --bidirectional the models see both sides; 15 % of the bytes are hidden, and predicted. The "
+        "windows are then read in pieces of several lengths. An encoding that has no meaning in a model or "
+        "a task is listed with the reason.\n\n"
+        "Each finished run is saved at once in DIR.partial; each run in progress writes a checkpoint every "
+        "S seconds. Ctrl-C prints and writes what is finished. However the call ends, the same call with "
+        "--resume continues and ends with the same numbers, to the bit; without it DIR.partial must be "
+        "empty. With --resume, a call for more seeds or encodings reuses what an older result in DIR has in "
+        "common with it. A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or "
+        "srun.\n\n"
+        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given suit a "
+        "model of this size. Threads do not change the results.\n\n"
+        "A SPEC per layer has entries in the order of the layers: rope[window=32]:3/nope is three layers "
+        "with rope, whose queries see the 32 nearest keys, then one without positions, and so on to the "
+        "last layer. What an encoding wants of each token besides q, k and v (fox's gates, inkling's r, a "
+        "sink) is projected from the hidden states, by a matrix that is trained and counted as the "
+        "encoding's.\n\n"
+        "Rows of an encoding at the input are added to the token's vector before the first block. Its SPEC "
+        "may say otherwise: combine=concat for [token; row] times a learned matrix, which is initialised to "
+        "give the sum (sinusoidal[combine=concat]), and inject=blocks for rows that are added before every "
+        "block, to each its own if a row is wide enough. --combine applies to the SPECs that do not say; "
+        "--combine add,concat trains each of them both ways.\n\n"
+        "With --tokens the text is what your tokenizer made of it: ids from 0 to 65535, as NumPy saves "
+        "them. Losses are per token, and with --token-bytes per byte too.\n\n"
+        "A preset of your own is a JSON object whose members are named as these options, as in {\"length\": "
+        "128, \"steps\": 1000}; what it leaves out is as in the preset default. The estimate of --dry-run "
+        "is measured here in a few seconds.\n\n"
+        "default has fox, full also inkling and pope; huge has what full has no time for: fox+rope, RoPE++, "
+        "ssmax, sinks, windows with nope, and the tasks from addition on. The presets, and how long each "
+        "takes on two cores:",
     .lines   = print_presets,
     .options = options,
     .run     = run,

@@ -38,10 +38,13 @@ typedef struct posenc_param_info {
 } posenc_param_info;
 
 /* An input per token that the model makes, beside q, k and v: [B, H or G or 1, L, channels], L that of the
-   queries or of the keys. `channels` is an expression of settings and sizes. */
+   queries or of the keys. `channels` is an expression of settings and sizes. A model that learns it projects
+   hidden states to it, x W + b, with W from a normal distribution of variance 1/d_model and all of b at
+   `bias`. */
 typedef struct posenc_token_info {
     const char *name, *channels, *meaning;
     int         of_keys; /* one for each key; else one for each query */
+    double      bias;
 } posenc_token_info;
 
 /* What an encoding is, as constant text; arrays end at the counts given. `title`: a few words, in lower case.
@@ -96,6 +99,23 @@ POSENC_API const posenc_token_info *posenc_token_describe(const posenc_encoding 
 POSENC_API const char              *posenc_token_name(const posenc_encoding *e, int index);
 POSENC_API posenc_status posenc_token_shape(const posenc_encoding *e, const posenc_dims *dims, int index,
                                             int64_t shape[4], posenc_error *err);
+
+/* What one layer of a model has of a SPEC per layer. `spec` is for posenc_encoding_create. A query of the
+   layer sees the keys with t < window only (POSENC_MASK_WINDOW); 0: it has no window. After `period` layers
+   the whole repeats. */
+typedef struct posenc_layer {
+    char    spec[1024];
+    int64_t window, period;
+} posenc_layer;
+
+/* Reads layer `index`, from 0, of a SPEC per layer: "rope[window=32]:3/nope" are entries in the order of the
+   layers, joined by '/'; ":n" after an entry repeats it for n layers, and the whole repeats to the last
+   layer. `window` is a setting of every entry (of a part that has such a setting itself, as swin has, it is
+   the part's). Any SPEC is one entry. Encodings are not looked at. Errors: ARGUMENT (NULL, index below 0),
+   SETTING (an empty entry, one that is too long, a window or a count that is no whole number from 1, two
+   windows). */
+POSENC_API posenc_status posenc_layer_read(posenc_layer *layer, const char *spec, int64_t index,
+                                           posenc_error *err);
 
 /* Settings that every encoding accepts (scale, temperature, sink ...) in addition to its own (settings may be
  * NULL). Returns their count. */

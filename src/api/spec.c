@@ -52,6 +52,12 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
     const char                *who  = part->room->info.name;
     if (!slot) {
         snprintf(word, sizeof word, "%.*s", (int)length, name);
+        if (!strcmp(word, "window"))
+            return pe_fail(
+                err, POSENC_ERROR_SETTING,
+                "%s: window is a setting of layers, as posenc compare takes them; here the mask has "
+                "it (--window, options.window)",
+                who);
         return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
                        nearest_setting(part->room, word));
     }
@@ -203,8 +209,26 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     return parse_pairs(e, part, bracket + 1, length - n - 2, err);
 }
 
+/* '/' outside brackets joins the SPECs of layers: layers.c. */
+static posenc_status check_one_layer(const char *spec, posenc_error *err)
+{
+    int depth = 0;
+    for (const char *at = spec; *at; at++) {
+        depth += (*at == '[') - (*at == ']');
+        if (*at == '/' && depth <= 0)
+            return pe_fail(err, POSENC_ERROR_SETTING,
+                           "'%.80s' has a SPEC per layer, separated by '/'; this takes one layer's: give one "
+                           "of them",
+                           spec);
+    }
+    return POSENC_OK;
+}
+
 static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_error *err)
 {
+    const posenc_status layers = check_one_layer(spec, err);
+    if (layers)
+        return layers;
     for (;;) {
         size_t n = 0; /* up to a '+' outside brackets */
         for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)

@@ -135,7 +135,10 @@ static void name_processor(char *name, size_t n)
 
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
 {
-    posenc_status status = check_numbers(&c->config, err);
+    const pe_preset *p      = &c->config.preset;
+    posenc_status    status = check_numbers(&c->config, err);
+    if (!status && p->positions)
+        status = pe_run_positions_read(&c->places, p->positions, p->L, err);
     if (!status)
         status = set_text(c, err);
     if (!status)

@@ -28,6 +28,9 @@ enum { LENGTH = 8, WIDTH = 16, HEADS = 2, LAYERS = 2, BATCH = 2, SAMPLES = 4 };
 
 static const double step = 1e-5, relative = 1e-6, absolute = 2e-9;
 
+/* Of windows that do not stand in order: [BATCH, LENGTH]; NULL: they do. */
+static const int64_t *standing;
+
 static void small_spec(char *spec, size_t n, const char *name, int mask)
 {
     const posenc_dims dims = {.B       = BATCH,
@@ -129,6 +132,7 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     pe_model_config config     = config_of(plain, &entry, dtype);
     config.longest             = longest;
     config.bidirectional       = bidirectional;
+    config.scattered           = standing ? 3 * LENGTH : 0;
     const posenc_status status = pe_model_create(&m, &config, &err);
     if (status && status != POSENC_ERROR_UNSUPPORTED)
         fail_msg("%s: %s", spec, err.message);
@@ -178,9 +182,11 @@ static void stir(pe_model *m)
 static double loss_of(pe_model *m)
 {
     double losses[BATCH * LENGTH], sum = 0;
-    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
-                                     NULL),
-                     POSENC_OK);
+    assert_int_equal(
+        pe_model_losses(m, losses,
+                        &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                        NULL),
+        POSENC_OK);
     for (int i = 0; i < BATCH * LENGTH; i++)
         sum += losses[i];
     return sum / (BATCH * LENGTH);
@@ -227,9 +233,11 @@ static double *gradient_of(pe_model *m, pe_gradient_term drop)
     double       loss, *grad = malloc(bytes);
     assert_non_null(grad);
     m->drop_gradient = drop;
-    assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
-                                       NULL),
-                     POSENC_OK);
+    assert_int_equal(
+        pe_model_gradient(m, &loss,
+                          &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                          NULL),
+        POSENC_OK);
     memcpy(grad, m->grad, bytes);
     return grad;
 }
@@ -348,6 +356,90 @@ static void leaving_out_any_term_of_the_gradient_is_noticed(void **state)
     }
 }
 
+/* Every encoding of the registry that takes something of each token besides q, k and v; fails if none does.
+ */
+static void leaving_out_a_projection_of_token_inputs_is_noticed(void **state)
+{
+    (void)state;
+    int tried = 0;
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        for (int term = PE_DROP_PROJECTION; term <= PE_DROP_PROJECTION_STREAM; term++) {
+            char             spec[512];
+            posenc_encoding *e;
+            spec_of(spec, sizeof spec, posenc_encoding_info_at(i)->name);
+            assert_int_equal(posenc_encoding_create(&e, spec, NULL, NULL), POSENC_OK);
+            if (posenc_token_count(e) > 0)
+                tried += is_noticed(spec, (pe_gradient_term)term);
+            posenc_encoding_free(e);
+        }
+    assert_true(tried > 0);
+}
+
+/* A window, token inputs of the query's side and of the key's in one layer, and none in the next, whose
+   parameters are others. */
+static void gradients_are_difference_quotients_where_layers_differ(void **state)
+{
+    (void)state;
+    const char *spec  = "fox[window=5:sink=token]/alibi[learned=yes:temperature=ssmax]";
+    const char *where = "";
+    pe_model   *m     = model_of_spec(spec, POSENC_DTYPE_F64, 0);
+    assert_non_null(m);
+    assert_int_equal(m->kind_count, 2);
+    assert_int_equal(m->stack[0].kind->token_count, 2);
+    assert_int_equal(m->stack[1].kind->token_count, 0);
+    stir(m);
+    const double worst = verdict(m, PE_DROP_NONE, &where);
+    if (worst > 1)
+        fail_msg("%s: %s is off by %g times what is allowed", spec, where, worst);
+    assert_true(verdict(m, PE_DROP_PROJECTION, &where) > 100 && verdict(m, PE_DROP_ENCODING, &where) > 100);
+    pe_model_free(m);
+}
+
+/* In every way in which positions enter, with rows of each window's own. */
+static void gradients_are_difference_quotients_where_windows_stand_apart(void **state)
+{
+    static const int64_t apart[BATCH * LENGTH] = {0, 1, 4, 5, 9, 11, 15, 23, 2, 3, 8, 10, 12, 13, 20, 21};
+    /* clang-format off */
+    static const char *const specs[] = {
+        "learned[rows=24]", "learned[rows=24:combine=concat]", "learned[rows=24:inject=blocks]", "rope+t5",
+        "fox[sink=token]", "inkling[extent=16]/rope[window=6]"};
+    /* clang-format on */
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const char *where = "";
+        standing          = apart;
+        pe_model *m       = model_of_spec(specs[i], POSENC_DTYPE_F64, 0);
+        assert_non_null(m);
+        stir(m);
+        const double worst = verdict(m, PE_DROP_NONE, &where), there = loss_of(m);
+        standing = NULL;
+        assert_true(there != loss_of(m)); /* it is noticed where they stand */
+        pe_model_free(m);
+        if (worst > 1)
+            fail_msg("%s: %s is off by %g times what is allowed", specs[i], where, worst);
+    }
+}
+
+static void projections_begin_as_their_rooms_say(void **state)
+{
+    (void)state;
+    pe_model        *m = model_of_spec("fox", POSENC_DTYPE_F64, 0);
+    const pe_weight *w = pe_model_projection(m, 1, 0), *b = w + 1;
+    const double    *theta = m->theta;
+    double           sum   = 0;
+    assert_string_equal(w->name, "layer1.tokens.f");
+    assert_int_equal(w->count, WIDTH * HEADS);
+    assert_int_equal(b->count, HEADS);
+    assert_true(w->decays && !b->decays);
+    for (int64_t i = 0; i < w->count; i++)
+        sum += theta[w->offset + i] * theta[w->offset + i];
+    assert_true(sum > 0.5 * HEADS && sum < 2 * HEADS); /* WIDTH HEADS numbers of variance 1 / WIDTH */
+    for (int64_t h = 0; h < HEADS; h++)
+        assert_true(theta[b->offset + h] == 5);
+    assert_int_equal(pe_model_encoding_parameters(m), LAYERS * (WIDTH + 1) * HEADS);
+    pe_model_free(m);
+}
+
 /* In the ways that are not the library's sum, for every encoding that learns at the input. */
 static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
 {
@@ -377,8 +469,8 @@ static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
             tried += is_noticed(spec, rows[k].term);
         }
     assert_true(tried >= (int)(sizeof rows / sizeof *rows));
-    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in neither list */
-        int listed = term <= PE_DROP_EMBEDDING;
+    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in no list */
+        int listed = term <= PE_DROP_PROJECTION_STREAM;
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             listed |= (int)rows[k].term == term;
         assert_true(listed);
@@ -412,10 +504,14 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
         stir(a);
         copy_to_float(b, a);
         assert_int_equal(
-            pe_model_gradient(a, &exact, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            pe_model_gradient(
+                a, &exact,
+                &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing}, NULL),
             POSENC_OK);
         assert_int_equal(
-            pe_model_gradient(b, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            pe_model_gradient(
+                b, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH, .positions = standing},
+                NULL),
             POSENC_OK);
         assert_true(fabs(loss - exact) < 1e-5);
         const double whole = length_of(a->grad, a->size);
@@ -656,6 +752,10 @@ int main(void)
         cmocka_unit_test(gradients_are_difference_quotients_for_every_encoding),
         cmocka_unit_test(gradients_are_difference_quotients_for_two_parts_joined),
         cmocka_unit_test(leaving_out_any_term_of_the_gradient_is_noticed),
+        cmocka_unit_test(leaving_out_a_projection_of_token_inputs_is_noticed),
+        cmocka_unit_test(gradients_are_difference_quotients_where_layers_differ),
+        cmocka_unit_test(gradients_are_difference_quotients_where_windows_stand_apart),
+        cmocka_unit_test(projections_begin_as_their_rooms_say),
         cmocka_unit_test(leaving_out_any_term_of_how_rows_enter_is_noticed),
         cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),
         cmocka_unit_test(no_byte_sees_what_follows_it),

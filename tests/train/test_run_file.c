@@ -152,6 +152,7 @@ static void every_member_of_the_configuration_has_its_say(void **state)
     OTHER(clip, 2, "clip");
     OTHER(windows, 2, "windows");
     OTHER(bidirectional, 1, "trains");
+    OTHER(places, ((pe_run_places){PE_AT_RANDOM, 512}), "positions");
     OTHER(entry.combine, PE_CONCAT, "combine");
     OTHER(entry.inject, PE_IN_BLOCKS, "inject");
     OTHER(seed, 2, "");

@@ -164,6 +164,37 @@ static void a_list_is_cut_outside_brackets_and_names_are_those_of_the_registry(v
     assert_null(list);
 }
 
+static void entries_of_layers_are_completed_and_written_one_by_one(void **state)
+{
+    static const struct {
+        const char *spec, *canonical;
+    } rows[] = {
+        {"rope[window=8:base=10000]:3/nope", "rope[window=8]:3/nope"},
+        {"rope/rope[ window=4 ]/RoPE[window=4]", "rope/rope[window=4]:2"},
+        {"rope/rope", "rope"},
+        {"nope[window=2]", "nope[window=2]"},
+        {"sinusoidal+t5[window=2]", "sinusoidal[window=2]+t5"},
+        {"t5[num_buckets=16]", "t5[num_buckets=16]"},
+    };
+    const posenc_dims dims = {
+        .B = 1, .H = 4, .G = 4, .Lq = 64, .Lk = 64, .D = 16, .Dv = 16, .d_model = 64, .L = 64};
+    char         text[PE_LONGEST_SPEC];
+    posenc_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (pe_spec_canonical(text, sizeof text, rows[i].spec, &err))
+            fail_msg("%s: %s", rows[i].spec, err.message);
+        assert_string_equal(text, rows[i].canonical);
+    }
+    assert_int_equal(
+        pe_spec_complete(text, sizeof text, "t5[window=9]:2/t5", &dims, POSENC_MASK_CAUSAL, &err), POSENC_OK);
+    assert_true(!strncmp(text, "t5[window=9:", 12) && strstr(text, "]:2/t5["));
+    assert_int_equal(pe_spec_check("rope/nosuch", &err), POSENC_ERROR_SETTING);
+    assert_int_equal(pe_spec_check("rope[window=0]/nope", &err), POSENC_ERROR_SETTING);
+    assert_true(pe_spec_is_layered("rope/nope") && pe_spec_is_layered("rope[window=3]"));
+    assert_false(pe_spec_is_layered("rope[base=500]+t5"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_setting_is_given_where_it_exists_and_is_open),
         cmocka_unit_test(ways_are_read_from_a_list),
         cmocka_unit_test(a_list_is_cut_outside_brackets_and_names_are_those_of_the_registry),
+        cmocka_unit_test(entries_of_layers_are_completed_and_written_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,14 +235,83 @@ static const char *judge_lego(int64_t n, const uint16_t *x, const int16_t *y)
     return name == PE_MARK && y[3 * n + 2] == negative ? NULL : "the sign at the end of the chain";
 }
 
+/* w, r, i are the first three symbols, the bits the next two. */
+static const char *judge_fflm(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    int held = -1;
+    if (x[0] != PE_FIRST_SYMBOL || x[2 * n - 2] != PE_FIRST_SYMBOL + 1)
+        return "the first instruction is w, the last r";
+    for (int64_t i = 0; i < n; i++) {
+        const int what = x[2 * i] - PE_FIRST_SYMBOL, bit = x[2 * i + 1] - PE_FIRST_SYMBOL - 3;
+        if (what < 0 || what > 2 || bit < 0 || bit > 1 || y[2 * i + 1] != NONE)
+            return "an instruction and a bit, at which nothing is asked";
+        held = what == 0 ? bit : held;
+        if (what == 1 ? bit != held || y[2 * i] != held : y[2 * i] != NONE)
+            return "asked at every r, and there alone, for the bit after the last w, which stands there";
+    }
+    return NULL;
+}
+
+static const char *judge_indirect(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    const uint16_t *place = find(x, x[n + 1], (size_t)n);
+    const int       drawn = x[n + 2] - 41, by = drawn < 7 ? drawn - 7 : drawn - 6;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] >= 40 || find(x, x[i], (size_t)n) != x + i)
+            return "symbols of 40, no two alike";
+    if (x[n] != 40 || !place || drawn < 0 || drawn > 13 || by == 0 || !is_silent(y, 0, n + 2))
+        return "SEP, one of the symbols, an offset, where it is asked";
+    const int64_t there = place - x + by;
+    return there >= 0 && there < n && y[n + 2] == x[there] ? NULL : "the symbol at a + d";
+}
+
+/* Backwards from every key, where the maker goes forwards. */
+static const char *judge_recall(int64_t n, const uint16_t *x, const int16_t *y, int back)
+{
+    int kinds = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = i, left = back;
+        while (left > 0 && --at >= 0)
+            left -= x[2 * at] == x[2 * i];
+        kinds += find(x, x[2 * i], (size_t)(2 * n)) == x + 2 * i;
+        if (!is_symbol(x[2 * i]) || x[2 * i + 1] < PE_TASK_SYMBOLS || x[2 * i + 1] >= PE_TASK_SYMBOLS + 16)
+            return "a key and a value, of two alphabets";
+        if (y[2 * i + 1] != NONE || y[2 * i] != (at < 0 ? NONE : x[2 * at + 1] - PE_TASK_SYMBOLS))
+            return "asked where the key occurred often enough, for the value then";
+    }
+    return kinds <= 8 ? NULL : "8 keys at most";
+}
+
+static const char *judge_mqrar_1(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    return judge_recall(n, x, y, 1);
+}
+
+static const char *judge_mqrar_2(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    return judge_recall(n, x, y, 2);
+}
+
+static const char *judge_mqrar_3(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    return judge_recall(n, x, y, 3);
+}
+
+static const char *judge_mqrar_4(int64_t n, const uint16_t *x, const int16_t *y)
+{
+    return judge_recall(n, x, y, 4);
+}
+
 static const struct {
     const char *name;
     judge      *judge;
-} judges[] = {{"posid", judge_posid},   {"order", judge_order},       {"shift", judge_shift},
-              {"needle", judge_needle}, {"copy", judge_copy},         {"reverse", judge_reverse},
-              {"sort", judge_sort},     {"count", judge_count},       {"parity", judge_parity},
-              {"grid", judge_grid},     {"addition", judge_addition}, {"summation", judge_summation},
-              {"lego", judge_lego}};
+} judges[] = {{"fflm", judge_fflm},         {"fflm_sparse", judge_fflm},    {"fflm_dense", judge_fflm},
+              {"indirect", judge_indirect}, {"mqrar_1", judge_mqrar_1},     {"mqrar_2", judge_mqrar_2},
+              {"mqrar_3", judge_mqrar_3},   {"mqrar_4", judge_mqrar_4},     {"posid", judge_posid},
+              {"order", judge_order},       {"shift", judge_shift},         {"needle", judge_needle},
+              {"copy", judge_copy},         {"reverse", judge_reverse},     {"sort", judge_sort},
+              {"count", judge_count},       {"parity", judge_parity},       {"grid", judge_grid},
+              {"addition", judge_addition}, {"summation", judge_summation}, {"lego", judge_lego}};
 
 static judge *judge_of(const pe_task *task)
 {
@@ -293,7 +362,13 @@ static void every_test_sequence_is_as_its_definition_says_at_every_length(void *
             int64_t asked = 0;
             for (int64_t i = 0; i < ROWS * pe_task_tokens(&pe_tasks[t], n); i++)
                 asked += targets[i] != NONE;
-            assert_int_equal(asked, ROWS * pe_task_asked(&pe_tasks[t], length));
+            int64_t each[ROWS], all = 0;
+            pe_task_asked_each(&pe_tasks[t], length, ROWS, each);
+            for (int r = 0; r < ROWS; r++) {
+                all += each[r];
+                assert_true(pe_tasks[t].varies || each[r] == pe_task_asked(&pe_tasks[t], length));
+            }
+            assert_int_equal(asked, all);
         }
 }
 
@@ -419,10 +494,13 @@ static void the_commonest_answer_is_right_as_often_as_chance_says(void **state)
             most = seen[i] > most ? seen[i] : most;
             answers += seen[i] > 0;
         }
-        const double sigma = sqrt(task->chance * (1 - task->chance) / asked);
-        if (fabs((double)most / asked - task->chance) > 5 * sigma)
+        /* who sees the string guesses among its 16 symbols, of the 40 that answers are from */
+        const double chance = !strcmp(task->name, "indirect") ? 1.0 / 40 : task->chance;
+        const double sigma  = sqrt(chance * (1 - chance) / asked);
+        assert_true(task->chance == chance || task->chance == 1.0 / 16);
+        if (fabs((double)most / asked - chance) > 5 * sigma)
             fail_msg("%s: the commonest of %d answers is right %d times of %d, chance is %g", task->name,
-                     answers, most, asked, task->chance);
+                     answers, most, asked, chance);
     }
 }
 
@@ -459,6 +537,65 @@ static void instructions_are_as_frequent_as_they_should(void **state)
         assert_true(fabs(seen[i] - MANY * share[i]) < 5 * sqrt(MANY * share[i] * (1 - share[i])));
 }
 
+/* Training as fflm's own test set; the others have more and less to ignore. Numbers of a sequence between its
+   first and last instruction. */
+static void flips_are_as_frequent_as_their_test_sets_say(void **state)
+{
+    static const struct {
+        const char *name;
+        double      share;
+    } sets[] = {{"fflm", 0.8}, {"fflm_sparse", 0.98}, {"fflm_dense", 0.1}};
+    enum { N = 32, EACH = N - 2 };
+    (void)state;
+    for (int set = 0; set < 3; set++) {
+        const pe_task *task    = pe_task_find(sets[set].name);
+        int            seen[3] = {0}, ones = 0, coins = 0;
+        for (int r = 0; r < MANY; r++) {
+            pe_task_test(task, PE_TASK_L, r, 1, symbols, targets);
+            for (int i = 1; i < N - 1; i++)
+                seen[symbols[2 * i] - PE_FIRST_SYMBOL]++;
+            for (int i = 0; i < N; i++)
+                if (symbols[2 * i] != PE_FIRST_SYMBOL + 1) {
+                    ones += symbols[2 * i + 1] - PE_FIRST_SYMBOL - 3;
+                    coins++;
+                }
+        }
+        const double all = (double)EACH * MANY, rest = (1 - sets[set].share) / 2;
+        assert_true(fabs(seen[2] - all * sets[set].share) <
+                    5 * sqrt(all * sets[set].share * (1 - sets[set].share)));
+        for (int i = 0; i < 2; i++)
+            assert_true(fabs(seen[i] - all * rest) < 5 * sqrt(all * rest * (1 - rest)));
+        assert_true(fabs(ones - coins * 0.5) < 2.5 * sqrt(coins));
+        uint16_t again[64];
+        int16_t  same[64];
+        pe_task_batch(task, 7, 3, N, 1, symbols, targets);
+        pe_task_batch(pe_task_find("fflm"), 7, 3, N, 1, again, same);
+        assert_memory_equal(symbols, again, sizeof again); /* one model, three tests */
+    }
+}
+
+/* Offsets evenly, then places evenly among those that it leaves; keys evenly among 8. */
+static void offsets_and_keys_are_drawn_evenly(void **state)
+{
+    int offsets[14] = {0}, places[9] = {0}, keys = 0, same = 0;
+    (void)state;
+    for (int r = 0; r < MANY; r++) {
+        pe_task_test(pe_task_find("indirect"), PE_TASK_L, r, 1, symbols, targets);
+        offsets[symbols[18] - 41]++;
+        if (symbols[18] == 41) /* 7 back: from place 7 on */
+            places[place_of(symbols, symbols[17], 16) - 7]++;
+        pe_task_test(pe_task_find("mqrar_1"), PE_TASK_L, r, 1, symbols, targets);
+        same += symbols[0] == symbols[2]; /* two draws of 8 */
+        keys++;
+    }
+    int all = 0;
+    for (int i = 0; i < 9; i++)
+        all += places[i];
+    assert_even(offsets, 14, MANY);
+    assert_even(places, 9, all);
+    assert_true(fabs(same - keys / 8.0) < 5 * sqrt(keys * 7 / 64.0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +608,8 @@ int main(void)
         cmocka_unit_test(the_commonest_answer_is_right_as_often_as_chance_says),
         cmocka_unit_test(marks_stand_at_all_places_alike),
         cmocka_unit_test(instructions_are_as_frequent_as_they_should),
+        cmocka_unit_test(flips_are_as_frequent_as_their_test_sets_say),
+        cmocka_unit_test(offsets_and_keys_are_drawn_evenly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

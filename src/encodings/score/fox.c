@@ -47,8 +47,8 @@ static_assert(PE_ROWS(params) == B_AHEAD + 1, "ORDER params");
 
 enum { F, F_AHEAD }; /* ORDER tokens */
 static const posenc_token_info tokens[] = {
-    {"f", "1", "form=token: the gate of a token is 1/(1 + e^-f)", 1},
-    {"f_ahead", "1", "form=token, bidirectional: that of tokens ahead", 1},
+    {"f", "1", "form=token: the gate of a token is 1/(1 + e^-f)", 1, 5},
+    {"f_ahead", "1", "form=token, bidirectional: that of tokens ahead", 1, 5},
     {0},
 };
 static_assert(PE_ROWS(tokens) == F_AHEAD + 1, "ORDER tokens");
@@ -141,7 +141,6 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_fox = {
-    .model      = "form=constant", /* a small model makes no inputs of tokens */
     .info.name  = "fox",
     .info.place = POSENC_PLACE_SCORE,
     .info.title = "gates that forget",

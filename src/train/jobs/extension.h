@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------- ways: way.c --------------- */
 
-enum { PE_FACTORS = 4, PE_FAMILIES = 2, PE_FURTHEST = 16, PE_WAYS = 9 };
+enum { PE_FACTORS = 4, PE_FAMILIES = 2, PE_FURTHEST = 16, PE_WAYS = 13 };
 enum { PE_UNTUNED, PE_TUNED, PE_TUNINGS };
 /* Positions of a window of 16 L: those of stats.h, and [8 L, 16 L). */
 enum { PE_AT_16L = PE_BUCKETS, PE_FAR_BUCKETS };
@@ -24,9 +24,13 @@ typedef struct pe_way {
     const char *family, *name;
     const char *encoding, *settings; /* the SPEC that is read; encoding NULL: rows as they were initialised */
     const char *of_factor, *of_length, *of_longer; /* its settings that are f, L and f L; NULL: it has none */
-    int         base_power;                        /* its base is 10000 f^base_power; 0: as it is */
-    int         ignores_factor;                    /* 1: without tuning one reading serves all f */
+    /* The same of distance maps: L/2, a quarter of L, and 2 f - 1: what lies beyond L/2 is pressed into L/2.
+     */
+    const char *of_half, *of_quarter, *of_press;
+    int         base_power;     /* its base is 10000 f^base_power; 0: as it is */
+    int         ignores_factor; /* 1: without tuning one reading serves all f */
     int         follows_length; /* 1: frequencies follow the input's length: each length is read by itself */
+    int         is_untuned;     /* 1: it is never tuned */
     const char *what;
 } pe_way;
 
@@ -53,7 +57,7 @@ posenc_status pe_way_rows(float *rows, int64_t count, const pe_way *way, int64_t
    windows]. */
 typedef struct pe_extension_plan {
     const char      *family;
-    int              ways[PE_FACTORS * PE_FAMILIES]; /* numbers of them */
+    int              ways[PE_WAYS]; /* numbers of them */
     int              way_count;
     pe_preset_extent extend;
     int64_t          batch;   /* of training */

@@ -26,9 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is it tuned at that factor? */
-static int is_tuned(const pe_extension_plan *plan, int factor_index)
+/* Is that unit's way tuned at its factor? */
+static int is_tuned(const pe_extension_plan *plan, int64_t unit)
 {
+    const int factor_index = (int)(unit % PE_FACTORS);
+    if (pe_ways[plan->ways[unit / PE_FACTORS]].is_untuned)
+        return 0;
     return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor_index == 0);
 }
 
@@ -80,7 +83,7 @@ static int64_t work_of(const void *self, int64_t number)
     const pe_extension_plan *p            = self;
     const int                factor_index = (int)(number % PE_FACTORS);
     const int64_t            passes = passes_of(p, factor_index, &pe_ways[p->ways[number / PE_FACTORS]]),
-                  tunes             = is_tuned(p, factor_index);
+                  tunes             = is_tuned(p, number);
     return (is_copy(p, number) ? 0 : passes) + (tunes ? p->steps + passes : 0);
 }
 
@@ -242,7 +245,7 @@ static posenc_status run_unit(const void *self, const pe_run_config *config, pe_
                                       .progress     = progress,
                                       .numbers      = numbers,
                                       .cancelled    = cancelled};
-    const int                tunes = is_tuned(p, u.factor_index), copies = is_copy(p, number);
+    const int                tunes = is_tuned(p, number), copies = is_copy(p, number);
     int                      finite = 1;
     posenc_status            status = POSENC_OK;
     if (copies)

@@ -141,7 +141,10 @@ static posenc_status check_right(const pe_job *job, posenc_error *err)
     for (int64_t i = 0; c->task && i < PE_TASK_LENGTHS * c->sequences; i++) {
         const int     length = (int)(i / c->sequences);
         const int64_t count  = job->result->right[i];
-        if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
+        const int64_t n      = pe_task_size(c->task, length);
+        if (count < 0 || count > (n == 0            ? 0
+                                  : c->task->varies ? pe_task_tokens(c->task, n)
+                                                    : pe_task_asked(c->task, length)))
             return pe_fail(err, POSENC_ERROR_FORMAT, "its right answers are not there");
     }
     return POSENC_OK;

@@ -57,6 +57,7 @@ pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *
                            .clip          = p->clip,
                            .windows       = c->windows,
                            .bidirectional = c->config.bidirectional,
+                           .places        = c->places,
                            .entry         = *entry,
                            .text          = &c->text,
                            .fingerprint   = c->fingerprint,
@@ -66,7 +67,7 @@ pe_run_config pe_outcome_run_config(const pe_compare *c, const posenc_encoding *
 static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
 {
     for (int i = 0; i < c->count; i++)
-        if (!strcmp(posenc_encoding_spec(c->outcomes[i].e), posenc_encoding_spec(o->e)) &&
+        if (!strcmp(c->outcomes[i].config.spec, o->config.spec) &&
             c->outcomes[i].config.entry.combine == o->config.entry.combine &&
             c->outcomes[i].config.entry.inject == o->config.entry.inject)
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%.60s and %.60s are the same encoding; give it once",
@@ -117,6 +118,47 @@ static posenc_status check_line(const posenc_encoding *e, const posenc_dims *dim
                    "its positions have %d coordinates, but the bytes of a text form a line", N);
 }
 
+static void add_part(pe_outcome *o, const posenc_encoding_info *part)
+{
+    for (int i = 0; i < o->part_count; i++)
+        if (o->parts[i] == part)
+            return;
+    if (part && o->part_count < PE_MOST_PARTS)
+        o->parts[o->part_count++] = part;
+}
+
+/* Of all layers, those of one place after those of the place before. */
+static posenc_status list_parts(pe_outcome *o, posenc_error *err)
+{
+    posenc_layer  read   = {.period = 1};
+    posenc_status status = POSENC_OK;
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
+        for (int64_t l = 0; l < read.period && !status; l++) {
+            posenc_encoding *e;
+            status = pe_spec_layer(&e, &read, o->spec, l, err);
+            if (!status)
+                add_part(o, posenc_encoding_part(e, (posenc_place)place));
+            posenc_encoding_free(e);
+        }
+    return status;
+}
+
+/* Its encodings, and all of their text. */
+static posenc_status make_encodings(pe_outcome *o, const char *complete, posenc_error *err)
+{
+    posenc_layer  read;
+    posenc_status status = pe_spec_check(complete, err);
+    if (!status)
+        status = pe_spec_layer(&o->e, &read, complete, 0, err);
+    if (status)
+        return status;
+    o->spec = malloc(PE_LONGEST_SPEC);
+    if (!o->spec)
+        return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for %s", o->label);
+    status = pe_spec_canonical(o->spec, PE_LONGEST_SPEC, complete, err);
+    return status ? status : list_parts(o, err);
+}
+
 static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
 {
     char              complete[PE_LONGEST_SPEC];
@@ -124,15 +166,16 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     const posenc_dims dims   = pe_outcome_dims(&c->config.preset);
     posenc_status     status = read_spec(o, complete, &entry, c, err);
     if (!status)
-        status = posenc_encoding_create(&o->e, complete, NULL, err);
+        status = make_encodings(o, complete, err);
     if (!status)
         status = check_heads(o->e, &c->config.preset, err);
     if (!status)
         status = check_line(o->e, &dims, err);
     if (status)
         return status;
-    o->config = pe_outcome_run_config(c, o->e, &entry);
-    status    = check_new(c, o, err);
+    o->config      = pe_outcome_run_config(c, o->e, &entry);
+    o->config.spec = o->spec;
+    status         = check_new(c, o, err);
     if (status)
         return status;
     o->untrained_beyond = has_untrained_rows(o->e);
@@ -197,10 +240,11 @@ static posenc_status is_open(int *open, const char *spec, posenc_error *err)
 {
     char             plain[PE_LONGEST_SPEC];
     pe_entry         entry;
-    posenc_encoding *e      = NULL;
+    posenc_encoding *e = NULL;
+    posenc_layer     read;
     posenc_status    status = pe_spec_split(plain, sizeof plain, &entry, spec, err);
     if (!status)
-        status = posenc_encoding_create(&e, plain, NULL, err);
+        status = pe_spec_layer(&e, &read, plain, 0, err);
     *open = !status && pe_outcome_adds_rows(e) && !entry.names_combine && entry.inject == PE_AT_INPUT;
     posenc_encoding_free(e);
     return status;
@@ -251,6 +295,7 @@ void pe_outcome_free(pe_outcome *o, int64_t seeds)
 {
     pe_run_slots_free(o->runs, seeds);
     free(o->numbers);
+    free(o->spec);
     posenc_encoding_free(o->e);
 }
 
@@ -283,7 +328,7 @@ void pe_outcome_reason(char *reason, size_t n, const posenc_error *why)
 void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o)
 {
     const pe_entry *entry = &o->config.entry;
-    snprintf(text, PE_LONGEST_SPEC + 64, "%s%s%s%s%s", posenc_encoding_spec(o->e),
+    snprintf(text, PE_LONGEST_SPEC + 64, "%s%s%s%s%s", o->config.spec,
              entry->combine == PE_ADD ? "" : ", combine=",
              entry->combine == PE_ADD ? "" : pe_spec_combine_name(entry->combine),
              entry->inject == PE_AT_INPUT ? "" : ", inject=",
@@ -302,7 +347,7 @@ int pe_outcome_added(const pe_compare *c, int i)
     for (int k = 0; k < c->count && joint->config.entry.combine == PE_CONCAT; k++) {
         const pe_outcome *o = &c->outcomes[k];
         if (o->is_complete && pe_spec_entry_is_default(&o->config.entry) &&
-            !strcmp(posenc_encoding_spec(o->e), posenc_encoding_spec(joint->e)))
+            !strcmp(o->config.spec, joint->config.spec))
             return k;
     }
     return -1;

@@ -17,19 +17,22 @@
 #include "train/run/spread.h"
 #include "train/run/trained.h"
 
-enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+enum { PE_MOST_PARTS = 16, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
 /* Where the order of the encodings is judged (order.h): in the bucket at L, and in the last. */
 enum { PE_ORDER_AT_L, PE_ORDER_FURTHEST, PE_ORDERS };
 
 typedef struct pe_outcome {
-    char             label[PE_LONGEST_SPEC]; /* as it was asked for */
-    posenc_encoding *e;
-    int              is_plain; /* a name of the registry and nothing else: what the checks speak of */
-    int              is_bare;  /* no setting of the encoding is the caller's (but perhaps how rows enter) */
-    int              untrained_beyond; /* a learned row per position: beyond L none was ever trained */
-    pe_run_config    config;           /* except the seed, of every run */
-    pe_run_slot     *runs;             /* [seeds] */
+    char                        label[PE_LONGEST_SPEC]; /* as it was asked for */
+    posenc_encoding            *e;    /* of the first layer, whose part at the input is the model's */
+    char                       *spec; /* of all layers, in the library's words; owned */
+    const posenc_encoding_info *parts[PE_MOST_PARTS]; /* [part_count] of all layers, by place */
+    int                         part_count;
+    int           is_plain; /* a name of the registry and nothing else: what the checks speak of */
+    int           is_bare;  /* no setting of the encoding is the caller's (but perhaps how rows enter) */
+    int           untrained_beyond; /* a learned row per position: beyond L none was ever trained */
+    pe_run_config config;           /* except the seed, of every run */
+    pe_run_slot  *runs;             /* [seeds] */
 
     /* From here on: set by pe_losses_measure once all runs have finished. */
     int         is_complete, diverged;
@@ -105,6 +108,7 @@ struct pe_compare {
     uint16_t         *ids;                          /* its bytes, widened; NULL where it is tokens */
     double            token_bytes[PE_MOST_BUCKETS]; /* mean per token that is predicted; NaN: not known */
     uint64_t          fingerprint;                  /* of it */
+    pe_run_places     places;                       /* where windows of training stand */
     int               ways; /* of combining, 1 << pe_combine each, where a SPEC does not say */
     pe_outcome       *outcomes;
     int               count;

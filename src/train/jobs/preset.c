@@ -3,8 +3,9 @@
  * preset.c: the presets of `posenc compare`: data, compiled in: the tool finds them wherever it is
  *
  * Numbers are those of docs/experiments.md; step counts are fixed and never adapted to the clock, so that the
- * same command gives the same table on any machine. `default` has the encodings of `quick` and three more;
- * `full` all encodings that a causal model can use, and combinations; `huge` a larger model. Tasks are {name,
+ * same command gives the same table on any machine. `default` has the encodings of `quick` and four more;
+ * `full` all encodings that a causal model can use, and combinations; `huge` a larger model, and settings of
+ * 2024 to 2026 that `full` has no time for. Tasks are {name,
  * steps, seeds} (task.h); extension: extension.h; rates: trial.h; stability: level.h. `huge` is meant for
  * several machines.
  */
@@ -28,6 +29,11 @@
 #define CAUSAL \
     "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,cope,kerple_power,sandwich," \
     "huang_m4,xlnet,deberta,tupe,urpe,xpos,relative_table,hierarchical,floater,complex_order"
+#define NEWER "fox,inkling,pope"
+#define NEWER_STILL \
+    "fox+rope,rope[q_phase=-1.5707963267948966:phase_heads=second_half],nope[temperature=ssmax]," \
+    "rope[temperature=ssmax],rope[sink=head],rope[sink=token],rope[window=64]/nope," \
+    "rope[window=128]/nope[temperature=ssmax]"
 #define COMBINATIONS "rope+alibi,rope+t5,sinusoidal+alibi,rope+urpe,kerple_log+urpe"
 #define GRIDS \
     "sinusoidal2d,sinusoidal2d[preset=wh_interleaved],sinusoidal2d[preset=mae]," \
@@ -38,26 +44,29 @@ const pe_preset pe_presets[PE_PRESETS] = {
     {.name = "quick", .minutes = "4 minutes",
      .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl", .steps = 2400, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 200, 1}}, SMALL_MODEL},
-    {.name = "default", .minutes = "10 minutes",
-     .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw",
+    {.name = "default", .minutes = "11 minutes",
+     .encodings = "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,fox",
      .steps = 2400, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
      .extension = "brief", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "full", .minutes = "80 minutes",
-     .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2400, .seeds = 3,
+    {.name = "full", .minutes = "90 minutes",
+     .encodings = CAUSAL "," NEWER "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2400, .seeds = 3,
      .tasks = {{"posid", 200, 2}, {"order", 300, 2}, {"shift", 600, 2}, {"needle", 600, 2},
                {"copy", 600, 2}, {"reverse", 600, 2}, {"sort", 600, 2}, {"count", 600, 2},
                {"parity", 600, 2}, {"grid", 600, 2}},
      .extension = "full", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "huge", .minutes = "60 hours",
-     .encodings = CAUSAL "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 4000, .seeds = 3, .L = 256,
+    {.name = "huge", .minutes = "100 hours",
+     .encodings = CAUSAL "," NEWER "," NEWER_STILL "," COMBINATIONS, .grid_encodings = GRIDS,
+     .steps = 4000, .seeds = 3, .L = 256,
      .reach = PE_REACH, .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20,
      .learning_rate = 0.024, .weight_decay = 0.1, .clip = 1, .windows = 96, .extension = "full",
      .tune_steps = 100, .claims = 1, .stability = "brief",
      .tasks = {{"posid", 4000, 3}, {"order", 4000, 3}, {"shift", 4000, 3}, {"needle", 4000, 3},
                {"copy", 4000, 3}, {"reverse", 4000, 3}, {"sort", 4000, 3}, {"count", 4000, 3},
                {"parity", 4000, 3}, {"grid", 4000, 3}, {"addition", 4000, 3}, {"summation", 4000, 3},
-               {"lego", 4000, 3}},
+               {"lego", 4000, 3}, {"fflm", 4000, 3}, {"fflm_sparse", 4000, 3}, {"fflm_dense", 4000, 3},
+               {"indirect", 4000, 3}, {"mqrar_1", 4000, 3}, {"mqrar_2", 4000, 3}, {"mqrar_3", 4000, 3},
+               {"mqrar_4", 4000, 3}},
      SMALL_TASKS(1024, PE_TASK_8)},
 };
 // clang-format on
@@ -146,7 +155,7 @@ const char *pe_preset_extent_name(pe_preset_extent extent)
 
 static posenc_status refuse_task(const char *name, posenc_error *err)
 {
-    char known[256] = "";
+    char known[384] = "";
     for (int i = 0; i < PE_TASKS; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
                  pe_tasks[i].name);

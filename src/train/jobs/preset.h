@@ -10,7 +10,7 @@
 #include <posenc/posenc.h>
 #include <stdint.h>
 
-enum { PE_MOST_TASKS = 16 };
+enum { PE_MOST_TASKS = 24 };
 
 /* Of the report; results.json and all else are in English. */
 typedef enum pe_language { PE_ENGLISH, PE_CHINESE } pe_language;
@@ -43,6 +43,7 @@ typedef struct pe_preset {
        only. A trial makes that share of the steps; 0: a quarter. */
     const char *rates;
     double      rate_share;
+    const char *positions; /* where windows of training stand, "random:512" (run.h); NULL: in order */
     const char *stability; /* what is trained less, to see what is settled: level.h; NULL: "none" */
 } pe_preset;
 

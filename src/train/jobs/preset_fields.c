@@ -10,6 +10,7 @@
 #include "train/jobs/preset.h"
 
 #include "base/status.h"
+#include "train/run/run.h"
 #include "train/run/stats.h"
 
 #include <errno.h>
@@ -61,6 +62,7 @@ static const field fields[] = {
     {"rates",          TEXT,    AT(rates),          0, 0},
     {"rate-share",     REAL,    AT(rate_share),     0, 1},
     {"stability",      TEXT,    AT(stability),      0, 0},
+    {"positions",      TEXT,    AT(positions),      0, 0},
 };
 
 /* What the options say beside a preset, in pe_compare_config. */
@@ -97,7 +99,8 @@ static posenc_status check_sizes(const pe_preset *p, posenc_error *err)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "compare: --width is %lld and --heads %lld; the heads must divide the width",
                        (long long)p->d_model, (long long)p->heads);
-    return POSENC_OK;
+    pe_run_places places;
+    return p->positions ? pe_run_positions_read(&places, p->positions, p->L, err) : POSENC_OK;
 }
 
 posenc_status pe_preset_check(const pe_preset *p, posenc_error *err)

@@ -35,14 +35,29 @@ static int64_t first_given(int64_t a, int64_t b, int64_t c)
     return a ? a : b ? b : c;
 }
 
-static pe_run_config config_of(const pe_compare_config *c, const pe_task *task)
+/* As many times the length of the task's longest sequence as they are on the text, up to what is tested. */
+static pe_run_places places_of(const pe_compare *compare, const pe_task *task)
 {
-    const pe_preset *p = &c->preset;
+    const pe_preset *p      = &compare->config.preset;
+    pe_run_places    places = compare->places;
+    const int64_t    tested = pe_task_tested_tokens(task, p->longest);
+    if (places.kind == PE_IN_ORDER || task->grid)
+        return (pe_run_places){.kind = PE_IN_ORDER};
+    places.count = places.count * pe_task_tokens(task, task->L) / p->L;
+    places.count = places.count < tested ? places.count : tested;
+    return places;
+}
+
+static pe_run_config config_of(const pe_compare *compare, const pe_task *task)
+{
+    const pe_compare_config *c = &compare->config;
+    const pe_preset         *p = &c->preset;
     return (pe_run_config){.task          = task,
                            .d_model       = p->d_model,
                            .layers        = p->task_layers,
                            .heads         = p->heads,
                            .batch         = p->task_batch,
+                           .places        = places_of(compare, task),
                            .sequences     = p->sequences,
                            .longest       = p->longest,
                            .steps         = first_given(c->task_steps, row_of(p, task).steps, task->steps),
@@ -120,7 +135,7 @@ static posenc_status make_cells(pe_suite *s, const pe_compare *compare, int aske
             pe_cell *cell    = pe_suite_cell(s, t, l);
             cell->task       = s->tasks[t];
             cell->label      = s->labels[l];
-            cell->config     = config_of(c, s->tasks[t]);
+            cell->config     = config_of(compare, s->tasks[t]);
             cell->is_unasked = l >= asked && !s->tasks[t]->grid; /* an encoding of grids */
             status           = cell_create(cell, c, err);
         }

@@ -39,6 +39,19 @@ const pe_way pe_ways[PE_WAYS] = {
              "arXiv:2309.00071)"},
     {.family = "rope", .name = "base", .encoding = "rope", .settings = "", .base_power = 2,
      .what = "another base: 10000 f^2"},
+    {.family = "rope", .name = "rerope", .encoding = "rope", .settings = "map=rerope",
+     .of_half = "map_window", .ignores_factor = 1, .is_untuned = 1,
+     .what = "ReRoPE: no distance is more than L/2 (Su 2023, kexue.fm/archives/9708)"},
+    {.family = "rope", .name = "leaky_rerope", .encoding = "rope", .settings = "map=leaky_rerope",
+     .of_half = "map_window", .of_press = "map_factor", .is_untuned = 1,
+     .what = "leaky ReRoPE: distances beyond L/2 grow 2 f - 1 times more slowly, so that f L is at L"},
+    {.family = "rope", .name = "self_extend", .encoding = "rope", .settings = "map=self_extend",
+     .of_half = "map_window", .of_press = "map_factor", .is_untuned = 1,
+     .what = "Self-Extend: beyond L/2 positions in groups of 2 f - 1 (Jin et al. 2024, arXiv:2401.01325)"},
+    {.family = "rope", .name = "dca", .encoding = "rope", .settings = "map=dca", .of_length = "map_chunk",
+     .of_quarter = "map_local", .ignores_factor = 1, .is_untuned = 1,
+     .what = "dual chunk attention: chunks of 3/4 L, no distance is more than L (An et al. 2024, "
+             "arXiv:2402.17463)"},
     {.family = "learned", .name = "random", .ignores_factor = 1,
      .what = "rows from L on as they were initialised"},
     {.family = "learned", .name = "interpolation", .encoding = "learned_resize", .settings = "kind=linear",
@@ -83,6 +96,9 @@ static void write_settings(char *to, size_t n, const pe_way *way, int64_t factor
     } given[]   = {{way->of_factor, (double)factor},
                    {way->of_length, (double)L},
                    {way->of_longer, (double)(factor * L)},
+                   {way->of_half, (double)(L / 2)},
+                   {way->of_quarter, (double)(L / 4)},
+                   {way->of_press, (double)(2 * factor - 1)},
                    {way->base_power ? "base" : NULL, 1e4 * pow((double)factor, way->base_power)}};
     size_t used = (size_t)snprintf(to, n, "%s[%s", way->encoding, way->settings);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)

@@ -2,16 +2,15 @@
 /*
  * rates.c: from the runs of a suite to rates and ranks
  *
- * Rates     All test sequences of a length are asked for the same number of answers, so accuracy is the mean
- *           over sequences of the share of right ones. Intervals are Wilson's, of the mean over seeds, about
- *           other sequences and other seeds. n is not the number of answers: those of one sequence depend on
- *           each other, and seeds differ by more than sequences do. It is the number of independent answers
- *           that would have the same variance, p (1 - p) / n = p (1 - p) / sequences + spread / seeds (Kish
- *           1965, Survey Sampling, 8.2: effective sample size), with the spread of spread.h.
- * Ranks     by accuracy beyond L, the mean over the tested lengths; differences are paired by sequence, and a
- *           rank is shared where the interval of the difference contains 0.
- * Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023 (arXiv:2305.19466, section 4),
- *           among the tasks in which an encoding takes part.
+ * Rates     Accuracy is the share of right answers among all that are asked for at a length; in most tasks
+ * every sequence is asked for the same number. Intervals are Wilson's, of the mean over seeds, about other
+ * sequences and other seeds. n is not the number of answers: those of one sequence depend on each other, and
+ * seeds differ by more than sequences do. It is the number of independent answers that would have the same
+ * variance, p (1 - p) / n = p (1 - p) / sequences + spread / seeds (Kish 1965, Survey Sampling, 8.2:
+ * effective sample size), with the spread of spread.h. Ranks     by accuracy beyond L, the mean over the
+ * tested lengths; differences are paired by sequence, and a rank is shared where the interval of the
+ * difference contains 0. Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023
+ * (arXiv:2305.19466, section 4), among the tasks in which an encoding takes part.
  */
 #include "train/judge/judge.h"
 
@@ -32,28 +31,44 @@ static const int64_t *right_of(const pe_cell *cell, int64_t seed, int length)
     return cell->runs[seed].result.right + length * cell->config.sequences;
 }
 
+static int64_t *asked_create(const pe_cell *cell, int length)
+{
+    const int64_t n     = cell->config.sequences;
+    int64_t      *asked = malloc((size_t)n * sizeof *asked);
+    if (asked)
+        pe_task_asked_each(cell->task, length, n, asked);
+    return asked;
+}
+
 double pe_rates_accuracy(const pe_cell *cell, int64_t seed, int length)
 {
     const int64_t  n     = cell->config.sequences;
     const int64_t *right = right_of(cell, seed, length);
-    int64_t        sum   = 0;
+    int64_t        sum = 0, all = 0;
     if (cell->runs[seed].result.diverged || !pe_task_size(cell->task, length))
         return NAN;
-    for (int64_t i = 0; i < n; i++)
+    int64_t *asked = asked_create(cell, length);
+    for (int64_t i = 0; i < n && asked; i++) {
         sum += right[i];
-    return (double)sum / (double)(n * pe_task_asked(cell->task, length));
+        all += asked[i];
+    }
+    free(asked);
+    return all ? (double)sum / (double)all : NAN;
 }
 
 double pe_rates_exact(const pe_cell *cell, int64_t seed, int length)
 {
-    const int64_t  n = cell->config.sequences, asked = pe_task_asked(cell->task, length);
+    const int64_t  n     = cell->config.sequences;
     const int64_t *right = right_of(cell, seed, length);
     int64_t        all   = 0;
     if (cell->runs[seed].result.diverged)
         return NAN;
-    for (int64_t i = 0; i < n; i++)
-        all += right[i] == asked;
-    return (double)all / (double)n;
+    int64_t *asked = asked_create(cell, length);
+    for (int64_t i = 0; i < n && asked; i++)
+        all += right[i] == asked[i];
+    const double share = asked ? (double)all / (double)n : NAN;
+    free(asked);
+    return share;
 }
 
 static int is_tested(const pe_cell *cell, int length)
@@ -93,25 +108,35 @@ static void measure_length(pe_cell *cell, int length, double *by_seed)
     cell->loss[length] = pe_stats_mean(by_seed, cell->seeds);
 }
 
+/* Adds to errors [seeds, sequences] the share of wrong answers at one length. A sequence that is asked for
+   nothing has none. */
+static int add_errors(pe_cell *cell, int length)
+{
+    const int64_t n     = cell->config.sequences;
+    int64_t      *asked = asked_create(cell, length);
+    for (int64_t r = 0; r < cell->seeds * n && asked; r++) {
+        const double all = (double)asked[r % n];
+        cell->errors[r] += all > 0 ? 1 - (double)right_of(cell, r / n, length)[r % n] / all : 0;
+    }
+    free(asked);
+    return asked != NULL;
+}
+
 /* errors and `beyond` from the lengths beyond L. */
 static void measure_beyond(pe_cell *cell, double *by_seed)
 {
     const int64_t n       = cell->config.sequences;
     int           lengths = 0;
-    for (int i = PE_TASK_L + 1; i < PE_TASK_LENGTHS; i++)
-        lengths += is_tested(cell, i);
-    cell->beyond = NAN;
-    if (!lengths || cell->diverged)
+    double        sum     = 0;
+    cell->beyond          = NAN;
+    for (int64_t r = 0; r < cell->seeds * n; r++)
+        cell->errors[r] = 0;
+    for (int i = PE_TASK_L + 1; i < PE_TASK_LENGTHS && !cell->diverged; i++)
+        lengths += is_tested(cell, i) && add_errors(cell, i);
+    if (!lengths)
         return;
-    double sum = 0;
-    for (int64_t r = 0; r < cell->seeds * n; r++) {
-        double share = 0;
-        for (int i = PE_TASK_L + 1; i < PE_TASK_LENGTHS; i++)
-            if (is_tested(cell, i))
-                share += (double)right_of(cell, r / n, i)[r % n] / (double)pe_task_asked(cell->task, i);
-        cell->errors[r] = 1 - share / lengths;
-        sum += cell->errors[r];
-    }
+    for (int64_t r = 0; r < cell->seeds * n; r++)
+        sum += cell->errors[r] /= lengths;
     cell->beyond = 1 - sum / (double)(cell->seeds * n);
     for (int64_t s = 0; s < cell->seeds; s++)
         by_seed[s] = 1 - pe_stats_mean(cell->errors + s * n, n);

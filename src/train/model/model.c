@@ -49,6 +49,11 @@ static posenc_status check_config(const pe_model_config *c, posenc_error *err)
     return POSENC_OK;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 int64_t pe_model_rows(const pe_model *m)
 {
     return m->config.batch > m->long_batch ? m->config.batch : m->long_batch;
@@ -63,10 +68,10 @@ int64_t pe_model_tokens(const pe_model *m)
 /* ---------------------------------------------------------------- plans --------------------- */
 
 /* Whether every part of the encoding has a meaning without a causal mask, if this model has none. */
-static posenc_status check_direction(const pe_model *m, posenc_error *err)
+static posenc_status check_direction(const pe_model *m, const posenc_encoding *e, posenc_error *err)
 {
     for (int place = 0; m->config.bidirectional && place < POSENC_PLACE_COUNT; place++) {
-        const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && part->causal_only)
             return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "model: %s works only with a causal mask: %s",
                            part->name, part->why_causal);
@@ -74,34 +79,91 @@ static posenc_status check_direction(const pe_model *m, posenc_error *err)
     return POSENC_OK;
 }
 
-/* No projection of the hidden states makes token inputs here. */
-static posenc_status check_tokens(const pe_model *m, posenc_error *err)
+/* Rows enter the stream once, for all layers. */
+static posenc_status check_input(const pe_model *m, const posenc_encoding *e, posenc_error *err)
 {
-    if (posenc_token_count(m->encoding) == 0)
+    const posenc_encoding_info *input = posenc_encoding_part(e, POSENC_PLACE_INPUT);
+    if (!input || m->kind_count == 1)
         return POSENC_OK;
-    return pe_fail(
-        err, POSENC_ERROR_UNSUPPORTED,
-        "model: its token input %s is projected from the hidden states, which these models do not do",
-        posenc_token_name(m->encoding, 0));
+    return pe_fail(err, POSENC_ERROR_SETTING,
+                   "model: %s acts at the input, which all layers share; it cannot stand in a SPEC per layer",
+                   input->name);
 }
 
-static posenc_status plans_create(pe_model *m, posenc_error *err)
+static posenc_status plans_of_kind(pe_model *m, pe_layer_kind *kind, posenc_error *err)
 {
-    posenc_status status = check_direction(m, err);
+    posenc_status status = check_direction(m, kind->encoding, err);
     if (!status)
-        status = check_tokens(m, err);
+        status = check_input(m, kind->encoding, err);
     if (status)
         return status;
     const posenc_dims shorter = pe_model_short_dims(m), longer = pe_model_long_dims(m);
     posenc_options    options = posenc_options_default();
-    options.mask              = m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
-    options.threads           = 1;
-    status                    = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
+    options.mask              = (m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL) |
+                   (kind->read.window ? POSENC_MASK_WINDOW : POSENC_MASK_NONE);
+    options.window        = kind->read.window;
+    options.threads       = 1;
+    options.max_distances = larger(2 * m->config.scattered, shorter.Lq + shorter.Lk);
+    status                = posenc_plan_create(&kind->short_plan, kind->encoding, &shorter, &options, err);
+    options.max_distances = 0; /* what is read in the long plan stands in order */
     if (!status)
-        status = posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
+        status = posenc_plan_create(&kind->long_plan, kind->encoding, &longer, &options, err);
     if (!status)
-        status = pe_work_check_plan(m->encoding, m->long_plan, POSENC_RUN_FORWARD, err);
-    return status ? status : pe_work_check_params(m->encoding, &shorter, PE_WORK_PARAMS, err);
+        status = pe_work_check_plan(kind->encoding, kind->long_plan, POSENC_RUN_FORWARD, err);
+    return status ? status : pe_work_check_params(kind->encoding, &shorter, PE_WORK_PARAMS, err);
+}
+
+static posenc_status plans_create(pe_model *m, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int k = 0; k < m->kind_count && !status; k++)
+        status = plans_of_kind(m, &m->kinds[k], err);
+    m->short_plan = m->kinds->short_plan;
+    m->long_plan  = m->kinds->long_plan;
+    return status;
+}
+
+/* ---------------------------------------------------------------- layers -------------------- */
+
+/* Of the kinds so far that with the same SPEC and window; else one more. */
+static posenc_status find_kind(pe_model *m, int64_t l, const posenc_layer *read, posenc_error *err)
+{
+    int k = 0;
+    while (k < m->kind_count &&
+           (m->kinds[k].read.window != read->window || strcmp(m->kinds[k].read.spec, read->spec) != 0))
+        k++;
+    pe_layer_kind *kind = &m->kinds[k];
+    m->stack[l].kind    = kind;
+    if (k < m->kind_count)
+        return POSENC_OK;
+    kind->read                 = *read;
+    m->kind_count              = k + 1;
+    const posenc_status status = posenc_encoding_create(&kind->encoding, read->spec, NULL, err);
+    kind->param_count          = status ? 0 : posenc_param_count(kind->encoding);
+    kind->token_count          = status ? 0 : posenc_token_count(kind->encoding);
+    return status;
+}
+
+static posenc_status layers_create(pe_model *m, posenc_error *err)
+{
+    const int64_t layers = m->config.layers;
+    posenc_status status = POSENC_OK;
+    posenc_layer  read;
+    m->kinds = calloc((size_t)layers, sizeof *m->kinds);
+    m->stack = calloc((size_t)layers, sizeof *m->stack);
+    if (!m->kinds || !m->stack)
+        return pe_model_no_memory(err);
+    for (int64_t l = 0; l < layers && !status; l++) {
+        status = posenc_layer_read(&read, m->config.spec, l, err);
+        if (!status)
+            status = find_kind(m, l, &read, err);
+    }
+    if (status)
+        return status;
+    m->encoding = m->kinds->encoding;
+    if (m->kind_count == 1)
+        m->config.spec = posenc_encoding_spec(m->encoding);
+    return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- memory -------------------- */
@@ -114,13 +176,37 @@ static void *carve(char *base, size_t *used, size_t bytes)
     return p;
 }
 
-/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the
-   output, or W of rows that are concatenated. */
+/* Columns of the projections of token inputs, in the layer that has most. */
+static int64_t most_columns(const pe_model *m)
+{
+    int64_t most = 0;
+    for (int k = 0; k < m->kind_count; k++)
+        most = larger(m->kinds[k].columns, most);
+    return most;
+}
+
+/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d) or
+   before it (3d, and the projections of token inputs), the output, or W of rows that are concatenated. */
 static int64_t transposed_elements(const pe_model *m)
 {
-    const int64_t d = m->config.d_model, layer = (1 + 2 * PE_MLP_WIDTH) * d, mixer = d + m->row_width;
-    const int64_t output = m->classes > mixer ? m->classes : mixer;
-    return (layer > output ? layer : output) * d;
+    const int64_t d = m->config.d_model, mixer = d + m->row_width;
+    const int64_t layer = larger((1 + 2 * PE_MLP_WIDTH) * d, 3 * d + most_columns(m));
+    return larger(layer, larger(m->classes, mixer)) * d;
+}
+
+/* What the plans of any layer ask for. */
+static size_t workspace_bytes(const pe_model *m)
+{
+    size_t most = 0;
+    for (int k = 0; k < m->kind_count; k++) {
+        const pe_layer_kind *kind    = &m->kinds[k];
+        const size_t         forward = posenc_plan_workspace(kind->long_plan, POSENC_RUN_FORWARD, NULL),
+                     back = posenc_plan_workspace(kind->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD,
+                                                  NULL);
+        most              = forward > most ? forward : most;
+        most              = back > most ? back : most;
+    }
+    return most;
 }
 
 /* Lays the buffers out in `base` and returns their size; with base NULL only the size. */
@@ -128,13 +214,12 @@ static size_t lay_out(pe_model *m, char *base)
 {
     const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
                  d       = (size_t)m->config.d_model;
-    const size_t classes = (size_t)m->classes, wide = PE_MLP_WIDTH * d > classes ? PE_MLP_WIDTH * d : classes;
-    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_RUN_FORWARD, NULL),
-           back  = posenc_plan_workspace(m->short_plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD, NULL),
-           bytes = forward > back ? forward : back;
-    m->theta     = carve(base, &used, (size_t)m->size * e);
-    m->grad      = carve(base, &used, (size_t)m->size * e);
-    m->workspace = posenc_workspace_over(carve(base, &used, bytes), bytes);
+    const size_t columns = (size_t)most_columns(m), bytes = workspace_bytes(m),
+                 wide = (size_t)larger(larger(PE_MLP_WIDTH * m->config.d_model, m->classes), most_columns(m));
+    size_t used       = 0;
+    m->theta          = carve(base, &used, (size_t)m->size * e);
+    m->grad           = carve(base, &used, (size_t)m->size * e);
+    m->workspace      = posenc_workspace_over(carve(base, &used, bytes), bytes);
     for (int64_t l = 0; l < m->config.layers; l++) {
         pe_layer_memory *y = &m->layers[l];
         y->unit1           = carve(base, &used, n * d * e);
@@ -145,11 +230,13 @@ static size_t lay_out(pe_model *m, char *base)
         y->unit2           = carve(base, &used, n * d * e);
         y->scale2          = carve(base, &used, n * e);
         y->hidden          = carve(base, &used, PE_MLP_WIDTH * n * d * e);
+        y->tokens          = carve(base, &used, (size_t)m->stack[l].kind->columns * n * e);
     }
     m->x          = carve(base, &used, n * d * e);
     m->dx         = carve(base, &used, n * d * e);
     m->spare      = carve(base, &used, n * d * e);
     m->dqkv       = carve(base, &used, 3 * n * d * e);
+    m->dtoken     = carve(base, &used, columns * n * e);
     m->rows       = carve(base, &used, PE_BLOCK_ROWS * d * e);
     m->unit       = carve(base, &used, PE_BLOCK_ROWS * d * e);
     m->wide       = carve(base, &used, PE_BLOCK_ROWS * wide * e);
@@ -159,7 +246,7 @@ static size_t lay_out(pe_model *m, char *base)
     m->losses     = carve(base, &used, n * sizeof(double));
     m->asked      = carve(base, &used, n * sizeof *m->asked);
     if (m->has_rows) {
-        const size_t rows = (size_t)m->config.longest;
+        const size_t rows = m->config.scattered ? n : (size_t)m->config.longest;
         m->table          = carve(base, &used, rows * (size_t)m->row_width * e);
         m->dtable         = carve(base, &used, rows * (size_t)m->row_width * e);
         m->mixed_rows     = carve(base, &used, rows * d * e);
@@ -251,10 +338,8 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
         m->math    = config->dtype == POSENC_DTYPE_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
         m->long_batch         = windows > 1 ? windows : 1;
-        status                = posenc_encoding_create(&m->encoding, config->spec, NULL, err);
+        status                = layers_create(m, err);
     }
-    if (!status)
-        m->config.spec = posenc_encoding_spec(m->encoding);
     for (size_t i = 0; i < sizeof stages / sizeof *stages && !status; i++)
         status = stages[i](m, err);
     if (status)
@@ -268,9 +353,13 @@ void pe_model_free(pe_model *model)
 {
     if (!model)
         return;
-    posenc_plan_free(model->short_plan);
-    posenc_plan_free(model->long_plan);
-    posenc_encoding_free(model->encoding);
+    for (int k = 0; k < model->kind_count; k++) {
+        posenc_plan_free(model->kinds[k].short_plan);
+        posenc_plan_free(model->kinds[k].long_plan);
+        posenc_encoding_free(model->kinds[k].encoding);
+    }
+    free(model->kinds);
+    free(model->stack);
     free(model->memory);
     free(model->layers);
     free(model->params);
@@ -285,6 +374,9 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
         return pe_fail(err, POSENC_ERROR_RANGE,
                        "model: %lld windows of %lld bytes are more than the model was created for",
                        (long long)batch->B, (long long)batch->length);
+    if (batch->positions && !m->config.scattered)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "model: positions may be given to a model that was created for them alone");
     const int hides = m->config.bidirectional && !m->config.symbols;
     if (!batch->hidden != !hides)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,

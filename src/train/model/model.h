@@ -5,7 +5,8 @@
  * A Transformer over bytes or tokens: token embedding (+ rows of the encoding, if it acts at the input;
  * spec.h has the other ways in which rows may enter), then layers of
  *
- *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
+ *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding; what it wants of
+ *                                           each token besides q, k and v (fox's f) is norm(x) W_f + b_f
  *     x += Wdown gelu(norm(x) Wup + bup) + bdown
  *
  * then a norm and an untied output. docs/experiments.md says which numbers it starts from, and why.
@@ -35,6 +36,7 @@
 
 /* A text is bytes, or ids of tokens, of which there are at most PE_MOST_SYMBOLS. */
 enum { PE_BYTES = 256, PE_MOST_SYMBOLS = 1 << 16, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 128 };
+enum { PE_MOST_TOKENS = 8 }; /* token inputs of one layer */
 
 /* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
 typedef enum pe_layer_weight {
@@ -89,15 +91,17 @@ typedef enum pe_gradient_term {
     PE_DROP_ENCODING,
     PE_DROP_ROWS,
     PE_DROP_EMBEDDING,
-    PE_DROP_TOKEN_HALF, /* combine=concat: of W's rows for e */
-    PE_DROP_ROWS_HALF,  /* of W's rows for p */
-    PE_DROP_MIXING,     /* of e: dx W^T becomes dx */
-    PE_DROP_BLOCK_ROWS, /* inject=blocks: of the rows, what comes from blocks after the first */
+    PE_DROP_PROJECTION,        /* of token inputs: their own weights and biases */
+    PE_DROP_PROJECTION_STREAM, /* what of them comes to the stream */
+    PE_DROP_TOKEN_HALF,        /* combine=concat: of W's rows for e */
+    PE_DROP_ROWS_HALF,         /* of W's rows for p */
+    PE_DROP_MIXING,            /* of e: dx W^T becomes dx */
+    PE_DROP_BLOCK_ROWS,        /* inject=blocks: of the rows, what comes from blocks after the first */
     PE_DROP_TERMS
 } pe_gradient_term;
 
 typedef struct pe_model_config {
-    const char  *spec;
+    const char  *spec;    /* or one per layer (posenc_layer_read) */
     int64_t      L;       /* training length: windows of pe_model_gradient */
     int64_t      longest; /* the longest window of pe_model_losses; 0 = L */
     int64_t      d_model, layers, heads;
@@ -111,8 +115,9 @@ typedef struct pe_model_config {
     /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of
        text. */
     int64_t symbols, classes;
-    int64_t grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
-                     stand in line */
+    int64_t scattered; /* not 0: batches may bring positions of their own, below so many */
+    int64_t grid;      /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
+                          stand in line */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -120,9 +125,26 @@ typedef struct pe_model_config {
 typedef struct pe_layer_memory {
     void *unit1, *scale1; /* [n,d] normalised rows, [n] 1 / standard deviation */
     void *qkv, *o, *lse;  /* [n,3d], [n,d], [B,H,L] */
+    void *tokens;         /* token inputs, one after the other, each [B,H,L,channels] */
     void *unit2, *scale2;
     void *hidden; /* [n,4d] before bias and gelu */
 } pe_layer_memory;
+
+/* Layers alike: their encoding and their mask. */
+typedef struct pe_layer_kind {
+    posenc_layer     read; /* what the model's SPEC says of them */
+    posenc_encoding *encoding;
+    posenc_plan     *short_plan, *long_plan; /* lengths up to L; up to longest */
+    int              param_count, token_count;
+    int64_t          columns; /* of the projections of all its token inputs together */
+} pe_layer_kind;
+
+/* One layer: which kind; the first of its tensors in params, and of its projections in weights: W, b of each
+   token input. */
+typedef struct pe_layer_place {
+    const pe_layer_kind *kind;
+    int                  params, projections;
+} pe_layer_place;
 
 typedef struct pe_model pe_model;
 
@@ -138,6 +160,7 @@ typedef struct pe_batch {
     int64_t                B, length;
     const int16_t         *targets;
     int64_t                columns;
+    const int64_t *positions; /* [B, length] ascending; NULL: in order. Of models that are scattered */
 } pe_batch;
 
 typedef struct pe_model_math {
@@ -152,8 +175,11 @@ struct pe_model {
     pe_model_config      config;
     const pe_model_math *math;
     const pe_kernels    *kernels; /* of the float model */
-    posenc_encoding     *encoding;
-    posenc_plan         *short_plan, *long_plan; /* lengths up to L; up to longest */
+    pe_layer_kind       *kinds;   /* [kind_count] */
+    pe_layer_place      *stack;   /* [layers] */
+    int                  kind_count;
+    posenc_encoding     *encoding; /* that of the first layer, and its plans: their part at the */
+    posenc_plan         *short_plan, *long_plan; /* input, if there is one, is the whole model's */
     int64_t              long_batch;             /* windows of `longest` that fit the buffers */
 
     pe_weight *weights; /* [weight_count]: layers, model, then the encoding's */
@@ -161,11 +187,11 @@ struct pe_model {
     int64_t    size; /* elements of theta, grad */
     void      *theta, *grad;
 
-    int param_count;              /* posenc_param_count(encoding) */
+    int param_count;              /* of the encodings of all layers */
     int encoding_weight;          /* index in `weights` of the first that is there for the encoding's sake */
-    posenc_tensor *params;        /* [layers, param_count] into theta */
-    posenc_tensor *layer_dparams; /* [layers, param_count] into grad; no data where not wanted */
-    posenc_tensor *rows_dparams;  /* [param_count] */
+    posenc_tensor *params;        /* [param_count] into theta, layer after layer */
+    posenc_tensor *layer_dparams; /* [param_count] into grad; no data where not wanted */
+    posenc_tensor *rows_dparams;  /* those of the first layer */
     int            has_rows;      /* the encoding acts at the input */
     int64_t        row_width;     /* numbers per row there; 0: has_rows is 0 */
     int            by_word;       /* rows take the place of the embedding, which is not trained then */
@@ -174,13 +200,15 @@ struct pe_model {
     int     coordinates; /* of a position at the input: 2 for encodings of grids */
     int     has_mixer;   /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
-    void            *memory;    /* the one block of all that follows */
-    posenc_workspace workspace; /* for posenc_... */
+    void            *memory;                                          /* the one block of all that follows */
+    posenc_workspace workspace;                                       /* for posenc_... */
+    posenc_tensor    tokens[PE_MOST_TOKENS], dtokens[PE_MOST_TOKENS]; /* of the layer at work */
     pe_layer_memory *layers;
     void            *x, *dx, *spare;      /* [n,d] */
     void            *dqkv;                /* [n,3d] */
+    void            *dtoken;              /* as pe_layer_memory.tokens */
     void            *rows, *unit, *scale; /* [block,d] twice, [block] */
-    void            *wide, *active;       /* [block,max(4d,classes)], [block,4d] */
+    void            *wide, *active;       /* [block,max(4d,classes,columns)], [block,4d] */
     void            *transposed;          /* matrices of a layer, transposed */
     double          *losses;              /* [n] */
     int64_t       *asked, asked_count; /* [n] rows of the batch that something is predicted from, ascending */
@@ -190,11 +218,13 @@ struct pe_model {
     int64_t       *numbers;            /* grid: [longest] number of its cell in the largest grid */
     unsigned char *right;              /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
-    void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
-    void *mixed_rows; /* [longest, d] what is added to the token's vector, p W; backward: dx summed over the
+    void *table,
+        *dtable; /* [longest, or n where scattered, row_width] rows of the encoding, and their cotangents */
+    void *mixed_rows; /* [the same, d] what is added to the token's vector, p W; backward: dx summed over the
                          batch */
 
     pe_gradient_term drop_gradient; /* tests only */
+    const pe_batch  *batch;         /* the one at work: windows that stand alike share their rows */
     int64_t first; /* the position of a window's first symbol, 0 unless somebody moves it; not on grids */
 };
 
@@ -243,6 +273,11 @@ posenc_dims pe_model_long_dims(const pe_model *m);
 posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err);
 /* The table `weights`, and the encoding's tensors without data. */
 posenc_status pe_model_table_create(pe_model *m, posenc_error *err);
+/* Of layer l: input i of each token, its numbers for each, and where W and b stand in `weights`. */
+int64_t          pe_model_token_columns(const pe_model *m, int64_t l, int i);
+const pe_weight *pe_model_projection(const pe_model *m, int64_t l, int i);
+/* What a layer knows of its encoding: parameters of layer l. */
+posenc_tensor *pe_model_params(const pe_model *m, int64_t l);
 /* Points the encoding's tensors into theta and grad, once there is memory. */
 void pe_model_connect(pe_model *m);
 /* The numbers before the first step. */

@@ -89,11 +89,12 @@ posenc_dims pe_model_long_dims(const pe_model *m)
     return pe_model_dims(&m->config, m->long_batch, m->config.longest);
 }
 
-/* Does parameter i of the encoding belong to the part at the place input? */
-static int is_of_rows(const pe_model *m, int i)
+/* Does parameter i of layer l belong to the part at the place input? */
+static int is_of_rows(const pe_model *m, int64_t l, int i)
 {
-    const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_PLACE_INPUT);
-    const posenc_param_info    *info  = posenc_param_describe(m->encoding, i);
+    const posenc_encoding      *e     = m->stack[l].kind->encoding;
+    const posenc_encoding_info *input = posenc_encoding_part(e, POSENC_PLACE_INPUT);
+    const posenc_param_info    *info  = posenc_param_describe(e, i);
     return input && info >= input->params && info < input->params + input->param_count;
 }
 
@@ -143,24 +144,25 @@ static void add_recipes(pe_model *m)
 /* Parameter i of layer l: a stretch of its own, or layer 0's where the whole model shares it. */
 static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *err)
 {
-    const posenc_dims dims = pe_model_short_dims(m);
-    posenc_tensor    *t    = &m->params[l * m->param_count + i];
-    int64_t           shape[POSENC_MAX_DIMS];
-    int32_t           ndim    = 0;
-    const int         is_rows = is_of_rows(m, i);
+    const posenc_dims      dims = pe_model_short_dims(m);
+    const posenc_encoding *e    = m->stack[l].kind->encoding;
+    posenc_tensor         *t    = &pe_model_params(m, l)[i];
+    int64_t                shape[POSENC_MAX_DIMS];
+    int32_t                ndim    = 0;
+    const int              is_rows = is_of_rows(m, l, i);
     if (is_rows && l > 0) {
         *t = m->params[i];
         return POSENC_OK;
     }
-    posenc_status status = posenc_param_shape(m->encoding, &dims, i, &ndim, shape, err);
+    posenc_status status = posenc_param_shape(e, &dims, i, &ndim, shape, err);
     if (status)
         return status;
     *t            = posenc_tensor_contiguous(NULL, m->config.dtype, ndim, shape);
     int64_t count = 1;
     for (int32_t a = 0; a < ndim; a++)
         count *= shape[a];
-    pe_weight  *w    = add_weight(m, count, 0, posenc_param_trainable(m->encoding, i));
-    const char *name = posenc_param_name(m->encoding, i);
+    pe_weight  *w    = add_weight(m, count, 0, posenc_param_trainable(e, i));
+    const char *name = posenc_param_name(e, i);
     w->rate          = ENCODING_RATE;
     if (ndim == 3 &&
         shape[0] == m->config.d_model) { /* [d_model,H,D]: projects, as q, k and v are projected */
@@ -177,13 +179,14 @@ static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *
 
 /* The model is evaluated at lengths at which it was not trained: its parameters must not depend on
    the length. */
-static posenc_status check_length_free(const pe_model *m, int i, posenc_error *err)
+static posenc_status check_length_free(const pe_model *m, int64_t l, int i, posenc_error *err)
 {
-    const posenc_dims    dims = pe_model_long_dims(m);
-    const posenc_tensor *t    = &m->params[i];
-    int64_t              shape[POSENC_MAX_DIMS];
-    int32_t              ndim   = 0;
-    posenc_status        status = posenc_param_shape(m->encoding, &dims, i, &ndim, shape, err);
+    const posenc_dims      dims = pe_model_long_dims(m);
+    const posenc_encoding *e    = m->stack[l].kind->encoding;
+    const posenc_tensor   *t    = &pe_model_params(m, l)[i];
+    int64_t                shape[POSENC_MAX_DIMS];
+    int32_t                ndim   = 0;
+    posenc_status          status = posenc_param_shape(e, &dims, i, &ndim, shape, err);
     if (status)
         return status;
     for (int32_t a = 0; a < ndim; a++)
@@ -191,8 +194,64 @@ static posenc_status check_length_free(const pe_model *m, int i, posenc_error *e
             return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                            "%s: the size of its parameter %s depends on the length, so a model trained at "
                            "%lld cannot be evaluated at %lld; choose an encoding without such a parameter",
-                           posenc_encoding_spec(m->encoding), posenc_param_name(m->encoding, i),
-                           (long long)m->config.L, (long long)m->config.longest);
+                           posenc_encoding_spec(e), posenc_param_name(e, i), (long long)m->config.L,
+                           (long long)m->config.longest);
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- token inputs -------------- */
+
+posenc_tensor *pe_model_params(const pe_model *m, int64_t l)
+{
+    return m->params + m->stack[l].params;
+}
+
+const pe_weight *pe_model_projection(const pe_model *m, int64_t l, int i)
+{
+    return &m->weights[m->stack[l].projections + 2 * i];
+}
+
+int64_t pe_model_token_columns(const pe_model *m, int64_t l, int i)
+{
+    return pe_model_projection(m, l, i)[1].count;
+}
+
+/* W [d, columns] and b [columns] of every token input of layer l, of every head its own. Matrices that
+   project, as those of q, k and v do. */
+static posenc_status add_projections(pe_model *m, int64_t l, posenc_error *err)
+{
+    const posenc_dims    dims = pe_model_short_dims(m);
+    const pe_layer_kind *kind = m->stack[l].kind;
+    m->stack[l].projections   = m->weight_count;
+    for (int i = 0; i < kind->token_count; i++) {
+        int64_t             shape[4];
+        const posenc_status status = posenc_token_shape(kind->encoding, &dims, i, shape, err);
+        if (status)
+            return status;
+        const int64_t columns = shape[1] * shape[3];
+        const char   *name    = posenc_token_name(kind->encoding, i);
+        pe_weight    *w       = add_weight(m, m->config.d_model * columns, 1, 1);
+        w->rows               = m->config.d_model;
+        w->matrices           = 1;
+        snprintf(w->name, sizeof w->name, "layer%lld.tokens.%s", (long long)l, name);
+        w = add_weight(m, columns, 0, 1);
+        snprintf(w->name, sizeof w->name, "layer%lld.tokens.%s.bias", (long long)l, name);
+    }
+    return POSENC_OK;
+}
+
+/* Of all token inputs of a kind together; before the table, which is sized by it. */
+static posenc_status count_columns(pe_model *m, posenc_error *err)
+{
+    const posenc_dims dims = pe_model_short_dims(m);
+    for (pe_layer_kind *kind = m->kinds; kind < m->kinds + m->kind_count; kind++)
+        for (int i = 0; i < kind->token_count; i++) {
+            int64_t             shape[4];
+            const posenc_status status = posenc_token_shape(kind->encoding, &dims, i, shape, err);
+            if (status)
+                return status;
+            kind->columns += shape[1] * shape[3];
+        }
     return POSENC_OK;
 }
 
@@ -241,10 +300,17 @@ posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
 posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
 {
     const int64_t layers = m->config.layers, d = m->config.d_model;
-    m->param_count       = posenc_param_count(m->encoding);
-    const size_t tensors = (size_t)(layers * m->param_count) + 1; /* and the mixer */
-    m->weights = calloc((size_t)layers * PE_LAYER_WEIGHTS + PE_MODEL_WEIGHTS + tensors, sizeof *m->weights);
-    m->params  = calloc(2 * tensors + (size_t)m->param_count + 1, sizeof *m->params);
+    size_t        projections = 0;
+    posenc_status status      = count_columns(m, err);
+    for (int64_t l = 0; l < layers; l++) {
+        m->stack[l].params = m->param_count;
+        m->param_count += m->stack[l].kind->param_count;
+        projections += 2 * (size_t)m->stack[l].kind->token_count;
+    }
+    const size_t tensors = (size_t)m->param_count + 1; /* and the mixer */
+    m->weights = calloc((size_t)layers * PE_LAYER_WEIGHTS + PE_MODEL_WEIGHTS + tensors + projections,
+                        sizeof *m->weights);
+    m->params  = calloc(3 * tensors, sizeof *m->params);
     if (!m->weights || !m->params)
         return pe_model_no_memory(err);
     m->layer_dparams = m->params + tensors;
@@ -253,15 +319,15 @@ posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
     m->encoding_weight = m->weight_count;
     if (m->has_mixer) /* W of [e; p] W, which takes weight decay as all matrices of the model */
         snprintf(add_weight(m, (d + m->row_width) * d, 1, 1)->name, sizeof m->weights->name, "combine");
-    for (int64_t l = 0; l < layers; l++)
-        for (int i = 0; i < m->param_count; i++) {
-            posenc_status status = add_parameter(m, l, i, err);
-            if (!status && l == 0)
-                status = check_length_free(m, i, err);
-            if (status)
-                return status;
+    for (int64_t l = 0; l < layers && !status; l++)
+        for (int i = 0; i < m->stack[l].kind->param_count && !status; i++) {
+            status = add_parameter(m, l, i, err);
+            if (!status)
+                status = check_length_free(m, l, i, err);
         }
-    return POSENC_OK;
+    for (int64_t l = 0; l < layers && !status; l++)
+        status = add_projections(m, l, err);
+    return status;
 }
 
 /* ---------------------------------------------------------------- where they lie ------------ */
@@ -277,9 +343,9 @@ void pe_model_connect(pe_model *m)
 {
     int which = m->encoding_weight + m->has_mixer;
     for (int64_t l = 0; l < m->config.layers; l++)
-        for (int i = 0; i < m->param_count; i++) {
-            const int64_t at      = l * m->param_count + i;
-            const int     is_rows = is_of_rows(m, i);
+        for (int i = 0; i < m->stack[l].kind->param_count; i++) {
+            const int at      = m->stack[l].params + i;
+            const int is_rows = is_of_rows(m, l, i);
             if (is_rows && l > 0) {
                 m->params[at]        = m->params[i];
                 m->layer_dparams[at] = m->layer_dparams[i];
@@ -349,6 +415,19 @@ static void start_mixer(pe_model *m)
         put_number(m, at + (d + i) * d + i, 1);
 }
 
+/* As the encoding states it (posenc_token_info). */
+static void start_projections(pe_model *m, int64_t l)
+{
+    const double sigma = 1 / sqrt((double)m->config.d_model);
+    for (int i = 0; i < m->stack[l].kind->token_count; i++) {
+        const pe_weight *w = pe_model_projection(m, l, i), *b = w + 1;
+        for (int64_t k = 0; k < w->count; k++)
+            put_number(m, w->offset + k, sigma * first_number(m, w, k));
+        for (int64_t k = 0; k < b->count; k++)
+            put_number(m, b->offset + k, posenc_token_describe(m->stack[l].kind->encoding, i)->bias);
+    }
+}
+
 /* A seed for layer l of a run: one step of splitmix64 (Steele et al. 2014), so that neighbours
    share nothing. */
 static uint64_t layer_seed(uint64_t seed, int64_t l)
@@ -369,13 +448,14 @@ posenc_status pe_model_start(pe_model *m, posenc_error *err)
         start_weight(m, w++, &model_recipes[i]);
     if (m->has_mixer)
         start_mixer(m);
-    if (m->param_count == 0)
-        return POSENC_OK;
+    for (int64_t l = 0; l < m->config.layers; l++)
+        start_projections(m, l);
     /* Downwards, so that what all layers share ends as layer 0's seed has it. */
     const posenc_dims dims   = pe_model_short_dims(m);
     posenc_status     status = POSENC_OK;
     for (int64_t l = m->config.layers - 1; l >= 0 && !status; l--)
-        status = posenc_param_init(m->encoding, &dims, m->params + l * m->param_count,
-                                   layer_seed(m->config.seed, l), err);
+        if (m->stack[l].kind->param_count)
+            status = posenc_param_init(m->stack[l].kind->encoding, &dims, pe_model_params(m, l),
+                                       layer_seed(m->config.seed, l), err);
     return status;
 }

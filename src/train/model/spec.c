@@ -10,6 +10,8 @@
  * A bracket is cut into pieces at the separators that the library knows, and pieces that begin with a name of
  * the table below are taken. A bracket from which nothing was taken is copied as it stands, so that whatever
  * else is wrong with it is the library's to say.
+ *
+ * A SPEC per layer is read by the library (posenc_layer_read); here its entries are rewritten one by one.
  */
 #include "train/model/spec.h"
 
@@ -216,6 +218,10 @@ posenc_status pe_spec_split(char *plain, size_t n, pe_entry *entry, const char *
     pe_spec_part  p      = pe_spec_first(spec);
     posenc_status status = POSENC_OK;
     *entry               = (pe_entry){PE_ADD, PE_AT_INPUT, 0};
+    if (spec[length_to(spec, '/')]) { /* of layers, in which no rows enter */
+        pe_spec_put(&t, spec, strlen(spec));
+        return pe_spec_end(&t, spec, err);
+    }
     do
         status = take_part(&t, entry, &p, err);
     while (!status && pe_spec_following(&t, &p));
@@ -252,6 +258,10 @@ static posenc_status write_with(char *to, size_t n, const char *spec, const char
 {
     pe_spec_text t = pe_spec_begin(to, n);
     pe_spec_part p = pe_spec_first(spec);
+    if (spec[length_to(spec, '/')]) {
+        pe_spec_put(&t, spec, strlen(spec));
+        return pe_spec_end(&t, spec, err);
+    }
     do {
         char                        pair[64];
         const posenc_encoding_info *info = posenc_encoding_find(p.name);
@@ -341,8 +351,8 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     return list[length] ? list + length + 1 : NULL;
 }
 
-posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
-                               posenc_error *err)
+static posenc_status complete_one(char *complete, size_t n, const char *spec, const posenc_dims *dims,
+                                  int mask, posenc_error *err)
 {
     char         small[LONGEST_SETTINGS];
     pe_spec_text t = pe_spec_begin(complete, n);
@@ -357,4 +367,114 @@ posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const
                            p.name);
     } while (pe_spec_following(&t, &p));
     return pe_spec_end(&t, spec, err);
+}
+
+/* ---------------------------------------------------------------- one per layer ------------- */
+
+int pe_spec_is_layered(const char *spec)
+{
+    posenc_layer read;
+    return spec[length_to(spec, '/')] || (!posenc_layer_read(&read, spec, 0, NULL) && read.window);
+}
+
+posenc_status pe_spec_layer(posenc_encoding **e, posenc_layer *read, const char *spec, int64_t l,
+                            posenc_error *err)
+{
+    *e                         = NULL;
+    const posenc_status status = posenc_layer_read(read, spec, l, err);
+    return status ? status : posenc_encoding_create(e, read->spec, NULL, err);
+}
+
+posenc_status pe_spec_check(const char *spec, posenc_error *err)
+{
+    posenc_layer  read   = {.period = 1};
+    posenc_status status = POSENC_OK;
+    for (int64_t l = 0; l < read.period && !status; l++) {
+        posenc_encoding *e;
+        status = pe_spec_layer(&e, &read, spec, l, err);
+        posenc_encoding_free(e);
+    }
+    return status;
+}
+
+/* Writes an entry with its window, for so many layers. */
+static void put_entry(pe_spec_text *t, const char *entry, int64_t window, int64_t count)
+{
+    char         text[48];
+    pe_spec_part p = pe_spec_first(entry);
+    if (t->used)
+        pe_spec_put(t, "/", 1);
+    snprintf(text, sizeof text, "window=%lld", (long long)window);
+    pe_spec_put_with(t, &p, window ? text : "", ":");
+    pe_spec_put(t, p.whole.at + p.whole.length, strlen(p.whole.at + p.whole.length));
+    snprintf(text, sizeof text, ":%lld", (long long)count);
+    if (count > 1)
+        pe_spec_put(t, text, strlen(text));
+}
+
+/* What becomes of one entry. */
+typedef posenc_status rewrite(char *to, size_t n, const char *entry, const void *with, posenc_error *err);
+
+/* Entries one by one; equal ones that follow each other are written once. */
+static posenc_status rewrite_all(char *to, size_t n, const char *spec, rewrite *one, const void *with,
+                                 posenc_error *err)
+{
+    pe_spec_text t    = pe_spec_begin(to, n);
+    posenc_layer read = {.period = 1}, before = {.window = -1};
+    int64_t      alike = 0;
+    char         entry[PE_LONGEST_SPEC];
+    for (int64_t l = 0; l <= read.period; l++) {
+        const posenc_status status = posenc_layer_read(&read, spec, l, err);
+        if (status)
+            return status;
+        const int same = read.window == before.window && !strcmp(read.spec, before.spec) && l < read.period;
+        if (l && !same)
+            put_entry(&t, entry, before.window, read.period == alike ? 1 : alike);
+        alike = same ? alike + 1 : 1;
+        if (!same && l < read.period) {
+            const posenc_status written = one(entry, sizeof entry, read.spec, with, err);
+            if (written)
+                return written;
+        }
+        before = read;
+    }
+    return pe_spec_end(&t, spec, err);
+}
+
+typedef struct small_model {
+    const posenc_dims *dims;
+    int                mask;
+} small_model;
+
+static posenc_status complete_entry(char *to, size_t n, const char *entry, const void *with,
+                                    posenc_error *err)
+{
+    const small_model *model = with;
+    return complete_one(to, n, entry, model->dims, model->mask, err);
+}
+
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
+                               posenc_error *err)
+{
+    const small_model model = {dims, mask};
+    return pe_spec_is_layered(spec) ? rewrite_all(complete, n, spec, complete_entry, &model, err)
+                                    : complete_one(complete, n, spec, dims, mask, err);
+}
+
+static posenc_status canonical_entry(char *to, size_t n, const char *entry, const void *with,
+                                     posenc_error *err)
+{
+    posenc_encoding *e;
+    posenc_status    status = posenc_encoding_create(&e, entry, NULL, err);
+    if (!status && strlen(posenc_encoding_spec(e)) >= n)
+        status = pe_fail(err, POSENC_ERROR_ARGUMENT, "%.40s: this specification is too long", entry);
+    else if (!status)
+        strcpy(to, posenc_encoding_spec(e));
+    posenc_encoding_free(e);
+    return status;
+}
+
+posenc_status pe_spec_canonical(char *to, size_t n, const char *spec, posenc_error *err)
+{
+    return rewrite_all(to, n, spec, canonical_entry, NULL, err);
 }

@@ -60,6 +60,18 @@ posenc_status pe_spec_set_missing(char spec[PE_LONGEST_SPEC], const char *name, 
 /* The ways of combining in "add", "concat" or "add,concat": bits 1 << pe_combine. */
 posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *err);
 
+/* ---------------------------------------------------------------- SPECs per layer ----------- */
+
+/* Does it say something of layers: another SPEC for each, or a window (posenc_layer_read)? */
+int pe_spec_is_layered(const char *spec);
+/* The encoding of layer l, and what else is read of it. */
+posenc_status pe_spec_layer(posenc_encoding **e, posenc_layer *read, const char *spec, int64_t l,
+                            posenc_error *err);
+/* Whether every layer's encoding can be made. */
+posenc_status pe_spec_check(const char *spec, posenc_error *err);
+/* The text of each layer's encoding as the library writes it, settings that are usual left out. */
+posenc_status pe_spec_canonical(char *to, size_t n, const char *spec, posenc_error *err);
+
 /* ---------------------------------------------------------------- SPECs as text ------------- */
 
 /* Copies the first SPEC of `list` into spec and returns where the next one starts, or NULL if it was the
@@ -68,7 +80,8 @@ posenc_status pe_spec_read_combine(int *ways, const char *list, posenc_error *er
 const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err);
 
 /* Writes spec with every part's settings for a small model under a mask (posenc_small_model), which the
-   spec's own settings override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
+   spec's own settings override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". Of a
+   SPEC per layer every entry. */
 posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
                                posenc_error *err);
 

@@ -261,19 +261,38 @@ static int decide_distance(need *n, candidates *k, const pe_compare *c)
 
 /* ---------------------------------------------------------------- work of a token ----------- */
 
-/* Of the encoding, per token that is decoded at the end of the furthest length; NaN where the library cannot
-   say. */
+/* Of one layer's encoding, per token that is decoded at the end of the furthest length; NaN where the library
+   cannot say. Its token inputs are projected, two operations a weight. */
+static double work_of_layer(const posenc_encoding *e, const posenc_dims *dims, int64_t window)
+{
+    posenc_options options = posenc_options_default();
+    posenc_plan   *plan;
+    int64_t        shape[4];
+    options.mask   = POSENC_MASK_CAUSAL | (window ? POSENC_MASK_WINDOW : POSENC_MASK_NONE);
+    options.window = window;
+    if (posenc_plan_create(&plan, e, dims, &options, NULL))
+        return NAN;
+    double each = posenc_plan_operations(plan) / (double)dims->Lq;
+    posenc_plan_free(plan);
+    for (int i = 0; i < posenc_token_count(e); i++)
+        if (!posenc_token_shape(e, dims, i, shape, NULL))
+            each += 2.0 * (double)(dims->d_model * shape[1] * shape[3]);
+    return each;
+}
+
+/* Of all layers; rows at the input are made once. */
 static double work_of(const pe_compare *c, const pe_outcome *o)
 {
-    const posenc_dims dims    = pe_outcome_dims(&c->config.preset);
-    posenc_options    options = posenc_options_default();
-    posenc_plan      *plan;
-    options.mask = POSENC_MASK_CAUSAL;
-    if (posenc_plan_create(&plan, o->e, &dims, &options, NULL))
-        return NAN;
-    const double each = posenc_plan_operations(plan) / (double)dims.Lq;
-    posenc_plan_free(plan);
-    return each * (posenc_encoding_part(o->e, POSENC_PLACE_INPUT) ? 1 : (double)o->config.layers);
+    const posenc_dims dims   = pe_outcome_dims(&c->config.preset);
+    const int64_t     layers = posenc_encoding_part(o->e, POSENC_PLACE_INPUT) ? 1 : o->config.layers;
+    double            sum    = 0;
+    for (int64_t l = 0; l < layers; l++) {
+        posenc_encoding *e;
+        posenc_layer     read;
+        sum += pe_spec_layer(&e, &read, o->config.spec, l, NULL) ? NAN : work_of_layer(e, &dims, read.window);
+        posenc_encoding_free(e);
+    }
+    return sum;
 }
 
 /* The model's own, without an encoding. */

@@ -105,9 +105,8 @@ static void write_card(pe_page *page, const pe_compare *c, const pe_gallery *g, 
     const pe_outcome *o = &c->outcomes[index];
     pe_html_set(page, "label", "%s", o->label);
     pe_html_part(page, "card");
-    for (int place = 0; place < POSENC_PLACE_COUNT; place++)
-        if (posenc_encoding_part(o->e, (posenc_place)place))
-            write_part(page, posenc_encoding_part(o->e, (posenc_place)place));
+    for (int k = 0; k < o->part_count; k++)
+        write_part(page, o->parts[k]);
     set_measured(page, c, o);
     pe_html_part(page, "card numbers");
     write_tasks(page->to, c, o);

@@ -47,13 +47,16 @@ static json_t *numbers(const double *x, int64_t n)
 static json_t *settings_json(const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset",
-                     p->name, "objective", pe_outcome_objective(c->config.bidirectional), "steps",
-                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "reach",
-                     (json_int_t)p->reach, "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers,
-                     "heads", (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup",
-                     (json_int_t)p->warmup, "learning_rate", p->learning_rate, "weight_decay",
-                     p->weight_decay, "clip", p->clip);
+    json_t          *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                  "objective", pe_outcome_objective(c->config.bidirectional), "steps", (json_int_t)p->steps,
+                  "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "reach", (json_int_t)p->reach,
+                  "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads",
+                  (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup,
+                  "learning_rate", p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
+    if (p->positions)
+        pe_json_set(&json, "positions", json_string(p->positions));
+    return json;
 }
 
 /* How much one run's loss varies between seeds: as estimated from all encodings, and as its own runs show. */
@@ -165,10 +168,10 @@ static json_t *trained_json(const pe_outcome *o)
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t *json =
-        json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
-                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].result.parameters,
-                  "encoding_parameters", (json_int_t)o->runs[0].result.encoding_parameters, "loss_beyond_L",
-                  o->verdict, "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec", o->config.spec,
+                  "parameters", (json_int_t)o->runs[0].result.parameters, "encoding_parameters",
+                  (json_int_t)o->runs[0].result.encoding_parameters, "loss_beyond_L", o->verdict, "diverged",
+                  o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
     pe_json_set(&json, "learning_rate", json_real(o->config.learning_rate));
     pe_json_set(&json, "entry", entry_json(o));
     pe_json_set(&json, "to_sum", to_sum_json(c, o));
@@ -437,7 +440,7 @@ static json_t *plan_json(const pe_compare *c)
     const pe_suite *suite = c->suite;
     for (int i = 0; i < c->count; i++)
         pe_json_add(&encodings, json_pack("{s:s, s:s}", "encoding", c->outcomes[i].label, "spec",
-                                          posenc_encoding_spec(c->outcomes[i].e)));
+                                          c->outcomes[i].config.spec));
     for (int t = 0; suite->label_count && t < suite->task_count; t++) {
         int64_t        runs = 0;
         const pe_cell *row  = pe_suite_cell(suite, t, 0);

@@ -433,10 +433,10 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o          = &compare->outcomes[i];
         char              places[64] = "", settings[PE_LONGEST_SPEC + 64];
-        for (int place = 0; place < POSENC_PLACE_COUNT; place++) /* "input", "rotary+score" */
-            if (posenc_encoding_part(o->e, (posenc_place)place))
+        for (int k = 0; k < o->part_count; k++) /* "input", "rotary+score" */
+            if (k == 0 || o->parts[k]->place != o->parts[k - 1]->place)
                 snprintf(places + strlen(places), sizeof places - strlen(places), "%s%s", *places ? "+" : "",
-                         posenc_place_name((posenc_place)place));
+                         posenc_place_name(o->parts[k]->place));
         pe_outcome_settings(settings, o);
         pe_table_set(table, i, 0, "%s", o->label);
         pe_table_set(table, i, 1, "%s", places);
@@ -452,6 +452,9 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
     pe_table_note(table, "Objective: %s.", pe_outcome_objective(compare->config.bidirectional));
+    if (p->positions)
+        pe_table_note(table, "Training windows stand at positions %s; what is read, at 0, 1, 2 ...",
+                      p->positions);
     add_trial_notes(compare, table);
     add_extension_note(compare, table);
     add_absent_notes(compare, table);

@@ -97,7 +97,21 @@ int64_t pe_run_work(const pe_run_config *config)
 
 /* ---------------------------------------------------------------- training ------------------ */
 
-static pe_batch next_batch(pe_run_state *w, int64_t step)
+/* Windows that do not stand in order. A model that is only tried has its last symbol at the last position. */
+static pe_batch place_windows(pe_run_state *w, pe_batch batch, int64_t step)
+{
+    const pe_run_config *c = w->config;
+    for (int64_t b = 0; w->positions && b < batch.B; b++) {
+        int64_t *to = w->positions + b * batch.length;
+        pe_run_positions_draw(to, &c->places, batch.length, c->seed, step * c->batch + b);
+        if (c->is_rough && c->places.count > batch.length)
+            to[batch.length - 1] = c->places.count - 1;
+    }
+    batch.positions = w->positions;
+    return batch;
+}
+
+static pe_batch windows_of(pe_run_state *w, int64_t step)
 {
     const pe_run_config *c = w->config;
     if (c->task)
@@ -106,6 +120,11 @@ static pe_batch next_batch(pe_run_state *w, int64_t step)
     for (int64_t r = 0; w->hidden && r < c->batch; r++)
         pe_text_hide(w->hidden + r * c->L, c->L, c->seed, "hidden", (step * c->batch + r) * c->L);
     return (pe_batch){.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
+}
+
+static pe_batch next_batch(pe_run_state *w, int64_t step)
+{
+    return place_windows(w, windows_of(w, step), step);
 }
 
 /* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
@@ -286,15 +305,15 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
 posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
 {
     pe_run_result result;
-    pe_run_config c            = *config;
-    c.steps                    = 1;
-    c.batch                    = 1;
-    c.layers                   = c.entry.inject == PE_IN_BLOCKS ? c.layers : 1; /* all layers are alike */
-    c.windows                  = !c.task;
-    c.sequences                = c.task != NULL;
-    c.seed                     = 1;
-    c.measures                 = 0;
-    c.is_rough                 = 1;
+    pe_run_config c = *config;
+    c.steps         = 1;
+    c.batch         = 1;
+    c.layers        = c.entry.inject == PE_IN_BLOCKS || pe_spec_is_layered(c.spec) ? c.layers : 1; /* alike */
+    c.windows       = !c.task;
+    c.sequences     = c.task != NULL;
+    c.seed          = 1;
+    c.measures      = 0;
+    c.is_rough      = 1;
     const posenc_status status = pe_run(&c, NULL, &result, err);
     pe_run_result_free(&result);
     return status;

@@ -47,8 +47,23 @@ typedef struct pe_run_followup {
                           posenc_error *err);
 } pe_run_followup;
 
+/* Where windows of training stand: among the positions 0 .. count - 1 (run_positions.c). ORDER names there */
+typedef enum pe_run_places_kind { PE_IN_ORDER, PE_AT_RANDOM, PE_AT_POSE, PE_AT_SHIFT } pe_run_places_kind;
+typedef struct pe_run_places {
+    pe_run_places_kind kind; /* PE_IN_ORDER: at 0, 1, 2 ..., count is 0 */
+    int64_t            count;
+} pe_run_places;
+enum { PE_MOST_PLACES = 1 << 20 };
+
+/* "random:2048", for windows of L. ARGUMENT with what there is for anything else. */
+posenc_status pe_run_positions_read(pe_run_places *places, const char *rule, int64_t L, posenc_error *err);
+const char   *pe_run_positions_name(pe_run_places_kind kind); /* "random"; "" */
+/* to [length] ascending: those of window number `window` of a run. Not for PE_IN_ORDER. */
+void pe_run_positions_draw(int64_t *to, const pe_run_places *places, int64_t length, uint64_t seed,
+                           int64_t window);
+
 typedef struct pe_run_config {
-    const char    *spec;  /* for posenc_encoding_create, complete with settings */
+    const char    *spec;  /* complete with settings; it may be one per layer (posenc_layer_read) */
     int64_t        L;     /* training length */
     int64_t        reach; /* R: windows of R L are evaluated; a power of two */
     int64_t        d_model, layers, heads, batch;
@@ -57,6 +72,7 @@ typedef struct pe_run_config {
     double         learning_rate, weight_decay, clip;
     int64_t        windows;       /* held-out windows of R L to evaluate */
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
+    pe_run_places  places;        /* where windows of training stand */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
     int            is_rough;    /* 1: it is only tried or timed: any numbers to begin with, no scoring at L */
@@ -102,10 +118,10 @@ typedef struct pe_run_result {
     double   loss[PE_TASK_LENGTHS], lowest_loss, last_loss;
     int      cancelled;
     uint8_t  diverged; /* a loss that is not finite: training stopped there */
-    /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: with n
-       = posenc_param_count(e) there are layers * n tensors, and number l * n + i is parameter i of layer l,
-       so that the n tensors of one layer are what posenc_bias and its like take. The part at the place input
-       belongs to the whole model: its tensors are equal in every layer. Fixed parameters are listed as well.
+    /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: those
+       of one layer's encoding e are posenc_param_count(e) tensors, one after the other, as posenc_bias and
+       its like take them. The part at the place input belongs to the whole model: its tensors are equal in
+       every layer. Fixed parameters are listed as well.
      */
     posenc_tensor *params; /* F32, one after the other */
     int            param_count;

@@ -179,6 +179,10 @@ char *pe_run_identity(const pe_run_config *c)
                   (json_int_t)c->layers, "heads", (json_int_t)c->heads, "batch", (json_int_t)c->batch,
                   "steps", (json_int_t)c->steps, "warmup", (json_int_t)c->warmup, "learning_rate",
                   c->learning_rate, "weight_decay", c->weight_decay, "clip", c->clip);
+    if (c->places.kind != PE_IN_ORDER)
+        pe_json_set(&json, "positions",
+                    json_sprintf("%s:%lld", pe_run_positions_name(c->places.kind),
+                                 (long long)c->places.count));
     (c->task ? add_task : add_text)(&json, c);
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);

@@ -14,27 +14,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensors of all layers, without data. */
-static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
+/* The tensors of layer l, without data, behind those that there are. */
+static posenc_status add_layer(pe_run_result *result, const pe_run_config *c, const posenc_encoding *e,
+                               posenc_error *err)
 {
     const pe_model_config config = pe_run_model_config(c);
     const posenc_dims     dims   = pe_model_dims(&config, c->batch, config.L);
     const int64_t         side   = c->task ? pe_task_largest(c->task, c->longest) : 0;
-    posenc_encoding      *e      = NULL;
-    posenc_status         status = posenc_encoding_create(&e, c->spec, NULL, err);
-    const int             n      = status ? 0 : posenc_param_count(e);
-    result->params               = calloc((size_t)(c->layers * n) + 1, sizeof *result->params);
-    result->param_count          = (int)c->layers * n;
-    for (int i = 0; i < result->param_count && result->params && !status; i++) {
+    const int             n = posenc_param_count(e), first = result->param_count;
+    posenc_tensor        *more = realloc(result->params, (size_t)(first + n + 1) * sizeof *more);
+    posenc_status status = more ? POSENC_OK : pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory");
+    result->params       = more ? more : result->params;
+    for (int i = 0; i < n && !status; i++) {
         int64_t shape[POSENC_MAX_DIMS];
         int32_t ndim;
-        status = posenc_param_shape(e, &dims, i % n, &ndim, shape, err);
+        status = posenc_param_shape(e, &dims, i, &ndim, shape, err);
         if (c->task && !status && shape[0] == side * side)
             shape[0] = c->task->L * c->task->L; /* the cells that were trained: pe_run_result_take_params */
         if (!status)
-            result->params[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
+            result->params[result->param_count++] =
+                posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
     }
-    posenc_encoding_free(e);
+    return status;
+}
+
+static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int64_t l = 0; l < c->layers && !status; l++) {
+        posenc_encoding *e = NULL;
+        posenc_layer     read;
+        status = pe_spec_layer(&e, &read, c->spec, l, err);
+        if (!status)
+            status = add_layer(result, c, e, err);
+        posenc_encoding_free(e);
+    }
     return status;
 }
 
@@ -99,17 +113,18 @@ void pe_run_result_take_params(pe_run_result *result, const pe_run_config *c, co
 /* What only a run on the text has. */
 static void list_text(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
-    int64_t per_layer = 0;
-    for (int i = 0; i < r->param_count / (int)c->layers; i++)
-        per_layer += pe_tensor_elements(&r->params[i]);
+    const int64_t rows = pe_spec_is_layered(c->spec) ? 1 : c->layers; /* layers may differ */
+    int64_t       all  = 0;
+    for (int i = 0; i < r->param_count; i++)
+        all += pe_tensor_elements(&r->params[i]);
     pe_run_file_list(k, "window_loss", r->window_loss, POSENC_DTYPE_F32, c->windows, c->reach * c->L);
     pe_run_file_list(k, "scored", r->scored, POSENC_DTYPE_F64, c->windows, 2);
     pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_DTYPE_F64, 1, 0);
     pe_run_file_list(k, "trained", r->trained, POSENC_DTYPE_F32, pe_trained_lay_out(c).count, 0);
     pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_DTYPE_F64, 1, 0);
-    if (per_layer)
-        pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, c->layers, per_layer);
+    if (all)
+        pe_run_file_list(k, "params", r->params->data, POSENC_DTYPE_F32, rows, all / rows);
     if (c->followup)
         pe_run_file_list(k, "followup", r->followup, POSENC_DTYPE_F32, c->followup->count, 0);
 }

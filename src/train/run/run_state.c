@@ -32,6 +32,7 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
                             .bidirectional = c->bidirectional,
                             .is_rough      = c->is_rough,
                             .vocabulary    = c->text ? c->text->vocabulary : 0,
+                            .scattered     = c->places.count,
                             .entry         = c->entry};
     if (task) {
         m.L             = pe_task_tokens(task, task->L);
@@ -49,6 +50,8 @@ static int allocate(pe_run_state *w, const pe_run_config *c)
     const int64_t tokens = pe_model_tokens(w->model), held_out = c->windows * c->reach * c->L;
     w->windows = malloc((size_t)pe_model_rows(w->model) * sizeof *w->windows);
     w->losses  = malloc((size_t)tokens * sizeof *w->losses);
+    if (c->places.kind != PE_IN_ORDER && !(w->positions = malloc((size_t)tokens * sizeof *w->positions)))
+        return 0;
     if (c->task) {
         w->symbols = malloc((size_t)tokens * sizeof *w->symbols);
         w->targets = malloc((size_t)tokens * sizeof *w->targets);
@@ -89,6 +92,7 @@ void pe_run_state_free(pe_run_state *w)
     free(w->sums);
     free(w->counts);
     free(w->symbols);
+    free(w->positions);
     free(w->targets);
     free(w->identity);
 }

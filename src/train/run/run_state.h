@@ -29,11 +29,13 @@ typedef struct pe_run_state {
     uint16_t *symbols; /* of tasks: [tokens of one pass] */
     int16_t  *targets; /* the same */
 
-    char   *identity; /* of its checkpoints; NULL: there are none */
-    int64_t marks[PE_RUN_MARKS];
-    double  measures[PE_RUN_MEASURES];
-    double  stage_start; /* when the present stage began, minus what it had taken before */
-    double  saved;       /* when the last checkpoint was written */
+    char    *identity;  /* of its checkpoints; NULL: there are none */
+    int64_t *positions; /* [tokens of a batch], where windows do not stand in order; else NULL */
+    int64_t  asked;     /* answers of the length that is tested */
+    int64_t  marks[PE_RUN_MARKS];
+    double   measures[PE_RUN_MEASURES];
+    double   stage_start; /* when the present stage began, minus what it had taken before */
+    double   saved;       /* when the last checkpoint was written */
 } pe_run_state;
 
 /* Model, optimiser and buffers, for a state without them, which is freed whatever the status. */

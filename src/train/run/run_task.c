@@ -66,6 +66,9 @@ static posenc_status give_grid(char *to, size_t n, const char *spec, const int64
     pe_spec_text t     = pe_spec_begin(to, n);
     pe_spec_part p     = pe_spec_first(spec);
     int          knows = 0;
+    if (pe_spec_is_layered(spec))
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "task: a SPEC per layer is for tokens in a line, not for the cells of a grid");
     do {
         char grid[256];
         write_grid(grid, sizeof grid, posenc_encoding_find(p.name), side);
@@ -152,6 +155,7 @@ static posenc_status test_some(pe_run_state *w, int length, int64_t first, int64
     const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
     for (int64_t i = 0; !status && i < count * batch.length; i++)
         if (w->targets[i] >= 0) {
+            w->asked++;
             w->result->loss[length] += w->losses[i];
             right[i / batch.length] += w->model->right[i];
         }
@@ -164,9 +168,10 @@ static posenc_status test_length(pe_run_state *w, int length, posenc_error *err)
     const int64_t        most   = per_call(c, length);
     posenc_status        status = POSENC_OK;
     w->result->loss[length]     = 0;
+    w->asked                    = 0;
     for (int64_t first = 0; first < c->sequences && !status; first += most)
         status = test_some(w, length, first, c->sequences - first < most ? c->sequences - first : most, err);
-    w->result->loss[length] /= (double)(c->sequences * pe_task_asked(c->task, length));
+    w->result->loss[length] /= (double)w->asked;
     return status;
 }
 

@@ -21,6 +21,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHIFT_WINDOWS = 16, MASS_WINDOWS = 2, ALIGNMENT = 64 };
 
@@ -56,18 +57,38 @@ typedef struct buffers {
     const uint16_t     **windows; /* [most] */
     double              *losses;  /* [most tokens of one pass] */
     float               *scores;  /* [H, L, R L] */
+    float               *tokens;  /* of the queries that are asked: [columns, L] */
     posenc_workspace     workspace;
 } buffers;
 
+/* What the scores of any layer ask for, and its token inputs. */
+static posenc_status workspace_create(buffers *r, const pe_model *m, int64_t *columns, posenc_error *err)
+{
+    const posenc_plan *plan = NULL;
+    size_t             most = 0;
+    for (int k = 0; k < m->kind_count; k++) {
+        const size_t bytes = posenc_plan_workspace(m->kinds[k].long_plan, POSENC_RUN_SCORES, NULL);
+        plan               = !plan || bytes > most ? m->kinds[k].long_plan : plan;
+        most               = bytes > most ? bytes : most;
+        *columns           = m->kinds[k].columns > *columns ? m->kinds[k].columns : *columns;
+    }
+    return posenc_workspace_create(&r->workspace, plan, POSENC_RUN_SCORES, NULL, err);
+}
+
 static posenc_status buffers_create(buffers *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
 {
-    const size_t scores = (size_t)(c->heads * c->L * c->reach * c->L) * sizeof(float);
-    *r                  = (buffers){.config = c};
-    r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
-    r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
-    r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    if (r->windows && r->losses && r->scores)
-        return posenc_workspace_create(&r->workspace, m->long_plan, POSENC_RUN_SCORES, NULL, err);
+    const size_t scores        = (size_t)(c->heads * c->L * c->reach * c->L) * sizeof(float);
+    int64_t      columns       = 0;
+    *r                         = (buffers){.config = c};
+    const posenc_status status = workspace_create(r, m, &columns, err);
+    if (status)
+        return status;
+    r->windows = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
+    r->losses  = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
+    r->scores  = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    r->tokens  = malloc((size_t)(columns * c->L + 1) * sizeof *r->tokens);
+    if (r->windows && r->losses && r->scores && r->tokens)
+        return POSENC_OK;
     return pe_fail(err, POSENC_ERROR_MEMORY, "run: not enough memory to measure a trained model");
 }
 
@@ -131,17 +152,37 @@ static posenc_tensor part_of(const pe_model *m, int64_t l, int which, int64_t fi
     return t;
 }
 
-/* mass[t] += weight / parts of key q - t, for one query's scores of the keys 0 .. q. */
-static void add_weights(double *mass, const float *scores, int64_t q, double parts)
+/* The token inputs of window 0 in layer l, as they stand; those of queries are copied, rows `first` to before
+   `end` of the `end` that were read. */
+static void take_tokens(posenc_tensor *to, buffers *r, const pe_model *m, int64_t l, int64_t first,
+                        int64_t end)
+{
+    const posenc_encoding *e    = m->stack[l].kind->encoding;
+    const int64_t          H    = m->config.heads;
+    const float           *from = m->layers[l].tokens;
+    float                 *copy = r->tokens;
+    for (int i = 0; i < m->stack[l].kind->token_count; i++) {
+        const int64_t columns = pe_model_token_columns(m, l, i), channels = columns / H,
+                      kept = posenc_token_describe(e, i)->of_keys ? end : end - first, part = kept * channels;
+        to[i] = posenc_tensor_contiguous(kept == end ? (float *)from : copy, POSENC_DTYPE_F32, 4,
+                                         (const int64_t[]){1, H, kept, channels});
+        for (int64_t h = 0; h < H && kept < end; h++, copy += part)
+            memcpy(copy, from + (h * end + first) * channels, (size_t)part * sizeof *copy);
+        from += columns * end;
+    }
+}
+
+/* mass[t] += weight / parts of key q - t, for one query's scores of the keys from .. q. */
+static void add_weights(double *mass, const float *scores, int64_t from, int64_t q, double parts)
 {
     /* The largest as a float: gcc 12 for 64-bit ARM cannot compile the loop in double. */
     float  most = -INFINITY;
     double sum  = 0;
-    for (int64_t k = 0; k <= q; k++)
+    for (int64_t k = from; k <= q; k++)
         most = fmaxf(most, scores[k]);
-    for (int64_t k = 0; k <= q; k++)
+    for (int64_t k = from; k <= q; k++)
         sum += exp((double)scores[k] - (double)most);
-    for (int64_t k = 0; k <= q; k++)
+    for (int64_t k = from; k <= q; k++)
         mass[q - k] += exp((double)scores[k] - (double)most) / (sum * parts);
 }
 
@@ -149,16 +190,22 @@ static void add_weights(double *mass, const float *scores, int64_t q, double par
 static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l, int64_t first, int64_t end,
                                double parts, posenc_error *err)
 {
-    const int64_t          H = m->config.heads, shape[4] = {1, H, end - first, end};
-    posenc_tensor          S      = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
+    const pe_layer_kind *kind = m->stack[l].kind;
+    const int64_t        H = m->config.heads, shape[4] = {1, H, end - first, end};
+    posenc_tensor        tokens[PE_MOST_TOKENS];
+    posenc_tensor        S = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
+    take_tokens(tokens, r, m, l, first, end);
     const posenc_attend_in in     = {.size   = sizeof in,
                                      .q      = part_of(m, l, 0, first, end),
                                      .k      = part_of(m, l, 1, 0, end),
                                      .q_pos  = posenc_positions_range((double)first, 1),
-                                     .params = m->params + l * m->param_count};
-    const posenc_status    status = posenc_scores(m->long_plan, &in, &S, &r->workspace, err);
-    for (int64_t i = 0; i < H * (end - first) && !status; i++)
-        add_weights(mass, r->scores + i * end, first + i % (end - first), parts);
+                                     .params = pe_model_params(m, l),
+                                     .tokens = tokens};
+    const posenc_status    status = posenc_scores(kind->long_plan, &in, &S, &r->workspace, err);
+    for (int64_t i = 0; i < H * (end - first) && !status; i++) {
+        const int64_t q = first + i % (end - first), window = kind->read.window;
+        add_weights(mass, r->scores + i * end, window && window <= q ? q - window + 1 : 0, q, parts);
+    }
     return status;
 }
 
@@ -252,6 +299,7 @@ posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_c
     free(r.windows);
     free(r.losses);
     free(r.scores);
+    free(r.tokens);
     posenc_workspace_free(&r.workspace);
     return status;
 }

@@ -70,24 +70,31 @@ int64_t pe_task_draw(pe_task_draws *d, int64_t n)
 }
 
 /* Rows first .. end - 1 of group `step` of a stream. */
-static void make_rows(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t first,
-                      int64_t end, int64_t n, uint16_t *symbols, int16_t *targets)
+static void make_rows(const pe_task *task, pe_task_maker *make, uint64_t seed, const char *stream,
+                      int64_t step, int64_t first, int64_t end, int64_t n, uint16_t *symbols,
+                      int16_t *targets)
 {
     const int64_t length = pe_task_tokens(task, n);
     for (int64_t row = first; row < end; row++, symbols += length, targets += length) {
         pe_task_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
         for (int64_t s = 0; s < length; s++)
             targets[s] = PE_NOTHING_ASKED;
-        task->make(&d, n, symbols, targets);
+        make(&d, n, symbols, targets);
         for (int64_t s = 0; task->new_only && n > task->L && s < task->L; s++)
             targets[s] = PE_NOTHING_ASKED;
     }
 }
 
+/* Whose training sequences it has. */
+static const char *trained_name(const pe_task *task)
+{
+    return task->trains ? task->trains : task->name;
+}
+
 int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 {
     char stream[STREAM];
-    snprintf(stream, sizeof stream, "size.%s", task->name);
+    snprintf(stream, sizeof stream, "size.%s", trained_name(task));
     pe_task_draws d = {seed, stream, (uint64_t)step};
     return task->least + pe_task_draw(&d, task->L - task->least + 1);
 }
@@ -95,7 +102,7 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
                    uint16_t *symbols, int16_t *targets)
 {
-    make_rows(task, seed, task->name, step, 0, count, n, symbols, targets);
+    make_rows(task, task->make, seed, trained_name(task), step, 0, count, n, symbols, targets);
 }
 
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, uint16_t *symbols,
@@ -103,20 +110,33 @@ void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count,
 {
     char stream[STREAM];
     snprintf(stream, sizeof stream, "test.%s", task->name);
-    make_rows(task, TEST_SEED, stream, length, first, first + count, pe_task_size(task, length), symbols,
-              targets);
+    make_rows(task, task->test ? task->test : task->make, TEST_SEED, stream, length, first, first + count,
+              pe_task_size(task, length), symbols, targets);
+}
+
+enum { MOST_TOKENS = 4096 };
+
+/* Answers that test sequence `row` is asked for. */
+static int64_t asked_of(const pe_task *task, int length, int64_t row)
+{
+    uint16_t      symbols[MOST_TOKENS];
+    int16_t       targets[MOST_TOKENS];
+    const int64_t tokens = pe_task_tokens(task, pe_task_size(task, length));
+    int64_t       asked  = 0;
+    assert(tokens <= MOST_TOKENS);
+    pe_task_test(task, length, row, 1, symbols, targets);
+    for (int64_t s = 0; s < tokens; s++)
+        asked += targets[s] >= 0;
+    return asked;
 }
 
 int64_t pe_task_asked(const pe_task *task, int length)
 {
-    enum { MOST = 4096 };
-    uint16_t      symbols[MOST];
-    int16_t       targets[MOST];
-    const int64_t tokens = pe_task_tokens(task, pe_task_size(task, length));
-    int64_t       asked  = 0;
-    assert(tokens <= MOST);
-    pe_task_test(task, length, 0, 1, symbols, targets);
-    for (int64_t s = 0; s < tokens; s++)
-        asked += targets[s] >= 0;
-    return asked;
+    return asked_of(task, length, 0);
+}
+
+void pe_task_asked_each(const pe_task *task, int length, int64_t count, int64_t *asked)
+{
+    for (int64_t i = 0; i < count; i++)
+        asked[i] = i > 0 && !task->varies ? asked[0] : asked_of(task, length, i);
 }

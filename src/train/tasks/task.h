@@ -52,6 +52,9 @@ typedef struct pe_task_draws {
 /* 0 .. n - 1, each as likely. */
 int64_t pe_task_draw(pe_task_draws *d, int64_t n);
 
+/* Writes symbols, targets [pe_task_tokens]; all targets are PE_NOTHING_ASKED before. */
+typedef void pe_task_maker(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets);
+
 typedef struct pe_task {
     const char *name;  /* "shift" */
     const char *title; /* "repeat the symbol five places back" */
@@ -66,11 +69,13 @@ typedef struct pe_task {
     int         new_only;  /* 1: beyond L only tokens from L on are asked: those before are as in training */
     int         grid;      /* 1: n is the side of a square, whose cells are the tokens, row by row */
     int64_t     tokens[3]; /* those of a sequence, as a polynomial of n: n^2, n, 1 */
-    /* symbols, targets [pe_task_tokens]; all targets are PE_NOTHING_ASKED before. */
-    void (*make)(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets);
+    pe_task_maker *make;
+    pe_task_maker *test;   /* of test sequences, where they are others than training's; else NULL */
+    const char    *trains; /* the task whose training sequences these are; NULL: its own */
+    int            varies; /* 1: sequences are asked for answers of different number */
 } pe_task;
 
-enum { PE_TASKS = 13 };
+enum { PE_TASKS = 21 };
 extern const pe_task pe_tasks[PE_TASKS];
 
 /* That of a name, or NULL. */
@@ -94,7 +99,9 @@ void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, 
                    uint16_t *symbols, int16_t *targets);
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, uint16_t *symbols,
                   int16_t *targets);
-/* Answers that one test sequence of that length is asked for. */
+/* Answers that the first test sequence of that length is asked for: all of them, where their number does not
+   vary. Of each of so many: asked [count]. */
 int64_t pe_task_asked(const pe_task *task, int length);
+void    pe_task_asked_each(const pe_task *task, int length, int64_t count, int64_t *asked);
 
 #endif

@@ -62,6 +62,19 @@
  *            training.
  *            Source: Kazemnejad et al. 2023, arXiv:2305.19466, appendix D; least digit first: Zhou et al.
  *            2024, arXiv:2402.09371; lego: Zhang et al. 2022, arXiv:2206.04301.
+ *
+ * Following what came before:
+ *
+ * fflm       flip-flop: n pairs of an instruction (w, r, i) and a bit; the first is w, the last r. The bit
+ * after r is the one after the last w, those after w and i are fair coins. Asked at every r. Between w and r
+ * others pass by: all but the last w must be ignored, however far it is. Trained with i at a share of 0.8;
+ * three test sets: that, fflm_sparse with 0.98, fflm_dense with 0.1, of the same model (they have the same
+ * training sequences). Source: Liu et al. 2023, arXiv:2306.00946. indirect   n symbols that all differ, SEP,
+ * one of them, and an offset of -7 .. 7 but 0: which symbol stands that far from it? Content finds the
+ * symbol, position alone goes on from there. Source: Gopalakrishnan et al. 2025 (PoPE), arXiv:2509.10534;
+ * sizes are ours. mqrar_N    n pairs of a key and a value; 8 keys in a sequence, and values are drawn anew
+ * each time. At a key that occurred N times before: the value it had N occurrences back. Source: Yang et al.
+ * 2025 (PaTH), arXiv:2505.16381; sizes are ours.
  */
 #include "train/tasks/task.h"
 
@@ -238,16 +251,16 @@ static void make_summation(pe_task_draws *d, int64_t n, uint16_t *symbols, int16
     targets[n + 1] = (int16_t)(sum % TEN);
 }
 
-/* The first n of a random order of all names (Fisher and Yates, from the front). */
-static void draw_names(pe_task_draws *d, int64_t n, uint16_t names[NAMES])
+/* The first n of a random order of `kinds` (Fisher and Yates, from the front). */
+static void draw_distinct(pe_task_draws *d, int64_t n, uint16_t *order, int kinds)
 {
-    for (int i = 0; i < NAMES; i++)
-        names[i] = (uint16_t)(FIRST_NAME + i);
+    for (int i = 0; i < kinds; i++)
+        order[i] = (uint16_t)i;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t  other = i + pe_task_draw(d, NAMES - i);
-        const uint16_t name  = names[i];
-        names[i]             = names[other];
-        names[other]         = name;
+        const int64_t  other = i + pe_task_draw(d, kinds - i);
+        const uint16_t kind  = order[i];
+        order[i]             = order[other];
+        order[other]         = kind;
     }
 }
 
@@ -256,7 +269,9 @@ static void make_lego(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *t
     uint16_t      names[NAMES], *clause = symbols + 1;
     const int64_t asked    = pe_task_draw(d, n);
     int           negative = 0;
-    draw_names(d, n, names);
+    draw_distinct(d, n, names, NAMES);
+    for (int64_t i = 0; i < n; i++)
+        names[i] = (uint16_t)(names[i] + FIRST_NAME);
     symbols[0] = PE_BOS;
     for (int64_t i = 0; i < n; i++, clause += 3) {
         const int flips = (int)pe_task_draw(d, 2);
@@ -271,12 +286,118 @@ static void make_lego(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *t
     clause[1] = names[asked];
 }
 
+/* ---------------------------------------------------------------- what came before ---------- */
+
+enum { WRITE = PE_FIRST_SYMBOL, READ, IGNORE, BIT };
+enum { PARTS_OF_FLIP = 1000, USUAL = 800, SPARSE = 980, DENSE = 100 }; /* of them IGNORE */
+
+static uint16_t draw_flip(pe_task_draws *d, int ignored)
+{
+    const int64_t part = pe_task_draw(d, PARTS_OF_FLIP);
+    if (part < ignored)
+        return IGNORE;
+    return part < (PARTS_OF_FLIP + ignored) / 2 ? WRITE : READ;
+}
+
+static void make_flips(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets, int ignored)
+{
+    int held = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t *pair = symbols + 2 * i;
+        pair[0]        = draw_flip(d, ignored);
+        pair[0]        = i == 0 ? WRITE : i == n - 1 ? READ : pair[0];
+        int bit        = (int)pe_task_draw(d, 2);
+        if (pair[0] == WRITE)
+            held = bit;
+        if (pair[0] == READ)
+            targets[2 * i] = (int16_t)(bit = held);
+        pair[1] = (uint16_t)(BIT + bit);
+    }
+}
+
+static void make_fflm(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_flips(d, n, symbols, targets, USUAL);
+}
+
+static void make_fflm_sparse(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_flips(d, n, symbols, targets, SPARSE);
+}
+
+static void make_fflm_dense(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_flips(d, n, symbols, targets, DENSE);
+}
+
+/* Its tokens: the symbols, SEP, the offsets. */
+enum {
+    STRING           = 40,
+    STRING_SEP       = STRING,
+    OFFSET           = STRING_SEP + 1,
+    REACH            = 7,
+    INDIRECT_SYMBOLS = OFFSET + 2 * REACH
+};
+
+static void make_indirect(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    uint16_t      order[STRING];
+    const int64_t drawn = pe_task_draw(d, 2 * REACH), by = drawn < REACH ? drawn - REACH : drawn - REACH + 1;
+    const int64_t size = by < 0 ? -by : by, place = pe_task_draw(d, n - size) + (by < 0 ? size : 0);
+    draw_distinct(d, n, order, STRING);
+    memcpy(symbols, order, (size_t)n * sizeof *symbols);
+    symbols[n]     = STRING_SEP;
+    symbols[n + 1] = order[place];
+    symbols[n + 2] = (uint16_t)(OFFSET + drawn);
+    targets[n + 2] = (int16_t)order[place + by];
+}
+
+enum { KEYS = 8, MOST_BACK = 4, FIRST_VALUE = PE_TASK_SYMBOLS, MQRAR_SYMBOLS = FIRST_VALUE + PE_ALPHABET };
+
+static void make_recall(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets, int64_t back)
+{
+    uint16_t order[PE_ALPHABET];
+    int16_t  values[KEYS][MOST_BACK] = {{0}}; /* the last ones of each key, the latest first */
+    int64_t  seen[KEYS]              = {0};
+    draw_distinct(d, KEYS, order, PE_ALPHABET);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t key = pe_task_draw(d, KEYS), value = pe_task_draw(d, PE_ALPHABET);
+        if (seen[key]++ >= back)
+            targets[2 * i] = values[key][back - 1];
+        memmove(values[key] + 1, values[key], (MOST_BACK - 1) * sizeof **values);
+        values[key][0]     = (int16_t)value;
+        symbols[2 * i]     = (uint16_t)(PE_FIRST_SYMBOL + order[key]);
+        symbols[2 * i + 1] = (uint16_t)(FIRST_VALUE + value);
+    }
+}
+
+static void make_mqrar_1(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_recall(d, n, symbols, targets, 1);
+}
+
+static void make_mqrar_2(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_recall(d, n, symbols, targets, 2);
+}
+
+static void make_mqrar_3(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_recall(d, n, symbols, targets, 3);
+}
+
+static void make_mqrar_4(pe_task_draws *d, int64_t n, uint16_t *symbols, int16_t *targets)
+{
+    make_recall(d, n, symbols, targets, 4);
+}
+
 /* ---------------------------------------------------------------- the table ----------------- */
 
 enum {
     ALL          = PE_TASK_SYMBOLS,
     LEGO_SYMBOLS = FIRST_NAME + NAMES,
-    BEYOND       = 1 << PE_TASK_HALF | 1 << PE_TASK_4 | 1 << PE_TASK_8
+    BEYOND       = 1 << PE_TASK_HALF | 1 << PE_TASK_4 | 1 << PE_TASK_8,
+    ONLY_L_2     = BEYOND | 1 << PE_TASK_1_5
 };
 #define ONLY_L   (~(1u << PE_TASK_L))
 #define A_SYMBOL (1.0 / PE_ALPHABET)
@@ -285,37 +406,66 @@ enum {
    INC (q) was a RESET, 1/3, and every further step is less likely: always answering 0 is best. */
 #define A_RESET (RESET_SHARE / (RESET_SHARE + INC_SHARE))
 
+#define DO(task) .make = make_##task
+
 /* In the order of the tables of `posenc compare`. Tokens of a sequence: {per n n, per n, fixed}. */
 // clang-format off
 const pe_task pe_tasks[PE_TASKS] = {
     /* name, title, what it asks of an encoding,
             full  L least     symbols classes    chance steps untested new grid     tokens  make */
     {"posid", "where am I, among equal symbols?", "can it create position where content has none?",
-               1, 16, 16,         ALL,    16,   1. / 16,  400, ONLY_L, 0, 0, {0, 1, 0}, make_posid},
+               1, 16, 16,         ALL,    16,   1. / 16,  400, ONLY_L, 0, 0, {0, 1, 0}, DO(posid)},
     {"order", "is A before B?", "who bit whom: does a word's place count at all?",
-               1, 16,  2,         ALL,     2,       0.5,  300,      0, 0, 0, {0, 1, 1}, make_order},
+               1, 16,  2,         ALL,     2,       0.5,  300,      0, 0, 0, {0, 1, 1}, DO(order)},
     {"shift", "repeat the symbol five places back", "can it look back by an exact distance?",
-               0, 16, 16,         ALL,   ALL,  A_SYMBOL,  300,      0, 1, 0, {0, 1, 0}, make_shift},
+               0, 16, 16,         ALL,   ALL,  A_SYMBOL,  300,      0, 1, 0, {0, 1, 0}, DO(shift)},
     {"needle", "which symbol follows the mark?", "can it find one thing far away?",
-               0, 16,  3,         ALL,   ALL,  A_SYMBOL,  300,      0, 0, 0, {0, 1, 0}, make_needle},
+               0, 16,  3,         ALL,   ALL,  A_SYMBOL,  300,      0, 0, 0, {0, 1, 0}, DO(needle)},
     {"copy", "write the sequence again", "can it keep its place in a text with repeats?",
-               0, 16,  2,         ALL,   ALL,  A_SYMBOL,  750,      0, 0, 0, {0, 2, 2}, make_copy},
+               0, 16,  2,         ALL,   ALL,  A_SYMBOL,  750,      0, 0, 0, {0, 2, 2}, DO(copy)},
     {"reverse", "write the sequence backwards", "can it relate a place to its mirror image?",
-               0, 16,  2,         ALL,   ALL,  A_SYMBOL, 1500,      0, 0, 0, {0, 2, 2}, make_reverse},
+               0, 16,  2,         ALL,   ALL,  A_SYMBOL, 1500,      0, 0, 0, {0, 2, 2}, DO(reverse)},
     {"sort", "write the sequence in order", "does it get in the way where order does not matter?",
-               0, 16,  2,         ALL,   ALL,  A_SYMBOL, 1500,      0, 0, 0, {0, 2, 2}, make_sort},
+               0, 16,  2,         ALL,   ALL,  A_SYMBOL, 1500,      0, 0, 0, {0, 2, 2}, DO(sort)},
     {"count", "how many since the last reset?", "can it count what matters instead of tokens?",
-          0, COUNT_L, COUNT_L,    ALL, MOST + 1, A_RESET, 1500,     0, 1, 0, {0, 1, 0}, make_count},
+          0, COUNT_L, COUNT_L,    ALL, MOST + 1, A_RESET, 1500,     0, 1, 0, {0, 1, 0}, DO(count)},
     {"parity", "is the number of ones so far odd?", "does anything carry a state along?",
-               0, 16, 16,         ALL,     2,       0.5, 1500,      0, 1, 0, {0, 1, 0}, make_parity},
+               0, 16, 16,         ALL,     2,       0.5, 1500,      0, 1, 0, {0, 1, 0}, DO(parity)},
     {"grid", "which symbol stands one row down, two columns right of the mark?",
             "does it know rows and columns?",
-             1, SIDE, SIDE,       ALL,   ALL,  A_SYMBOL, 1500, BEYOND, 0, 1, {1, 0, 0}, make_grid},
+             1, SIDE, SIDE,       ALL,   ALL,  A_SYMBOL, 1500, BEYOND, 0, 1, {1, 0, 0}, DO(grid)},
     {"addition", "add two numbers, least digit first", "can it bring three places together?",
-               0, 10,  2,         ALL,   TEN,       0.1, 4000,      0, 0, 0, {0, 3, 3}, make_addition},
+               0, 10,  2,         ALL,   TEN,       0.1, 4000,      0, 0, 0, {0, 3, 3}, DO(addition)},
     {"summation", "the sum of the digits, modulo 10", "can it gather all of a sequence?",
-               0,  8,  2,         ALL,   TEN,       0.1, 4000,      0, 0, 0, {0, 1, 2}, make_summation},
+               0,  8,  2,         ALL,   TEN,       0.1, 4000,      0, 0, 0, {0, 1, 2}, DO(summation)},
     {"lego", "the sign of a variable at the end of a chain", "can it follow one reference after another?",
-               0,  8,  2, LEGO_SYMBOLS,    2,       0.5, 4000,      0, 0, 0, {0, 3, 3}, make_lego},
+               0,  8,  2, LEGO_SYMBOLS,    2,       0.5, 4000,      0, 0, 0, {0, 3, 3}, DO(lego)},
+    {"fflm", "the bit that was written last, among many to ignore",
+            "can it single out one token however far?",
+               0, 32, 16,         ALL,     2,       0.5, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(fflm),
+               .varies = 1},
+    {"fflm_sparse", "the bit that was written last, longer ago",
+            "does it still, where there is more to ignore?",
+               0, 32, 16,         ALL,     2,       0.5, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(fflm),
+               .test = make_fflm_sparse, .trains = "fflm", .varies = 1},
+    {"fflm_dense", "the bit that was written last, just before",
+            "does it keep apart what stands close together?",
+               0, 32, 16,         ALL,     2,       0.5, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(fflm),
+               .test = make_fflm_dense, .trains = "fflm", .varies = 1},
+    {"indirect", "which symbol stands so many places from that one?",
+            "can it find by content, and go on by position?",
+               0, 16,  8, INDIRECT_SYMBOLS, STRING, 1. / 16, 1500, BEYOND, 0, 0, {0, 1, 3}, DO(indirect)},
+    {"mqrar_1", "the latest value of a key", "can it find the nearest of equals?",
+               0, 32, 24, MQRAR_SYMBOLS, PE_ALPHABET, A_SYMBOL, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(mqrar_1),
+               .varies = 1},
+    {"mqrar_2", "the value of a key the time before", "can it count back two of equals?",
+               0, 32, 24, MQRAR_SYMBOLS, PE_ALPHABET, A_SYMBOL, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(mqrar_2),
+               .varies = 1},
+    {"mqrar_3", "the value of a key three times back", "can it count back three?",
+               0, 32, 24, MQRAR_SYMBOLS, PE_ALPHABET, A_SYMBOL, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(mqrar_3),
+               .varies = 1},
+    {"mqrar_4", "the value of a key four times back", "can it count back four?",
+               0, 32, 24, MQRAR_SYMBOLS, PE_ALPHABET, A_SYMBOL, 1500, ONLY_L_2, 0, 0, {0, 2, 0}, DO(mqrar_4),
+               .varies = 1},
 };
 // clang-format on
