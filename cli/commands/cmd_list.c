@@ -217,7 +217,7 @@ static void print_tokens(const posenc_encoding_info *info)
     int      n               = 1;
     for (int i = 0; i < info->token_count && n < MOST_ROWS; i++) {
         const posenc_token_info *t = &info->tokens[i];
-        rows[n++] = (list_row){{t->name, t->channels, t->of_keys ? "key" : "query",
+        rows[n++]                  = (list_row){{t->name, t->channels, t->of_keys ? "key" : "query",
                                 is_needed(info, t->name) ? "needed" : "-", t->meaning}};
     }
     print_section("Token inputs, which the model makes", rows, n, 5);
@@ -312,8 +312,8 @@ static json_t *json_tokens(const posenc_encoding_info *info)
     json_t *list = json_array();
     for (int i = 0; i < info->token_count; i++) {
         const posenc_token_info *t = &info->tokens[i];
-        pe_json_add(&list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", t->name, "channels", t->channels, "of",
-                                     t->of_keys ? "key" : "query", "needed", is_needed(info, t->name),
+        pe_json_add(&list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", t->name, "channels", t->channels,
+                                     "of", t->of_keys ? "key" : "query", "needed", is_needed(info, t->name),
                                      "meaning", t->meaning));
     }
     return list;

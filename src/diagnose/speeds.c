@@ -238,8 +238,8 @@ static double complex turned_back(const axis_look *k, double w)
     return sum;
 }
 
-/* One of each SOME_ROWSth part, as if drawn: of a grid, rows that follow any rule (multiples of the golden ratio
-   were all even among 932) might show but some of a coordinate's numbers. */
+/* One of each SOME_ROWSth part, as if drawn: of a grid, rows that follow any rule (multiples of the golden
+   ratio were all even among 932) might show but some of a coordinate's numbers. */
 static int64_t some_row(int64_t count, int64_t i)
 {
     const int64_t first = i * count / SOME_ROWS, next = (i + 1) * count / SOME_ROWS;
