@@ -41,6 +41,12 @@ static const struct {
 
 enum { MASKS = sizeof masks / sizeof *masks };
 
+/* Sums over the tokens between: padding has no gate, a key that a list hides has one, and order counts. */
+static int counts_gates(const posenc_encoding_info *info)
+{
+    return !strcmp(info->name, "fox");
+}
+
 static void compare(attention_case *c, int wide)
 {
     attention_result first = case_run(c, wide), written;
@@ -81,7 +87,7 @@ static void a_mask_is_the_list_of_its_pairs(void **state)
     for (int e = 0; e < posenc_encoding_count(); e++)
         for (int m = 0; m < MASKS; m++) {
             const posenc_encoding_info *info = posenc_encoding_info_at(e);
-            if (!write_small(spec, sizeof spec, info, &dims))
+            if (!write_small(spec, sizeof spec, info, &dims) || counts_gates(info))
                 continue;
             attention_case c = case_make(spec, dims, (uint64_t)(20 * e + m));
             c.options.mask   = masks[m].mask | (info->causal_only ? POSENC_MASK_CAUSAL : 0);
@@ -135,7 +141,7 @@ static void the_order_of_keys_in_the_cache_does_not_matter(void **state)
         order[j] = j * 31 % dims.Lk; /* 31 and 70 share no factor */
     for (int e = 0; e < posenc_encoding_count(); e++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(e);
-        if (!write_small(spec, sizeof spec, info, &dims) || goes_by_place(spec, &dims))
+        if (!write_small(spec, sizeof spec, info, &dims) || goes_by_place(spec, &dims) || counts_gates(info))
             continue;
         attention_case c     = case_make(spec, dims, (uint64_t)(500 + e)),
                        moved = case_make(spec, dims, (uint64_t)(500 + e));

@@ -413,7 +413,8 @@ static void gradients_are_difference_quotients_where_windows_stand_apart(void **
         stir(m);
         const double worst = verdict(m, PE_DROP_NONE, &where), there = loss_of(m);
         standing = NULL;
-        assert_true(there != loss_of(m)); /* it is noticed where they stand */
+        /* it is noticed where they stand; not by fox, which counts tokens */
+        assert_int_equal(there != loss_of(m), strncmp(specs[i], "fox", 3) != 0);
         pe_model_free(m);
         if (worst > 1)
             fail_msg("%s: %s is off by %g times what is allowed", specs[i], where, worst);
