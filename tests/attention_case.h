@@ -120,15 +120,17 @@ static inline void case_fill_params(attention_case *c, uint64_t seed)
         }
 }
 
-/* Token inputs: of all query heads, of the key heads, or of one for all, by the seed. */
+/* Token inputs: of all query heads (where keys may differ by them), of the key heads, or of one for all, by
+   the seed. */
 static inline void case_fill_tokens(attention_case *c, uint64_t seed)
 {
     c->token_count = posenc_token_count(c->e);
     c->views       = calloc(CASE_TOKENS, sizeof *c->views);
     for (int i = 0; i < c->token_count; i++) {
-        const int64_t heads[] = {c->dims.H, c->dims.G, 1};
-        int64_t       shape[4];
-        posenc_error  err;
+        const int64_t H       = posenc_token_describe(c->e, i)->key_heads ? c->dims.G : c->dims.H,
+                      heads[] = {H, c->dims.G, 1};
+        int64_t      shape[4];
+        posenc_error err;
         if (posenc_token_shape(c->e, &c->dims, i, shape, &err))
             fprintf(stderr, "%s\n", err.message), abort();
         c->tokens[i] = array_make4(shape[0], heads[(seed + (uint64_t)i) % 3], shape[2], shape[3]);

@@ -7,6 +7,7 @@ add_test(NAME verify-golden COMMAND posenc_tool verify ${golden})
 add_test(NAME verify-golden-rope COMMAND posenc_tool verify ${golden}/rope)
 add_test(NAME verify-golden-grids COMMAND posenc_tool verify ${golden}/grids)
 add_test(NAME verify-golden-frontier COMMAND posenc_tool verify ${golden}/frontier)
+add_test(NAME verify-golden-wave2 COMMAND posenc_tool verify ${golden}/frontier/wave2)
 
 # Every instruction set that was compiled against the reference executor, encoding by encoding, and against the cases; one
 # that this processor lacks is skipped. The best of them is what the tests above ran on. Under sanitizers the cases alone: they
@@ -17,12 +18,11 @@ foreach(isa IN LISTS instruction_sets)
     add_test(NAME isa-${isa}/executors COMMAND ${on} $<TARGET_FILE:test_encodings_executors>)
     set_tests_properties(isa-${isa}/executors PROPERTIES SKIP_RETURN_CODE 77)
   endif()
-  add_test(NAME isa-${isa}/verify-golden COMMAND ${on} $<TARGET_FILE:posenc_tool> verify ${golden})
-  add_test(NAME isa-${isa}/verify-golden-rope COMMAND ${on} $<TARGET_FILE:posenc_tool> verify ${golden}/rope)
-  add_test(NAME isa-${isa}/verify-golden-frontier
-           COMMAND ${on} $<TARGET_FILE:posenc_tool> verify ${golden}/frontier)
-  set_tests_properties(isa-${isa}/verify-golden isa-${isa}/verify-golden-rope isa-${isa}/verify-golden-frontier
-                       PROPERTIES SKIP_RETURN_CODE 77)
+  foreach(folder . rope frontier frontier/wave2)
+    string(MAKE_C_IDENTIFIER verify-golden-${folder} name)
+    add_test(NAME isa-${isa}/${name} COMMAND ${on} $<TARGET_FILE:posenc_tool> verify ${golden}/${folder})
+    set_tests_properties(isa-${isa}/${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
 endforeach()
 
 # The tool's words, to the byte: one transcript per command. Under sanitizers without `compare`, which takes six minutes there.

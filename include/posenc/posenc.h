@@ -489,6 +489,9 @@ POSENC_API posenc_status posenc_rows_tokens(const posenc_encoding *e, const pose
    and k_pos, of those that have data. q_table, k_table (may have no data): rows of posenc_rotary_table for
    the same positions, [1 or B, L, width] F32, made once and used by every layer, in float whatever the
    executor; then neither positions nor params are read. Not for F64, which is rotated in double.
+   tokens: where angles follow a token input (rope[content=...]), [B, G or 1, Lk, n]; a query turns by the
+   angle of the token that it is, the last key not beyond its position. Batch and lengths are then at most
+   those of the plan, and all tokens are of one segment.
    Source: Su et al. 2021, arXiv:2104.09864; each rotary encoding names its own. */
 typedef struct posenc_rotate_io {
     size_t               size; /* sizeof(posenc_rotate_io) */
@@ -498,7 +501,8 @@ typedef struct posenc_rotate_io {
     int                  direction;
     const posenc_tensor *params;
     posenc_tensor        q_table, k_table;
-    const posenc_bound  *bound; /* NULL, or in place of params */
+    const posenc_bound  *bound;         /* NULL, or in place of params */
+    const posenc_tensor *tokens, *sums; /* as in posenc_attend_in; NULL: there are none */
 } posenc_rotate_io;
 
 POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
@@ -514,6 +518,7 @@ typedef struct posenc_rotate_grad {
     posenc_tensor  dto_q, dto_k;
     posenc_tensor  dq, dk;
     posenc_tensor *dparams;
+    posenc_tensor *dtokens; /* as in posenc_attend_grad, summed from dq and dk */
 } posenc_rotate_grad;
 
 POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,

@@ -23,12 +23,13 @@ POSENC_API posenc_status posenc_bias_backward(const posenc_plan *plan, const pos
                                               const posenc_tensor *dbias, posenc_tensor *dparams,
                                               const posenc_workspace *work, posenc_error *err);
 
-/* Running sums of a token input that scores see through its sums (fox: f), for a cache that grows: decoding
-   adds one number per token and head here, and posenc_attend_in.sums spares it all the others. token [B, Ht,
-   n, 1] is the input of the keys from, from+1, ...; sums [B, Ht, L, 1] F64, any strides, L at least from+n,
-   has those of the keys before, and receives those of these n. A key that padding hides wants +infinity (a
-   gate of 1). A run is given sums in the shape of the keys, [B, Ht, Lk, 1]; the backward takes tokens alone.
-   Errors: ARGUMENT (NULL, an index that has no sums), SHAPE, DTYPE, RANGE (from). */
+/* Running sums of a token input that is seen through its sums (fox: f; rope[content=step]: phi), for a cache
+   that grows: decoding adds a row per token and head here, and posenc_attend_in.sums spares it all the
+   others. token [B, Ht, n, c] is the input of the keys from, from+1, ...; sums [B, Ht, L, c] F64, any
+   strides, L at least from+n, has those of the keys before, and receives those of these n. A key that padding
+   hides wants a gate of 1 (f of +infinity), a step of 0. A run is given sums of all keys, [B, Ht, Lk, c]; the
+   backward takes tokens alone. Errors: ARGUMENT (NULL, an index that has no sums), SHAPE, DTYPE, RANGE
+   (from). */
 POSENC_API posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc_tensor *token,
                                            posenc_tensor *sums, int64_t from, posenc_error *err);
 

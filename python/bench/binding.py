@@ -54,7 +54,7 @@ def main():
         in_c, empty = c_call(H, L, D), least(lambda: None)
         repeat = 2000 if L == 1 else 300
         row("C", in_c)
-        row("_core, NumPy", least(lambda: rotate(x, None, 1, None, 1, (), x, None), repeat=repeat), in_c + empty)
+        row("_core, NumPy", least(lambda: rotate(x, None, 1, None, 1, (), None, x, None), repeat=repeat), in_c + empty)
         row("posenc.rotate, NumPy, new output", least(lambda: posenc.rotate(x, threads=1), repeat=repeat))
         try:
             import torch

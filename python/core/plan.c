@@ -213,20 +213,22 @@ typedef struct rotate_call {
         {"q_positions", AT, offsetof(rotate_call, io.q_pos)},                           \
         {"k_positions", AT, offsetof(rotate_call, io.k_pos)},                           \
         {"direction", SIGN, offsetof(rotate_call, io.direction)},                       \
+        {"params", PARAMS, offsetof(rotate_call, io.params)},                           \
     {                                                                                   \
-        "params", PARAMS, offsetof(rotate_call, io.params)                              \
+        "tokens", TOKENS, offsetof(rotate_call, io.tokens)                              \
     }
 
 static const slot rotate_slots[]          = {ROTATE_IN,
                                              {"out", WRITE, offsetof(rotate_call, io.to_q)},
                                              {"out of k", WRITE, offsetof(rotate_call, io.to_k)}};
-static const slot rotate_backward_slots[] = {ROTATE_IN,
-                                             {"grad of rotated q", READ, offsetof(rotate_call, grad.dto_q)},
-                                             {"grad of rotated k", READ, offsetof(rotate_call, grad.dto_k)},
-                                             {"grad of q", WRITE, offsetof(rotate_call, grad.dq)},
-                                             {"grad of k", WRITE, offsetof(rotate_call, grad.dk)},
-                                             {"grads of params", DPARAMS,
-                                              offsetof(rotate_call, grad.dparams)}};
+static const slot rotate_backward_slots[] = {
+    ROTATE_IN,
+    {"grad of rotated q", READ, offsetof(rotate_call, grad.dto_q)},
+    {"grad of rotated k", READ, offsetof(rotate_call, grad.dto_k)},
+    {"grad of q", WRITE, offsetof(rotate_call, grad.dq)},
+    {"grad of k", WRITE, offsetof(rotate_call, grad.dk)},
+    {"grads of params", DPARAMS, offsetof(rotate_call, grad.dparams)},
+    {"grads of tokens", DTOKENS, offsetof(rotate_call, grad.dtokens)}};
 
 static posenc_status call_rotate(const posenc_plan *p, void *call, const posenc_workspace *work,
                                  posenc_error *err)

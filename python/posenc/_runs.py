@@ -95,23 +95,43 @@ def _distances(q: Any, k: Any, Lq: int, Lk: int) -> int:
     return most if Lq + Lk < most <= 1 << 24 else 0
 
 
+def _rotation_tokens(e: Encoding, tokens: Mapping[str, Any] | None) -> tuple | None:
+    """In the encoding's order, None where another part wants it: a rotation reads its own alone."""
+    if tokens is None:
+        return None
+    names, given = e._core.token_names(), dict(tokens)
+    out = [given.pop(name, None) for name in names]
+    if given:
+        raise _core.PosencError(f"tokens has {', '.join(given)}; {e.spec} needs {', '.join(names) or 'none'}")
+    return tuple(None if x is None else _arrays.raw(np.ascontiguousarray(_arrays.floats(x, n)))
+                 for x, n in zip(out, names)) or None
+
+
+def _keys(made: tuple | None, Lk: int) -> int:
+    """As many keys as there are tokens, where only q is rotated."""
+    return max([Lk, *(x.shape[2] for x in made or () if x is not None and x.ndim == 4)])
+
+
 def _rotation_params(e: Encoding, given: Any, sizes: tuple) -> tuple:
     return e._fill(given, sizes, ROTARY)
 
 
 def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positions: Any = 0, k_positions: Any = None,
-           params: Mapping[str, Any] | None = None, inverse: bool = False, order: str = "bhld", out: Any = None,
+           params: Mapping[str, Any] | None = None, tokens: Mapping[str, Any] | None = None, inverse: bool = False, order: str = "bhld", out: Any = None,
            exact: bool = False, threads: int | None = None) -> Any:
     """q (and k) rotated by their positions: arrays of the same shape and type.
 
     q [B,H,Lq,D] and k [B,G,Lk,D] (order="blhd": [B,L,H,D]). Positions: a number n stands for n, n+1, ...; or an
     array [L], [B,L], with N coordinates [...,L,N]; k_positions None: as q's. out: an array, or a pair; q itself
-    rotates in place. inverse=True turns back. exact=True computes in float64 whatever the type.
+    rotates in place. inverse=True turns back. exact=True computes in float64 whatever the type. tokens: what angles
+    follow in place of positions (rope[content=step]: phi [B,G,Lk,dim/2]).
 
     >>> rotate(np.array([[[[1.0, 0.0]]]]), q_positions=1).round(4)
     array([[[[0.5403, 0.8415]]]])
     """
     if _arrays.is_torch(q, k):
+        if tokens is not None:
+            raise _core.UnsupportedError("tokens= of rotate is for NumPy arrays; with tensors use posenc.torch.attend")
         return _torch()._rotate_any(q, k, encoding, q_positions=q_positions, k_positions=k_positions, params=params,
                                     inverse=inverse, order=order, out=out, exact=exact, threads=threads)
     e = as_encoding(encoding)
@@ -135,9 +155,10 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     q_at = _arrays.positions(q_positions, "q_positions")
     k_at = q_at if k_positions is None else _arrays.positions(k_positions, "k_positions")
     heads = (H, other.shape[1], D, D, H * D, 0)
-    plan = _plans.get(e, heads, B, Lq, other.shape[2], threads=threads, executor=_executor(exact))
+    made = _rotation_tokens(e, tokens)
+    plan = _plans.get(e, heads, B, Lq, _keys(made, other.shape[2]), threads=threads, executor=_executor(exact))
     values = _rotation_params(e, params, (1, H, other.shape[1], Lq, other.shape[2], D, D, H * D, 0))
-    plan.rotate(_arrays.raw(v[0]), _arrays.raw(v[1]), q_at, k_at, -1 if inverse else 1, values,
+    plan.rotate(_arrays.raw(v[0]), _arrays.raw(v[1]), q_at, k_at, -1 if inverse else 1, values, made,
                 _arrays.raw(w[0]), _arrays.raw(w[1]))
     return y[0] if k is None else y[1] if q is None else tuple(y)
 
@@ -158,10 +179,12 @@ def rope(q: Any, k: Any = None, positions: Any = 0, *, config: Any = None, layer
 @_arrays.of_its_kind
 def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = "rope", *, q: Any = None, k: Any = None,
                     q_positions: Any = 0, k_positions: Any = None, params: Mapping[str, Any] | None = None,
-                    order: str = "bhld", exact: bool = False, threads: int | None = None) -> Any:
+                    tokens: Mapping[str, Any] | None = None, order: str = "bhld", exact: bool = False,
+                    threads: int | None = None) -> Any:
     """(dq, dk, gradients of parameters by name) of rotate, from the gradients of what it gave.
 
-    q and k, as they were before, are needed for the gradients of parameters alone.
+    q and k, as they were before, are needed for the gradients of parameters and of tokens alone. With tokens a fourth
+    is returned: their gradients by name.
     """
     e = as_encoding(encoding)
     view = lambda a, n: None if a is None else _arrays.four_axes(_arrays.floats(a, n), n, order)
@@ -179,14 +202,19 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
     dx = [None if a is None else np.empty(a.shape, a.dtype) for a in dy]
     q_at = _arrays.positions(q_positions, "q_positions")
     k_at = q_at if k_positions is None else _arrays.positions(k_positions, "k_positions")
-    plan = _plans.get(e, (H, other.shape[1], D, D, H * D, 0), B, Lq, other.shape[2], threads=threads,
+    made = _rotation_tokens(e, tokens)
+    dtokens = made and tuple(np.empty(t.shape, t.dtype) if t is not None and learns else None for t in made)
+    plan = _plans.get(e, (H, other.shape[1], D, D, H * D, 0), B, Lq, _keys(made, other.shape[2]), threads=threads,
                       executor=_executor(exact))
     src = [a if a is not None else g for a, g in zip(x, dy)]
     raw = _arrays.raw
-    plan.rotate_backward(raw(src[0]), raw(src[1]), q_at, k_at, 1, values, raw(dy[0]), raw(dy[1]), raw(dx[0]),
-                         raw(dx[1]), dparams)
+    plan.rotate_backward(raw(src[0]), raw(src[1]), q_at, k_at, 1, values, made, raw(dy[0]), raw(dy[1]), raw(dx[0]),
+                         raw(dx[1]), dparams, dtokens)
     named = {row[0]: d for row, d in zip(rows, dparams) if d is not None}
     back = [None if a is None else _arrays.axes(a, order) for a in dx]
+    if tokens is not None:
+        learnt = {n: d for n, d in zip(e._core.token_names(), dtokens or ()) if d is not None}
+        return back[0], back[1], named, learnt
     return back[0], back[1], named
 
 

@@ -95,7 +95,7 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_rotary_
     if (!(in = pe_rotary_read_in(&copy, in, "angles: in", err)))
         return POSENC_ERROR_ARGUMENT;
     const posenc_positions pos    = pe_rotary_read_positions(plan, &in->pos);
-    posenc_status          status = pe_rotary_require(plan, "angles", err);
+    posenc_status          status = pe_rotary_require_positions(plan, "angles", err);
     angle                         = angle ? angle : &none;
     temperature                   = temperature ? temperature : &none;
     if (status || (status = check_places(plan, &pos, angle, temperature, err)))

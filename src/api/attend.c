@@ -18,6 +18,12 @@
 #include "base/tensor.h"
 #include "engine/attend.h"
 
+/* Whose parameters and token inputs attention needs. */
+enum {
+    PLACES =
+        1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT | 1 << PE_PLACE_COMMON
+};
+
 /* ---- what a caller gives, looked at before the first write ---- */
 
 pe_attention pe_attend_of(const posenc_plan *plan)
@@ -326,7 +332,8 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
                            a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach);
-    if ((status = pe_tokens_check_order(a, plan, keys, err)) || (status = check_map(plan, a, keys, err)))
+    if ((status = pe_tokens_check_order(a, plan, keys, "attend", err)) ||
+        (status = check_map(plan, a, keys, err)))
         return status;
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
@@ -387,20 +394,21 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
 static posenc_status take_tensors(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
                                   int needs_v, posenc_error *err)
 {
-    a->sizes.B                 = in->q.shape[0];
-    a->sizes.Lq                = in->q.shape[2];
-    a->sizes.Lk                = pe_items_keys(in);
-    a->q                       = in->q;
-    a->k                       = in->k;
-    a->v                       = needs_v ? in->v : (posenc_tensor){0};
-    a->key_allowed             = in->key_allowed;
-    a->allowed                 = in->allowed;
-    a->q_segments              = in->q_segments;
-    a->k_segments              = in->k_segments;
-    a->k_scale                 = in->k_scale;
-    a->v_scale                 = in->v_scale;
-    const posenc_status status = check_in(plan, in, a, needs_v, err);
-    return status ? status : pe_tokens_take(a, plan, in, a->sizes.Lk, err);
+    a->sizes.B                   = in->q.shape[0];
+    a->sizes.Lq                  = in->q.shape[2];
+    a->sizes.Lk                  = pe_items_keys(in);
+    a->q                         = in->q;
+    a->k                         = in->k;
+    a->v                         = needs_v ? in->v : (posenc_tensor){0};
+    a->key_allowed               = in->key_allowed;
+    a->allowed                   = in->allowed;
+    a->q_segments                = in->q_segments;
+    a->k_segments                = in->k_segments;
+    a->k_scale                   = in->k_scale;
+    a->v_scale                   = in->v_scale;
+    const pe_tokens_given tokens = {in->tokens, in->sums, NULL, a->sizes.Lk, PLACES, "attend"};
+    const posenc_status   status = check_in(plan, in, a, needs_v, err);
+    return status ? status : pe_tokens_take(a, plan, &tokens, err);
 }
 
 /* And which distances they span. A batch whose items are apart has one item here. */
@@ -508,12 +516,6 @@ static void set_rotation(pe_attention *a, const pe_run_rotation *rotation)
     a->rotary                               = &a->plain[0];
     a->rotary_keys                          = &a->plain[1];
 }
-
-/* Whose parameters attention needs. */
-enum {
-    PLACES =
-        1 << POSENC_PLACE_ROTARY | 1 << POSENC_PLACE_SCORE | 1 << POSENC_PLACE_WEIGHT | 1 << PE_PLACE_COMMON
-};
 
 /* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
 static void load(pe_attention *a, pe_numbers *numbers, pe_run_rotation *rotation, const posenc_plan *plan,
@@ -660,7 +662,8 @@ static posenc_status check_gradients(pe_attention *a, const attend_run *r, const
     const int     inputs_count  = INPUTS + name_tokens(inputs + INPUTS, r->plan, r->in);
     posenc_status status        = check_shapes_back(a, g, pe_items_keys(r->in), err);
     if (!status)
-        status = pe_tokens_take_gradients(a, r->plan, r->in->tokens, g->dtokens, err);
+        status = pe_tokens_take_gradients(
+            a, r->plan, &(pe_tokens_given){r->in->tokens, NULL, g->dtokens, 0, PLACES, "attend"}, err);
     for (int i = 0; g->dtokens && i < r->plan->e->token_count; i++) {
         snprintf(names[i], sizeof names[i], "attend: gradient of %s", posenc_token_name(r->plan->e, i));
         outputs[outputs_count++] = (pe_named){&g->dtokens[i], names[i]};
@@ -742,6 +745,8 @@ static void see_nothing_back(const attend_run *r, const pe_attention *a)
     for (int i = 0; i < PE_MAX_TOKENS; i++)
         if (a->dtokens[PE_SCORE][i])
             pe_items_clear(a->dtokens[PE_SCORE][i], 0);
+    if (a->turn.dtoken)
+        pe_items_clear(a->turn.dtoken, 0);
     const posenc_tensor *to = n >= 0 && r->dparams && r->dparams[n].data ? &r->dparams[n] : NULL;
     if (token)
         pe_items_clear(token, 0);
@@ -988,7 +993,8 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     if ((status = open_run(&a, r->plan, "attend", err)) || (status = check_causal(r->plan, err)) ||
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, r, grad, err)) ||
-        (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
+        (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)) ||
+        (a.turn.dtoken && (status = pe_rotary_turns_check(r->plan, &grad->dq, &grad->dk, "attend", err))))
         return status;
     const int nothing = is_empty(&a);
     if (dry)
@@ -1003,6 +1009,8 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
     for (int i = 0; i < PE_MAX_TOKENS && pe_items_apart(in); i++)
         if (a.dtokens[PE_SCORE][i])
             pe_items_clear(a.dtokens[PE_SCORE][i], 0); /* keys that a length leaves */
+    if (a.turn.dtoken && pe_items_apart(in))
+        pe_items_clear(a.turn.dtoken, 0);
     if (nothing || pe_items_apart(in)) {
         pe_items_clear(&a.dk, nothing ? 0 : a.sizes.Lk);
         pe_items_clear(&a.dv, nothing ? 0 : a.sizes.Lk);
@@ -1087,7 +1095,8 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     a.unmasked = 1;
     if (!plan->terms.hook.content &&
         !plan->terms.temper.counts) /* then nothing depends on the mask, and its arrays are not needed */
-        a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES ? POSENC_MASK_KEY_PADDING : POSENC_MASK_NONE;
+        a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES || plan->rotary.content ? POSENC_MASK_KEY_PADDING
+                                                                                   : POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4]                  = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};

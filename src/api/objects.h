@@ -198,6 +198,11 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 posenc_status pe_rotary_require(const posenc_plan *plan, const char *who, posenc_error *err);
 /* And one that rotates no token by itself, as a map of distances does not. */
 posenc_status pe_rotary_require_of_one(const posenc_plan *plan, const char *who, posenc_error *err);
+/* And one whose angles a token input makes. */
+posenc_status pe_rotary_require_positions(const posenc_plan *plan, const char *who, posenc_error *err);
+/* Can the token input have a gradient? */
+posenc_status pe_rotary_turns_check(const posenc_plan *plan, const posenc_tensor *dq, const posenc_tensor *dk,
+                                    const char *who, posenc_error *err);
 
 /* A tensor of rows and, if `to` is not NULL, where they go; their names. */
 posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
@@ -311,14 +316,23 @@ static inline int pe_tokens_of(const posenc_plan *plan, int place)
 
 /* Which there are. */
 posenc_status pe_tokens_name(posenc_encoding *e, posenc_error *err);
-/* Those of a run with so many keys, and where their gradients go; *a has the sizes. */
-posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
-                             int64_t keys, posenc_error *err);
-/* Do positions rise, where running sums count tokens by them? *a has the positions of so many keys. */
+/* What a run is given of them; those of other places are not read. `who` opens the sentence. */
+typedef struct pe_tokens_given {
+    const posenc_tensor *tokens, *sums;
+    posenc_tensor       *dtokens;
+    int64_t              keys;
+    int                  places; /* bits */
+    const char          *who;
+} pe_tokens_given;
+
+/* Those of a run, and where their gradients go; *a has the sizes. */
+posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,
+                             posenc_error *err);
+posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,
+                                       posenc_error *err);
+/* Do positions rise, where they say which token a query is? *a has the positions of so many keys. */
 posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
-                                    posenc_error *err);
-posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
-                                       posenc_tensor *dtokens, posenc_error *err);
+                                    const char *who, posenc_error *err);
 
 /* ---- items.c: batches whose keys have lengths or lie in pages ---- */
 

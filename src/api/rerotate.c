@@ -53,7 +53,9 @@ static posenc_status check_rerotate(const posenc_plan *from, const posenc_plan *
     const posenc_tensor     *k        = &w->io->k;
     posenc_status            status;
     if ((status = pe_rotary_require_of_one(from, "rerotate", err)) ||
-        (status = pe_rotary_require_of_one(to, "rerotate", err)))
+        (status = pe_rotary_require_of_one(to, "rerotate", err)) ||
+        (status = pe_rotary_require_positions(from, "rerotate", err)) ||
+        (status = pe_rotary_require_positions(to, "rerotate", err)))
         return status;
     if (from->dims.D != to->dims.D || from->dims.G != to->dims.G)
         return pe_fail(

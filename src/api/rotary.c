@@ -102,6 +102,15 @@ posenc_status pe_rotary_require_of_one(const posenc_plan *plan, const char *who,
                    who, plan->e->spec);
 }
 
+posenc_status pe_rotary_require_positions(const posenc_plan *plan, const char *who, posenc_error *err)
+{
+    if (plan->rotary.content == PE_CONTENT_NONE)
+        return pe_rotary_require(plan, who, err);
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                   "%s: angles of %s follow a token input, not positions; rotate with posenc_rotate", who,
+                   plan->e->spec);
+}
+
 /* Real numbers of a shape that is right, rotated where they lie: nothing to find fault with, at one look. */
 static int is_usual_in_place(const posenc_tensor *from, const posenc_tensor *to)
 {
@@ -208,6 +217,22 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
     if (!pe_tensor_is_given(dq) || !pe_tensor_is_given(dk))
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters come from dq and dk; give both", who, name);
+    return POSENC_OK;
+}
+
+posenc_status pe_rotary_turns_check(const posenc_plan *plan, const posenc_tensor *dq, const posenc_tensor *dk,
+                                    const char *who, posenc_error *err)
+{
+    if (plan->terms.prepare.fill)
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "%s: together with %s, which prepares rows, the token input of %s has no gradient; "
+                       "leave it out of dtokens",
+                       who, plan->parts[POSENC_PLACE_SCORE].room->info.name,
+                       rotary_of(plan)->room->info.name);
+    if (!pe_tensor_is_given(dq) || !pe_tensor_is_given(dk))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "%s: the gradient of the token input of %s comes from dq and dk; give both", who,
+                       rotary_of(plan)->room->info.name);
     return POSENC_OK;
 }
 

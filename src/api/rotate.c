@@ -37,6 +37,9 @@ typedef struct job {
     double                 *wide;          /* [threads, D] */
     const pe_ladder        *ladder;        /* NULL: every row for itself */
     pe_rung                *rungs;         /* [threads] */
+    const pe_attention     *turned;        /* what a token input says of angles; NULL: positions do */
+    pe_side                 side;
+    double                 *walks; /* [threads, 2 M] */
 } job;
 
 /* Positions of the longest block. */
@@ -78,6 +81,7 @@ static void lay_out(job *j, pe_arena *arena)
     j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
     j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
     j->wide   = pe_arena_doubles(arena, threads * D);
+    j->walks  = pe_arena_doubles(arena, j->plan->rotary.content ? threads * 2 * j->plan->rotary.M : 0);
 }
 
 /* May runs need a ladder of their own? That of a rotation that no run changes was made with the plan. */
@@ -119,8 +123,9 @@ static void make_rows(const job *j, const pe_rotary *rotation, float *table, int
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
 {
-    const pe_rotated_run any   = {.team = {.threads = threads}};
-    pe_arena             arena = {0};
+    const pe_rotated_run any    = {.team = {.threads = threads}};
+    pe_attention         turned = {0};
+    pe_arena             arena  = {0};
     pe_rotary_opened     run;
     job                  j = {.plan = plan, .team = &any.team};
     if (!plan->parts[POSENC_PLACE_ROTARY].room)
@@ -131,6 +136,13 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     pe_ladder_lay_out_rungs(threads, 2 * plan->rotary.M, &arena);
     if (makes_ladder(plan))
         lay_out_ladder(plan, &arena);
+    if (plan->rotary.content) {
+        turned             = pe_attend_of(plan);
+        turned.rotary      = &plan->rotary;
+        turned.team        = any.team;
+        turned.for_any_run = 1;
+        pe_turn_lay_out(&turned, &arena, backward);
+    }
     if (backward)
         pe_rotary_slopes(plan, &run.numbers, &any, &arena);
     else
@@ -138,11 +150,15 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int threads, int backward)
     return arena.used;
 }
 
-static void rotate_wide(const job *j, const pe_rotary *rotation, int64_t b, int64_t h, int64_t s, double *row)
+/* `walk`: to its angles, where a token input makes them. */
+static void rotate_wide(const job *j, const pe_rotary *rotation, int64_t b, int64_t h, int64_t s,
+                        pe_turn_walk *walk, double *row)
 {
     const int64_t D = j->plan->dims.D;
-    double        at[PE_MAX_AXES];
-    pe_rotation_place(rotation, j->pos, b, s, at);
+    double        place[PE_MAX_AXES];
+    if (!j->turned)
+        pe_rotation_place(rotation, j->pos, b, s, place);
+    const double *at = j->turned ? pe_turn_at(j->turned, walk, j->side, s) : place;
     pe_tensor_load_double(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
     pe_rotation_row(row, D, rotation, at, j->x.sign);
     pe_tensor_store_double(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
@@ -177,18 +193,42 @@ static void rotate_directly(const job *j, int64_t b, int64_t s0, int64_t n, int 
     pe_rotation_heads(&j->x, j->rotation, b, s0, n, table, width, j->plan->kernels);
 }
 
+/* How many heads of the side share a row of cosines and sines. */
+static int64_t heads_alike(const job *j)
+{
+    const int64_t rows = j->turned ? pe_turn_rows(j->turned) : j->rotation->heads;
+    return j->x.from->shape[1] / rows;
+}
+
+static void make_turned_rows(const job *j, const pe_rotary *rotation, float *table, int64_t s, int64_t n,
+                             pe_turn_walk *walk)
+{
+    for (int64_t i = 0; i < n; i++)
+        pe_rotation_fill_at(table + i * pe_rotation_width(rotation), rotation,
+                            pe_turn_at(j->turned, walk, j->side, s + i), j->plan->kernels);
+}
+
 static void rotate_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
     const int64_t D = j->plan->dims.D, width = pe_rotation_width(j->rotation);
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
+    const int64_t alike = heads_alike(j);
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
         pe_rotary        own;
         const pe_rotary *rotation = pe_rotation_of_head(&own, j->rotation, h);
-        if (!j->in_double && !j->given && (h == 0 || j->rotation->heads > 1))
-            make_rows(j, rotation, table, width, b, s0, n, thread, 0);
+        pe_turn_walk     walk     = {0};
+        if (j->turned)
+            walk = pe_turn_start(j->turned, b, h * j->plan->dims.G / j->x.from->shape[1],
+                                 j->walks + thread * 2 * j->rotation->M);
+        if (!j->in_double && !j->given && h % alike == 0) {
+            if (j->turned)
+                make_turned_rows(j, rotation, table, s0, n, &walk);
+            else
+                make_rows(j, rotation, table, width, b, s0, n, thread, 0);
+        }
         for (int64_t s = 0; s < n; s++) {
             if (j->in_double)
-                rotate_wide(j, rotation, b, h, s0 + s, j->wide + thread * D);
+                rotate_wide(j, rotation, b, h, s0 + s, &walk, j->wide + thread * D);
             else
                 rotate_narrow(j, rotation, b, h, s0 + s,
                               j->given ? given_row(j, b, s0 + s) : table + s * width, row);
@@ -321,6 +361,26 @@ static posenc_status check_apart(const side sides[], int count, posenc_error *er
     return status;
 }
 
+/* Which number the token input of the rotary part has; -1: there is none. */
+static int turned_by(const posenc_plan *plan)
+{
+    for (int i = 0; i < plan->e->token_count; i++)
+        if (plan->e->tokens[i].place == POSENC_PLACE_ROTARY)
+            return i;
+    return -1;
+}
+
+static posenc_status check_apart_tokens(const posenc_plan *plan, const posenc_rotate_io *io,
+                                        const side sides[], int count, posenc_error *err)
+{
+    const int            n = turned_by(plan);
+    const posenc_tensor *t = io->sums && pe_tensor_is_given(&io->sums[n]) ? &io->sums[n] : &io->tokens[n];
+    posenc_status        status = POSENC_OK;
+    for (int i = 0; !status && i < count; i++)
+        status = pe_overlap_check(sides[i].to, sides[i].names[1], t, posenc_token_name(plan->e, n), 0, err);
+    return status;
+}
+
 static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
                               int count, posenc_error *err)
 {
@@ -350,14 +410,14 @@ static double length_of(const side sides[], int count)
 static void take_memory(job *j, pe_ladder *own, pe_arena arena)
 {
     lay_out(j, &arena);
-    if (!j->given && !j->in_double)
+    if (!j->given && !j->in_double && !j->turned)
         prepare_ladder(j, own, j->x.from->shape[2], &arena);
 }
 
 /* x are the rows to rotate: those of the side, or their cotangents. */
 static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, const side *s,
                         const posenc_tensor *from, const posenc_tensor *to, double sign,
-                        const pe_opened *work)
+                        const pe_attention *turned, const pe_opened *work)
 {
     const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
@@ -369,6 +429,8 @@ static void rotate_side(const posenc_plan *plan, const pe_rotary *rotation, cons
     j.given       = s->table;
     j.pos         = &s->pos;
     j.ladder      = NULL;
+    j.turned      = turned;
+    j.side        = s->side == POSENC_SIDE_KEYS ? PE_KEYS : PE_QUERIES;
     j.x.from      = from;
     j.x.to        = to;
     j.x.sign      = sign;
@@ -405,6 +467,74 @@ static posenc_status open_rotation(pe_rotary_opened *run, const pe_rotary_reques
     return pe_rotary_open_workspace(&run->work, request, work, err);
 }
 
+/* ---- angles that a token input makes ---- */
+
+static posenc_status check_lengths(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
+{
+    const posenc_dims *d = &plan->dims;
+    if (a->sizes.B <= d->B && a->sizes.Lq <= d->Lq && a->sizes.Lk <= d->Lk)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_ERROR_RANGE,
+        "rotate: B, Lq and Lk are %lld, %lld and %lld, but the plan was made for at most %lld, %lld "
+        "and %lld",
+        (long long)a->sizes.B, (long long)a->sizes.Lq, (long long)a->sizes.Lk, (long long)d->B,
+        (long long)d->Lq, (long long)d->Lk);
+}
+
+/* The run as attention has it: its keys are the tokens, also where k takes no part. */
+static posenc_status take_turned(pe_attention *a, const posenc_plan *plan, const posenc_rotate_io *io,
+                                 posenc_tensor *dtokens, posenc_error *err)
+{
+    enum { PLACE = 1 << POSENC_PLACE_ROTARY };
+    const int             n = turned_by(plan), with_sums = io->sums && pe_tensor_is_given(&io->sums[n]);
+    const int             has_q = pe_tensor_is_given(&io->q), has_k = pe_tensor_is_given(&io->k);
+    const posenc_tensor  *t     = with_sums ? &io->sums[n] : io->tokens ? &io->tokens[n] : NULL;
+    const pe_tokens_given given = {io->tokens, io->sums, dtokens, t && t->ndim == 4 ? t->shape[2] : 0,
+                                   PLACE,      "rotate"};
+    posenc_status         status;
+    if (pe_tensor_is_given(&io->q_table) || pe_tensor_is_given(&io->k_table))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "rotate: angles of %s follow a token input; leave q_table and k_table out",
+                       plan->e->spec);
+    *a          = pe_attend_of(plan);
+    a->mask     = POSENC_MASK_NONE;
+    a->sizes.B  = (has_q ? &io->q : &io->k)->shape[0];
+    a->sizes.Lq = has_q ? io->q.shape[2] : 0;
+    a->sizes.Lk = given.keys;
+    a->q_pos    = pe_positions_with_defaults(&io->q_pos);
+    a->k_pos    = pe_positions_with_defaults(&io->k_pos);
+    if ((status = pe_tokens_take(a, plan, &given, err)))
+        return status;
+    if (has_k && (io->k.shape[0] != a->sizes.B || io->k.shape[2] != a->sizes.Lk))
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "rotate: k has %lld items of %lld tokens; token input %s has %lld of %lld",
+                       (long long)io->k.shape[0], (long long)io->k.shape[2], posenc_token_name(plan->e, n),
+                       (long long)a->sizes.B, (long long)a->sizes.Lk);
+    if ((status = check_lengths(plan, a, err)) ||
+        (status = pe_positions_check(&a->k_pos, "rotate: k_pos", a->sizes.B, a->sizes.Lk, 1, err)) ||
+        (status = pe_tokens_check_order(a, plan, a->sizes.Lk, "rotate", err)))
+        return status;
+    if (dtokens && with_sums)
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
+                       "rotate: the backward takes token inputs, not their sums; leave io.sums NULL");
+    return dtokens ? pe_tokens_take_gradients(a, plan, &given, err) : POSENC_OK;
+}
+
+/* Its numbers; the arena of the run goes on after them. */
+static const pe_attention *fill_turned(pe_attention *a, const posenc_plan *plan, pe_rotary_opened *run,
+                                       int backward)
+{
+    if (!plan->rotary.content)
+        return NULL;
+    a->rotary      = run->rotation.queries;
+    a->rotary_keys = run->rotation.keys;
+    a->team        = run->work.team;
+    pe_turn_lay_out(a, &run->work.arena, backward);
+    pe_turn_fill(a);
+    return a;
+}
+
 static const posenc_rotate_io *read_io(posenc_rotate_io *copy, const posenc_rotate_io *io, posenc_error *err)
 {
     return pe_given_read(copy, io, PE_GIVEN(posenc_rotate_io, direction), "rotate", "io", err);
@@ -415,6 +545,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
 {
     pe_rotary_opened run;
     posenc_rotate_io copy;
+    pe_attention     turned;
     side             sides[2];
     if (!plan || !io)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan and io must not be NULL");
@@ -424,7 +555,9 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     posenc_status status = check_io(plan, io, sides, count, err);
-    if (status || (status = check_apart(sides, count, err)))
+    if (status || (status = check_apart(sides, count, err)) ||
+        (plan->rotary.content && ((status = take_turned(&turned, plan, io, NULL, err)) ||
+                                  (status = check_apart_tokens(plan, io, sides, count, err)))))
         return status;
     if (all_are_empty(sides, count))
         return pe_done(err);
@@ -432,9 +565,10 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         plan, "rotate", {.params = io->params, .bound = io->bound}, NULL, length_of(sides, count), 0, 0};
     if ((status = open_rotation(&run, &request, sides, count, work, err)))
         return status;
+    const pe_attention *by = fill_turned(&turned, plan, &run, 0);
     for (int i = 0; i < count; i++)
         rotate_side(plan, rotation_of(&run, sides[i].side), &sides[i], sides[i].from, sides[i].to,
-                    io->direction, &run.work);
+                    io->direction, by, &run.work);
     return pe_run_done(&run.work.team, "rotate", err);
 }
 
@@ -490,6 +624,7 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     const posenc_positions pos      = pe_rotary_read_positions(plan, &in->pos);
     posenc_status          status;
     if ((status = pe_rotary_require_of_one(plan, "table", err)) ||
+        (status = pe_rotary_require_positions(plan, "table", err)) ||
         (status = check_heads(plan, "table", err)) ||
         (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
         return status;
@@ -561,6 +696,26 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rota
     return status ? status : check_apart_back(plan, io, dparams, sides, count, err);
 }
 
+/* The gradient of a token input is made of x and dx, when dx is complete. */
+static posenc_status check_turned_back(const posenc_plan *plan, const posenc_rotate_io *io,
+                                       const posenc_tensor *dtoken, const side sides[], int count,
+                                       posenc_error *err)
+{
+    const posenc_tensor *token = &io->tokens[turned_by(plan)];
+    const char *const    name  = posenc_token_name(plan->e, turned_by(plan));
+    posenc_status status       = pe_rotary_turns_check(plan, sides[0].dx, sides[count - 1].dx, "rotate", err);
+    for (int i = 0; !status && i < count; i++) {
+        const side    *s     = &sides[i];
+        const pe_named out   = {dtoken, "rotate: gradient of the token input"};
+        const pe_named all[] = {{s->from, s->names[0]}, {s->dx, s->names[5]}, {s->dto, s->names[4]}};
+        if (!(status = pe_overlap_check_apart(&out, 1, all, 3, err)) &&
+            !(status = pe_overlap_check(s->dx, s->names[5], s->from, s->names[0], 0, err)))
+            status = pe_overlap_check(s->dx, s->names[5], token, name, 0, err);
+    }
+    return status ? status
+                  : pe_overlap_check(dtoken, "rotate: gradient of the token input", token, name, 0, err);
+}
+
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
                                      const posenc_rotate_grad *grad, const posenc_workspace *work,
                                      posenc_error *err)
@@ -568,6 +723,7 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     pe_rotary_opened   run;
     posenc_rotate_io   copy;
     posenc_rotate_grad grad_copy;
+    pe_attention       turned;
     side               sides[2];
     if (!plan || !io || !grad)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: plan, io and grad must not be NULL");
@@ -578,29 +734,38 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (!count)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: q or k must have data");
     posenc_status status = check_io(plan, io, sides, count, err);
-    if (status || (status = check_cotangents(plan, io, grad->dparams, sides, count, err)))
+    if (status || (status = check_cotangents(plan, io, grad->dparams, sides, count, err)) ||
+        (plan->rotary.content && (status = take_turned(&turned, plan, io, grad->dtokens, err))) ||
+        (plan->rotary.content && turned.turn.dtoken &&
+         (status = check_turned_back(plan, io, turned.turn.dtoken, sides, count, err))))
         return status;
-    if (all_are_empty(sides, count))
+    if (all_are_empty(sides, count)) {
+        if (plan->rotary.content && turned.turn.dtoken)
+            pe_items_clear(turned.turn.dtoken, 0);
         return pe_done(err);
+    }
     const double            length  = length_of(sides, count);
     const pe_rotary_request request = {
         plan, "rotate", {.params = io->params, .bound = io->bound}, grad->dparams, length, 1, 0};
     if ((status = pe_rotary_open(&run, &request, work, err)))
         return status;
-    const posenc_tensor none = {0};
-    pe_rotated_run      back = {{{.x        = &none,
-                                  .rotation = run.rotation.queries}, /* also of a side that is not there */
-                                 {.x = &none, .rotation = run.rotation.keys}},
-                                length,
-                                io->direction,
-                                run.work.team};
+    const pe_attention *turned_by_run = fill_turned(&turned, plan, &run, 1);
+    const posenc_tensor none          = {0};
+    pe_turn_back        angles        = {.sign = io->direction};
+    pe_rotated_run      back          = {.length = length, .sign = io->direction, .team = run.work.team};
+    for (int n = 0; n < 2; n++) /* also one that is not there */
+        back.sides[n] = (pe_rotated_side){.x = &none, .rotation = rotation_of(&run, (posenc_side)n)};
     for (int i = 0; i < count; i++) {
         const side      *s  = &sides[i];
         const pe_rotary *by = rotation_of(&run, s->side);
         back.sides[s->side] = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
-            rotate_side(plan, by, s, s->dto, s->dx, -io->direction, &run.work);
+            rotate_side(plan, by, s, s->dto, s->dx, -io->direction, turned_by_run, &run.work);
+        *(s->side == POSENC_SIDE_KEYS ? &angles.k : &angles.q)   = s->from;
+        *(s->side == POSENC_SIDE_KEYS ? &angles.dk : &angles.dq) = s->dx;
     }
+    if (turned_by_run)
+        pe_turn_back_run(turned_by_run, &angles);
     pe_rotary_slopes(plan, &run.numbers, &back, &run.work.arena);
     if ((status = pe_run_done(&run.work.team, "rotate", err)))
         return status;

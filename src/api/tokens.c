@@ -7,6 +7,7 @@
 
 #include "api/objects.h"
 #include "base/overlap.h"
+#include "base/sizes.h"
 #include "base/tensor.h"
 
 /* ---- which there are ---- */
@@ -43,7 +44,7 @@ posenc_status posenc_token_shape(const posenc_encoding *e, const posenc_dims *di
     const posenc_status status = pe_encoding_resolve(&r, &e->parts[e->tokens[index].place], &full, err);
     if (status)
         return status;
-    const int64_t made[4] = {full.B, full.H, info->of_keys ? full.Lk : full.Lq,
+    const int64_t made[4] = {full.B, info->key_heads ? full.G : full.H, info->of_keys ? full.Lk : full.Lq,
                              pe_encoding_whole(&r, &full, info->channels)};
     for (int a = 0; a < 4; a++)
         shape[a] = made[a];
@@ -72,7 +73,21 @@ posenc_status pe_tokens_name(posenc_encoding *e, posenc_error *err)
 
 /* ---- of a run ---- */
 
-/* Is t [B, H or G or 1, L, n], contiguous, of the kinds that q may be of? `what` names it. */
+/* [B, H or G or 1, L, n], or of what keys follow [B, G or 1, L, n]. `what` names it. */
+static posenc_status check_heads(const pe_problem *p, const posenc_token_info *info, const posenc_tensor *t,
+                                 const char *what, posenc_error *err)
+{
+    if (info->key_heads && t->shape[1] != p->G && t->shape[1] != 1)
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %lld heads; it must have %lld (of keys) or 1", what,
+                       (long long)t->shape[1], (long long)p->G);
+    if (t->shape[1] != p->H && t->shape[1] != p->G && t->shape[1] != 1)
+        return pe_fail(err, POSENC_ERROR_SHAPE,
+                       "%s has %lld heads; it must have %lld (of queries), %lld (of keys) or 1", what,
+                       (long long)t->shape[1], (long long)p->H, (long long)p->G);
+    return POSENC_OK;
+}
+
+/* Is t such a tensor, contiguous, of the kinds that q may be of? */
 static posenc_status check_one(const pe_attention *a, const posenc_token_info *info, const posenc_tensor *t,
                                const char *what, const int64_t *sizes, posenc_error *err)
 {
@@ -81,10 +96,8 @@ static posenc_status check_one(const pe_attention *a, const posenc_token_info *i
     posenc_status     status   = pe_tensor_check(t, what, 4, shape, err);
     if (status)
         return status;
-    if (t->shape[1] != p->H && t->shape[1] != p->G && t->shape[1] != 1)
-        return pe_fail(err, POSENC_ERROR_SHAPE,
-                       "%s has %lld heads; it must have %lld (of queries), %lld (of keys) or 1", what,
-                       (long long)t->shape[1], (long long)p->H, (long long)p->G);
+    if ((status = check_heads(p, info, t, what, err)))
+        return status;
     if (!pe_tensor_is_float(t->dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", what,
                        pe_tensor_dtype_name(t->dtype));
@@ -98,23 +111,26 @@ static pe_owner owner_of(int place)
     return place == PE_PLACE_COMMON ? PE_COMMON : place == POSENC_PLACE_WEIGHT ? PE_WEIGHT : PE_SCORE;
 }
 
-/* Which of the running sums those of a token input are; -1: it has none. */
+enum { OF_TURN = PE_SIDES, CHUNK = 64 };
+
+/* Which of the running sums those of a token input are: of a side of the drift, or of angles; -1: it has
+   none. */
 static int side_of(const posenc_plan *plan, pe_param_place at)
 {
     const pe_drift *d = &plan->terms.drift;
+    if (at.place == POSENC_PLACE_ROTARY && plan->rotary.content == PE_CONTENT_STEP)
+        return OF_TURN;
     for (int side = 0; d->kind == PE_DRIFT_GATES && side <= d->two_sided; side++)
         if (at.place == POSENC_PLACE_SCORE && at.local == d->token[side])
             return side;
     return -1;
 }
 
-/* Running sums [B, Ht, keys, 1]. */
+/* Running sums [B, Ht, keys, n]. */
 static posenc_status check_sums(const pe_attention *a, const posenc_token_info *info, const posenc_tensor *t,
-                                int side, int64_t keys, posenc_error *err)
+                                int side, const int64_t sizes[3], const char *what, posenc_error *err)
 {
-    const int64_t shape[4] = {a->sizes.B, -1, keys, 1};
-    char          what[PE_MAX_NAME + 32];
-    snprintf(what, sizeof what, "attend: in.sums of %s", info->name);
+    const int64_t shape[4] = {sizes[0], -1, sizes[1], sizes[2]};
     if (side < 0)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: it has no running sums; give it in in.tokens", what);
     const posenc_status status = pe_tensor_check(t, what, 4, shape, err);
@@ -123,27 +139,58 @@ static posenc_status check_sums(const pe_attention *a, const posenc_token_info *
     if (t->dtype != POSENC_DTYPE_F64)
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F64", what,
                        pe_tensor_dtype_name(t->dtype));
-    if (t->shape[1] != a->sizes.H && t->shape[1] != a->sizes.G && t->shape[1] != 1)
-        return pe_fail(err, POSENC_ERROR_SHAPE,
-                       "%s has %lld heads; it must have %lld (of queries), %lld (of keys) or 1", what,
-                       (long long)t->shape[1], (long long)a->sizes.H, (long long)a->sizes.G);
-    return POSENC_OK;
+    return check_heads(&a->sizes, info, t, what, err);
+}
+
+/* n numbers of token j from the first on, whose gates or steps are summed. */
+static void load_summed(const posenc_plan *plan, int side, const posenc_tensor *token, int64_t b, int64_t h,
+                        int64_t j, int64_t first, int64_t n, double to[])
+{
+    double        x[CHUNK];
+    const double *at = side == OF_TURN ? to : x;
+    pe_tensor_load_double(side == OF_TURN ? to : x,
+                          (char *)pe_tensor_row(token, b, h, j) + pe_tensor_bytes(token->dtype, first),
+                          token->dtype, 1, n);
+    if (at == x)
+        plan->terms.drift.gates(&plan->parts[POSENC_PLACE_SCORE].problem, x, n, to);
+}
+
+/* Sums of some channels of a row, from its first on; those before are in `sums`. */
+static void sum_tokens(const posenc_plan *plan, int side, const posenc_tensor *token,
+                       const posenc_tensor *sums, int64_t from, int64_t row, int64_t first)
+{
+    const int64_t b = row / token->shape[1], h = row % token->shape[1],
+                  n   = pe_smaller(CHUNK, token->shape[3] - first);
+    double sum[CHUNK] = {0}, x[CHUNK];
+    for (int64_t j = 0; j < token->shape[2]; j++) {
+        char *to = pe_tensor_row(sums, b, h, from + j);
+        to += first * sums->stride[3] * (int64_t)sizeof(double);
+        if (j == 0 && from > 0)
+            pe_tensor_load_double(sum, to - sums->stride[2] * (int64_t)sizeof(double), sums->dtype,
+                                  sums->stride[3], n);
+        load_summed(plan, side, token, b, h, j, first, n, x);
+        for (int64_t c = 0; c < n; c++)
+            sum[c] += x[c];
+        pe_tensor_store_double(to, sums->dtype, sums->stride[3], sum, n);
+    }
 }
 
 posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc_tensor *token,
                                 posenc_tensor *sums, int64_t from, posenc_error *err)
 {
-    enum { CHUNK = 64 };
     if (!plan || !token || !sums)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "sums: plan, token and sums must not be NULL");
     const posenc_token_info *info = posenc_token_describe(plan->e, index);
     if (!info || plan->dims.D == 0 || side_of(plan, plan->e->tokens[index]) < 0)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "sums: %s has no token input number %d with running sums",
                        plan->e->spec, index);
-    posenc_status status = pe_tensor_check(token, "sums: token", 4, (const int64_t[]){-1, -1, -1, 1}, err);
+    const int     side  = side_of(plan, plan->e->tokens[index]);
+    const int64_t width = plan->token_channels[index];
+    posenc_status status =
+        pe_tensor_check(token, "sums: token", 4, (const int64_t[]){-1, -1, -1, width}, err);
     if (!status)
         status = pe_tensor_check_output(sums, "sums: sums", 4,
-                                        (const int64_t[]){token->shape[0], token->shape[1], -1, 1}, err);
+                                        (const int64_t[]){token->shape[0], token->shape[1], -1, width}, err);
     if (status)
         return status;
     if (!pe_tensor_is_float(token->dtype) || sums->dtype != POSENC_DTYPE_F64)
@@ -157,27 +204,15 @@ posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc
                        "sums: from is %lld; with %lld tokens and sums of %lld keys it must be from 0 to %lld",
                        (long long)from, (long long)n, (long long)sums->shape[2],
                        (long long)(sums->shape[2] - n));
-    for (int64_t row = 0; n > 0 && row < token->shape[0] * token->shape[1]; row++) {
-        const int64_t b = row / token->shape[1], h = row % token->shape[1];
-        double        sum = 0, x[CHUNK], log_gate[CHUNK];
-        if (from > 0)
-            pe_tensor_load_double(&sum, pe_tensor_row(sums, b, h, from - 1), sums->dtype, 1, 1);
-        for (int64_t j = 0; j < n; j += CHUNK) {
-            const int64_t some = n - j < CHUNK ? n - j : CHUNK;
-            pe_tensor_load_double(x, pe_tensor_row(token, b, h, j), token->dtype, token->stride[2], some);
-            plan->terms.drift.gates(&plan->parts[POSENC_PLACE_SCORE].problem, x, some, log_gate);
-            for (int64_t c = 0; c < some; c++)
-                log_gate[c] = sum += log_gate[c];
-            pe_tensor_store_double(pe_tensor_row(sums, b, h, from + j), sums->dtype, sums->stride[2],
-                                   log_gate, some);
-        }
-    }
+    for (int64_t row = 0; row < token->shape[0] * token->shape[1]; row++)
+        for (int64_t first = 0; first < width; first += CHUNK)
+            sum_tokens(plan, side, token, sums, from, row, first);
     return pe_done(err);
 }
 
 /* Of queries or keys, item by item: does each position stand after the one before, in its segment? */
 static posenc_status check_rising(const posenc_positions *pos, const posenc_tensor *segments, int64_t B,
-                                  int64_t L, const char *who, posenc_error *err)
+                                  int64_t L, const char *who, const char *name, posenc_error *err)
 {
     if (!pos->array.data && pos->step > 0)
         return POSENC_OK;
@@ -186,14 +221,15 @@ static posenc_status check_rising(const posenc_positions *pos, const posenc_tens
             if (pe_pairs_segment(segments, b, s) == pe_pairs_segment(segments, b, s - 1) &&
                 !(pe_positions_at(pos, b, s) > pe_positions_at(pos, b, s - 1)))
                 return pe_fail(err, POSENC_ERROR_RANGE,
-                               "attend: %s of token %lld is %.17g, after %.17g; running sums count tokens by "
-                               "their positions, which must rise within each segment",
-                               who, (long long)s, pe_positions_at(pos, b, s), pe_positions_at(pos, b, s - 1));
+                               "%s: %s of token %lld is %.17g, after %.17g; which token a query is "
+                               "follows from positions, which must rise within each segment",
+                               who, name, (long long)s, pe_positions_at(pos, b, s),
+                               pe_positions_at(pos, b, s - 1));
     return POSENC_OK;
 }
 
 /* Is each segment of keys in one place? A query's own key is found in its segment, from which sums count. */
-static posenc_status check_together(const pe_attention *a, posenc_error *err)
+static posenc_status check_together(const pe_attention *a, const char *who, posenc_error *err)
 {
     const posenc_tensor *t = &a->k_segments;
     for (int64_t b = 0; t->data && b < t->shape[0]; b++) {
@@ -208,9 +244,9 @@ static posenc_status check_together(const pe_attention *a, posenc_error *err)
             if (before < s)
                 return pe_fail(
                     err, POSENC_ERROR_RANGE,
-                    "attend: k_segments[%lld,%lld] is %lld again, after another segment; running sums "
-                    "want the keys of a segment side by side",
-                    (long long)b, (long long)s, (long long)own);
+                    "%s: k_segments[%lld,%lld] is %lld again, after another segment; the keys of a "
+                    "segment must stand side by side",
+                    who, (long long)b, (long long)s, (long long)own);
             low  = own < low ? own : low;
             high = own > high ? own : high;
         }
@@ -219,63 +255,77 @@ static posenc_status check_together(const pe_attention *a, posenc_error *err)
 }
 
 posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
-                                    posenc_error *err)
+                                    const char *who, posenc_error *err)
 {
-    if (plan->terms.drift.kind != PE_DRIFT_GATES)
+    if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content)
         return POSENC_OK;
     const int64_t B      = a->sizes.B;
-    posenc_status status = check_together(a, err);
+    posenc_status status = check_together(a, who, err);
     if (!status)
-        status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, "q_pos", err);
-    return status ? status : check_rising(&a->k_pos, &a->k_segments, B, keys, "k_pos", err);
+        status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, who, "q_pos", err);
+    return status ? status : check_rising(&a->k_pos, &a->k_segments, B, keys, who, "k_pos", err);
 }
 
-posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
-                             int64_t keys, posenc_error *err)
+posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,
+                             posenc_error *err)
 {
-    const posenc_tensor *tokens = in->tokens;
     for (int i = 0; i < plan->e->token_count; i++) {
-        const pe_param_place     at   = plan->e->tokens[i];
-        const posenc_token_info *info = posenc_token_describe(plan->e, i);
-        const int64_t sizes[3] = {a->sizes.B, info->of_keys ? keys : a->sizes.Lq, plan->token_channels[i]};
-        char          what[PE_MAX_NAME + 32];
-        snprintf(what, sizeof what, "attend: token input %s", info->name);
-        if (in->sums && pe_tensor_is_given(&in->sums[i])) {
-            const int           side   = side_of(plan, at);
-            const posenc_status status = check_sums(a, info, &in->sums[i], side, keys, err);
+        const pe_param_place     at       = plan->e->tokens[i];
+        const posenc_token_info *info     = posenc_token_describe(plan->e, i);
+        const int64_t            sizes[3] = {a->sizes.B, info->of_keys ? given->keys : a->sizes.Lq,
+                                             plan->token_channels[i]};
+        char                     what[PE_MAX_NAME + 32];
+        if (!(given->places >> at.place & 1))
+            continue;
+        if (given->sums && pe_tensor_is_given(&given->sums[i])) {
+            const int side = side_of(plan, at);
+            snprintf(what, sizeof what, "%s: in.sums of %s", given->who, info->name);
+            const posenc_status status = check_sums(a, info, &given->sums[i], side, sizes, what, err);
             if (status)
                 return status;
-            a->drift.given[side] = in->sums[i];
+            if (side == OF_TURN)
+                a->turn.given = given->sums[i];
+            else
+                a->drift.given[side] = given->sums[i];
             continue;
         }
-        if (!tokens || !pe_tensor_is_given(&tokens[i]))
+        snprintf(what, sizeof what, "%s: token input %s", given->who, info->name);
+        if (!given->tokens || !pe_tensor_is_given(&given->tokens[i]))
             return pe_fail(err, POSENC_ERROR_ARGUMENT,
-                           "%s is missing; %s needs it, [B, H or G or 1, %s, %lld], in in.tokens", what,
-                           plan->e->spec, info->of_keys ? "Lk" : "Lq", (long long)sizes[2]);
-        const posenc_status status = check_one(a, info, &tokens[i], what, sizes, err);
+                           "%s is missing; %s needs it, [B, %sG or 1, %s, %lld], in in.tokens", what,
+                           plan->e->spec, info->key_heads ? "" : "H or ", info->of_keys ? "Lk" : "Lq",
+                           (long long)sizes[2]);
+        const posenc_status status = check_one(a, info, &given->tokens[i], what, sizes, err);
         if (status)
             return status;
-        a->tokens[owner_of(at.place)][at.local] = &tokens[i];
+        if (at.place == POSENC_PLACE_ROTARY)
+            a->turn.token = &given->tokens[i];
+        else
+            a->tokens[owner_of(at.place)][at.local] = &given->tokens[i];
     }
     return POSENC_OK;
 }
 
-posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const posenc_tensor *tokens,
-                                       posenc_tensor *dtokens, posenc_error *err)
+posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,
+                                       posenc_error *err)
 {
-    for (int i = 0; dtokens && i < plan->e->token_count; i++) {
+    for (int i = 0; given->dtokens && i < plan->e->token_count; i++) {
         const pe_param_place     at   = plan->e->tokens[i];
         const posenc_token_info *info = posenc_token_describe(plan->e, i);
+        posenc_tensor           *to   = &given->dtokens[i];
         char                     what[PE_MAX_NAME + 32];
-        snprintf(what, sizeof what, "attend: gradient of %s", info->name);
-        if (!dtokens[i].data)
+        snprintf(what, sizeof what, "%s: gradient of %s", given->who, info->name);
+        if (!to->data || !(given->places >> at.place & 1))
             continue;
-        posenc_status status = pe_tensor_check_output(&dtokens[i], what, 4, tokens[i].shape, err);
-        if (!status && (!pe_tensor_is_float(dtokens[i].dtype) || !pe_tensor_is_contiguous(&dtokens[i])))
+        posenc_status status = pe_tensor_check_output(to, what, 4, given->tokens[i].shape, err);
+        if (!status && (!pe_tensor_is_float(to->dtype) || !pe_tensor_is_contiguous(to)))
             status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32, F64, F16 or BF16", what);
         if (status)
             return status;
-        a->dtokens[owner_of(at.place)][at.local] = &dtokens[i];
+        if (at.place == POSENC_PLACE_ROTARY)
+            a->turn.dtoken = to;
+        else
+            a->dtokens[owner_of(at.place)][at.local] = to;
     }
     return POSENC_OK;
 }

@@ -65,7 +65,8 @@ static const posenc_param_info params[] = {
 static_assert(PE_ROWS(params) == SINK_H + 1, "ORDER params");
 
 static const posenc_token_info tokens[] = {
-    {"sink", "1", "sink=token: a score without key and value for each query, in the denominator alone", 0, 0},
+    {"sink", "1", "sink=token: a score without key and value for each query, in the denominator alone", 0, 0,
+     0},
     {0},
 };
 

@@ -86,6 +86,8 @@ static pe_attention of_run(const pe_attention *whole, int run)
     a.has_sink        = a.has_sink && !bias && run != POSENC_RUN_SCORES;
     a.temper_on       = bias ? PE_TEMPER_NONE : a.temper_on;
     a.softcap         = bias ? 0 : a.softcap;
+    if (bias)
+        a.rotary = a.rotary_keys = NULL;
     return a;
 }
 
@@ -101,6 +103,7 @@ void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *
     any.for_any_run       = 1;
     pe_temper_lay_out(&any, arena, run == POSENC_RUN_ATTEND_BACKWARD);
     pe_drift_lay_out(&any, arena, is_backward(run));
+    pe_turn_lay_out(&any, arena, is_backward(run));
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_sink_lay_out(&any, arena);
     if (run == POSENC_RUN_BIAS_BACKWARD || (run == POSENC_RUN_ATTEND_BACKWARD && reference))
@@ -160,6 +163,7 @@ static void run_backward(pe_attention *a, int reference, pe_arena *arena)
         run_tiled_backward(a, arena);
     pe_temper_fold(a);
     pe_sink_fold(a);
+    pe_turn_back_run(a, &(pe_turn_back){&a->q, &a->dq, &a->k, &a->dk, 1});
 }
 
 void pe_attend_run(const pe_attention *whole, int run, int reference, const posenc_tensor *S, pe_arena *arena)
@@ -173,6 +177,8 @@ void pe_attend_run(const pe_attention *whole, int run, int reference, const pose
     pe_temper_fill(&own);
     pe_drift_lay_out(&own, arena, is_backward(run));
     pe_drift_fill(&own);
+    pe_turn_lay_out(&own, arena, is_backward(run));
+    pe_turn_fill(&own);
     if (few)
         pe_decode_run(&own, arena);
     else if (run == POSENC_RUN_BIAS_BACKWARD)

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <posenc/registry.h>
+#include <posenc/rotary.h>
 #include <posenc/scores.h>
 #include <string.h>
 
@@ -304,6 +305,133 @@ static void says(posenc_status status, posenc_status want, const posenc_error *e
         fail_msg("%d: '%s' lacks '%s'", (int)status, err->message, part);
 }
 
+/* Steps of angles, which are 0.1 of a turn apart at most. */
+static void fill_turned(float *q, float *k, float *phi)
+{
+    for (int i = 0; i < GATED * 2 * D; i++)
+        q[i] = sinf((float)i);
+    for (int i = 0; i < GATED * D; i++) {
+        k[i]   = cosf((float)(3 * i));
+        phi[i] = 0.6f * sinf((float)(5 * i));
+    }
+}
+
+static posenc_plan *turned_plan(const char *spec, posenc_executor executor)
+{
+    const posenc_dims sizes   = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
+    posenc_options    options = posenc_options_default();
+    posenc_encoding  *e       = encoding_of(spec);
+    posenc_plan      *plan;
+    posenc_error      err;
+    options.executor = executor;
+    options.mask     = POSENC_MASK_CAUSAL;
+    if (posenc_plan_create(&plan, e, &sizes, &options, &err))
+        fail_msg("%s: %s", spec, err.message);
+    posenc_encoding_free(e);
+    return plan;
+}
+
+/* Rotated by themselves, then attended without a rotation: what attention does at once, both ways. */
+static void a_rotation_by_content_is_that_of_attention(void **state)
+{
+    static const char *const specs[] = {"rope[content=step]", "rope[content=angle:layout=half]",
+                                        "rope[content=position]", "rope[content=step:q_phase=0.5]"};
+    static float             q[GATED * 2 * D], k[GATED * D], phi[GATED * D], rq[GATED * 2 * D], rk[GATED * D],
+        o[2][GATED * 2 * D], lse[2][GATED * 2], dq[2][GATED * 2 * D], dk[2][GATED * D], dv[2][GATED * D],
+        dphi[2][GATED * D], dout[GATED * 2 * D];
+    (void)state;
+    fill_turned(q, k, phi);
+    for (int i = 0; i < GATED * 2 * D; i++)
+        dout[i] = cosf((float)(2 * i));
+    for (int n = 0; n < 8; n++) {
+        const posenc_executor by     = n % 2 ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
+        posenc_plan          *turned = turned_plan(specs[n / 2], by), *plain = turned_plan("nope", by);
+        const int64_t         width = n / 2 == 2 ? 1 : D / 2;
+        posenc_workspace      work  = workspace_for(turned, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD),
+                         own        = workspace_for(plain, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+        const posenc_tensor token = rows(phi, 1, 1, GATED, width), Q = rows(q, 1, 2, GATED, D),
+                            K = rows(k, 1, 1, GATED, D), RQ = rows(rq, 1, 2, GATED, D),
+                            RK = rows(rk, 1, 1, GATED, D), dO = rows(dout, 1, 2, GATED, D);
+        posenc_error err;
+        for (int apart = 0; apart < 2; apart++) {
+            posenc_tensor dtoken    = rows(dphi[apart], 1, 1, GATED, width),
+                          sum       = posenc_tensor_contiguous(lse[apart], POSENC_DTYPE_F32, 3,
+                                                               (const int64_t[]){1, 2, GATED});
+            posenc_rotate_io   io   = {.size = sizeof io, .q = Q, .k = K, .to_q = RQ, .to_k = RK};
+            posenc_attend_in   in   = {.size = sizeof in, .v = K};
+            posenc_attend_out  out  = {.size = sizeof out, .o = rows(o[apart], 1, 2, GATED, D), .lse = sum};
+            posenc_attend_grad grad = {.size = sizeof grad, .o = out.o, .lse = sum, .dout = dO};
+            posenc_rotate_grad back = {.size = sizeof back, .dq = RQ, .dk = RK, .dtokens = &dtoken};
+            io.direction            = 1;
+            io.tokens               = &token;
+            in.q                    = apart ? RQ : Q;
+            in.k                    = apart ? RK : K;
+            in.tokens               = apart ? NULL : &token;
+            grad.dq = back.dto_q = rows(dq[apart], 1, 2, GATED, D);
+            grad.dk = back.dto_k = rows(dk[apart], 1, 1, GATED, D);
+            grad.dv              = rows(dv[apart], 1, 1, GATED, D);
+            grad.dtokens         = apart ? NULL : &dtoken;
+            if ((apart && posenc_rotate(turned, &io, &work, &err)) ||
+                posenc_attend(apart ? plain : turned, &in, &out, apart ? &own : &work, &err) ||
+                posenc_attend_backward(apart ? plain : turned, &in, &grad, apart ? &own : &work, &err) ||
+                (apart && posenc_rotate_backward(turned, &io, &back, &work, &err)))
+                fail_msg("%s: %s", specs[n / 2], err.message);
+        }
+        for (int i = 0; i < GATED * 2 * D; i++)
+            assert_true(fabsf(o[0][i] - o[1][i]) < 2e-6f && fabsf(dq[0][i] - rq[i]) < 2e-5f);
+        for (int i = 0; i < GATED * D; i++)
+            assert_true(fabsf(dk[0][i] - rk[i]) < 2e-5f);
+        for (int i = 0; i < GATED * width; i++)
+            assert_true(fabsf(dphi[0][i] - dphi[1][i]) < 2e-4f * (1 + fabsf(dphi[0][i])) && dphi[0][i] != 0);
+        posenc_workspace_free(&work);
+        posenc_workspace_free(&own);
+        posenc_plan_free(turned);
+        posenc_plan_free(plain);
+    }
+}
+
+/* A rotation has no mask and no segments: where positions do not rise, no token is the query's; a table has
+   rows by position. */
+static void what_is_wrong_with_angles_of_content_is_said(void **state)
+{
+    static float         q[GATED * 2 * D], k[GATED * D], phi[GATED * D];
+    static double        sums[GATED * D / 2];
+    static const int64_t falling[3] = {0, 2, 1};
+    posenc_plan         *plan       = turned_plan("rope[content=step]", POSENC_EXECUTOR_TILED);
+    posenc_workspace     work       = workspace_for(plan, POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD);
+    posenc_tensor        token = rows(phi, 1, 1, 3, D / 2), wide = rows(phi, 1, 2, 3, D / 2),
+                  more = rows(phi, 1, 1, GATED + 1, D / 2), Q = rows(q, 1, 2, 3, D), K = rows(k, 1, 1, 3, D),
+                  sum =
+                      posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 1, 3, D / 2});
+    posenc_rotate_io       io    = {.size = sizeof io, .q = Q, .k = K, .to_q = Q, .to_k = K, .direction = 1};
+    const posenc_rotary_in table = {.size = sizeof table};
+    posenc_rotate_grad     grad  = {.size = sizeof grad, .dto_q = Q, .dq = Q, .dtokens = &sum};
+    posenc_error           err;
+    (void)state;
+    fill_turned(q, k, phi);
+    says(posenc_rotate(plan, &io, &work, &err), POSENC_ERROR_ARGUMENT, &err, "token input phi is missing");
+    io.tokens = &wide;
+    says(posenc_rotate(plan, &io, &work, &err), POSENC_ERROR_SHAPE, &err, "1 (of keys) or 1");
+    io.tokens = &more;
+    says(posenc_rotate(plan, &io, &work, &err), POSENC_ERROR_SHAPE, &err, "token input phi has 1 of");
+    io.tokens = &token;
+    io.k_pos  = posenc_positions_array(
+         posenc_tensor_contiguous((void *)(uintptr_t)falling, POSENC_DTYPE_I64, 1, (const int64_t[]){3}));
+    says(posenc_rotate(plan, &io, &work, &err), POSENC_ERROR_RANGE, &err, "rotate: k_pos of token 2");
+    io.k_pos = (posenc_positions){0};
+    says(posenc_rotate_backward(plan, &io, &grad, &work, &err), POSENC_ERROR_ARGUMENT, &err,
+         "comes from dq and dk");
+    says(posenc_rotary_table(plan, POSENC_SIDE_KEYS, &table, &token, &work, &err), POSENC_ERROR_UNSUPPORTED,
+         &err, "posenc_rotate");
+    io.tokens = NULL;
+    io.sums   = &sum;
+    assert_int_equal(posenc_token_sums(plan, 0, &token, &sum, 0, &err), POSENC_OK);
+    assert_true(fabs(sums[2 * (D / 2)] - ((double)phi[0] + (double)phi[D / 2] + (double)phi[D])) < 1e-12);
+    assert_int_equal(posenc_rotate(plan, &io, &work, &err), POSENC_OK);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+}
+
 static void what_is_wrong_with_sums_is_said(void **state)
 {
     static float     x[2 * GATED * D], f[2 * GATED];
@@ -390,6 +518,8 @@ int main(void)
         cmocka_unit_test(a_query_without_keys_has_its_sink_alone),
         cmocka_unit_test(items_with_lengths_have_their_own),
         cmocka_unit_test(sums_of_a_cache_are_as_good_as_its_tokens),
+        cmocka_unit_test(a_rotation_by_content_is_that_of_attention),
+        cmocka_unit_test(what_is_wrong_with_angles_of_content_is_said),
         cmocka_unit_test(what_is_wrong_with_sums_is_said),
         cmocka_unit_test(keys_of_a_segment_lie_side_by_side),
     };

@@ -710,6 +710,63 @@ static inline double rope_dca(const pair *x) /* map_chunk=5:map_local=1 */
     return turned(x, far - (key - 4 * floor(key / 4)), 0);
 }
 
+/* The angle of pair m of token l: phi of it, or summed from its segment's first token on. Hidden steps are 0.
+ */
+static inline double angle_of_token(const pair *x, int64_t l, int64_t m, int sums)
+{
+    const attention_case *c  = x->c;
+    const int64_t        *in = c->k_segments + x->b * c->dims.Lk, own = l < 0 ? 0 : in[l];
+    const int             by_segment = (c->options.mask & POSENC_MASK_SEGMENTS) != 0;
+    double                sum        = 0;
+    if (!sums)
+        return l < 0 ? 0 : token_row(x, "phi", l)[m];
+    for (int64_t u = l; u >= 0 && (!by_segment || in[u] == own); u--)
+        if (!(c->options.mask & POSENC_MASK_KEY_PADDING) || c->key_allowed[x->b * c->dims.Lk + u])
+            sum += token_row(x, "phi", u)[m];
+    return sum;
+}
+
+/* The key that is the query itself; -1: it stands before the first. */
+static inline int64_t own_key(const pair *x)
+{
+    const int64_t n     = keys_before(x, 1);
+    pair          early = *x;
+    early.P             = -1e9;
+    return n > keys_before(&early, 1) ? n - 1 : -1;
+}
+
+/* turned(), by a difference of angles for each pair. */
+static inline double turned_by_content(const pair *x, int kind) /* 0: z, 1: phi, 2: sums of phi */
+{
+    const int64_t D = width(x), i = own_key(x);
+    double        sum = 0;
+    for (int64_t m = 0; m < D / 2; m++) {
+        const int64_t a = 2 * m, b = a + 1;
+        const double  w    = kind == 1 ? 1 : pow(10000, -2 * (double)m / (double)D),
+                     angle = w * (kind == 0 ? (i < 0 ? 0 : token_at(x, "z", i)) - token_at(x, "z", x->j)
+                                            : angle_of_token(x, i, m, kind == 2) -
+                                                  angle_of_token(x, x->j, m, kind == 2));
+        sum += cos(angle) * (x->q[a] * x->k[a] + x->q[b] * x->k[b]) +
+               sin(angle) * (x->q[a] * x->k[b] - x->q[b] * x->k[a]);
+    }
+    return sum / sqrt((double)D);
+}
+
+static inline double rope_by_position(const pair *x) /* content=position */
+{
+    return turned_by_content(x, 0);
+}
+
+static inline double rope_by_angle(const pair *x) /* content=angle */
+{
+    return turned_by_content(x, 1);
+}
+
+static inline double rope_by_step(const pair *x) /* content=step */
+{
+    return turned_by_content(x, 2);
+}
+
 static inline double rope(const pair *x)
 {
     return rotated(x, width(x), 0, 0);

@@ -52,10 +52,10 @@ static int is_asked(const char *spec)
     return n == 0 || (!strncmp(spec, only, n) && (spec[n] == '\0' || strchr("[+", spec[n])));
 }
 
-/* Running sums of gates count tokens by their positions. */
+/* Gates and angles are of tokens, and positions say which token a query is. */
 static int wants_rising(const char *spec)
 {
-    return !strncmp(spec, "fox", 3) && !strstr(spec, "form=constant");
+    return (!strncmp(spec, "fox", 3) && !strstr(spec, "form=constant")) || strstr(spec, "content=");
 }
 
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
@@ -91,7 +91,10 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "rope+inkling[extent=40:width=3:softcap=5]",
         "rope[q_phase=-0.7:phase_heads=odd:layout=half]",
         "rope[map=rerope:map_window=9:layout=half:temperature=ssmax:sink=head]",
-        "rope[map=leaky_rerope:map_window=5:map_factor=3:q_phase=1]+alibi"};
+        "rope[map=leaky_rerope:map_window=5:map_factor=3:q_phase=1]+alibi",
+        "rope[content=position:layout=half:dim=2:temperature=ssmax]+alibi",
+        "rope[content=angle:q_phase=0.4:phase_heads=odd]+fox",
+        "rope[content=step:schedule=yarn:factor=4:original_length=16:sink=token]+transformer_xl"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
     if (i >= count + more)
         return 0;

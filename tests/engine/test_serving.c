@@ -203,6 +203,7 @@ static const told encodings[] = {
     {"rope[q_phase=0.7:phase_heads=odd]", rope_odd_phase, 0, 0, 0, 0, 0},
     {"rope[map=self_extend:map_window=5:map_factor=2]", rope_self_extend, 0, 0, 0, 0, 0},
     {"rope[map=dca:map_chunk=5:map_local=1]", rope_dca, 0, 0, 0, 0, 0},
+    {"rope[content=step]", rope_by_step, 0, 0, 0, 0, 0},
     {"xpos[scale_base=20]", xpos, 0, 0, 0, 0, 0},
     {"shaw[max_relative=3]", shaw, 0, "rv", shaw_value_row, 0, 0},
     {"huang_m4[max_positions=4096]", huang, 0, 0, 0, 0, 0},

@@ -336,10 +336,11 @@ def _rotate_run(t: tuple, p: tuple, s: tuple) -> tuple:
     y, z = _tidy(to_q), None if k is None else _tidy(to_k)
     plan = _rotation_plan(q, k, spec, exact)
     if _DIRECT and k is None:
-        plan.rotate(_tidy(q), None, _at(q_pos, q_start), None, -1 if inverse else 1, _params(p, spec, q), y, None)
+        plan.rotate(_tidy(q), None, _at(q_pos, q_start), None, -1 if inverse else 1, _params(p, spec, q), None, y,
+                    None)
     else:
         plan.rotate(core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), -1 if inverse else 1,
-                    _params(p, spec, q, k), core(y), core(z))
+                    _params(p, spec, q, k), None, core(y), core(z))
     if y is not to_q:
         to_q.copy_(y)
     if z is not to_k:
@@ -377,8 +378,8 @@ def _rotate_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
     dq, dk, dp = torch.empty_like(q), _none(q) if k is None else torch.empty_like(k), _zeros(p)
     if q.numel():
         _rotation_plan(q, k, spec, exact).rotate_backward(
-            core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), 1, _params(p, spec, q, k), core(dy.contiguous()),
-            None if dz is None else core(dz.contiguous()), core(dq), core(dk), _cores(dp))
+            core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), 1, _params(p, spec, q, k), None,
+            core(dy.contiguous()), None if dz is None else core(dz.contiguous()), core(dq), core(dk), _cores(dp), None)
     return (dq, dk, *dp)
 
 
@@ -593,7 +594,7 @@ def _rotate_in_place(x: Tensor, pos: Tensor | None, params: list, spec: str, sta
     y = x if x.stride(-1) == 1 else x.contiguous()
     q, k = (None, core(y)) if is_key else (core(y), None)
     _rotation_plan(x, None, spec, False).rotate(q, k, _at(pos, start), _at(pos, start), -1 if inverse else 1,
-                                                _params(tuple(params), spec, x), q, k)
+                                                _params(tuple(params), spec, x), None, q, k)
     if y is not x:
         x.copy_(y)
 

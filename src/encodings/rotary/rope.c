@@ -24,6 +24,10 @@
  * Maps     ReRoPE (bojone/rerope), Self-Extend (arXiv:2401.01325) and DCA (arXiv:2402.17463) turn
  *          a pair of tokens by another distance than that between them: engine/rotation/map.h. q_phase:
  *          RoPE++, arXiv:2512.07525; resonance: arXiv:2403.00071.
+ * Content  In place of P w_m the angle of token l is z_l w_m (RePo, arXiv:2512.14391), phi_lm itself (CARoPE,
+ *          arXiv:2507.23083) or w_m times the sum of phi_um over the tokens u <= l (Selective RoPE,
+ *          arXiv:2511.17388, whose base is 5e5 and layout half), z and phi made by the model. A query turns
+ *          by the angle of the token that it is: the last key of its segment not beyond its position.
  * Numbers  Angles are those of the exact product of position and frequency. Models were trained with rougher
  *          ones: angles=float32 rounds frequencies and products as the common Python code does, angles=ggml
  *          as llama.cpp does; where the last bit of their power functions matters, inv_freq32 and
@@ -89,6 +93,7 @@ enum {
     MAP_OFFSET,
     MAP_CHUNK,
     MAP_LOCAL,
+    CONTENT,
     PER_HEAD,
     HAS_FREQ_FACTORS,
     HAS_INV_FREQ32,
@@ -174,6 +179,9 @@ static const posenc_setting_info settings[] = {
      "map=self_extend: groups start at w - w//G (absent, and as decoding does), or at w - w/G"},
     {"map_chunk", "integer", "", "1..", "map=dca: distances stay below it"},
     {"map_local", "integer", "", "1..", "map=dca: tokens of the chunk before that keep their distance"},
+    {"content", "word", "none", "none|position|angle|step",
+     "angles follow a token input: a position z for all pairs, angles phi, or phi as steps that are summed "
+     "over the tokens and multiplied by the frequencies"},
     {"per_head", "flag", "no", "yes|no",
      "axis_rule=matrix: frequencies of its own for each head, as timm's mixed ones; key heads as many"},
     {"freq_factors", "flag", "no", "yes|no",
@@ -211,6 +219,14 @@ static const posenc_param_info params[] = {
     {0},
 };
 static_assert(PE_ROWS(params) == THETA_SCALE32 + 1, "ORDER params");
+
+enum { Z, PHI }; /* ORDER tokens */
+static const posenc_token_info tokens[] = {
+    {"z", "1", "content=position: where a token stands, a real number", 1, 0, 1},
+    {"phi", "dim/2", "content=angle, content=step: of each pair, radians, or steps of its position", 1, 0, 1},
+    {0},
+};
+static_assert(PE_ROWS(tokens) == PHI + 1, "ORDER tokens");
 
 static const posenc_example examples[] = {
     {"D=128", 0, 0, 0, 1.0, "w_0 = 1 whatever the base"},
@@ -317,6 +333,12 @@ static int has(const pe_value *set, int index)
     case INV_FREQ32: return set[HAS_INV_FREQ32].integer == 1;
     default: return set[HAS_THETA_SCALE32].integer == 1;
     }
+}
+
+static int has_token(const pe_value *set, int index)
+{
+    const int64_t content = set[CONTENT].integer;
+    return content != PE_CONTENT_NONE && (content == PE_CONTENT_POSITION) == (index == Z);
 }
 
 /* ---- what fits together ---- */
@@ -506,6 +528,23 @@ static posenc_status check_map(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
+static posenc_status check_content(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *set   = p->set;
+    const char     *other = set[AXES].integer != 1                ? "axes"
+                            : set[AXIS_RULE].integer == PE_MATRIX ? "axis_rule=matrix"
+                            : set[MAP].integer                    ? "map"
+                            : set[ANGLES].integer == PE_GGML      ? "angles=ggml"
+                            : set[TEMPERATURE_RULE].integer       ? "temperature_rule"
+                            : set[AXIS_RULE].integer == PE_HALVES ? "axis_rule=halves"
+                                                                  : NULL;
+    if (set[CONTENT].integer == PE_CONTENT_NONE || !other)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_SETTING,
+                   "rope: content= makes angles of a token input, one for each pair; leave out %s%s", other,
+                   set[TEMPERATURE_RULE].integer ? ", and take temperature=, which every encoding has" : "");
+}
+
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
@@ -522,7 +561,7 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     if ((status = pe_axes_check(&x, "rope", err)) || (status = check_schedule(p, err)) ||
         (status = check_lists(p, &x, err)) || (status = check_heads(p, err)) ||
         (status = check_ggml(p, &x, err)) || (status = check_wavelengths(p, err)) ||
-        (status = check_phase(p, err)) || (status = check_map(p, err)))
+        (status = check_phase(p, err)) || (status = check_map(p, err)) || (status = check_content(p, err)))
         return status;
     return check_numbers(p, err);
 }
@@ -544,6 +583,9 @@ static void set_pairs(const pe_problem *p, pe_rotary *t)
             t->start[n + 1] = t->start[n] + pe_axes_block(&x, n);
     }
     pe_axes_deal(&x, t->axis, t->index);
+    t->content = (pe_content)p->set[CONTENT].integer;
+    for (int64_t m = 0; t->content > PE_CONTENT_POSITION && m < t->M; m++)
+        t->axis[m] = (int32_t)m; /* each pair has a number of its own */
 }
 
 static double frequency_of(const pe_problem *p, const pe_frequencies *f, const pe_rotary_run *run,
@@ -552,7 +594,8 @@ static double frequency_of(const pe_problem *p, const pe_frequencies *f, const p
     const double *factors = parameter(run, FREQ_FACTORS), *peer = parameter(run, INV_FREQ32);
     if (has(p->set, INV_FREQ32))
         return peer ? peer[m] : NAN;
-    return pe_schedule_frequency(f, m, t->index[m], pe_axes_width(x, t->axis[m]), factors ? factors[m] : 1);
+    return pe_schedule_frequency(f, m, t->index[m], pe_axes_width(x, t->content ? 0 : t->axis[m]),
+                                 factors ? factors[m] : 1);
 }
 
 /* What is done to finished frequencies: whole wavelengths, ties to even; those that are too long are none. */
@@ -574,9 +617,10 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_ro
     t->magnitude                 = pe_schedule_magnitude(&f);
     for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
         const int64_t m = i / columns % t->M;
-        const double  w = !t->is_matrix ? finished(p, frequency_of(p, &f, run, &x, t, m))
-                          : matrix      ? matrix[i] / (factors ? factors[m] : 1)
-                                        : NAN;
+        const double  w = t->content == PE_CONTENT_ANGLE ? 1
+                          : !t->is_matrix                ? finished(p, frequency_of(p, &f, run, &x, t, m))
+                          : matrix                       ? matrix[i] / (factors ? factors[m] : 1)
+                                                         : NAN;
         t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_half_round_to_bf16(w);
     }
 }
@@ -636,6 +680,8 @@ static const char *no_gradient(const pe_value *set)
 {
     if (set[MAP].integer)
         return "each class of pairs has distances of its own; leave out map=";
+    if (set[CONTENT].integer)
+        return "angles follow a token input, which has one; leave out content=";
     if (set[RESONANCE].integer)
         return "wavelengths that are rounded are steps; leave out resonance=yes";
     return set[ANGLES].integer == PE_EXACT ? NULL
@@ -718,6 +764,7 @@ const pe_encoding pe_rope = {
     .check            = check,
     .init             = init,
     .has              = has,
+    .has_token        = has_token,
     .no_gradient      = no_gradient,
     .coordinates      = coordinates,
     .sees_future      = sees_future,
@@ -725,5 +772,6 @@ const pe_encoding pe_rope = {
     .rotary.fill      = fill,
     .rotary.fold      = fold,
     .rotary.heads     = "1+per_head*(H-1)",
+    PE_TOKENS(tokens),
     PE_TABLES(settings, params, examples),
 };

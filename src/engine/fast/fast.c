@@ -9,8 +9,9 @@ int pe_fast_serves(const pe_attention *a)
     const pe_terms *m = a->terms;
     return !m->hook.visit && !m->prepare.fill && m->G == PE_NONE && !pe_has(m, PE_A) && !pe_has(m, PE_B) &&
            !pe_has(m, PE_R) && !m->pairs.matrix && !pe_temper_finishes(a) && !m->drift.two_sided &&
-           !(a->rotary && (a->rotary->heads > 1 || a->rotary->map.kind != PE_MAP_NONE)) && !a->grown &&
-           !a->unmasked && !a->tile_q && !a->tile_k;
+           !(a->rotary &&
+             (a->rotary->heads > 1 || a->rotary->content || a->rotary->map.kind != PE_MAP_NONE)) &&
+           !a->grown && !a->unmasked && !a->tile_q && !a->tile_k;
 }
 
 static int64_t padded(int64_t n)

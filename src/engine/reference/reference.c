@@ -28,6 +28,7 @@ typedef struct head {
     double       *drift_memory[PE_SIDES]; /* [Lk] running sums of keys, */
     const double *drift[PE_SIDES];        /* there or where they lie */
     double       *by[PE_KINDS];           /* members by t - distances.low: [count, width] */
+    double       *walk;                   /* through the tokens that turn rows: pe_turn_start */
     double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
     double       *state;        /* [threads, PE_HOOK_STATE] */
     double       *dQ, *dK, *dV; /* backward: as Q, K, V */
@@ -95,6 +96,7 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
         x.drift_memory[side] = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
+    x.walk  = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
     x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
     x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
     if (backward) {
@@ -187,10 +189,15 @@ static void rotate_rows(const head *x, pe_side side, int64_t h, int form, double
     formed.form                = form;
     const pe_rotary *rotary    = pe_rotation_of_head(&own, &formed, (keys ? a->from.g : a->from.h) + h);
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    pe_turn_walk  walk = {0};
+    if (pe_turns(a))
+        walk = pe_turn_start(a, x->b, keys ? h : h / (a->sizes.H / a->sizes.G), x->walk);
     for (int64_t r = 0; r < L * forms; r++) {
-        double at[PE_MAX_AXES];
-        pe_rotation_place(rotary, keys ? &a->k_coordinates : &a->q_coordinates, x->b, r / forms, at);
-        pe_rotation_row(rows + r * D, D, rotary, at, sign);
+        double place[PE_MAX_AXES];
+        if (!pe_turns(a))
+            pe_rotation_place(rotary, keys ? &a->k_coordinates : &a->q_coordinates, x->b, r / forms, place);
+        pe_rotation_row(rows + r * D, D, rotary, pe_turns(a) ? pe_turn_at(a, &walk, side, r / forms) : place,
+                        sign);
     }
 }
 

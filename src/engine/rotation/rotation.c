@@ -451,13 +451,25 @@ void pe_rotation_rerotate(double *y, const double *x, int64_t width, const pe_ro
 }
 
 /* The cotangent of an angle is that of the row times the row a quarter turn further: x_a dx_b - x_b dx_a. */
+static double turn_of(const pe_rotary *rotary, int64_t m, double sign, const double *x, const double *dx)
+{
+    int64_t c[2];
+    pe_rotation_channels(rotary, sign > 0 ? rotary->layout : rotary->layout_out, m, c);
+    return sign * rotary->sense * (x[c[0]] * dx[c[1]] - x[c[1]] * dx[c[0]]);
+}
+
+void pe_rotation_turns(double *dangle, const pe_rotary *rotary, double sign, const double *x,
+                       const double *dx)
+{
+    for (int64_t m = 0; m < rotary->M; m++)
+        dangle[m] += turn_of(rotary, m, sign, x, dx);
+}
+
 void pe_rotation_slopes(double *dw, const pe_rotary *rotary, const double at[], double sign, const double *x,
                         const double *dx)
 {
     for (int64_t m = 0; m < rotary->M; m++) {
-        int64_t c[2];
-        pe_rotation_channels(rotary, sign > 0 ? rotary->layout : rotary->layout_out, m, c);
-        const double slope = sign * rotary->sense * (x[c[0]] * dx[c[1]] - x[c[1]] * dx[c[0]]);
+        const double slope = turn_of(rotary, m, sign, x, dx);
         for (int n = 0; n < rotary->axes; n++)
             if (rotary->is_matrix || n == rotary->axis[m])
                 dw[m * rotary->axes + n] += at[n] * slope;
@@ -471,7 +483,7 @@ int pe_rotation_stores(const pe_rotary *rotary, posenc_dtype from, posenc_dtype 
     return from == to &&
            (from == POSENC_DTYPE_F32 || from == POSENC_DTYPE_F16 || from == POSENC_DTYPE_BF16) &&
            rotary->layout == rotary->layout_out && rotary->temperature == PE_NO_TEMPERATURE &&
-           rotary->heads == 1 && rotary->phase == 0;
+           rotary->heads == 1 && rotary->phase == 0 && !rotary->content;
 }
 
 /* Are all addresses of the result, of every block and of both of its halves, whole lines of a cache? */
@@ -578,10 +590,17 @@ static void fill_block(float *to, const pe_rotary *rotary, int i, const double a
     }
 }
 
+void pe_rotation_fill_at(float *table, const pe_rotary *rotary, const double at[], const pe_kernels *kernels)
+{
+    ggml_walk walk;
+    for (int i = 0; i < rotary->blocks; i++)
+        fill_block(table + 2 * rotary->start[i], rotary, i, at, &walk, kernels);
+}
+
 int pe_rotation_climbs(const pe_rotary *rotary, const posenc_positions *pos)
 {
-    return rotary->angles == PE_EXACT && !rotary->is_matrix && !rotary->growth && rotary->blocks == 1 &&
-           (rotary->table_type == PE_AS_F64 || rotary->table_type == PE_AS_F32) &&
+    return rotary->angles == PE_EXACT && !rotary->is_matrix && !rotary->content && !rotary->growth &&
+           rotary->blocks == 1 && (rotary->table_type == PE_AS_F64 || rotary->table_type == PE_AS_F32) &&
            (rotary->axes == 1 || !pos->array.data);
 }
 
@@ -641,14 +660,12 @@ static int64_t fill_some(float *table, int64_t stride, const pe_rotary *rotary, 
 {
     const int64_t run             = ladder ? run_of(rotary, pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
-    ggml_walk     walk;
     if (run >= PE_LEAST_RUN) {
         pe_ladder_rows(ladder, rung, table, stride, run, steps_of(rotary, pos, b, s), stream);
         return run;
     }
     pe_rotation_place(rotary, pos, b, s, at);
-    for (int i = 0; i < rotary->blocks; i++)
-        fill_block(table + 2 * rotary->start[i], rotary, i, at, &walk, kernels);
+    pe_rotation_fill_at(table, rotary, at, kernels);
     return 1;
 }
 

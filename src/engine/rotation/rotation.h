@@ -43,6 +43,16 @@ typedef enum pe_temperature { PE_NO_TEMPERATURE, PE_LLAMA4, PE_MINISTRAL } pe_te
 
 typedef enum pe_phase_heads { PE_PHASE_ALL, PE_PHASE_ODD, PE_PHASE_SECOND_HALF } pe_phase_heads;
 
+/* What angles are made of in place of positions: of a token input one number for all pairs, the angle of each
+   pair, or a step of each pair from token to token. Then each pair follows the number of its own, and whoever
+   rotates says which (`at`): a pe_rotary knows only positions. */
+typedef enum pe_content {
+    PE_CONTENT_NONE,
+    PE_CONTENT_POSITION,
+    PE_CONTENT_ANGLE,
+    PE_CONTENT_STEP
+} pe_content;
+
 typedef struct pe_rotary {
     int64_t   M; /* pairs; the rotated block is channels first .. first + 2M - 1 */
     int64_t   first;
@@ -74,6 +84,8 @@ typedef struct pe_rotary {
     pe_phase_heads phase_heads;
     int64_t        second_half;              /* its first head */
     double         phase_cosine, phase_sine; /* of the head at hand: pe_rotation_of_head */
+
+    pe_content content;
 
     pe_map map;           /* of distances, which attention looks at; */
     int    form, of_keys; /* which form this rotation is of, of queries or of keys */
@@ -132,6 +144,8 @@ int64_t pe_rotation_width(const pe_rotary *rotary);
 void pe_rotation_fill(float *table, int64_t stride, const pe_rotary *rotary, const posenc_positions *pos,
                       int64_t b, int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                       const pe_kernels *kernels);
+/* One such row, without the temperature, of a place. */
+void pe_rotation_fill_at(float *table, const pe_rotary *rotary, const double at[], const pe_kernels *kernels);
 /* May a ladder serve these positions? */
 int  pe_rotation_climbs(const pe_rotary *rotary, const posenc_positions *pos);
 void pe_rotation_ladder(pe_ladder *ladder, const pe_rotary *rotary, const pe_kernels *kernels);
@@ -176,16 +190,22 @@ void pe_rotation_rerotate(double *y, const double *x, int64_t width, const pe_ro
 void pe_rotation_slopes(double *dw, const pe_rotary *rotary, const double at[], double sign, const double *x,
                         const double *dx);
 
+/* dangle[M] += the cotangents of the angles themselves, from the same. */
+void pe_rotation_turns(double *dangle, const pe_rotary *rotary, double sign, const double *x,
+                       const double *dx);
+
 /* ---- rotation_table.c: cosines and sines of all rows of queries, or of keys, for all threads ---- */
 
 /* One for each item with positions of its own, and in it for each head with frequencies of its own. */
 typedef struct pe_rotation_table {
     const pe_rotary        *by; /* NULL: no rotation */
     const posenc_positions *pos;
-    int64_t                 L, batches;
+    int64_t                 L, batches, heads;
     float                  *rows; /* [batches, heads, L, width] */
     pe_ladder               ladder;
     pe_rung                *rungs; /* [threads]; where rows are too few for the ladder neither is used */
+    double                 *walks; /* [threads, walk] of content, which fills the rows itself */
+    int64_t                 walk;
 } pe_rotation_table;
 
 /* Memory for the rows that *t describes. */

@@ -54,6 +54,20 @@ typedef struct pe_drifted {
     int64_t       heads, queries, keys;
 } pe_drifted;
 
+/* Angles of the whole run that a token input makes: turn.c. */
+typedef struct pe_turned {
+    const posenc_tensor *token; /* [B, Ht, Lk, n], Ht 1 or G; NULL: the caller gives running sums of it, */
+    posenc_tensor        given; /* F64 of the same shape; no data: there are none */
+    posenc_tensor       *dtoken;
+    double              *sums; /* [B, Ht, stored, n], of steps */
+    int64_t              stored;
+    int64_t             *own;          /* [B, Lq] which token a query is; -1: it stands before the first */
+    int64_t             *first, *next; /* backward [B, Lk], [B, Lq]: lists of the queries of a token */
+    double              *walk, *back;  /* of the threads */
+    posenc_tensor        key_allowed, k_segments;
+    int64_t              heads, share, queries, keys; /* key heads, and query heads of each */
+} pe_turned;
+
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
     pe_beginning     from;  /* of a part (parts.c); zeros: the run is whole */
@@ -88,6 +102,7 @@ typedef struct pe_attention {
     double      *dsink;    /* backward [B,H,Lq] its cotangents */
     double       softcap;  /* 0: none */
     pe_drifted   drift;
+    pe_turned    turn;
 
     int          is_projected; /* a part whose products with A are there, or whose rows of A are ready */
     pe_projected projected;    /* no data: those rows are */
@@ -232,6 +247,51 @@ void   pe_sink_lay_out(pe_attention *a, pe_arena *arena);
 void   pe_sink_back(pe_attention *a);
 double pe_sink_row_sum(const pe_attention *a, int64_t h);
 void   pe_sink_fold(const pe_attention *a);
+
+/* ---- own.c: which key a query is ---- */
+
+/* Gates and angles are of tokens, and tokens are keys. The keys of a query's segment lie side by side, from
+   `first` up to `end`, and their positions rise: pe_own_find looks for them among so many `keys`, which is
+   quick where neighbours are of one segment. pe_own_count says how many of them stand before the query, or
+   (with) not beyond it: the last of those is the query itself. */
+typedef struct pe_own {
+    int64_t keys, first, end, segment;
+    int     is_found;
+} pe_own;
+
+void    pe_own_find(pe_own *own, const pe_attention *a, int64_t b, int64_t i);
+int64_t pe_own_count(const pe_own *own, const pe_attention *a, int64_t b, int64_t i, int with);
+
+/* ---- turn.c: angles that a token input makes ---- */
+
+static inline int pe_turns(const pe_attention *a)
+{
+    return a->rotary && a->rotary->content != PE_CONTENT_NONE;
+}
+
+/* Where a walk through the tokens of a row stands: what multiplies the frequencies there. */
+typedef struct pe_turn_walk {
+    int64_t b, row, token;
+    double *at; /* numbers of the token, and room for as many */
+} pe_turn_walk;
+
+/* What a rotation got and gave: rows from before it with their gradients; NULL: the side took no part. */
+typedef struct pe_turn_back {
+    const posenc_tensor *q, *dq, *k, *dk;
+    double               sign;
+} pe_turn_back;
+
+/* Memory of a run; numbers. */
+void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward);
+void pe_turn_fill(pe_attention *a);
+/* Rows of tables: one for all heads, or one for each key head of the part. */
+int64_t pe_turn_rows(const pe_attention *a);
+/* A walk of key head g of item b, and where query or key s of the part stands; memory for 2 * M doubles. */
+pe_turn_walk  pe_turn_start(const pe_attention *a, int64_t b, int64_t g, double *memory);
+const double *pe_turn_at(const pe_attention *a, pe_turn_walk *x, pe_side side, int64_t s);
+void          pe_turn_table(const pe_attention *a, const pe_rotation_table *t, pe_side side);
+/* The gradient of the token input, of whole runs. */
+void pe_turn_back_run(const pe_attention *a, const pe_turn_back *of);
 
 /* ---- drift.c: running sums ---- */
 

@@ -179,43 +179,15 @@ static void load_sums(const pe_attention *a, int side, int64_t b, int64_t row, i
 
 /* ---- which gates are a query's ---- */
 
-/* Keys first .. end-1, of one segment, whose positions rise: how many stand before P, or (with) not beyond.
- */
-static int64_t count_before(const pe_attention *a, int64_t b, int64_t first, int64_t end, double P, int with)
-{
-    int64_t low = first;
-    if (!a->k_pos.array.data && a->k_pos.step == 1) {
-        const double n = with ? floor(P - a->k_pos.start) + 1 : ceil(P - a->k_pos.start);
-        return (int64_t)fmin(fmax(n, (double)first), (double)end) - first;
-    }
-    while (low < end) {
-        const int64_t middle = low + (end - low) / 2;
-        const double  at     = pe_positions_at(&a->k_pos, b, middle);
-        if (at < P || (with && at == P))
-            low = middle + 1;
-        else
-            end = middle;
-    }
-    return low - first;
-}
-
 static void find_indices(const pe_attention *a, int64_t b)
 {
-    const int64_t Lq = a->sizes.Lq, Lk = a->drift.keys;
-    int64_t       first = 0, end = Lk, segment = 0;
+    const int64_t Lq  = a->sizes.Lq;
+    pe_own        own = {.keys = a->drift.keys};
     for (int64_t i = 0; i < Lq; i++) {
-        const int64_t own = pe_has_segments(a) ? pe_pairs_segment(&a->q_segments, b, i) : 0;
-        if (pe_has_segments(a) && (i == 0 || own != segment)) {
-            for (first = 0; first < Lk && pe_pairs_segment(&a->k_segments, b, first) != own;)
-                first++;
-            for (end = first; end < Lk && pe_pairs_segment(&a->k_segments, b, end) == own;)
-                end++;
-        }
-        segment        = own;
-        const double P = pe_positions_at(&a->q_pos, b, i);
+        pe_own_find(&own, a, b, i);
         for (int side = 0; side < sides_of(a); side++)
             a->drift.index[side][b * Lq + i] =
-                first + count_before(a, b, first, end, P, side == PE_AHEAD || !of(a)->by_key);
+                own.first + pe_own_count(&own, a, b, i, side == PE_AHEAD || !of(a)->by_key);
     }
 }
 

@@ -76,7 +76,7 @@ static void load_queries(few_products *x)
 {
     pe_tiles   *T = &x->T;
     pe_scratch *z = T->scratch;
-    pe_rotation_table_fill(&T->rotations[PE_QUERIES][0], &x->one.team, x->one.kernels);
+    pe_tiles_fill_rotation(T, PE_QUERIES);
     for (int64_t h = 0; h < x->one.sizes.H; h++)
         for (int64_t i = 0; i < x->one.sizes.Lq; i += T->Br) {
             const int64_t n = pe_smaller(T->Br, x->one.sizes.Lq - i);

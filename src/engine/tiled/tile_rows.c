@@ -109,8 +109,8 @@ static void rotate(const pe_tiles *T, float *rows, pe_side side, int form, int64
     pe_rotary                own;
     if (!t->by)
         return;
-    const int64_t row   = pe_rotation_width(t->by),
-                  at    = (t->batches > 1 ? b : 0) * t->by->heads + (t->by->heads > 1 ? h : 0);
+    const int64_t all = side == PE_KEYS ? T->a->sizes.G : T->a->sizes.H, row = pe_rotation_width(t->by),
+                  at    = (t->batches > 1 ? b : 0) * t->heads + h * t->heads / all;
     const pe_rotary *by = pe_rotation_of_head(&own, t->by, head_of_run(T, side, h));
     pe_rotation_rows(rows, T->Dp, T->a->sizes.D, by, t->rows + (at * t->L + s0) * row, n, sign,
                      T->a->kernels);
@@ -153,11 +153,16 @@ void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *t
     make_rows(T, z, to, side, b, h, s0, n);
     const pe_rotary *all = side == PE_KEYS ? a->rotary_keys : a->rotary;
     pe_rotary        own;
-    const pe_rotary *by = all ? pe_rotation_of_head(&own, all, head_of_run(T, side, h)) : NULL;
+    const pe_rotary *by   = all ? pe_rotation_of_head(&own, all, head_of_run(T, side, h)) : NULL;
+    pe_turn_walk     walk = {0};
+    if (pe_turns(a))
+        walk = pe_turn_start(a, b, side == PE_KEYS ? h : h / (a->sizes.H / a->sizes.G), z->prepared.walk);
     for (int64_t s = 0; by && s < n; s++) {
-        double at[PE_MAX_AXES];
-        pe_rotation_place(by, side == PE_KEYS ? &a->k_coordinates : &a->q_coordinates, b, s0 + s, at);
-        pe_rotation_row(to + s * prepared_width(T, side), a->sizes.D, by, at, 1);
+        double place[PE_MAX_AXES];
+        if (!pe_turns(a))
+            pe_rotation_place(by, side == PE_KEYS ? &a->k_coordinates : &a->q_coordinates, b, s0 + s, place);
+        pe_rotation_row(to + s * prepared_width(T, side), a->sizes.D, by,
+                        pe_turns(a) ? pe_turn_at(a, &walk, side, s0 + s) : place, 1);
     }
 }
 

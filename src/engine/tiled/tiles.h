@@ -89,6 +89,7 @@ typedef struct pe_scratch {
     struct {
         double *raw, *draw; /* [max(Br,Bc), a->D] and their cotangents */
         double *made, *at;  /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
+        double *walk;       /* through the tokens that turn them: pe_turn_start */
     } prepared;             /* tile_rows.c: rows to prepare */
     struct {
         double *products, *top;     /* [Br, stride]; [Br] what is subtracted from each row of them */
@@ -361,6 +362,7 @@ static inline void pe_tile_begin(const pe_tiles *T, pe_scratch *z, int64_t b, in
 pe_tiles pe_tiles_of(const pe_attention *a);
 pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward);
 void     pe_tiles_fill(pe_tiles *T);
+void     pe_tiles_fill_rotation(pe_tiles *T, pe_side side);
 
 /* Memory for cosines and sines of one side. */
 void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena);

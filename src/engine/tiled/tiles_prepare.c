@@ -84,6 +84,7 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
         y->prepared.made = pe_arena_doubles(arena, tall * pe_forms(m) * D);
         y->prepared.at   = pe_arena_doubles(arena, tall);
         y->prepared.draw = pe_arena_doubles(arena, backward ? tall * a->D : 0);
+        y->prepared.walk = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
     }
     if (m->prepare.products64) {
         const int64_t columns     = backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_PRODUCTS64_KEYS);
@@ -139,8 +140,8 @@ static void lay_out_keys(const pe_tiles *T, pe_scratch *y, pe_arena *arena)
 static int is_one_table(const pe_attention *a)
 {
     const posenc_positions *x = &a->q_coordinates, *y = &a->k_coordinates;
-    return a->rotary && !a->for_any_run && a->sizes.Lq == a->sizes.Lk && !x->array.data && !y->array.data &&
-           x->start == y->start && x->step == y->step && !a->rotary->growth &&
+    return a->rotary && !pe_turns(a) && !a->for_any_run && a->sizes.Lq == a->sizes.Lk && !x->array.data &&
+           !y->array.data && x->start == y->start && x->step == y->step && !a->rotary->growth &&
            a->rotary->temperature == PE_NO_TEMPERATURE;
 }
 
@@ -178,7 +179,8 @@ void pe_tiles_lay_out_rotation(pe_tiles *T, pe_side side, pe_arena *arena)
         *t         = (pe_rotation_table){.by  = form_of(keys ? a->rotary_keys : a->rotary, form, arena),
                                          .pos = keys ? &a->k_coordinates : &a->q_coordinates,
                                          .L   = keys ? a->sizes.Lk : a->sizes.Lq};
-        t->batches = a->for_any_run ? a->sizes.B : pe_positions_batches(t->pos);
+        t->batches = a->for_any_run || pe_turns(a) ? a->sizes.B : pe_positions_batches(t->pos);
+        t->heads   = pe_turns(a) ? pe_turn_rows(a) : t->by ? t->by->heads : 1;
         if (keys && form == 0 && is_one_table(a))
             t->rows = T->rotations[PE_QUERIES][0].rows;
         else
@@ -248,13 +250,20 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
     return T;
 }
 
-void pe_tiles_fill(pe_tiles *T)
+void pe_tiles_fill_rotation(pe_tiles *T, pe_side side)
 {
     const pe_attention *a = T->a;
+    for (int form = 0; form < T->forms[side]; form++)
+        if (pe_turns(a))
+            pe_turn_table(a, &T->rotations[side][form], side);
+        else if (side == PE_QUERIES || T->rotations[side][form].rows != T->rotations[PE_QUERIES][0].rows)
+            pe_rotation_table_fill(&T->rotations[side][form], &a->team, a->kernels);
+}
+
+void pe_tiles_fill(pe_tiles *T)
+{
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        for (int form = 0; form < T->forms[side]; form++)
-            if (side == PE_QUERIES || T->rotations[side][form].rows != T->rotations[PE_QUERIES][0].rows)
-                pe_rotation_table_fill(&T->rotations[side][form], &a->team, a->kernels);
+        pe_tiles_fill_rotation(T, side);
     pe_by_position_fill(T);
     pe_tile_rows_fill_growth(T);
     pe_hook_cache_fill(T);
