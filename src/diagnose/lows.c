@@ -109,36 +109,18 @@ static void try_low(pe_search *s, pe_theory *t, const pe_frame *f)
     }
 }
 
-/* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
-static double *restarted(const pe_search *s, int pairing)
-{
-    const pe_gains *g    = s->pairings[pairing].gains;
-    double         *list = malloc((size_t)s->rows->count * sizeof *list), start = 0;
-    int             count = 0;
-    for (int64_t row = 0; list && row < s->rows->count; row++) {
-        int64_t      b, l;
-        const double p    = *pe_row_position(s->rows, row);
-        double       most = 0;
-        pe_row_side(s->rows, row, &b, &l);
-        for (int64_t m = 0; m < g->M; m++)
-            most = fmax(most, fabs(g->angle[row * g->M + m]));
-        if (l > 0 && most < 0.02) {
-            start = p;
-            count++;
-        }
-        start     = l ? start : 0;
-        list[row] = p - start;
-    }
-    if (!count) {
-        free(list);
-        list = NULL;
-    }
-    return list;
-}
-
 /* A theory that turns one way, with the magnitude of its encoding, and with that which was measured. */
 static void try_low_sizes(pe_search *s, pe_theory u, const pe_frame *f)
 {
+    pe_frame         own;
+    posenc_encoding *e = pe_frame_follow(&own, s, &u);
+    if (e) {
+        pe_theory t = u;
+        t.e         = e;
+        try_low_sizes(s, t, &own); /* which says its length, and so follows no more */
+        pe_frame_free(&own);
+        posenc_encoding_free(e);
+    }
     const double *measured = s->pairings[u.pairing].gains->size;
     for (int side = 0; side < 2; side++)
         u.size[side] = f->course.size;
@@ -153,7 +135,7 @@ static void try_low_sizes(pe_search *s, pe_theory u, const pe_frame *f)
 
 static void try_low_restarted(pe_search *s, pe_theory u, const pe_frame *f)
 {
-    u.list = s->N == 1 ? restarted(s, u.pairing) : NULL;
+    u.list = s->N == 1 ? pe_places_restarted(s, u.pairing) : NULL;
     if (!u.list)
         return;
     for (int64_t row = 0; u.step < 0 && row < s->rows->count; row++)

@@ -30,6 +30,33 @@ void pe_places_find(double *list, const pe_search *s, int pairing, const pe_fram
     }
 }
 
+/* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
+double *pe_places_restarted(const pe_search *s, int pairing)
+{
+    const pe_gains *g    = s->pairings[pairing].gains;
+    double         *list = malloc((size_t)s->rows->count * sizeof *list), start = 0;
+    int             count = 0;
+    for (int64_t row = 0; list && row < s->rows->count; row++) {
+        int64_t      b, l;
+        const double p    = *pe_row_position(s->rows, row);
+        double       most = 0;
+        pe_row_side(s->rows, row, &b, &l);
+        for (int64_t m = 0; m < g->M; m++)
+            most = fmax(most, fabs(g->angle[row * g->M + m]));
+        if (l > 0 && most < 0.02) {
+            start = p;
+            count++;
+        }
+        start     = l ? start : 0;
+        list[row] = p - start;
+    }
+    if (!count) {
+        free(list);
+        list = NULL;
+    }
+    return list;
+}
+
 /* Whole numbers where nearly all are nearly so. */
 static void snap(double *list, int64_t n)
 {

@@ -96,11 +96,14 @@ void        pe_spec_say(char words[PE_WORDS], const char *format, ...) PE_PRINTF
  * knows. */
 void pe_frame_free(pe_frame *f);
 int  pe_frame_open(pe_frame *f, const pe_search *s, const posenc_encoding *e);
-int  pe_frame_has_channels(const pe_frame *f, const pe_pairing *p);
-void pe_frame_sort(pe_frame *f);
+/* With frequencies that follow the theory's own positions; NULL where these are the expected length's. */
+posenc_encoding *pe_frame_follow(pe_frame *f, const pe_search *s, const pe_theory *t);
+int              pe_frame_has_channels(const pe_frame *f, const pe_pairing *p);
+void             pe_frame_sort(pe_frame *f);
 
 /* misfit.c: Of the rows looked at, or of all; and parts of it. */
 double         pe_misfit_place(const pe_search *s, const pe_theory *t, int64_t row, int axis);
+double         pe_misfit_longest(const pe_search *s, const pe_theory *t); /* position */
 double complex pe_misfit_turned(double size, double angle);
 double         pe_misfit_distance(double complex a, double complex b);
 void           pe_misfit_measure(pe_theory *t, const pe_search *s, const pe_frame *f, int is_all, pe_left *l);
@@ -116,10 +119,11 @@ posenc_status pe_pairings_find(pe_search *s, const pe_pairing *expected);
 posenc_status pe_pairings_keep(pe_search *s);
 int           pe_pairings_is_rotation(const pe_search *s, const pe_paired *p);
 
-/* places.c: Lists are [rows,N]. */
-void pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all);
-void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list);
-void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list);
+/* places.c: Lists are [rows,N]; restarted: NULL where nothing starts again. */
+void    pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all);
+double *pe_places_restarted(const pe_search *s, int pairing);
+void    pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list);
+void    pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list);
 
 /* theories.c: Whether a theory was kept. What is kept is owned by the search. */
 posenc_encoding *pe_theories_encoding(const pe_search *s, int pairing, const char *settings);
