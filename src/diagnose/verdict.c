@@ -52,10 +52,10 @@ static double agree_on(double *mean, double *all, const pe_search *s, const pe_t
     *all = 0;
     for (int64_t row = 1; row < s->rows->count; row++) {
         const double got   = t->list[row] - t->list[row - 1];
-        const int    is_it = fabs(got - step) < 0.1;
+        const int    is_it = fabs(got - step) < 0.3 * fabs(step);
         sum += is_it ? got : 0;
         count += is_it;
-        *all += fabs(got) > 0.1;
+        *all += fabs(got) > 0.3 * fabs(step);
     }
     *mean = count > 0 ? fabs(sum) / count : 0;
     return count;
@@ -71,7 +71,7 @@ static double theory_step(const pe_search *s, const pe_theory *t)
         return fabs(t->step);
     for (int i = 0; i < LOOKS && s->N == 1; i++) { /* any row of many may be the first after padding */
         int64_t row = 1 + i * (s->rows->count - 1) / LOOKS;
-        while (row < s->rows->count && fabs(t->list[row] - t->list[row - 1]) <= 0.1)
+        while (row < s->rows->count && fabs(t->list[row] - t->list[row - 1]) <= 0.01)
             row++;
         if (row >= s->rows->count)
             continue;
