@@ -462,6 +462,15 @@ static int is_told(const pe_search *s)
     return is_it;
 }
 
+/* Theories that are kept in the hope of more digits may leave too much over. */
+static int is_explained(const pe_search *s)
+{
+    int is_it = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        is_it |= s->theories[i].low || s->theories[i].misfit <= pe_same;
+    return is_it;
+}
+
 void pe_lows_try(pe_search *s)
 {
     char      schedule[64];
@@ -470,9 +479,9 @@ void pe_lows_try(pe_search *s)
     for (int p = 0; p < s->pairing_count && p < 12; p++) {
         if (!pe_pairings_is_rotation(s, &s->pairings[p]))
             continue;
-        try_low_encoding(s, p, "", 0, 0, !s->theory_count);
+        try_low_encoding(s, p, "", 0, 0, !is_explained(s));
         if (has)
-            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !s->theory_count);
+            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !is_explained(s));
         if (s->N > 1 && !has_low(s))
             pe_axes_each(s, p, try_low_axes);
         if (pe_theories_has(s, 125) || is_told(s)) /* positions of no rule may be rounded ones; no more */
