@@ -457,7 +457,8 @@ static int is_told(const pe_search *s)
     int is_it = 0;
     for (int i = 0; i < s->theory_count && s->rows->bits > 20; i++) {
         const pe_theory *t = &s->theories[i];
-        is_it |= !t->low && !t->list && !t->w && t->cost < 300 && t->misfit <= 1.2;
+        is_it |= !t->low && (!t->list || pe_places_are_unrounded(s, t->list)) && !t->w && t->cost < 300 &&
+                 t->misfit <= 1.2;
     }
     return is_it;
 }

@@ -6,6 +6,8 @@
  */
 #include "diagnose/search.h"
 
+#include "base/half.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,20 @@ double *pe_places_restarted(const pe_search *s, int pairing)
         list = NULL;
     }
     return list;
+}
+
+/* bfloat16 holds whole numbers up to 256, float16 up to 2048. */
+int pe_places_are_unrounded(const pe_search *s, const double *list)
+{
+    int    is_whole = 1, is_fine = 0;
+    double most = 0, away = 0;
+    for (int64_t i = 0; i < s->rows->count * s->N; i++) {
+        is_whole &= list[i] == rint(list[i]);
+        is_fine |= pe_half_round_to_bf16(list[i]) != list[i];
+        most = fmax(most, fabs(list[i]));
+        away = fmax(away, fabs(list[i] - expected(s, i / s->N, (int)(i % s->N))));
+    }
+    return is_whole && away > 2 && (most <= 256 || (is_fine && most <= 2048));
 }
 
 /* Whole numbers where nearly all are nearly so. */

@@ -122,8 +122,10 @@ int           pe_pairings_is_rotation(const pe_search *s, const pe_paired *p);
 /* places.c: Lists are [rows,N]; restarted: NULL where nothing starts again. */
 void    pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all);
 double *pe_places_restarted(const pe_search *s, int pairing);
-void    pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list);
-void    pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list);
+/* Whole numbers that no rounding of expected positions to fewer bits gives. */
+int  pe_places_are_unrounded(const pe_search *s, const double *list);
+void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list);
+void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list);
 
 /* theories.c: Whether a theory was kept. What is kept is owned by the search. */
 posenc_encoding *pe_theories_encoding(const pe_search *s, int pairing, const char *settings);
