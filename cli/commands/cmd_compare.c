@@ -570,7 +570,7 @@ const cli_command cli_compare = {
         "A preset of your own is a JSON object whose members are named as these options, as in {\"length\": "
         "128, \"steps\": 1000}; what it leaves out is as in the preset default. The estimate of --dry-run "
         "is measured here in a few seconds.\n\n"
-        "default has fox, full also inkling and pope; huge has what full has no time for: fox+rope, RoPE++, "
+        "default has fox, full also inkling; huge has what full has no time for: pope, fox+rope, RoPE++, "
         "ssmax, sinks, windows with nope, and the tasks from addition on. The presets, and how long each "
         "takes on two cores:",
     .lines   = print_presets,

@@ -133,6 +133,22 @@ static void name_processor(char *name, size_t n)
         fclose(info);
 }
 
+/* Entries of a SPEC per layer that no layer reaches. */
+static void warn_of_layers(pe_compare *c)
+{
+    const int64_t layers = c->config.preset.layers;
+    for (int i = 0; i < c->count; i++) {
+        posenc_layer read;
+        const size_t used = strlen(c->warning);
+        if (!posenc_layer_read(&read, c->outcomes[i].label, 0, NULL) && read.period > layers)
+            snprintf(c->warning + used, sizeof c->warning - used,
+                     "%s%.80s is for %lld layers and the model has %lld: what stands behind them is not used "
+                     "(--layers %lld)",
+                     used ? "; " : "", c->outcomes[i].label, (long long)read.period, (long long)layers,
+                     (long long)read.period);
+    }
+}
+
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
 {
     const pe_preset *p      = &c->config.preset;
@@ -143,6 +159,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = set_text(c, err);
     if (!status)
         status = pe_outcome_list_create(c, err);
+    if (!status)
+        warn_of_layers(c);
     if (!status)
         status = pe_trial_list_create(c, err);
     if (!status)

@@ -52,6 +52,12 @@ static int is_asked(const char *spec)
     return n == 0 || (!strncmp(spec, only, n) && (spec[n] == '\0' || strchr("[+", spec[n])));
 }
 
+/* Running sums of gates count tokens by their positions. */
+static int wants_rising(const char *spec)
+{
+    return !strncmp(spec, "fox", 3) && !strstr(spec, "form=constant");
+}
+
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
    encoding at the input does not act in attention. */
 static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
@@ -74,6 +80,7 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "nope[temperature=ssmax:temper_bias=yes:sink=token]",
         "alibi[temperature=ssmax:temper_on=score:temper_bias=yes:softcap=3:sink=head]",
         "alibi[learned=yes:sink=head]",
+        "fox[form=constant]",
         "rope[temperature=ssmax:temper_count=position:sink=token]+t5[num_buckets=6:max_distance=9]",
         "transformer_xl[temperature=ministral:temper_length=3:temper_scale=0.7:sink=head]",
         "xlnet[temperature=inkling:temper_length=3:sink=token:softcap=4]",
@@ -395,7 +402,7 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
             const posenc_dims *d = &shapes[s];
             if (!spec_at(i, d, spec, sizeof spec))
                 return;
-            if (!is_asked(spec))
+            if (!is_asked(spec) || wants_rising(spec))
                 continue;
             int64_t *q = malloc((size_t)(d->B * d->Lq) * sizeof *q),
                     *k = malloc((size_t)(d->B * d->Lk) * sizeof *k);
@@ -433,7 +440,7 @@ static void tiled_agrees_with_reference_on_steps(void **state)
                 .B = 2, .H = 2, .G = 1, .Lq = 37, .Lk = 41, .D = 8, .Dv = 8, .d_model = 16, .L = 64};
             if (!spec_at(i, &d, spec, sizeof spec))
                 return;
-            if (!is_asked(spec))
+            if (!is_asked(spec) || (steps[s] < 0 && wants_rising(spec)))
                 continue;
             attention_case c        = case_make(spec, d, (uint64_t)(9000 + i));
             const double   up       = lift(c.e);

@@ -29,9 +29,9 @@
 #define CAUSAL \
     "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,cope,kerple_power,sandwich," \
     "huang_m4,xlnet,deberta,tupe,urpe,xpos,relative_table,hierarchical,floater,complex_order"
-#define NEWER "fox,inkling,pope"
+#define NEWER "fox,inkling"
 #define NEWER_STILL \
-    "fox+rope,rope[q_phase=-1.5707963267948966:phase_heads=second_half],nope[temperature=ssmax]," \
+    "pope,fox+rope,rope[q_phase=-1.5707963267948966:phase_heads=second_half],nope[temperature=ssmax]," \
     "rope[temperature=ssmax],rope[sink=head],rope[sink=token],rope[window=64]/nope," \
     "rope[window=128]/nope[temperature=ssmax]"
 #define COMBINATIONS "rope+alibi,rope+t5,sinusoidal+alibi,rope+urpe,kerple_log+urpe"
@@ -49,13 +49,13 @@ const pe_preset pe_presets[PE_PRESETS] = {
      .steps = 2400, .seeds = 1,
      .tasks = {{"posid", 200, 1}, {"order", 300, 1}, {"shift", 300, 2}, {"needle", 300, 2}},
      .extension = "brief", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "full", .minutes = "90 minutes",
+    {.name = "full", .minutes = "86 minutes",
      .encodings = CAUSAL "," NEWER "," COMBINATIONS, .grid_encodings = GRIDS, .steps = 2400, .seeds = 3,
      .tasks = {{"posid", 200, 2}, {"order", 300, 2}, {"shift", 600, 2}, {"needle", 600, 2},
                {"copy", 600, 2}, {"reverse", 600, 2}, {"sort", 600, 2}, {"count", 600, 2},
                {"parity", 600, 2}, {"grid", 600, 2}},
      .extension = "full", .rates = SMALL_RATES, SMALL_MODEL},
-    {.name = "huge", .minutes = "100 hours",
+    {.name = "huge", .minutes = "130 hours",
      .encodings = CAUSAL "," NEWER "," NEWER_STILL "," COMBINATIONS, .grid_encodings = GRIDS,
      .steps = 4000, .seeds = 3, .L = 256,
      .reach = PE_REACH, .d_model = 128, .layers = 4, .heads = 4, .batch = 32, .warmup = 20,

@@ -421,21 +421,19 @@ static posenc_status rewrite_all(char *to, size_t n, const char *spec, rewrite *
 {
     pe_spec_text t    = pe_spec_begin(to, n);
     posenc_layer read = {.period = 1}, before = {.window = -1};
-    int64_t      alike = 0;
-    char         entry[PE_LONGEST_SPEC];
+    int64_t      alike                  = 0;
+    char         entry[PE_LONGEST_SPEC] = "", next[PE_LONGEST_SPEC] = "";
     for (int64_t l = 0; l <= read.period; l++) {
-        const posenc_status status = posenc_layer_read(&read, spec, l, err);
+        posenc_status status = posenc_layer_read(&read, spec, l, err);
+        if (!status && l < read.period)
+            status = one(next, sizeof next, read.spec, with, err);
         if (status)
             return status;
-        const int same = read.window == before.window && !strcmp(read.spec, before.spec) && l < read.period;
+        const int same = l < read.period && read.window == before.window && !strcmp(next, entry);
         if (l && !same)
             put_entry(&t, entry, before.window, read.period == alike ? 1 : alike);
         alike = same ? alike + 1 : 1;
-        if (!same && l < read.period) {
-            const posenc_status written = one(entry, sizeof entry, read.spec, with, err);
-            if (written)
-                return written;
-        }
+        strcpy(entry, next);
         before = read;
     }
     return pe_spec_end(&t, spec, err);
