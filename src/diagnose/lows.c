@@ -293,14 +293,14 @@ static void set_number(pe_family *f, int loose, double x)
     *(loose & PE_LOOSE_BASE ? &f->base : &f->factor) = x;
 }
 
-/* Cells that are far off at the expected positions, of some rows. */
-static int low_misses(const pe_search *s, const pe_theory *t, const pe_frame *f)
+/* Cells that are far off at the expected positions, of some rows; counted until there are `least`. */
+static int low_misses(const pe_search *s, const pe_theory *t, const pe_frame *f, int least)
 {
     enum { FEW = 16 };
     const int64_t n   = s->rows->count < FEW ? s->rows->count : FEW;
     int           bad = 0;
-    for (int64_t i = 0; i < n; i++)
-        bad += bad_cells(s, t, f, (2 * i + 1) * s->rows->count / (2 * n), NAN, 1 << 20);
+    for (int64_t i = 0; i < n && bad < least; i++)
+        bad += bad_cells(s, t, f, (2 * i + 1) * s->rows->count / (2 * n), NAN, least - bad);
     return bad;
 }
 
@@ -323,7 +323,7 @@ static int scan_low(double *best, int *low, const pe_search *s, int p, pe_family
                 const double size = frame.course.size;
                 pe_theory    t    = {.low = at, .pairing = p, .step = 1, .size = {size, size}};
                 memcpy(t.axes, s->axes, sizeof t.axes);
-                const int bad = pe_misfit_is_ggml(at) ? least : low_misses(s, &t, &frame);
+                const int bad = pe_misfit_is_ggml(at) ? least : low_misses(s, &t, &frame, least);
                 if (bad < least) {
                     least = bad;
                     *best = from;
