@@ -84,9 +84,11 @@ typedef struct pe_family {
 
 /* spec.c: "half" of "rope[layout=half:base=5e5]"; 0, or what is otherwise, where it is not said. Numbers as
  * printed with few digits. */
-int         pe_spec_said(char *value, size_t size, const char *spec, const char *name);
-double      pe_spec_number(const char *spec, const char *name, double otherwise);
-int         pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise);
+int    pe_spec_said(char *value, size_t size, const char *spec, const char *name);
+double pe_spec_number(const char *spec, const char *name, double otherwise);
+int    pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise);
+/* The expected schedule with another factor, and all else of it the same? */
+int         pe_spec_is_rescaled(const char *spec, const char *expected);
 const char *pe_spec_fewest_digits(char text[40], double x, int digits);
 double      pe_spec_nearest_round(double x, double slackness, int *digits);
 const char *pe_spec_value(char text[64], const char *spec, const char *name, const char *otherwise);
