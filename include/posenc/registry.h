@@ -39,13 +39,21 @@ typedef struct posenc_param_info {
 
 /* An input per token that the model makes, beside q, k and v: [B, H or G or 1, L, channels], L that of the
    queries or of the keys; [B, G or 1, L, channels] where keys themselves follow it (key_heads). `channels` is
-   an expression of settings and sizes. A model that learns it projects hidden states to it, x W + b, with W
-   from a normal distribution of variance 1/d_model and all of b at `bias`. */
+   an expression of settings and sizes. A model that learns it projects hidden states to it, y = x W + b, with
+   W from a normal distribution of variance 1/d_model and all of b at `bias`, and makes of y what `made`
+   says. */
+typedef enum posenc_token_made {
+    POSENC_TOKEN_PLAIN = 0, /* y */
+    POSENC_TOKEN_UNIT,      /* y/|y|, each head for itself */
+    POSENC_TOKEN_UP_TO_2    /* 2/(1 + e^-y) */
+} posenc_token_made;
+
 typedef struct posenc_token_info {
-    const char *name, *channels, *meaning;
-    int         of_keys; /* one for each key; else one for each query */
-    double      bias;
-    int         key_heads;
+    const char       *name, *channels, *meaning;
+    int               of_keys; /* one for each key; else one for each query */
+    double            bias;
+    int               key_heads;
+    posenc_token_made made;
 } posenc_token_info;
 
 /* What an encoding is, as constant text; arrays end at the counts given. `title`: a few words, in lower case.

@@ -1095,8 +1095,10 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     a.unmasked = 1;
     if (!plan->terms.hook.content &&
         !plan->terms.temper.counts) /* then nothing depends on the mask, and its arrays are not needed */
-        a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES || plan->rotary.content ? POSENC_MASK_KEY_PADDING
-                                                                                   : POSENC_MASK_NONE;
+        a.mask &=
+            plan->terms.drift.kind == PE_DRIFT_GATES || plan->terms.chain.is_given || plan->rotary.content
+                ? POSENC_MASK_KEY_PADDING
+                : POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4]                  = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};

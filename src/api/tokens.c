@@ -257,7 +257,7 @@ static posenc_status check_together(const pe_attention *a, const char *who, pose
 posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
                                     const char *who, posenc_error *err)
 {
-    if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content)
+    if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content && !plan->terms.chain.is_given)
         return POSENC_OK;
     const int64_t B      = a->sizes.B;
     posenc_status status = check_together(a, who, err);

@@ -66,7 +66,7 @@ static_assert(PE_ROWS(params) == SINK_H + 1, "ORDER params");
 
 static const posenc_token_info tokens[] = {
     {"sink", "1", "sink=token: a score without key and value for each query, in the denominator alone", 0, 0,
-     0},
+     0, POSENC_TOKEN_PLAIN},
     {0},
 };
 

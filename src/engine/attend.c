@@ -104,6 +104,7 @@ void pe_attend_lay_out(const pe_attention *a, int run, int reference, pe_arena *
     pe_temper_lay_out(&any, arena, run == POSENC_RUN_ATTEND_BACKWARD);
     pe_drift_lay_out(&any, arena, is_backward(run));
     pe_turn_lay_out(&any, arena, is_backward(run));
+    pe_chain_lay_out(&any, arena);
     if (run == POSENC_RUN_ATTEND_BACKWARD)
         pe_sink_lay_out(&any, arena);
     if (run == POSENC_RUN_BIAS_BACKWARD || (run == POSENC_RUN_ATTEND_BACKWARD && reference))
@@ -179,6 +180,8 @@ void pe_attend_run(const pe_attention *whole, int run, int reference, const pose
     pe_drift_fill(&own);
     pe_turn_lay_out(&own, arena, is_backward(run));
     pe_turn_fill(&own);
+    pe_chain_lay_out(&own, arena);
+    pe_chain_fill(&own);
     if (few)
         pe_decode_run(&own, arena);
     else if (run == POSENC_RUN_BIAS_BACKWARD)

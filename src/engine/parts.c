@@ -10,7 +10,7 @@
  * depends only on sizes, so the bits do not depend on the number of threads.
  *
  * A hook that travels sees the keys of a query from right to left: there is one chunk then, and state goes
- * from part to part.
+ * from part to part. So does a query that is transformed from key to key.
  *
  * Vectors by distance that are sinusoids times a parameter would be made anew for each part, and the
  * parameter held whole. Parts are given products with them instead (tiled/project.c), made for as many keys
@@ -65,6 +65,7 @@ typedef struct parts {
     cut                  cut;
     double              *o, *lse; /* [chunks, H, Lq, Dv], [chunks, H, Lq] of the item at hand */
     double              *state;   /* [H, Lq, PE_HOOK_STATE] */
+    double              *chained; /* [H, Lq, 1 + D] */
     part_scratch        *scratch; /* [threads] */
     int64_t              b;       /* that item */
 } parts;
@@ -184,7 +185,7 @@ static cut cut_run(const pe_attention *a, const pe_executor *by)
     const int64_t fit = SUM_BYTES / sums_of(a), wanted = pe_smaller(fit < 1 ? 1 : fit, CHUNKS),
                   most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
     x.sets             = a->sizes.H / x.heads;
-    x.chunks           = a->terms->hook.state ? 1 : pe_smaller(wanted, most);
+    x.chunks           = a->terms->hook.state || pe_chains(a) ? 1 : pe_smaller(wanted, most);
     const int64_t each = (a->sizes.Lk + x.chunks - 1) / x.chunks;
     x.chunk            = (each + x.keys - 1) / x.keys * x.keys;
     x.chunks           = (a->sizes.Lk + x.chunk - 1) / x.chunk;
@@ -203,6 +204,7 @@ static parts lay_out(const pe_attention *a, const pe_executor *by, pe_arena *are
     x.o       = pe_arena_take(arena, (size_t)(sums > SUM_BYTES ? sums : SUM_BYTES)); /* whatever is cut */
     x.lse     = x.o ? x.o + x.cut.chunks * rows * p->Dv : NULL;
     x.state   = pe_arena_doubles(arena, a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    x.chained = pe_arena_doubles(arena, pe_chains(a) ? rows * (1 + p->D) : 0);
     x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         part_scratch z = {0};
@@ -349,6 +351,7 @@ static pe_attention part_of(const parts *x, const part_scratch *z, const piece *
         y.temper.at += x->b * y.temper.item + of->h * y.temper.head + of->i;
     y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});
     y.state = x->state && a->terms->hook.state ? x->state + of->h * a->sizes.Lq * PE_HOOK_STATE : NULL;
+    y.chain.state = pe_chains(a) ? x->chained + of->h * a->sizes.Lq * (1 + a->sizes.D) : NULL;
     narrow_rows(&y, x->b, of);
     narrow_masks(&y, x->b, of);
     narrow_positions(&y.q_pos, x->b, of->i, of->Lq);
@@ -464,6 +467,8 @@ static void start_chunk(const parts *x, int64_t chunk, int64_t h)
     memset(x->o + first * p->Dv, 0, (size_t)(n * p->Dv) * sizeof *x->o);
     if (x->a->terms->hook.state)
         memset(x->state + h * p->Lq * PE_HOOK_STATE, 0, (size_t)(n * PE_HOOK_STATE) * sizeof *x->state);
+    for (int64_t r = 0; pe_chains(x->a) && r < n; r++)
+        x->chained[(h * p->Lq + r) * (1 + p->D)] = 0; /* it has not begun */
 }
 
 static void visit_chunk(void *context, int64_t index, int thread)

@@ -222,8 +222,9 @@ static_assert(PE_ROWS(params) == THETA_SCALE32 + 1, "ORDER params");
 
 enum { Z, PHI }; /* ORDER tokens */
 static const posenc_token_info tokens[] = {
-    {"z", "1", "content=position: where a token stands, a real number", 1, 0, 1},
-    {"phi", "dim/2", "content=angle, content=step: of each pair, radians, or steps of its position", 1, 0, 1},
+    {"z", "1", "content=position: where a token stands, a real number", 1, 0, 1, POSENC_TOKEN_PLAIN},
+    {"phi", "dim/2", "content=angle, content=step: of each pair, radians, or steps of its position", 1, 0, 1,
+     POSENC_TOKEN_PLAIN},
     {0},
 };
 static_assert(PE_ROWS(tokens) == PHI + 1, "ORDER tokens");

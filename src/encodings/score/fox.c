@@ -47,8 +47,8 @@ static_assert(PE_ROWS(params) == B_AHEAD + 1, "ORDER params");
 
 enum { F, F_AHEAD }; /* ORDER tokens */
 static const posenc_token_info tokens[] = {
-    {"f", "1", "form=token: the gate of a token is 1/(1 + e^-f)", 1, 5, 0},
-    {"f_ahead", "1", "form=token, bidirectional: that of tokens ahead", 1, 5, 0},
+    {"f", "1", "form=token: the gate of a token is 1/(1 + e^-f)", 1, 5, 0, POSENC_TOKEN_PLAIN},
+    {"f_ahead", "1", "form=token, bidirectional: that of tokens ahead", 1, 5, 0, POSENC_TOKEN_PLAIN},
     {0},
 };
 static_assert(PE_ROWS(tokens) == F_AHEAD + 1, "ORDER tokens");

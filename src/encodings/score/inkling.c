@@ -36,7 +36,7 @@ static_assert(PE_ROWS(params) == BANK + 1, "ORDER params");
 
 enum { R }; /* ORDER tokens */
 static const posenc_token_info tokens[] = {
-    {"r", "width", "the narrow query of a token, not normed", 0, 0, 0},
+    {"r", "width", "the narrow query of a token, not normed", 0, 0, 0, POSENC_TOKEN_PLAIN},
     {0},
 };
 static_assert(PE_ROWS(tokens) == R + 1, "ORDER tokens");

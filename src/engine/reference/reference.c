@@ -35,11 +35,26 @@ typedef struct head {
     double       *dby[PE_KINDS];      /* their cotangents */
     double       *dout;               /* [Dv] */
     double       *profile, *dprofile; /* [Lq, profile_width]; of the heads that share it */
-    const posenc_tensor *S;           /* scores only */
+    struct {
+        double *W, *beta, *x,
+            *kept;               /* [Lk, D], [Lk], [threads, D] queries on their way, [Lk, D] one of them */
+        double *dW, *dbeta, *dq; /* [G, Lk, D], [G, Lk], [D] */
+    } chain;                     /* queries that are transformed from key to key */
+    const posenc_tensor *S;      /* scores only */
 } head;
 
 /* Rows that each thread has. */
-enum { ROW_SCORES, ROW_OUTPUT, ROW_PRODUCTS, ROW_DPRODUCTS, ROW_BARE, ROW_CAPPED, ROWS };
+enum {
+    ROW_SCORES,
+    ROW_OUTPUT,
+    ROW_PRODUCTS,
+    ROW_DPRODUCTS,
+    ROW_BARE,
+    ROW_CAPPED,
+    ROW_CHAINED,
+    ROW_DCHAINED,
+    ROWS
+};
 
 static int64_t longest_row(const pe_problem *p)
 {
@@ -80,6 +95,22 @@ static int64_t profile_size(const pe_attention *a)
     return a->terms->profile == PE_NONE ? 0 : a->sizes.Lq * a->terms->profile_width;
 }
 
+static void lay_out_chain(head *x, pe_arena *arena, int backward)
+{
+    const pe_problem *p = &x->a->sizes;
+    if (!pe_chains(x->a))
+        return;
+    x->chain.W    = pe_arena_doubles(arena, p->Lk * p->D);
+    x->chain.beta = pe_arena_doubles(arena, p->Lk);
+    x->chain.x    = pe_arena_doubles(arena, x->a->team.threads * p->D);
+    if (!backward)
+        return;
+    x->chain.kept  = pe_arena_doubles(arena, p->Lk * p->D);
+    x->chain.dW    = pe_arena_doubles(arena, p->G * p->Lk * p->D);
+    x->chain.dbeta = pe_arena_doubles(arena, p->G * p->Lk);
+    x->chain.dq    = pe_arena_doubles(arena, p->D);
+}
+
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
@@ -96,7 +127,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
         x.drift_memory[side] = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
-    x.walk  = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
+    x.walk = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
+    lay_out_chain(&x, arena, backward);
     x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
     x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
     if (backward) {
@@ -267,6 +299,8 @@ static void load_head(head *x, int64_t b, int64_t h)
     load_side(x, PE_QUERIES, h);
     temper_queries(x, x->Q);
     load_side(x, PE_KEYS, g);
+    if (pe_chains(a))
+        pe_chain_load(a, b, g, 0, p->Lk, x->chain.W, p->D, x->chain.beta);
     if (a->v.data)
         load_keys(x, x->V, &a->v, g, p->Dv);
     load_profile(x, h);
@@ -392,6 +426,25 @@ static double product_of(const head *x, int64_t i, int64_t j, double share[2], i
     return modulus;
 }
 
+static pe_chain_keys chain_keys(const head *x)
+{
+    return (pe_chain_keys){x->K, x->chain.W, x->chain.beta, x->a->sizes.Lk, x->a->sizes.D};
+}
+
+/* Products of query i with all keys, as it is transformed from key to key; a part goes on from its state. */
+static const double *chain_row(const head *x, int64_t i, int thread)
+{
+    const pe_attention *a     = x->a;
+    const int64_t       D     = a->sizes.D;
+    double             *state = pe_chain_state(a, x->h, i), *to = row_of(x, thread, ROW_CHAINED);
+    const pe_chain_keys keys = chain_keys(x);
+    pe_chain_products(&keys, pe_chain_own(a, x->b, i), state && state[0] != 0 ? state + 1 : x->Q + i * D,
+                      state ? state + 1 : x->chain.x + thread * D, to, NULL);
+    if (state)
+        state[0] = 1;
+    return to;
+}
+
 /* Is the hook's X all that is added to the pair, in the place of the bias by distance? */
 static int is_special(const head *x, int64_t i, int64_t j)
 {
@@ -431,6 +484,7 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
                       : m->hook.content                      ? m->scale * product_of(x, i, j, NULL, thread)
                                                              : 0; /* nobody looks */
     visit_row(x, i, s, thread);
+    const double *chained = pe_chains(a) ? chain_row(x, i, thread) : NULL;
     for (int64_t j = 0; j < p->Lk; j++) {
         if (products[j] == -INFINITY && !a->unmasked) {
             s[j] = -INFINITY;
@@ -445,7 +499,7 @@ static void bare_row(const head *x, int64_t i, double *s, int thread)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
-        s[j] += m->scale * (product_of(x, i, j, NULL, thread) + sum) + (b ? *b : 0) +
+        s[j] += m->scale * ((chained ? chained[j] : product_of(x, i, j, NULL, thread)) + sum) + (b ? *b : 0) +
                 (pe_drifts(a) ? drift_of(x, i, j) : 0) + (profile ? dot(profile, A, m->profile_width) : 0);
     }
 }
@@ -632,7 +686,10 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     const double        f  = m->scale * dS;
     double             *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
     const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
-    product_back(x, i, j, m->scale * dproduct);
+    if (pe_chains(a))
+        row_of(x, 0, ROW_DCHAINED)[j] = m->scale * dproduct;
+    else
+        product_back(x, i, j, m->scale * dproduct);
     /* c_i - c_j */
     if (a->drift.dkey[0])
         pe_drift_add(a, side_of(x, i, j), x->h, i, j, dS);
@@ -694,17 +751,34 @@ static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
     a->terms->hook.visit_back(part->p, part->par, &tile, dS, part->dpar ? part->dpar : none);
 }
 
+/* That of the products of a query that is transformed from key to key. */
+static void chain_back(const head *x, int64_t i)
+{
+    const pe_attention *a   = x->a;
+    const pe_problem   *p   = &a->sizes;
+    const int64_t       own = pe_chain_own(a, x->b, i), g = x->h / (p->H / p->G);
+    const pe_chain_keys keys = chain_keys(x);
+    memset(x->chain.dq, 0, (size_t)p->D * sizeof(double));
+    pe_chain_products(&keys, own, x->Q + i * p->D, x->chain.x, row_of(x, 0, ROW_CHAINED), x->chain.kept);
+    pe_chain_products_back(&keys, own, x->chain.kept, row_of(x, 0, ROW_DCHAINED), x->chain.dq, x->dK,
+                           x->chain.dW + g * p->Lk * p->D, x->chain.dbeta + g * p->Lk);
+    add(x->dQ + i * p->D, 1, x->chain.dq, p->D);
+}
+
 /* The gradient of all scores of row i. */
 static void scores_back(head *x, int64_t i, const double *dS)
 {
     const pe_attention *a         = x->a;
     double             *dproducts = row_of(x, 0, ROW_DPRODUCTS);
+    memset(row_of(x, 0, ROW_DCHAINED), 0, (size_t)a->sizes.Lk * sizeof(double));
     hook_back(x, i, dS, dproducts);
     if (pe_pairs_wanted(a))
         pe_pairs_add(a, x->h, i, 0, a->sizes.Lk, dS);
     for (int64_t j = 0; j < a->sizes.Lk; j++)
         if (dS[j] != 0 || dproducts[j] != 0)
             score_back(x, i, j, dS[j], dS[j] + dproducts[j]);
+    if (pe_chains(a))
+        chain_back(x, i);
 }
 
 /* dZ becomes dS, where Z = c tanh(tau S / c); Z is needed, and S for dtau. */
@@ -872,6 +946,10 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     clear_tables(&x, 1);
     for (int64_t b = 0; b < p->B; b++) {
         pe_drift_clear(a);
+        for (int64_t n = 0; pe_chains(a) && n < p->G * p->Lk; n++) {
+            memset(x.chain.dW + n * p->D, 0, (size_t)p->D * sizeof(double));
+            x.chain.dbeta[n] = 0;
+        }
         for (int64_t g = 0; g < p->G && !pe_parallel_is_cancelled(&a->team); g++) {
             memset(x.dK, 0, (size_t)(map_forms(a, PE_KEYS) * p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
@@ -881,6 +959,8 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
         pe_drift_fold(a, b);
+        if (pe_chains(a))
+            pe_chain_store(a, b, x.chain.dW, p->D, x.chain.dbeta);
     }
     fold_tables(&x, 1);
 }

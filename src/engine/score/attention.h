@@ -67,6 +67,13 @@ typedef struct pe_turned {
     posenc_tensor        key_allowed, k_segments;
     int64_t              heads, share, queries, keys; /* key heads, and query heads of each */
 } pe_turned;
+/* The chain of the whole run: chain.c. */
+typedef struct pe_chained {
+    int64_t *own; /* [B, Lq] the last key of each query's chain */
+    int64_t  queries;
+    double  *state; /* [H,Lq,1+D] of a part, which goes on where the one to its right ended: has a query's
+                       chain  begun, and what became of it as the executor left it; NULL: a whole run */
+} pe_chained;
 
 typedef struct pe_attention {
     pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
@@ -103,6 +110,7 @@ typedef struct pe_attention {
     double       softcap;  /* 0: none */
     pe_drifted   drift;
     pe_turned    turn;
+    pe_chained   chain;
 
     int          is_projected; /* a part whose products with A are there, or whose rows of A are ready */
     pe_projected projected;    /* no data: those rows are */
@@ -322,6 +330,49 @@ static inline void pe_drift_add(const pe_attention *a, int side, int64_t h, int6
     a->drift.dquery[side][h * a->sizes.Lq + i] += x;
     a->drift.dkey[side][h * a->sizes.Lk + j] -= x;
 }
+
+/* ---- chain.c: queries that are transformed from key to key ---- */
+
+static inline int pe_chains(const pe_attention *a)
+{
+    return a->terms->chain.is_given;
+}
+
+/* Memory of a run; numbers. Does anybody want gradients of w or beta? */
+void pe_chain_lay_out(pe_attention *a, pe_arena *arena);
+void pe_chain_fill(pe_attention *a);
+int  pe_chain_is_wanted(const pe_attention *a);
+
+/* The last key of the chain of query i of item b, as the part numbers keys: it may lie to either side. */
+static inline int64_t pe_chain_own(const pe_attention *a, int64_t b, int64_t i)
+{
+    return a->chain.own[(a->from.b + b) * a->chain.queries + a->from.i + i] - a->from.j;
+}
+
+/* State of query i of head h of a part, which see above; NULL: the run is whole. */
+static inline double *pe_chain_state(const pe_attention *a, int64_t h, int64_t i)
+{
+    return a->chain.state ? a->chain.state + (h * a->sizes.Lq + i) * (1 + a->sizes.D) : NULL;
+}
+
+/* w [n, stride] and beta [n] of keys j0 .. j0+n-1 of key head g; zeros where padding hides them. */
+void pe_chain_load(const pe_attention *a, int64_t b, int64_t g, int64_t j0, int64_t n, double *w,
+                   int64_t stride, double *beta);
+/* Their gradients of item b, dw [G, Lk, stride] and dbeta [G, Lk], to where the caller wants them. */
+void pe_chain_store(const pe_attention *a, int64_t b, const double *dw, int64_t stride, const double *dbeta);
+
+/* One key head as the formula reads, for one query at a time: a product x.k_j for each key, x = q at first
+   and transformed on the way; what is left of it stays in x. own: the last key of its chain. kept: NULL, or
+   [Lk, D] x as it met each key; with that and the cotangents of products to those of everything, dq last. */
+typedef struct pe_chain_keys {
+    const double *K, *W, *beta; /* [Lk, D], [Lk, D], [Lk] */
+    int64_t       Lk, D;
+} pe_chain_keys;
+
+void pe_chain_products(const pe_chain_keys *keys, int64_t own, const double *q, double *x, double products[],
+                       double *kept);
+void pe_chain_products_back(const pe_chain_keys *keys, int64_t own, const double *kept,
+                            const double dproducts[], double *dq, double *dK, double *dW, double *dbeta);
 
 /* ---- parts of the terms ---- */
 

@@ -230,6 +230,13 @@ typedef struct pe_drift {
                       double *const dpar[]);
 } pe_drift;
 
+/* Queries that are transformed from key to key (chain.c): at each key, from its own to the left, a query q
+   becomes (I - beta w w^T) q before it meets the keys farther left. Token inputs w, D channels, and beta,
+   one, of key heads. It stands in the place of the product q.k, with which no vectors and forms go then. */
+typedef struct pe_chain {
+    int is_given, w, beta;
+} pe_chain;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -246,6 +253,7 @@ typedef struct pe_terms {
     pe_tile_hook   hook;    /* X, of the score part */
     pe_preparation prepare; /* of q and k, by the score part; no fill: they are taken as they are */
     pe_drift       drift;   /* added to the score, of the score part */
+    pe_chain       chain;   /* in the product, of the score part */
     pe_temper      temper;  /* tau; on NONE: 1 */
     int            sink;    /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */

@@ -10,6 +10,9 @@
 
 #include "engine/tiled/tiles.h"
 
+/* chain_backward.c: queries that are transformed from key to key. */
+typedef struct pe_chain_back pe_chain_back;
+
 typedef struct pe_backward {
     pe_tiles T;
     int64_t  b;      /* the item at hand */
@@ -40,7 +43,8 @@ typedef struct pe_backward {
     double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
     double
         *drift_rows[PE_SIDES]; /* [chunks,H,Lq] cotangents of queries' running sums; NULL: they are known */
-    double *dtau;              /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
+    double        *dtau;       /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
+    pe_chain_back *chain;      /* NULL: there is none */
 } pe_backward;
 
 /* Where the second form of queries at Qu lies; NULL where there is one. */
@@ -76,6 +80,10 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
 double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena);
 void    pe_hook_cache_sum(const pe_backward *w, const pe_scratch *z, const float *dS);
 void    pe_hook_cache_fold(const pe_backward *w);
+
+/* chain_backward.c: memory, NULL where there is no chain; the item's key tiles, in place of the others. */
+pe_chain_back *pe_chain_back_lay_out(const pe_tiles *T, pe_arena *arena);
+void           pe_chain_back_run(pe_backward *w);
 
 /* tiled_backward.c: memory; after pe_tiles_fill, the run. */
 pe_backward pe_tiled_backward_lay_out(const pe_attention *a, pe_arena *arena);

@@ -573,6 +573,12 @@ static const float *lse_of_scores(const pe_backward *w, const pe_scratch *z)
     return z->m;
 }
 
+/* The first form of the queries at hand. */
+static const float *queries_of(const pe_backward *w, const pe_scratch *z)
+{
+    return z->chain.X ? z->chain.X : w->Qu + (z->h * w->T.a->sizes.Lq + z->i0) * w->T.Dp;
+}
+
 int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
 {
     const pe_tiles     *T  = &w->T;
@@ -580,13 +586,12 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
     const int64_t       at = z->h * p->Lq + z->i0;
-    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Ap : NULL,
-                *dO = w->dout + at * T->Dvp;
-    z->back.lse     = w->lse + at;
-    z->forms.Q2     = pe_second_form(w, w->Qu + at * T->Dp);
-    z->map.Q        = Qu;
-    z->map.step     = p->H * p->Lq * T->Dp;
-    z->map.Kt       = z->back.Kt + p->D * T->Bcp;
+    const float *Qu = queries_of(w, z), *Qw = w->Qw ? w->Qw + at * T->Ap : NULL, *dO = w->dout + at * T->Dvp;
+    z->back.lse = w->lse + at;
+    z->forms.Q2 = pe_second_form(w, w->Qu + at * T->Dp);
+    z->map.Q    = Qu;
+    z->map.step = p->H * p->Lq * T->Dp;
+    z->map.Kt   = z->back.Kt + p->D * T->Bcp;
     if (pe_products64_serve(T))
         pe_products64_fill_tile(T, z, w->lse + at);
     pe_tile_terms terms;
@@ -698,6 +703,6 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         mapped_back(w, z, dS);
         return;
     }
-    product_to_keys(T, z, z->back.dK, T->Dp, dS, w->Qu + at * T->Dp, T->Dp, D);
+    product_to_keys(T, z, z->back.dK, T->Dp, dS, queries_of(w, z), T->Dp, D);
     seen_queries(w, z, dS, w->wants_u ? z->back.du : NULL);
 }

@@ -808,6 +808,8 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
     if (pe_drifts(a))
         add_drift(T, z, terms);
     multiply_tile(T, z, s, Qu, Kt, pairs, terms);
+    if (pe_chains(a))
+        pe_tile_chain_reach(T, z, s);
     if (T->has_extra || a->terms->hook.is_special)
         pe_tile_scores_load_places(T, z);
     z->hook.is_called = is_hooked(T, z);

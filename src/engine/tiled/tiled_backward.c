@@ -524,12 +524,13 @@ pe_backward pe_tiled_backward_lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p       = &a->sizes;
     pe_backward       w       = {.T = pe_tiles_lay_out(a, arena, 1)};
-    const int         travels = a->terms->hook.state > 0; /* its key tiles have an order */
+    const int         travels = a->terms->hook.state > 0 || pe_chains(a); /* its key tiles have an order */
     w.chunks                  = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
     w.is_short                = p->Lk <= PE_SHORT || pe_products64_serve(&w.T);
     find_wanted(&w);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
+    w.chain = pe_chain_back_lay_out(&w.T, arena);
     return w;
 }
 
@@ -538,7 +539,7 @@ void pe_tiled_backward_run(pe_backward *w)
     const pe_tiles     *T    = &w->T;
     const pe_attention *a    = T->a;
     const pe_problem   *p    = &a->sizes;
-    const int           look = T->key_tiles > 1 && (a->terms->hook.state || w->is_short);
+    const int           look = T->key_tiles > 1 && !w->chain && (a->terms->hook.state || w->is_short);
     /* heads that share a matrix add to the same numbers, one after the other */
     pe_team team = a->team;
     if (pe_pairs_wanted(a) && a->terms->pairs.shared)
@@ -553,7 +554,10 @@ void pe_tiled_backward_run(pe_backward *w)
             memset(w->dtau, 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof *w->dtau);
         if (a->drift.dkey[PE_BEHIND])
             start_drift(w);
-        pe_parallel_for(p->G * w->chunks, &team, chunk_back, w);
+        if (w->chain)
+            pe_chain_back_run(w);
+        else
+            pe_parallel_for(p->G * w->chunks, &team, chunk_back, w);
         if (a->drift.dkey[PE_BEHIND])
             finish_drift(w);
         if (w->dtau)

@@ -29,7 +29,17 @@ static int keys_serve(const pe_tiles *T)
 {
     const pe_attention *a = T->a;
     return a->k.dtype == POSENC_DTYPE_F32 && !a->rotary && !a->terms->prepare.fill && !a->grown &&
-           pe_keys_are_plain(a);
+           !pe_chains(a) && pe_keys_are_plain(a);
+}
+
+/* Of a chain: the keys as queries from the right meet them. */
+static void pack_chain(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int64_t b, int64_t g, int64_t J)
+{
+    const int64_t       D = T->a->sizes.D, j0 = J * T->Bc, C = pe_smaller(T->Bc, T->a->sizes.Lk - j0);
+    const pe_chain_rows to = {z->rows, z->chain.own_W, x->U + j0 * T->Dp, x->M + j0 * T->Bcp};
+    pe_tile_chain_make(T, &z->chain, &to, b, g, j0, C);
+    T->a->kernels->transpose(x->Kt + J * D * T->Bcp, T->Bcp, z->rows, T->Dp, C, D);
+    T->a->kernels->transpose(x->Wt + J * D * T->Bcp, T->Bcp, z->chain.own_W, T->Dp, C, D);
 }
 
 /* The keys of tile J transposed, and its values. */
@@ -52,6 +62,10 @@ static void pack_tile(void *context, int64_t index, int thread)
         pe_tile_rows_load_keys(T->a, x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
     if (keys_serve(T)) {
         T->a->kernels->transpose(Kt, T->Bcp, pe_tensor_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
+        return;
+    }
+    if (pe_chains(T->a)) {
+        pack_chain(T, z, x, b, g, J);
         return;
     }
     pe_tile_rows_load(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
@@ -211,6 +225,14 @@ static int64_t next_tile(const pe_tiles *T, int64_t I, int64_t step, int64_t fir
     return J >= 0 && pe_tile_is_reached(T, I, J) ? J : -1;
 }
 
+static void meet_chain(const pe_tiles *T, pe_scratch *z, const pe_packed *x)
+{
+    z->chain.Wt = x->Wt + z->J * T->a->sizes.D * T->Bcp;
+    z->chain.U  = x->U + z->j0 * T->Dp;
+    z->chain.M  = x->M + z->j0 * T->Bcp;
+    pe_tile_chain_meet(T, z, z->Qu);
+}
+
 static void forward_tile(void *context, int64_t index, int thread)
 {
     const pe_forward   *f  = context;
@@ -238,11 +260,13 @@ static void forward_tile(void *context, int64_t index, int thread)
         pe_tile_rows_load_form(T, form, PE_QUERIES, n, b, h, i0, R);
         pe_tile_rows_scale(T, form, NULL, b, h, i0, R);
     }
+    if (pe_chains(a))
+        pe_tile_chain_resume(T, z->Qu, h, i0, R);
     z->map.Q    = z->Qu;
     z->map.step = T->Br * T->Dp;
     if (pe_products64_serve(T))
         pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);
-    const int64_t    first   = a->terms->hook.state > 0 ? T->key_tiles - 1 : nearest_tile(T, I);
+    const int64_t    first = a->terms->hook.state > 0 || pe_chains(a) ? T->key_tiles - 1 : nearest_tile(T, I);
     const pe_softmax running = {.shift    = z->softmax.most,
                                 .sums     = z->softmax.sums,
                                 .o        = z->softmax.O,
@@ -254,9 +278,13 @@ static void forward_tile(void *context, int64_t index, int thread)
         z->growth.Kt = x->Kgt + J * p->D * T->Bcp;
         z->map.Kt    = x->Kmt + J * p->D * T->Bcp;
         pe_tile_terms terms;
+        if (pe_chains(a) && pe_tile_is_reached(T, I, J))
+            meet_chain(T, z, x);
         if (!pe_tile_scores_multiply(T, z, z->S, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, first < 0,
                                      &terms))
             continue;
+        if (pe_chains(a))
+            pe_tile_chain_step(T, z, z->Qu);
         if (f->S) {
             a->kernels->scores_finish(z->S, T->Bcp, &terms, R, C);
             store_scores(f, z);
@@ -266,6 +294,8 @@ static void forward_tile(void *context, int64_t index, int thread)
         a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
         add_values(T, z, x, next_tile(T, I, step, first));
     }
+    if (pe_chains(a))
+        pe_tile_chain_leave(T, z->Qu, h, i0, R);
     if (!f->S)
         finish_rows(T, z, b, h, i0, R);
 }
@@ -283,6 +313,9 @@ pe_forward pe_tiled_forward_lay_out(const pe_attention *a, pe_arena *arena)
         x.Kt        = pe_arena_floats(arena, T->key_tiles * p->D * T->Bcp);
         x.Kgt       = pe_arena_floats(arena, a->grown ? T->key_tiles * p->D * T->Bcp : 0);
         x.Kmt       = pe_arena_floats(arena, (T->forms[PE_KEYS] - 1) * T->key_tiles * p->D * T->Bcp);
+        x.Wt        = pe_arena_floats(arena, pe_chains(a) ? T->key_tiles * p->D * T->Bcp : 0);
+        x.U         = pe_arena_floats(arena, pe_chains(a) ? p->Lk * T->Dp : 0);
+        x.M         = pe_arena_floats(arena, pe_chains(a) ? p->Lk * T->Bcp : 0);
         x.V         = pe_arena_floats(arena, p->Lk * T->Dvp);
         x.key       = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
         if (f.pairs)

@@ -47,6 +47,20 @@ static inline int64_t pe_flat_row(const pe_distance_table *t, int64_t x)
     return pe_flat_side(t, x) ? t->flat_high : t->last_low;
 }
 
+/* Queries that are transformed from key to key, a tile at a time: chain.c. D and C are padded to PE_LANES64.
+ */
+typedef struct pe_chain_scratch {
+    double *beta, *W, *K, *across, *N,
+        *UM;      /* [Bc], [Bc,D], [Bc,D], [D or C,C], [Bc,C], [Bc,D+C]: the solve */
+    float *own_W; /* [Bc, Dp] forward: W before it is transposed */
+    /* of the tile at hand: [D, Bcp], minus U [Bc, Dp], [Bc, Bcp] */
+    const float *Wt, *U, *M;
+    int64_t     *own;            /* [Br] how many of its keys are in each query's chain */
+    float       *lower, *upper;  /* [Br, Bcp] X W^T of these, and of the others */
+    int          steps, reaches; /* are there any of these; of the others, where they count? */
+    const float *X;              /* backward: the queries as they meet it; NULL: as they began */
+} pe_chain_scratch;
+
 /* What one thread works with. Each struct in it belongs to the files named after it; where a run has no
    such terms its memory is not there. */
 typedef struct pe_scratch {
@@ -121,6 +135,7 @@ typedef struct pe_scratch {
         int64_t tile;           /* the query tile that row is of; -1: none */
         float  *ones, *sum;     /* [Br], [Bcp] backward */
     } drift;                    /* tile_scores.c, pair_backward.c */
+    pe_chain_scratch chain;
     struct {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
@@ -491,6 +506,34 @@ void pe_products64_fill_tile(const pe_tiles *T, pe_scratch *z, const float lse[]
 /* -infinity where there is none; a NaN is passed over. */
 double pe_products64_largest(const double x[], int64_t n);
 
+/* ---- chain.c: queries that are transformed from key to key ---- */
+
+/* What is made of a tile of keys, in float: K^ and W [n, Dp], minus U [n, Dp], M [n, Bcp]. */
+typedef struct pe_chain_rows {
+    float *K, *W, *U, *M;
+} pe_chain_rows;
+
+/* Cotangents of one tile in double: of K^, which become those of K, and of W [n, D]; of minus [U|M]
+   [n, D + C], which are spent; of beta [n], written. D and C are padded to PE_LANES64. */
+typedef struct pe_chain_fold {
+    double *dK, *dW, *dUM, *dbeta;
+} pe_chain_fold;
+
+void pe_tile_chain_lay_out(const pe_tiles *T, pe_chain_scratch *x, pe_arena *arena);
+/* Of keys j0 .. j0+n-1, where they are a tile. */
+void pe_tile_chain_make(const pe_tiles *T, const pe_chain_scratch *x, const pe_chain_rows *to, int64_t b,
+                        int64_t g, int64_t j0, int64_t n);
+void pe_tile_chain_fold(const pe_tiles *T, const pe_chain_scratch *x, const pe_chain_fold *f, int64_t b,
+                        int64_t g, int64_t j0, int64_t n);
+/* Queries X [R, Dp] come to the tile at hand, whose rows z->chain has; its products, which are s = X K^^T so
+   far, get what keys ahead of queries lack; X goes on to the left. */
+void pe_tile_chain_meet(const pe_tiles *T, pe_scratch *z, const float *X);
+void pe_tile_chain_reach(const pe_tiles *T, const pe_scratch *z, float *s);
+void pe_tile_chain_step(const pe_tiles *T, const pe_scratch *z, float *X);
+/* Scaled queries of a part begin with what the part to the right left, and leave what they became. */
+void pe_tile_chain_resume(const pe_tiles *T, float *X, int64_t h, int64_t i0, int64_t R);
+void pe_tile_chain_leave(const pe_tiles *T, const float *X, int64_t h, int64_t i0, int64_t R);
+
 /* ---- hook_cache.c: what a hook says of all pairs, made once ---- */
 
 /* Where it depends on positions that a batch shares and the pairs are few: memory (T->hook_cache stays NULL
@@ -534,11 +577,12 @@ static inline int64_t pe_by_position_size(const pe_attention *a, pe_side side)
 
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct pe_packed {
-    float       *Kt;     /* [key_tiles, D, Bcp] */
-    float       *Kgt;    /* the same, grown */
-    float       *Kmt;    /* and of their second form in a map of distances */
-    float       *V;      /* [Lk, Dvp], where the caller's rows cannot be used as they are */
-    const float *values; /* V or the caller's memory */
+    float       *Kt;         /* [key_tiles, D, Bcp] */
+    float       *Kgt;        /* the same, grown */
+    float       *Kmt;        /* and of their second form in a map of distances */
+    float       *Wt, *U, *M; /* of a chain: [key_tiles, D, Bcp], [key_tiles*Bc, Dp], [key_tiles*Bc, Bcp] */
+    float       *V;          /* [Lk, Dvp], where the caller's rows cannot be used as they are */
+    const float *values;     /* V or the caller's memory */
     int64_t      v_stride;
     float       *key;      /* [Lk] 0 or -infinity */
     const float *key_mask; /* key or NULL */

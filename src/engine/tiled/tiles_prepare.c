@@ -235,6 +235,7 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
         lay_out_members(&T, &z, arena, backward);
         lay_out_hook(&T, &z, arena);
         lay_out_prepared(&T, &z, arena, backward);
+        pe_tile_chain_lay_out(&T, &z.chain, arena);
         if (backward)
             lay_out_keys(&T, &z, arena);
         if (T.scratch)
