@@ -204,7 +204,7 @@ posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc
                        "sums: from is %lld; with %lld tokens and sums of %lld keys it must be from 0 to %lld",
                        (long long)from, (long long)n, (long long)sums->shape[2],
                        (long long)(sums->shape[2] - n));
-    for (int64_t row = 0; row < token->shape[0] * token->shape[1]; row++)
+    for (int64_t row = 0; n > 0 && row < token->shape[0] * token->shape[1]; row++)
         for (int64_t first = 0; first < width; first += CHUNK)
             sum_tokens(plan, side, token, sums, from, row, first);
     return pe_done(err);

@@ -3,6 +3,7 @@
 #include "diagnose/search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void pe_frame_free(pe_frame *f)
@@ -79,6 +80,28 @@ int pe_frame_open(pe_frame *f, const pe_search *s, const posenc_encoding *e)
     else
         pe_frame_free(f);
     return is_good;
+}
+
+/* A dynamic schedule computes its base from the longest position. */
+posenc_encoding *pe_frame_follow(pe_frame *f, const pe_search *s, const pe_theory *t)
+{
+    const char      *spec   = posenc_encoding_spec(t->e);
+    const double     limit  = pe_spec_number(spec, "max_length", 0);
+    const double     length = rint(pe_misfit_longest(s, t)) + 1;
+    posenc_encoding *e      = NULL;
+    posenc_error     why;
+    char             text[40];
+    *f = (pe_frame){0};
+    if (s->N > 1 || !pe_spec_is_word(spec, "schedule", "dynamic", 0) ||
+        pe_spec_number(spec, "length", 0) > 0 || fmax(length, limit) == fmax(s->length, limit) ||
+        !(length < 1e9))
+        return NULL;
+    snprintf(text, sizeof text, "length=%.10g", length);
+    if (posenc_encoding_create(&e, spec, text, &why) || !pe_frame_open(f, s, e)) {
+        posenc_encoding_free(e);
+        e = NULL;
+    }
+    return e;
 }
 
 /* Are these the channels of the pairing? */

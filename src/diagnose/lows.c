@@ -109,36 +109,18 @@ static void try_low(pe_search *s, pe_theory *t, const pe_frame *f)
     }
 }
 
-/* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
-static double *restarted(const pe_search *s, int pairing)
-{
-    const pe_gains *g    = s->pairings[pairing].gains;
-    double         *list = malloc((size_t)s->rows->count * sizeof *list), start = 0;
-    int             count = 0;
-    for (int64_t row = 0; list && row < s->rows->count; row++) {
-        int64_t      b, l;
-        const double p    = *pe_row_position(s->rows, row);
-        double       most = 0;
-        pe_row_side(s->rows, row, &b, &l);
-        for (int64_t m = 0; m < g->M; m++)
-            most = fmax(most, fabs(g->angle[row * g->M + m]));
-        if (l > 0 && most < 0.02) {
-            start = p;
-            count++;
-        }
-        start     = l ? start : 0;
-        list[row] = p - start;
-    }
-    if (!count) {
-        free(list);
-        list = NULL;
-    }
-    return list;
-}
-
 /* A theory that turns one way, with the magnitude of its encoding, and with that which was measured. */
 static void try_low_sizes(pe_search *s, pe_theory u, const pe_frame *f)
 {
+    pe_frame         own;
+    posenc_encoding *e = pe_frame_follow(&own, s, &u);
+    if (e) {
+        pe_theory t = u;
+        t.e         = e;
+        try_low_sizes(s, t, &own); /* which says its length, and so follows no more */
+        pe_frame_free(&own);
+        posenc_encoding_free(e);
+    }
     const double *measured = s->pairings[u.pairing].gains->size;
     for (int side = 0; side < 2; side++)
         u.size[side] = f->course.size;
@@ -153,7 +135,7 @@ static void try_low_sizes(pe_search *s, pe_theory u, const pe_frame *f)
 
 static void try_low_restarted(pe_search *s, pe_theory u, const pe_frame *f)
 {
-    u.list = s->N == 1 ? restarted(s, u.pairing) : NULL;
+    u.list = s->N == 1 ? pe_places_restarted(s, u.pairing) : NULL;
     if (!u.list)
         return;
     for (int64_t row = 0; u.step < 0 && row < s->rows->count; row++)
@@ -311,14 +293,14 @@ static void set_number(pe_family *f, int loose, double x)
     *(loose & PE_LOOSE_BASE ? &f->base : &f->factor) = x;
 }
 
-/* Cells that are far off at the expected positions, of some rows. */
-static int low_misses(const pe_search *s, const pe_theory *t, const pe_frame *f)
+/* Cells that are far off at the expected positions, of some rows; counted until there are `least`. */
+static int low_misses(const pe_search *s, const pe_theory *t, const pe_frame *f, int least)
 {
     enum { FEW = 16 };
     const int64_t n   = s->rows->count < FEW ? s->rows->count : FEW;
     int           bad = 0;
-    for (int64_t i = 0; i < n; i++)
-        bad += bad_cells(s, t, f, (2 * i + 1) * s->rows->count / (2 * n), NAN, 1 << 20);
+    for (int64_t i = 0; i < n && bad < least; i++)
+        bad += bad_cells(s, t, f, (2 * i + 1) * s->rows->count / (2 * n), NAN, least - bad);
     return bad;
 }
 
@@ -341,7 +323,7 @@ static int scan_low(double *best, int *low, const pe_search *s, int p, pe_family
                 const double size = frame.course.size;
                 pe_theory    t    = {.low = at, .pairing = p, .step = 1, .size = {size, size}};
                 memcpy(t.axes, s->axes, sizeof t.axes);
-                const int bad = pe_misfit_is_ggml(at) ? least : low_misses(s, &t, &frame);
+                const int bad = pe_misfit_is_ggml(at) ? least : low_misses(s, &t, &frame, least);
                 if (bad < least) {
                     least = bad;
                     *best = from;
@@ -475,8 +457,18 @@ static int is_told(const pe_search *s)
     int is_it = 0;
     for (int i = 0; i < s->theory_count && s->rows->bits > 20; i++) {
         const pe_theory *t = &s->theories[i];
-        is_it |= !t->low && !t->list && !t->w && t->cost < 300 && t->misfit <= 1.2;
+        is_it |= !t->low && (!t->list || pe_places_are_unrounded(s, t->list)) && !t->w && t->cost < 300 &&
+                 t->misfit <= 1.2;
     }
+    return is_it;
+}
+
+/* Theories that are kept in the hope of more digits may leave too much over. */
+static int is_explained(const pe_search *s)
+{
+    int is_it = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        is_it |= s->theories[i].low || s->theories[i].misfit <= pe_same;
     return is_it;
 }
 
@@ -488,9 +480,9 @@ void pe_lows_try(pe_search *s)
     for (int p = 0; p < s->pairing_count && p < 12; p++) {
         if (!pe_pairings_is_rotation(s, &s->pairings[p]))
             continue;
-        try_low_encoding(s, p, "", 0, 0, !s->theory_count);
+        try_low_encoding(s, p, "", 0, 0, !is_explained(s));
         if (has)
-            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !s->theory_count);
+            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !is_explained(s));
         if (s->N > 1 && !has_low(s))
             pe_axes_each(s, p, try_low_axes);
         if (pe_theories_has(s, 125) || is_told(s)) /* positions of no rule may be rounded ones; no more */

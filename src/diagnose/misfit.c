@@ -70,6 +70,14 @@ double pe_misfit_place(const pe_search *s, const pe_theory *t, int64_t row, int 
     return t->step * pe_row_position(s->rows, row)[t->axes[axis]] + t->offset;
 }
 
+double pe_misfit_longest(const pe_search *s, const pe_theory *t)
+{
+    double most = 0;
+    for (int64_t row = 0; row < s->rows->count; row++)
+        most = fmax(most, fabs(pe_misfit_place(s, t, row, 0)));
+    return most;
+}
+
 /* Faster than cexp and cabs, which mind infinities. */
 double complex pe_misfit_turned(double size, double angle)
 {

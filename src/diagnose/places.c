@@ -6,6 +6,8 @@
  */
 #include "diagnose/search.h"
 
+#include "base/half.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,47 @@ void pe_places_find(double *list, const pe_search *s, int pairing, const pe_fram
             list[row * s->N + a] = fabs(p - rint(p)) < 0.02 ? rint(p) : p;
         }
     }
+}
+
+/* Expected positions that start again at 0 wherever nothing is turned; NULL where they never do. */
+double *pe_places_restarted(const pe_search *s, int pairing)
+{
+    const pe_gains *g    = s->pairings[pairing].gains;
+    double         *list = malloc((size_t)s->rows->count * sizeof *list), start = 0;
+    int             count = 0;
+    for (int64_t row = 0; list && row < s->rows->count; row++) {
+        int64_t      b, l;
+        const double p    = *pe_row_position(s->rows, row);
+        double       most = 0;
+        pe_row_side(s->rows, row, &b, &l);
+        for (int64_t m = 0; m < g->M; m++)
+            most = fmax(most, fabs(g->angle[row * g->M + m]));
+        if (l > 0 && most < 0.02) {
+            start = p;
+            count++;
+        }
+        start     = l ? start : 0;
+        list[row] = p - start;
+    }
+    if (!count) {
+        free(list);
+        list = NULL;
+    }
+    return list;
+}
+
+/* bfloat16 holds whole numbers up to 256, float16 up to 2048. */
+int pe_places_are_unrounded(const pe_search *s, const double *list)
+{
+    int    is_whole = 1, is_fine = 0;
+    double most = 0, away = 0;
+    for (int64_t i = 0; i < s->rows->count * s->N; i++) {
+        is_whole &= list[i] == rint(list[i]);
+        is_fine |= pe_half_round_to_bf16(list[i]) != list[i];
+        most = fmax(most, fabs(list[i]));
+        away = fmax(away, fabs(list[i] - expected(s, i / s->N, (int)(i % s->N))));
+    }
+    return is_whole && away > 2 && (most <= 256 || (is_fine && most <= 2048));
 }
 
 /* Whole numbers where nearly all are nearly so. */

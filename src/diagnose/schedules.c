@@ -25,14 +25,6 @@ static double whole_unit(const pe_search *s, int pairing, const char *settings)
     return p->agreed > 0.9 && fabs(got / step - 1) < 1e-3 && step < 4 && step > 0.01 ? step : 1;
 }
 
-static double longest_place(const pe_search *s, const pe_theory *t)
-{
-    double most = 0;
-    for (int64_t row = 0; row < s->rows->count; row++)
-        most = fmax(most, fabs(pe_misfit_place(s, t, row, 0)));
-    return most;
-}
-
 /* A dynamic schedule whose length follows other positions: its base says which length that was. */
 static void try_length(pe_search *s, int p, const char *prefix, unsigned departs)
 {
@@ -54,7 +46,7 @@ static void try_length(pe_search *s, int p, const char *prefix, unsigned departs
         const int count = s->theory_count;
         pe_theories_try(s, p, text, departs | 1u << PE_POSITIONS, 2, "its length follows other positions");
         if (s->theory_count > count &&
-            fabs(longest_place(s, &s->theories[count]) + 1 - length) > 2 + 0.02 * length)
+            fabs(pe_misfit_longest(s, &s->theories[count]) + 1 - length) > 2 + 0.02 * length)
             s->theories[count].cost += 150; /* none of those found: rather another base */
     }
 }

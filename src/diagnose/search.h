@@ -84,9 +84,11 @@ typedef struct pe_family {
 
 /* spec.c: "half" of "rope[layout=half:base=5e5]"; 0, or what is otherwise, where it is not said. Numbers as
  * printed with few digits. */
-int         pe_spec_said(char *value, size_t size, const char *spec, const char *name);
-double      pe_spec_number(const char *spec, const char *name, double otherwise);
-int         pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise);
+int    pe_spec_said(char *value, size_t size, const char *spec, const char *name);
+double pe_spec_number(const char *spec, const char *name, double otherwise);
+int    pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise);
+/* The expected schedule with another factor, and all else of it the same? */
+int         pe_spec_is_rescaled(const char *spec, const char *expected);
 const char *pe_spec_fewest_digits(char text[40], double x, int digits);
 double      pe_spec_nearest_round(double x, double slackness, int *digits);
 const char *pe_spec_value(char text[64], const char *spec, const char *name, const char *otherwise);
@@ -96,11 +98,14 @@ void        pe_spec_say(char words[PE_WORDS], const char *format, ...) PE_PRINTF
  * knows. */
 void pe_frame_free(pe_frame *f);
 int  pe_frame_open(pe_frame *f, const pe_search *s, const posenc_encoding *e);
-int  pe_frame_has_channels(const pe_frame *f, const pe_pairing *p);
-void pe_frame_sort(pe_frame *f);
+/* With frequencies that follow the theory's own positions; NULL where these are the expected length's. */
+posenc_encoding *pe_frame_follow(pe_frame *f, const pe_search *s, const pe_theory *t);
+int              pe_frame_has_channels(const pe_frame *f, const pe_pairing *p);
+void             pe_frame_sort(pe_frame *f);
 
 /* misfit.c: Of the rows looked at, or of all; and parts of it. */
 double         pe_misfit_place(const pe_search *s, const pe_theory *t, int64_t row, int axis);
+double         pe_misfit_longest(const pe_search *s, const pe_theory *t); /* position */
 double complex pe_misfit_turned(double size, double angle);
 double         pe_misfit_distance(double complex a, double complex b);
 void           pe_misfit_measure(pe_theory *t, const pe_search *s, const pe_frame *f, int is_all, pe_left *l);
@@ -116,8 +121,11 @@ posenc_status pe_pairings_find(pe_search *s, const pe_pairing *expected);
 posenc_status pe_pairings_keep(pe_search *s);
 int           pe_pairings_is_rotation(const pe_search *s, const pe_paired *p);
 
-/* places.c: Lists are [rows,N]. */
-void pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all);
+/* places.c: Lists are [rows,N]; restarted: NULL where nothing starts again. */
+void    pe_places_find(double *list, const pe_search *s, int pairing, const pe_frame *f, int is_all);
+double *pe_places_restarted(const pe_search *s, int pairing);
+/* Whole numbers that no rounding of expected positions to fewer bits gives. */
+int  pe_places_are_unrounded(const pe_search *s, const double *list);
 void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list);
 void pe_places_settle(pe_theory *t, const pe_search *s, const pe_frame *f, double *list);
 

@@ -35,6 +35,20 @@ int pe_spec_is_word(const char *spec, const char *name, const char *word, int ot
     return pe_spec_said(text, sizeof text, spec, name) ? !strcmp(text, word) : otherwise;
 }
 
+int pe_spec_is_rescaled(const char *spec, const char *expected)
+{
+    static const char *const words[]   = {"schedule", "truncate"};
+    static const char *const numbers[] = {"original_length",  "max_length", "length",    "low_freq_factor",
+                                          "high_freq_factor", "beta_fast",  "beta_slow", "alpha"};
+    char                     a[64], b[64];
+    int                      is_it = pe_spec_said(a, sizeof a, expected, "schedule");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is_it &= !strcmp(pe_spec_value(a, spec, words[i], ""), pe_spec_value(b, expected, words[i], ""));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        is_it &= pe_spec_number(spec, numbers[i], -1) == pe_spec_number(expected, numbers[i], -1);
+    return is_it && pe_spec_number(spec, "factor", -1) != pe_spec_number(expected, "factor", -1);
+}
+
 const char *pe_spec_fewest_digits(char text[40], double x, int digits)
 {
     snprintf(text, 40, "%.*g", digits, x);

@@ -217,6 +217,8 @@ int pe_theories_try(pe_search *s, int pairing, const char *settings, unsigned de
         return 0;
     }
     pe_spec_say(t.words, "%s", words);
+    if ((t.departs & pe_to_schedule) && pe_spec_is_rescaled(posenc_encoding_spec(t.e), s->base))
+        t.departs = (t.departs & ~pe_to_schedule) | pe_to_factor; /* met among other lengths */
     const int may_be =
         pe_frame_has_channels(&f, &p->pairing) && !(p->agreed > 0.9 && common_step(p, &f, &sign) == 0);
     const int is_it = may_be ? try_frame(s, t, &f) : 0;

@@ -44,20 +44,44 @@ double pe_verdict_distance(const pe_search *s, int is_strict, pe_theory *expecte
     return is_strict ? expected->strict : expected->misfit;
 }
 
-/* The step of the positions: of a list, the one that most neighbours have. 0: none. */
+/* How many neighbours of a list are about `step` apart, and the mean of those; `all`: of those that are not
+   at one position. */
+static double agree_on(double *mean, double *all, const pe_search *s, const pe_theory *t, double step)
+{
+    double sum = 0, count = 0;
+    *all = 0;
+    for (int64_t row = 1; row < s->rows->count; row++) {
+        const double got   = t->list[row] - t->list[row - 1];
+        const int    is_it = fabs(got - step) < 0.3 * fabs(step);
+        sum += is_it ? got : 0;
+        count += is_it;
+        *all += fabs(got) > 0.3 * fabs(step);
+    }
+    *mean = count > 0 ? fabs(sum) / count : 0;
+    return count;
+}
+
+/* The step of the positions: of a list, the one that most neighbours have which are not at one position, as
+   padding is, and tokens whose positions repeat. 0: none. */
 static double theory_step(const pe_search *s, const pe_theory *t)
 {
-    const int64_t rows = s->rows->count;
-    double        sum = 0, count = 0;
+    enum { LOOKS = 16 };
+    double best = 0, most = 0, mean, all;
     if (!t->list)
         return fabs(t->step);
-    for (int64_t row = 1; row < rows && s->N == 1; row++) {
-        const double step  = t->list[row] - t->list[row - 1];
-        const int    is_it = fabs(step - (t->list[1] - t->list[0])) < 0.1;
-        sum += is_it ? step : 0;
-        count += is_it;
+    for (int i = 0; i < LOOKS && s->N == 1; i++) { /* any row of many may be the first after padding */
+        int64_t row = 1 + i * (s->rows->count - 1) / LOOKS;
+        while (row < s->rows->count && fabs(t->list[row] - t->list[row - 1]) <= 0.01)
+            row++;
+        if (row >= s->rows->count)
+            continue;
+        const double count = agree_on(&mean, &all, s, t, t->list[row] - t->list[row - 1]);
+        if (count > most && count > 0.6 * all && 8 * count > (double)s->rows->count) {
+            most = count;
+            best = mean;
+        }
     }
-    return count > 0.6 * (double)rows ? fabs(sum) / count : 0;
+    return best;
 }
 
 /* Is there an alternative with these departures already? */
@@ -108,6 +132,8 @@ static void add_siblings(pe_diagnosis *d, const pe_search *s, const pe_theory *b
                     found);
     if (is_stretched && (is_plain || is_linear)) {
         const double longer = (is_linear ? factor : 1) / step;
+        if (is_linear && fabs(longer - 1) < 0.002)
+            add_sibling(d, others | pe_to_schedule, "no schedule%s", more);
         add_sibling(d, others | (is_linear ? pe_to_factor : pe_to_schedule), "schedule=linear factor=%.6g%s",
                     pe_spec_nearest_round(longer, 0.002 * longer, &digits), more);
     }

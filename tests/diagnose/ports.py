@@ -366,8 +366,8 @@ class Port:
                 other_port = dict(self.port, **{k: self.right[k] for k in keys if k in self.right})
                 if math.sqrt(square(exact, {n: rotate(x, q, other_port) for n, x in self.before.items()})) < 4 * self.rounding:
                     self.causes.remove(cause)
-        if self.port["schedule"] == "uneven" and {"base", "schedule"} <= set(self.causes):
-            self.causes.remove("base")  # frequencies that nobody says have none
+        if self.port["schedule"] == "uneven" and "schedule" in self.causes:  # frequencies that nobody says have neither
+            self.causes = [x for x in self.causes if x not in ("base", "factor")]
         # positions divided and linear scaling are one rotation, and so are doubled ones and frequencies that nobody says:
         # then one of the two names both
         steps = np.diff(q if q.ndim == 2 else q[..., -1]) * 1.0

@@ -124,7 +124,9 @@ static posenc_status append(csv_reader *r, double x)
 {
     if (r->count == r->room) {
         const int64_t room = r->room ? 2 * r->room : 64;
-        double       *more = realloc(r->numbers, (size_t)room * sizeof *more);
+        double       *more = (uint64_t)room > SIZE_MAX / sizeof *more
+                                 ? NULL
+                                 : realloc(r->numbers, (size_t)room * sizeof *more);
         if (!more)
             return pe_file_fail(r->err, POSENC_ERROR_MEMORY, r->origin, "not enough memory for its numbers");
         r->numbers = more;
@@ -206,7 +208,7 @@ static posenc_status end_array(csv_reader *r)
     if (!r->name || status)
         return status;
     array.tensor      = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, r->ndim, r->shape);
-    array.tensor.data = malloc((size_t)r->count * sizeof(double) + 1); /* an empty array has data too */
+    array.tensor.data = pe_file_alloc(r->count, sizeof(double));
     if (array.tensor.data && r->count)
         memcpy(array.tensor.data, r->numbers, (size_t)r->count * sizeof(double));
     if (!array.tensor.data || !pe_arrays_take(r->set, r->name, r->length, &array))

@@ -133,16 +133,20 @@ void pe_file_close(FILE *stream)
         fclose(stream);
 }
 
+void *pe_file_alloc(int64_t n, int64_t bytes)
+{
+    return (uint64_t)n >= SIZE_MAX / (uint64_t)bytes ? NULL : malloc((size_t)(n * bytes) + 1);
+}
+
 posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err)
 {
-    const pe_origin origin   = {path, NULL};
-    const size_t    most     = (size_t)limit + 1; /* of a file that never ends */
+    const pe_origin origin = {path, NULL};
+    const size_t    most   = (uint64_t)limit < SIZE_MAX ? (size_t)limit + 1 : SIZE_MAX; /* it may never end */
     size_t          capacity = 0;
     *bytes                   = (pe_bytes){NULL, 0};
     for (;;) {
         if (bytes->size == capacity) {
-            capacity   = capacity ? 2 * capacity : 1 << 16;
-            capacity   = capacity < most ? capacity : most;
+            capacity = capacity > most / 2 ? most : capacity ? 2 * capacity : most < 1 << 16 ? most : 1 << 16;
             char *more = realloc(bytes->data, capacity);
             if (!more) {
                 free(bytes->data);

@@ -70,6 +70,10 @@ int pe_file_is_torch(const void *bytes, size_t n);
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 
+/* Memory for n numbers of so many bytes, and one byte more, so that none have memory too; NULL: there is not
+   so much, which on machines of 32 bits need not be memory that is used up. The caller frees it. */
+void *pe_file_alloc(int64_t n, int64_t bytes);
+
 /* Reads to the end; more than `limit` bytes is FORMAT, and no more than one of them is read. */
 posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err);
 

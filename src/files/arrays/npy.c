@@ -329,7 +329,8 @@ static int convert(void **data, const npy_header *h)
         pe_npy_booleans(*data, h->count);
     if (!must_transpose && !must_widen)
         return 1;
-    void *made = malloc((size_t)h->count * (must_widen ? sizeof(int64_t) : (size_t)h->type->size) + 1);
+    const int64_t each = must_widen ? (int64_t)sizeof(int64_t) : h->type->size;
+    void         *made = pe_file_alloc(h->count, each);
     if (!made)
         return 0;
     if (must_transpose)
@@ -360,7 +361,7 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
     if (status)
         return status;
     const int64_t bytes = h.count * h.type->size;
-    void         *data  = malloc((size_t)bytes + 1); /* one more, so that an empty array has data too */
+    void         *data  = pe_file_alloc(h.count, h.type->size);
     if (!data)
         return pe_file_fail(err, POSENC_ERROR_MEMORY, stream->origin, "not enough memory for its %lld bytes",
                             (long long)bytes);
