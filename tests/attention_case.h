@@ -120,6 +120,21 @@ static inline void case_fill_params(attention_case *c, uint64_t seed)
         }
 }
 
+/* What a model makes of numbers of either sign. */
+static inline void array_make_token(array *a, posenc_token_made made)
+{
+    const int64_t n = a->shape[3];
+    for (int64_t row = 0; made == POSENC_TOKEN_UNIT && row < a->count; row += n) {
+        double sum = 0;
+        for (int64_t i = row; i < row + n; i++)
+            sum += a->wide[i] * a->wide[i];
+        for (int64_t i = row; i < row + n; i++)
+            array_set(a, i, a->wide[i] / sqrt(sum));
+    }
+    for (int64_t i = 0; made == POSENC_TOKEN_UP_TO_2 && i < a->count; i++)
+        array_set(a, i, 2 / (1 + exp(-a->wide[i])));
+}
+
 /* Token inputs: of all query heads (where keys may differ by them), of the key heads, or of one for all, by
    the seed. */
 static inline void case_fill_tokens(attention_case *c, uint64_t seed)
@@ -135,6 +150,7 @@ static inline void case_fill_tokens(attention_case *c, uint64_t seed)
             fprintf(stderr, "%s\n", err.message), abort();
         c->tokens[i] = array_make4(shape[0], heads[(seed + (uint64_t)i) % 3], shape[2], shape[3]);
         array_fill(&c->tokens[i], seed, posenc_token_name(c->e, i), 1);
+        array_make_token(&c->tokens[i], posenc_token_describe(c->e, i)->made);
     }
 }
 

@@ -33,6 +33,18 @@ POSENC_API posenc_status posenc_bias_backward(const posenc_plan *plan, const pos
 POSENC_API posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc_tensor *token,
                                            posenc_tensor *sums, int64_t from, posenc_error *err);
 
+/* Decoding with path: new tokens rewrite the cached keys in place, k_j <- k_j - beta (w.k_j) w, after which a
+   query of the newest token attends to them as products without positions (nope; with a gate fox, its sums
+   made by posenc_token_sums of this plan). k [B,G,L,D], F32, F64, F16 or BF16, any strides, is the caller's
+   cache: the tokens are those of the keys from, from+1, ..., whose own rows come as the model makes them and
+   may be there already; each token rewrites all keys before its own, so L is at least from+n-1. w [B, G or 1,
+   n, D] and beta [B, G or 1, n, 1] are the token inputs. A page is a cache of its own, with all its keys
+   before `from`. A key that padding hides wants beta 0. The cache is altered: whoever shares the beginning of
+   a sequence keeps a copy. Memory: none. Errors: ARGUMENT (NULL, a plan without path), SHAPE, DTYPE, RANGE
+   (from). Source: Yang et al. 2025, arXiv:2505.16381. */
+POSENC_API posenc_status posenc_path_keys(const posenc_plan *plan, posenc_tensor *k, const posenc_tensor *w,
+                                          const posenc_tensor *beta, int64_t from, posenc_error *err);
+
 #ifdef __cplusplus
 }
 #endif

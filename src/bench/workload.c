@@ -175,6 +175,22 @@ static posenc_tensor page_table(pe_workload *w, int64_t pages, posenc_error *err
     return posenc_tensor_contiguous(table, POSENC_DTYPE_I32, 2, shape);
 }
 
+/* What a model makes of numbers of either sign. */
+static void make_token(const posenc_tensor *t, posenc_token_made made)
+{
+    float        *x     = t->data;
+    const int64_t width = t->shape[3], n = t->shape[0] * t->shape[1] * t->shape[2] * width;
+    for (int64_t row = 0; made == POSENC_TOKEN_UNIT && row < n; row += width) {
+        float sum = 0;
+        for (int64_t i = row; i < row + width; i++)
+            sum += x[i] * x[i];
+        for (int64_t i = row; i < row + width; i++)
+            x[i] /= sqrtf(sum);
+    }
+    for (int64_t i = 0; made == POSENC_TOKEN_UP_TO_2 && i < n; i++)
+        x[i] = 2 / (1 + expf(-x[i]));
+}
+
 /* Token inputs, those of a cache as the running sums that it keeps. */
 static void open_tokens(pe_workload *w, posenc_error *err)
 {
@@ -184,6 +200,8 @@ static void open_tokens(pe_workload *w, posenc_error *err)
         if (posenc_token_shape(w->e, &w->dims, i, shape, err))
             return;
         w->tokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
+        if (!err->status)
+            make_token(&w->tokens[i], posenc_token_describe(w->e, i)->made);
         if (w->shape->backward)
             w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
         if (!decodes || err->status || !posenc_token_describe(w->e, i)->of_keys)

@@ -3,8 +3,9 @@
  * tokens.c: token inputs that nobody gave, and what an encoding adds to the scores because of them
  *
  * A model makes them; a table or a picture of an encoding by itself has them drawn from N(0,1), each by its
- * name, head and place, so that a longer sequence begins with the same ones.
+ * name, head and place, so that a longer sequence begins with the same ones, and made as a model makes them.
  */
+#include <math.h>
 #include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,20 @@ static posenc_status no_memory(posenc_error *err)
     return POSENC_ERROR_MEMORY;
 }
 
+/* What a model makes of numbers of either sign, rows of n. */
+static void make(posenc_token_made made, double *x, int64_t count, int64_t n)
+{
+    for (int64_t row = 0; made == POSENC_TOKEN_UNIT && row < count; row += n) {
+        double sum = 0;
+        for (int64_t i = row; i < row + n; i++)
+            sum += x[i] * x[i];
+        for (int64_t i = row; i < row + n; i++)
+            x[i] /= sqrt(sum);
+    }
+    for (int64_t i = 0; made == POSENC_TOKEN_UP_TO_2 && i < count; i++)
+        x[i] = 2 / (1 + exp(-x[i]));
+}
+
 static posenc_status draw_one(const posenc_encoding *e, const posenc_dims *dims, int index, uint64_t seed,
                               posenc_tensor *to, posenc_error *err)
 {
@@ -36,6 +51,7 @@ static posenc_status draw_one(const posenc_encoding *e, const posenc_dims *dims,
     for (int64_t i = 0; i < n; i++)
         x[i] = posenc_random_normal(seed, posenc_token_name(e, index),
                                     (uint64_t)(i / row * MOST * shape[3] + i % row));
+    make(posenc_token_describe(e, index)->made, x, n, shape[3]);
     *to = posenc_tensor_contiguous(x, POSENC_DTYPE_F64, 4, shape);
     return POSENC_OK;
 }

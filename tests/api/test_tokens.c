@@ -299,6 +299,116 @@ static void sums_of_a_cache_are_as_good_as_its_tokens(void **state)
     }
 }
 
+/* ---- keys that new tokens rewrite ---- */
+
+typedef struct chained {
+    float q[GATED * 2 * D], k[GATED * D], v[GATED * D], w[GATED * D], beta[GATED], f[2 * GATED];
+    float o[GATED * 2 * D], kept[GATED * D], one[2 * D];
+} chained;
+
+static posenc_plan *causal_plan(const char *spec)
+{
+    const posenc_dims sizes   = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
+    posenc_options    options = posenc_options_default();
+    posenc_encoding  *e       = encoding_of(spec);
+    posenc_plan      *plan;
+    posenc_error      err;
+    options.mask = POSENC_MASK_CAUSAL;
+    if (posenc_plan_create(&plan, e, &sizes, &options, &err))
+        fail_msg("%s: %s", spec, err.message);
+    posenc_encoding_free(e);
+    return plan;
+}
+
+static void fill_chained(chained *x)
+{
+    for (int i = 0; i < GATED * 2 * D; i++)
+        x->q[i] = sinf((float)i);
+    for (int i = 0; i < GATED * D; i++) {
+        x->k[i] = cosf((float)(3 * i));
+        x->v[i] = sinf((float)(2 * i));
+        x->w[i] = sinf((float)(7 * i)) / 2; /* about the length 1 */
+    }
+    for (int i = 0; i < GATED; i++)
+        x->beta[i] = 1 + cosf((float)(5 * i));
+    for (int i = 0; i < 2 * GATED; i++)
+        x->f[i] = 2 * sinf((float)i);
+    memcpy(x->kept, x->k, sizeof x->k);
+}
+
+/* Token n alone, of a tensor of tokens. */
+static posenc_tensor token_at(posenc_tensor t, int64_t n)
+{
+    t.data     = (float *)t.data + n * t.stride[2];
+    t.shape[2] = 1;
+    return t;
+}
+
+/* Query n attends to the cache so far, without positions, or with the gates of fox. */
+static void attend_to_cache(chained *x, const posenc_plan *plan, posenc_plan *path, int n, int gated)
+{
+    double           sum[2 * GATED];
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_DECODE);
+    posenc_tensor    f    = rows(x->f, 1, 2, GATED, 1),
+                  sums =
+                      posenc_tensor_contiguous(sum, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 2, n + 1, 1});
+    posenc_attend_in        in  = {.size  = sizeof in,
+                                   .q     = token_at(rows(x->q, 1, 2, GATED, D), n),
+                                   .k     = rows(x->kept, 1, 1, n + 1, D),
+                                   .v     = rows(x->v, 1, 1, n + 1, D),
+                                   .q_pos = posenc_positions_range(n, 1),
+                                   .sums  = gated ? &sums : NULL};
+    const posenc_attend_out out = {.size = sizeof out, .o = rows(x->one, 1, 2, 1, D)};
+    posenc_error            err;
+    f.shape[2] = n + 1;
+    if ((gated && posenc_token_sums(path, 2, &f, &sums, 0, &err)) ||
+        posenc_attend(plan, &in, &out, &work, &err))
+        fail_msg("token %d: %s", n, err.message);
+    posenc_workspace_free(&work);
+}
+
+/* Token after token, each of which rewrites the cache: what the forward gives at once. Tokens may come
+   several at a time, and the last of them sees what they made. */
+static void decoding_with_rewritten_keys_is_the_forward_pass(void **state)
+{
+    static const char *const specs[] = {"path", "path[gate=plain]", "path[gate=scaled]"};
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        static chained      x;
+        posenc_plan        *path = causal_plan(specs[s]), *plain = causal_plan(s ? "fox" : "nope");
+        posenc_workspace    work     = workspace_for(path, POSENC_RUN_FORWARD);
+        const posenc_tensor tokens[] = {rows(x.w, 1, 1, GATED, D), rows(x.beta, 1, 1, GATED, 1),
+                                        rows(x.f, 1, 2, GATED, 1)};
+        posenc_tensor       cache    = rows(x.kept, 1, 1, GATED, D);
+        posenc_error        err;
+        fill_chained(&x);
+        const posenc_attend_in  in  = {.size   = sizeof in,
+                                       .q      = rows(x.q, 1, 2, GATED, D),
+                                       .k      = rows(x.k, 1, 1, GATED, D),
+                                       .v      = rows(x.v, 1, 1, GATED, D),
+                                       .tokens = tokens};
+        const posenc_attend_out out = {.size = sizeof out, .o = rows(x.o, 1, 2, GATED, D)};
+        if (posenc_attend(path, &in, &out, &work, &err))
+            fail_msg("%s: %s", specs[s], err.message);
+        for (int n = 0, step; n < GATED; n += step) {
+            posenc_tensor w = token_at(tokens[0], n), beta = token_at(tokens[1], n);
+            step       = n == 8 ? 5 : 1;
+            w.shape[2] = beta.shape[2] = step;
+            if (posenc_path_keys(path, &cache, &w, &beta, n, &err))
+                fail_msg("%s", err.message);
+            const int last = n + step - 1;
+            attend_to_cache(&x, plain, path, last, s > 0);
+            for (int c = 0; c < 2 * D; c++)
+                if (!(fabsf(x.one[c] - x.o[((c / D) * GATED + last) * D + c % D]) < 2e-5f))
+                    fail_msg("%s: token %d, channel %d: %g instead of %g", specs[s], last, c,
+                             (double)x.one[c], (double)x.o[((c / D) * GATED + last) * D + c % D]);
+        }
+        posenc_workspace_free(&work);
+        posenc_plan_free(path);
+        posenc_plan_free(plain);
+    }
+}
+
 static void says(posenc_status status, posenc_status want, const posenc_error *err, const char *part)
 {
     if (status != want || !strstr(err->message, part))
@@ -509,6 +619,58 @@ static void keys_of_a_segment_lie_side_by_side(void **state)
     posenc_encoding_free(e);
 }
 
+static void what_is_wrong_with_keys_to_rewrite_is_said(void **state)
+{
+    static chained x;
+    posenc_plan   *path = causal_plan("path"), *nope = causal_plan("nope");
+    posenc_tensor  k = rows(x.k, 1, 1, GATED, D), w = rows(x.w, 1, 1, 2, D), beta = rows(x.beta, 1, 1, 2, 1),
+                  two = rows(x.w, 1, 2, 2, D), narrow = rows(x.w, 1, 1, 2, D - 1),
+                  over = rows(x.k, 1, 1, 2, D);
+    posenc_error err;
+    (void)state;
+    says(posenc_path_keys(NULL, &k, &w, &beta, 0, &err), POSENC_ERROR_ARGUMENT, &err, "NULL");
+    says(posenc_path_keys(nope, &k, &w, &beta, 0, &err), POSENC_ERROR_ARGUMENT, &err, "nope");
+    says(posenc_path_keys(path, &k, &w, &beta, GATED, &err), POSENC_ERROR_RANGE, &err, "from is 40");
+    says(posenc_path_keys(path, &k, &two, &beta, 0, &err), POSENC_ERROR_SHAPE, &err, "w has 2 heads");
+    says(posenc_path_keys(path, &k, &narrow, &beta, 0, &err), POSENC_ERROR_SHAPE, &err, "w");
+    says(posenc_path_keys(path, &k, &over, &beta, 0, &err), POSENC_ERROR_ARGUMENT, &err, "w");
+    assert_int_equal(posenc_path_keys(path, &k, &w, &beta, GATED - 1, &err), POSENC_OK);
+    posenc_plan_free(path);
+    posenc_plan_free(nope);
+}
+
+/* Where nobody said what it is: without a causal mask, beside a rotation, of query heads. */
+static void what_path_is_not_for_is_said(void **state)
+{
+    static float            x[4 * D];
+    const posenc_dims       sizes   = {.B = 1, .H = 2, .G = 1, .Lq = 2, .Lk = 2, .D = D};
+    posenc_encoding        *e       = encoding_of("path"), *none;
+    posenc_options          options = posenc_options_default();
+    posenc_plan            *free_of_masks, *plan = causal_plan("path");
+    posenc_error            err;
+    posenc_tensor           tokens[] = {rows(x, 1, 2, 2, D), rows(x, 1, 1, 2, 1)};
+    posenc_attend_in        in       = {.size   = sizeof in,
+                                        .q      = rows(x, 1, 2, 2, D),
+                                        .k      = rows(x, 1, 1, 2, D),
+                                        .v      = rows(x, 1, 1, 2, D),
+                                        .tokens = tokens};
+    static float            o[4 * D];
+    const posenc_attend_out out = {.size = sizeof out, .o = rows(o, 1, 2, 2, D)};
+    (void)state;
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
+    says(posenc_attend(plan, &in, &out, &work, &err), POSENC_ERROR_SHAPE, &err, "w has 2 heads");
+    tokens[0] = rows(x, 1, 1, 2, D);
+    assert_int_equal(posenc_attend(plan, &in, &out, &work, &err), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&free_of_masks, e, &sizes, &options, &err), POSENC_OK);
+    says(posenc_attend(free_of_masks, &in, &out, &work, &err), POSENC_ERROR_UNSUPPORTED, &err, "causal mask");
+    says(posenc_encoding_create(&none, "path+rope", NULL, &err), POSENC_ERROR_UNSUPPORTED, &err, "rope");
+    says(posenc_encoding_create(&none, "path+xpos", NULL, &err), POSENC_ERROR_UNSUPPORTED, &err, "xpos");
+    posenc_workspace_free(&work);
+    posenc_plan_free(free_of_masks);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +680,9 @@ int main(void)
         cmocka_unit_test(a_query_without_keys_has_its_sink_alone),
         cmocka_unit_test(items_with_lengths_have_their_own),
         cmocka_unit_test(sums_of_a_cache_are_as_good_as_its_tokens),
+        cmocka_unit_test(decoding_with_rewritten_keys_is_the_forward_pass),
+        cmocka_unit_test(what_is_wrong_with_keys_to_rewrite_is_said),
+        cmocka_unit_test(what_path_is_not_for_is_said),
         cmocka_unit_test(a_rotation_by_content_is_that_of_attention),
         cmocka_unit_test(what_is_wrong_with_angles_of_content_is_said),
         cmocka_unit_test(what_is_wrong_with_sums_is_said),

@@ -156,6 +156,32 @@ static inline double fox(const pair *x)
     return plain(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1);
 }
 
+/* q^T H_i ... H_{j+1} k, H = I - beta w w^T; what padding hides changes nothing */
+static inline double path(const pair *x)
+{
+    const int64_t D = width(x), Lk = x->c->dims.Lk;
+    double        q[WIDEST] = {0};
+    memcpy(q, x->q, (size_t)D * sizeof *q);
+    for (int64_t l = keys_before(x, 1) - 1; l > x->j; l--) {
+        const double *w = token_row(x, "w", l);
+        const int seen  = !(x->c->options.mask & POSENC_MASK_KEY_PADDING) || x->c->key_allowed[x->b * Lk + l];
+        const double f  = seen ? token_at(x, "beta", l) * dot(w, q, D) : 0;
+        for (int64_t d = 0; d < D; d++)
+            q[d] -= f * w[d];
+    }
+    return dot(q, x->k, D) / sqrt((double)D);
+}
+
+static inline double path_with_gates(const pair *x)
+{
+    return path(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1);
+}
+
+static inline double path_with_scaled_gates(const pair *x)
+{
+    return path(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1) / sqrt((double)width(x));
+}
+
 static inline double fox_of_keys(const pair *x)
 {
     return plain(x) + gates_between(x, "f", keys_before(x, 0), x->j);

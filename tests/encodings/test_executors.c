@@ -55,7 +55,8 @@ static int is_asked(const char *spec)
 /* Gates and angles are of tokens, and positions say which token a query is. */
 static int wants_rising(const char *spec)
 {
-    return (!strncmp(spec, "fox", 3) && !strstr(spec, "form=constant")) || strstr(spec, "content=");
+    return (!strncmp(spec, "fox", 3) && !strstr(spec, "form=constant")) || !strncmp(spec, "path", 4) ||
+           strstr(spec, "content=");
 }
 
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
@@ -92,6 +93,9 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "rope[q_phase=-0.7:phase_heads=odd:layout=half]",
         "rope[map=rerope:map_window=9:layout=half:temperature=ssmax:sink=head]",
         "rope[map=leaky_rerope:map_window=5:map_factor=3:q_phase=1]+alibi",
+        "path[gate=plain:temperature=ssmax:sink=token]",
+        "path[gate=scaled:temperature=inkling:temper_length=3:softcap=4]",
+        "path[temperature=ssmax:temper_on=score:sink=head]",
         "rope[content=position:layout=half:dim=2:temperature=ssmax]+alibi",
         "rope[content=angle:q_phase=0.4:phase_heads=odd]+fox",
         "rope[content=step:schedule=yarn:factor=4:original_length=16:sink=token]+transformer_xl"};
@@ -127,7 +131,8 @@ static void bias_of(const attention_case *c, const array *bias)
     if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
         case_stop("plan", c, &err);
     posenc_workspace work = workspace_for(plan, POSENC_RUN_SCORES);
-    if (posenc_bias(plan, &in, &to, &work, &err))
+    if (posenc_bias(plan, &in, &to, &work, &err) &&
+        !(err.status == POSENC_ERROR_UNSUPPORTED && c->token_count)) /* of tokens, not of parameters */
         case_stop("bias", c, &err);
     posenc_workspace_free(&work);
     posenc_plan_free(plan);

@@ -219,6 +219,7 @@ static const told encodings[] = {
     {"tupe[rows=4098:sigma=0.5]", tupe, 0, 0, 0, 0, 0},
     {"alibi", alibi, 0, 0, 0, 0, 0},
     {"fox", fox, 0, 0, 0, 0, 0},
+    {"path[gate=plain]", path_with_gates, 0, 0, 0, 0, 0},
     {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},
     {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
@@ -256,6 +257,12 @@ static posenc_tensor copies_of(const array *t)
     return posenc_tensor_contiguous(all, POSENC_DTYPE_F64, 4, shape);
 }
 
+/* Is it seen through its sums alone, so that a cache keeps those? */
+static int has_sums(const char *token)
+{
+    return strcmp(token, "w") != 0 && strcmp(token, "beta") != 0;
+}
+
 static void close_encoding(served *s)
 {
     for (int k = 0; k < s->c.token_count; k++) {
@@ -276,7 +283,7 @@ static served open_encoding(const told *f)
     for (int i = 0; i < s.c.param_count; i++)
         s.params[i] = array_tensor(&s.c.params[i], 1);
     for (int i = 0; i < s.c.token_count; i++) {
-        if (!posenc_token_describe(s.c.e, i)->of_keys) {
+        if (!posenc_token_describe(s.c.e, i)->of_keys || !has_sums(posenc_token_name(s.c.e, i))) {
             s.tokens[i] = copies_of(&s.c.tokens[i]);
             continue;
         }

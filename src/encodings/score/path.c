@@ -72,7 +72,7 @@ const pe_encoding pe_path = {
     .info.place = POSENC_PLACE_SCORE,
     .info.title = "transformations by the tokens between",
     .info.formula = "S_{h,i,j} = frac{q_i^⊤ H_i H_{i−1} ⋯ H_{j+1} k_j}{sqrt{D}} , H_l = I − β_l w_l w_l^⊤",
-    .info.symbols     = "H_l: what token l does to every query behind it that looks past it\n"
+    .info.symbols     = "H_l: what token l does to every query that looks past it\n"
                         "l: a token between, the query among them\n"
                         "w_l: the token input w of token l, of unit length\n"
                         "β_l: the token input beta of token l, from 0 to 2\n"

@@ -2,43 +2,46 @@
 /*
  * chain_backward.c: the backward of queries that are transformed from key to key. Formulas: chain.c
  *
- * One key head is a task: what becomes of a query follows from all keys to its right, so its query tiles walk
- * their key tiles twice, from right to left, keeping what the queries were at each tile, then from left to
- * right with the cotangents. Sums of keys are those of the thread until all query tiles of the head have been
- * there. All of it is linear in the keys.
+ * One key head is a task (so few key heads keep few threads busy): what becomes of a query follows from all
+ * keys to its right, so its query tiles walk their key tiles twice, from right to left, keeping what the
+ * queries were at each tile, then from left to right with the cotangents. Sums of keys are kept until all
+ * query tiles of the head have been there. All of it is linear in the keys.
  */
 #include <string.h>
 
 #include "base/parallel.h"
 #include "engine/tiled/backward.h"
 
-/* What a thread has of a key head: keys as they are met, values, queries on their way, and cotangents. */
+/* A key head: keys as they are met, queries on their way, and cotangents. */
 typedef struct head_rows {
-    float *K, *W, *U, *M, *V;      /* [Lk, Dp] and M [Lk, Bcp], V [Lk, Dvp] */
+    float *K, *W, *U, *M;          /* [Lk, Dp] and M [Lk, Bcp] */
     float *X;                      /* [key_tiles, Br, Dp] */
-    float *dK, *dW, *dU, *dM, *dV; /* as K to V */
+    float *dK, *dW, *dU, *dM, *dV; /* as K to M, and [Lk, Dvp] */
     float *Wt, *Ut, *Mt, *cross;   /* [D, Bcp], [D, Bcp], [Bc, Bcp] of a tile, and [Br, Bcp] dB */
 } head_rows;
 
 struct pe_chain_back {
-    head_rows     *rows;       /* [threads] */
-    pe_chain_fold *fold;       /* [threads] one tile in double */
-    double        *dW, *dbeta; /* [G, Lk, D], [G, Lk], D padded to PE_LANES64; NULL: not wanted */
+    int64_t        wave, first; /* key heads at once, those of the wave: first .. first+wave-1 */
+    head_rows     *rows;        /* [wave] */
+    pe_chain_fold *fold;        /* [wave] one tile in double */
+    double        *dW, *dbeta;  /* [G, Lk, D], [G, Lk], D padded to PE_LANES64; NULL: not wanted */
 };
 
 pe_chain_back *pe_chain_back_lay_out(const pe_tiles *T, pe_arena *arena)
 {
     const pe_problem *p = &T->a->sizes;
     const int64_t     D = pe_padded64(p->D), C = pe_padded64(T->Bc), tall = T->key_tiles * T->Br;
+    const int64_t     wave   = pe_smaller(p->G, T->a->team.threads);
     const int         wanted = pe_chain_is_wanted(T->a);
     if (!pe_chains(T->a))
         return NULL;
     pe_chain_back *x = pe_arena_take(arena, sizeof *x);
-    pe_chain_back  y = {.rows  = pe_arena_take(arena, (size_t)T->a->team.threads * sizeof *y.rows),
-                        .fold  = pe_arena_take(arena, (size_t)T->a->team.threads * sizeof *y.fold),
+    pe_chain_back  y = {.wave  = wave,
+                        .rows  = pe_arena_take(arena, (size_t)wave * sizeof *y.rows),
+                        .fold  = pe_arena_take(arena, (size_t)wave * sizeof *y.fold),
                         .dW    = wanted ? pe_arena_doubles(arena, p->G * p->Lk * D) : NULL,
                         .dbeta = wanted ? pe_arena_doubles(arena, p->G * p->Lk) : NULL};
-    for (int i = 0; i < T->a->team.threads; i++) {
+    for (int64_t i = 0; i < wave; i++) {
         head_rows     r;
         pe_chain_fold f;
         float **const wide[] = {&r.K, &r.W, &r.U, &r.dK, &r.dW, &r.dU};
@@ -46,7 +49,6 @@ pe_chain_back *pe_chain_back_lay_out(const pe_tiles *T, pe_arena *arena)
             *wide[n] = pe_arena_floats(arena, p->Lk * T->Dp);
         r.M     = pe_arena_floats(arena, p->Lk * T->Bcp);
         r.dM    = pe_arena_floats(arena, p->Lk * T->Bcp);
-        r.V     = pe_arena_floats(arena, p->Lk * T->Dvp);
         r.dV    = pe_arena_floats(arena, p->Lk * T->Dvp);
         r.X     = pe_arena_floats(arena, tall * T->Dp);
         r.Wt    = pe_arena_floats(arena, p->D * T->Bcp);
@@ -72,7 +74,7 @@ static int64_t columns_of(const pe_tiles *T, int64_t J)
     return pe_smaller(T->Bc, T->a->sizes.Lk - J * T->Bc);
 }
 
-/* Keys and values of a key head; sums are 0. */
+/* Keys of a key head; sums are 0. */
 static void start_head(const pe_backward *w, pe_scratch *z, const head_rows *x, int64_t g)
 {
     const pe_tiles   *T = &w->T;
@@ -83,7 +85,6 @@ static void start_head(const pe_backward *w, pe_scratch *z, const head_rows *x, 
                                   x->M + j0 * T->Bcp};
         pe_tile_chain_make(T, &z->chain, &to, w->b, g, j0, columns_of(T, J));
     }
-    pe_tile_rows_load_keys(T->a, x->V, T->Dvp, &T->a->v, w->b, g, 0, p->Lk, p->Dv);
     memset(x->dK, 0, (size_t)(p->Lk * T->Dp) * sizeof(float));
     memset(x->dW, 0, (size_t)(p->Lk * T->Dp) * sizeof(float));
     memset(x->dU, 0, (size_t)(p->Lk * T->Dp) * sizeof(float));
@@ -132,7 +133,8 @@ static void load_tile(const pe_tiles *T, pe_scratch *z, const head_rows *x)
     z->back.dK          = x->dK + z->j0 * T->Dp;
     z->back.dV          = x->dV + z->j0 * T->Dvp;
     k->transpose(z->back.Kt, T->Bcp, z->back.K, T->Dp, z->C, p->D);
-    k->transpose(z->back.Vt, T->Bcp, x->V + z->j0 * T->Dvp, T->Dvp, z->C, p->Dv);
+    pe_tile_rows_load_keys(T->a, z->rows, T->Dvp, &T->a->v, z->b, z->back.g, z->j0, z->C, p->Dv);
+    k->transpose(z->back.Vt, T->Bcp, z->rows, T->Dvp, z->C, p->Dv);
 }
 
 /* dB = -lower(dX' U^T), and dU -= (lower B)^T dX'; U is there with the minus sign, and so is dU. */
@@ -242,14 +244,15 @@ static void finish_tile(const pe_backward *w, const pe_scratch *z, const head_ro
     }
 }
 
-static void head_back(void *context, int64_t g, int thread)
+static void head_back(void *context, int64_t index, int thread)
 {
     const pe_backward *w     = context;
     const pe_tiles    *T     = &w->T;
     const pe_problem  *p     = &T->a->sizes;
     const int64_t      group = p->H / p->G;
     pe_scratch        *z     = T->scratch + thread;
-    const head_rows   *x     = w->chain->rows + thread;
+    const head_rows   *x     = w->chain->rows + index;
+    const int64_t      g     = w->chain->first + index;
     start_head(w, z, x, g);
     for (int64_t h = g * group; h < (g + 1) * group; h++)
         for (int64_t I = 0; I < T->query_tiles && !pe_parallel_is_cancelled(&T->a->team); I++) {
@@ -258,7 +261,7 @@ static void head_back(void *context, int64_t g, int thread)
             walk_right(w, z, x, h, I);
         }
     for (int64_t J = 0; J < T->key_tiles; J++)
-        finish_tile(w, z, x, w->chain->fold + thread, g, J);
+        finish_tile(w, z, x, w->chain->fold + index, g, J);
     if (T->a->dv.data)
         pe_tile_rows_store_plain(&T->a->dv, w->b, g, 0, p->Lk, x->dV, T->Dvp, p->Dv);
 }
@@ -266,7 +269,8 @@ static void head_back(void *context, int64_t g, int thread)
 void pe_chain_back_run(pe_backward *w)
 {
     const pe_attention *a = w->T.a;
-    pe_parallel_for(a->sizes.G, &a->team, head_back, w);
+    for (w->chain->first = 0; w->chain->first < a->sizes.G; w->chain->first += w->chain->wave)
+        pe_parallel_for(pe_smaller(w->chain->wave, a->sizes.G - w->chain->first), &a->team, head_back, w);
     if (w->chain->dW)
         pe_chain_store(a, w->b, w->chain->dW, pe_padded64(a->sizes.D), w->chain->dbeta);
 }

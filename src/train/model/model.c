@@ -237,6 +237,7 @@ static size_t lay_out(pe_model *m, char *base)
     m->spare      = carve(base, &used, n * d * e);
     m->dqkv       = carve(base, &used, 3 * n * d * e);
     m->dtoken     = carve(base, &used, columns * n * e);
+    m->y          = carve(base, &used, PE_BLOCK_ROWS * columns * e);
     m->rows       = carve(base, &used, PE_BLOCK_ROWS * d * e);
     m->unit       = carve(base, &used, PE_BLOCK_ROWS * d * e);
     m->wide       = carve(base, &used, PE_BLOCK_ROWS * wide * e);

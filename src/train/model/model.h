@@ -207,6 +207,7 @@ struct pe_model {
     void            *x, *dx, *spare;      /* [n,d] */
     void            *dqkv;                /* [n,3d] */
     void            *dtoken;              /* as pe_layer_memory.tokens */
+    void            *y;                   /* of a block of tokens, of which the token input is made */
     void            *rows, *unit, *scale; /* [block,d] twice, [block] */
     void            *wide, *active;       /* [block,max(4d,classes,columns)], [block,4d] */
     void            *transposed;          /* matrices of a layer, transposed */
