@@ -240,8 +240,11 @@ static const struct {
     /* two products more for each pair of tiles; backward nine for five, and its scores once more */
     {"G11", &PLAIN,   0,    NULL, {"path[gate=none]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G11", &PLAIN,   0,    NULL, {"wall[gate=no]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G11", &PLAIN,   0,    NULL, {"nope+stick_breaking", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
     {"G18", &PLAIN,   0,    NULL, {"path[gate=none]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   0,    NULL, {"wall[gate=no]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   0,    NULL,
+     {"nope+stick_breaking", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"t5", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_log", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"kerple_power", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},

@@ -161,8 +161,8 @@ static void sum_row(void *context, int64_t index, int thread)
 {
     const pe_attention *a = context;
     const int64_t       n = width_of(a), rows = rows_of(a);
-    pe_turn_walk        x = {
-               .b = index / rows, .row = index % rows, .token = -1, .at = a->turn.walk + thread * PE_TURN_WALK * n};
+    double             *memory = a->turn.walk + thread * PE_TURN_WALK * n;
+    pe_turn_walk        x      = {.b = index / rows, .row = index % rows, .token = -1, .at = memory};
     memset(x.at, 0, (size_t)n * sizeof *x.at);
     for (int64_t have = 0; have < a->turn.stored; have++) {
         while (x.token + 1 < (have + 1) * EVERY)
