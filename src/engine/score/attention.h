@@ -60,7 +60,7 @@ typedef struct pe_turned {
     posenc_tensor        given; /* F64 of the same shape; no data: there are none */
     posenc_tensor       *dtoken;
     double              *sums; /* [B, Ht, stored, n], of steps */
-    int64_t              stored;
+    int64_t              every, stored;
     int64_t             *own;          /* [B, Lq] which token a query is; -1: it stands before the first */
     int64_t             *first, *next; /* backward [B, Lk], [B, Lq]: lists of the queries of a token */
     double              *walk, *back;  /* of the threads */
