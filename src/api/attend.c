@@ -984,6 +984,15 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
     return pe_items_apart(in) ? forward_items(&run, out, err) : forward(&run, out, 0, err);
 }
 
+/* Gates of channels learn from what their queries receive. */
+static posenc_status check_wall(const pe_attention *a, const posenc_attend_grad *grad, posenc_error *err)
+{
+    if (!pe_walls(a) || !a->dtokens[PE_SCORE][a->terms->wall.token] || pe_tensor_is_given(&grad->dq))
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                   "attend: the gradient of the gates of channels comes from dq; give it");
+}
+
 static posenc_status backward(const attend_run *r, const posenc_attend_grad *grad, int dry, posenc_error *err)
 {
     const posenc_attend_in *in = r->in;
@@ -994,7 +1003,8 @@ static posenc_status backward(const attend_run *r, const posenc_attend_grad *gra
         (status = take_in(&a, r->plan, in, 1, err)) || (status = check_trainable(in, err)) ||
         (status = check_gradients(&a, r, grad, err)) ||
         (status = pe_rotary_slopes_check(r->plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)) ||
-        (a.turn.dtoken && (status = pe_rotary_turns_check(r->plan, &grad->dq, &grad->dk, "attend", err))))
+        (a.turn.dtoken && (status = pe_rotary_turns_check(r->plan, &grad->dq, &grad->dk, "attend", err))) ||
+        (status = check_wall(&a, grad, err)))
         return status;
     const int nothing = is_empty(&a);
     if (dry)
@@ -1095,10 +1105,10 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     a.unmasked = 1;
     if (!plan->terms.hook.content &&
         !plan->terms.temper.counts) /* then nothing depends on the mask, and its arrays are not needed */
-        a.mask &=
-            plan->terms.drift.kind == PE_DRIFT_GATES || plan->terms.chain.is_given || plan->rotary.content
-                ? POSENC_MASK_KEY_PADDING
-                : POSENC_MASK_NONE;
+        a.mask &= plan->terms.drift.kind == PE_DRIFT_GATES || plan->terms.chain.is_given ||
+                          plan->terms.wall.is_given || plan->rotary.content
+                      ? POSENC_MASK_KEY_PADDING
+                      : POSENC_MASK_NONE;
     if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4]                  = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};

@@ -39,7 +39,7 @@ typedef struct job {
     pe_rung                *rungs;         /* [threads] */
     const pe_attention     *turned;        /* what a token input says of angles; NULL: positions do */
     pe_side                 side;
-    double                 *walks; /* [threads, 2 M] */
+    double                 *walks; /* [threads, PE_TURN_WALK * M] */
 } job;
 
 /* Positions of the longest block. */
@@ -81,7 +81,8 @@ static void lay_out(job *j, pe_arena *arena)
     j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
     j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
     j->wide   = pe_arena_doubles(arena, threads * D);
-    j->walks  = pe_arena_doubles(arena, j->plan->rotary.content ? threads * 2 * j->plan->rotary.M : 0);
+    j->walks =
+        pe_arena_doubles(arena, j->plan->rotary.content ? threads * PE_TURN_WALK * j->plan->rotary.M : 0);
 }
 
 /* May runs need a ladder of their own? That of a rotation that no run changes was made with the plan. */
@@ -218,8 +219,9 @@ static void rotate_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, 
         const pe_rotary *rotation = pe_rotation_of_head(&own, j->rotation, h);
         pe_turn_walk     walk     = {0};
         if (j->turned)
-            walk = pe_turn_start(j->turned, b, h * j->plan->dims.G / j->x.from->shape[1],
-                                 j->walks + thread * 2 * j->rotation->M);
+            walk =
+                pe_turn_start(j->turned, b, pe_turn_row(j->turned, h * j->plan->dims.H / j->x.from->shape[1]),
+                              j->walks + thread * PE_TURN_WALK * j->rotation->M);
         if (!j->in_double && !j->given && h % alike == 0) {
             if (j->turned)
                 make_turned_rows(j, rotation, table, s0, n, &walk);

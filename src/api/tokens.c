@@ -118,7 +118,8 @@ enum { OF_TURN = PE_SIDES, CHUNK = 64 };
 static int side_of(const posenc_plan *plan, pe_param_place at)
 {
     const pe_drift *d = &plan->terms.drift;
-    if (at.place == POSENC_PLACE_ROTARY && plan->rotary.content == PE_CONTENT_STEP)
+    if ((at.place == POSENC_PLACE_ROTARY && plan->rotary.content == PE_CONTENT_STEP) ||
+        (at.place == POSENC_PLACE_SCORE && plan->terms.wall.is_given && at.local == plan->terms.wall.token))
         return OF_TURN;
     for (int side = 0; d->kind == PE_DRIFT_GATES && side <= d->two_sided; side++)
         if (at.place == POSENC_PLACE_SCORE && at.local == d->token[side])
@@ -142,17 +143,18 @@ static posenc_status check_sums(const pe_attention *a, const posenc_token_info *
     return check_heads(&a->sizes, info, t, what, err);
 }
 
-/* n numbers of token j from the first on, whose gates or steps are summed. */
+/* n numbers of token j from the first on: what is summed, gates or steps. */
 static void load_summed(const posenc_plan *plan, int side, const posenc_tensor *token, int64_t b, int64_t h,
                         int64_t j, int64_t first, int64_t n, double to[])
 {
-    double        x[CHUNK];
-    const double *at = side == OF_TURN ? to : x;
-    pe_tensor_load_double(side == OF_TURN ? to : x,
+    const pe_problem *p     = &plan->parts[POSENC_PLACE_SCORE].problem;
+    const int         steps = side == OF_TURN && !plan->terms.wall.is_given;
+    double            x[CHUNK];
+    pe_tensor_load_double(steps ? to : x,
                           (char *)pe_tensor_row(token, b, h, j) + pe_tensor_bytes(token->dtype, first),
                           token->dtype, 1, n);
-    if (at == x)
-        plan->terms.drift.gates(&plan->parts[POSENC_PLACE_SCORE].problem, x, n, to);
+    if (!steps)
+        (side == OF_TURN ? plan->terms.wall.gates : plan->terms.drift.gates)(p, x, n, to);
 }
 
 /* Sums of some channels of a row, from its first on; those before are in `sums`. */
@@ -257,7 +259,8 @@ static posenc_status check_together(const pe_attention *a, const char *who, pose
 posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
                                     const char *who, posenc_error *err)
 {
-    if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content && !plan->terms.chain.is_given)
+    if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content && !plan->terms.chain.is_given &&
+        !plan->terms.wall.is_given)
         return POSENC_OK;
     const int64_t B      = a->sizes.B;
     posenc_status status = check_together(a, who, err);

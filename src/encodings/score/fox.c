@@ -21,6 +21,7 @@
  * -90 in float. The official layer starts f without a bias; 5 (gates of 0.993) is x-transformers' start.
  */
 #include "encodings/encoding.h"
+#include "encodings/gates.h"
 
 enum { FORM, GATE_OF, BIDIRECTIONAL, DECAY_TIME_MIN, DECAY_TIME_MAX }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -89,31 +90,6 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t h)
     return -(rate + log(-expm1(-rate)));
 }
 
-/* ls(x) = min(x, 0) - ln(1 + e^-|x|), and e^-|x| = s/(1 - s) for s = 1/(1 + e^|x|), which is at most 1/2 */
-static void gates(const pe_problem *p, const double x[], int64_t n, double log_gate[])
-{
-    for (int64_t i = 0; i < n; i++)
-        log_gate[i] = -fabs(x[i]);
-    p->kernels->sigmoids(log_gate, log_gate, n);
-    for (int64_t i = 0; i < n; i++)
-        log_gate[i] /= 1 - log_gate[i];
-    p->kernels->logs(log_gate, n);
-    for (int64_t i = 0; i < n; i++)
-        log_gate[i] = (x[i] < 0 ? x[i] : 0) - log_gate[i];
-}
-
-/* d ls(x) / dx = 1/(1 + e^x) */
-static double share(double x)
-{
-    return x > 0 ? exp(-x) / (1 + exp(-x)) : 1 / (1 + exp(x));
-}
-
-static void gates_back(const pe_problem *p, const double x[], int64_t n, double dx[])
-{
-    for (int64_t i = 0; i < n; i++)
-        dx[i] *= share(x[i]);
-}
-
 /* c(P) = ls(b) P behind; ahead c'(P) = ls(b_ahead) P */
 static double rate(const pe_problem *p, const double *const par[], int64_t h, int side)
 {
@@ -125,7 +101,7 @@ static void rate_back(const pe_problem *p, const double *const par[], int64_t h,
                       double *const dpar[])
 {
     const int index = side == PE_BEHIND ? B : B_AHEAD;
-    pe_add(dpar, index, h, drate * share(par[index][h]));
+    pe_add(dpar, index, h, drate * pe_gates_share(par[index][h]));
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -134,8 +110,8 @@ static void terms(const pe_problem *p, pe_terms *s)
                           .by_key     = p->set[GATE_OF].integer == 1,
                           .two_sided  = (int)p->set[BIDIRECTIONAL].integer,
                           .token      = {F, F_AHEAD},
-                          .gates      = gates,
-                          .gates_back = gates_back,
+                          .gates      = pe_gates_log,
+                          .gates_back = pe_gates_log_back,
                           .rate       = rate,
                           .rate_back  = rate_back};
 }

@@ -16,6 +16,7 @@
  * Beta near 2 in bf16 makes a chain that grows, for the rounded H stretches; floats and doubles do not.
  */
 #include "encodings/encoding.h"
+#include "encodings/gates.h"
 
 enum { GATE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -45,18 +46,17 @@ static double factor(const pe_problem *p)
     return p->set[GATE].integer == 2 ? p->scale : 1;
 }
 
-/* ls(x) = min(x, 0) - ln(1 + e^-|x|) */
 static void gates(const pe_problem *p, const double x[], int64_t n, double log_gate[])
 {
+    pe_gates_log(p, x, n, log_gate);
     for (int64_t i = 0; i < n; i++)
-        log_gate[i] = factor(p) * ((x[i] < 0 ? x[i] : 0) - log1p(exp(-fabs(x[i]))));
+        log_gate[i] *= factor(p);
 }
 
-/* d ls(x) / dx = 1/(1 + e^x) */
 static void gates_back(const pe_problem *p, const double x[], int64_t n, double dx[])
 {
     for (int64_t i = 0; i < n; i++)
-        dx[i] *= factor(p) * (x[i] > 0 ? exp(-x[i]) / (1 + exp(-x[i])) : 1 / (1 + exp(x[i])));
+        dx[i] *= factor(p) * pe_gates_share(x[i]);
 }
 
 static void terms(const pe_problem *p, pe_terms *s)

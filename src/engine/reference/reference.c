@@ -29,6 +29,7 @@ typedef struct head {
     const double *drift[PE_SIDES];        /* there or where they lie */
     double       *by[PE_KINDS];           /* members by t - distances.low: [count, width] */
     double       *walk;                   /* through the tokens that turn rows: pe_turn_start */
+    double       *wall[2];                /* by pe_side [L, D] running sums of the head's gates of channels */
     double       *rows;         /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
     double       *state;        /* [threads, PE_HOOK_STATE] */
     double       *dQ, *dK, *dV; /* backward: as Q, K, V */
@@ -115,7 +116,7 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
-    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->team.threads) * p->D : 0);
+    x.growth            = pe_arena_doubles(arena, a->grown || pe_walls(a) ? (1 + a->team.threads) * p->D : 0);
     x.raw               = pe_arena_doubles(arena, raw_size(a));
     x.Q                 = pe_arena_doubles(arena, map_forms(a, PE_QUERIES) * p->Lq * query_width(a));
     x.K                 = pe_arena_doubles(arena, map_forms(a, PE_KEYS) * p->Lk * p->D);
@@ -127,7 +128,9 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
         x.drift_memory[side] = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
-    x.walk = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
+    x.walk = pe_arena_doubles(arena, PE_TURN_WALK * (pe_walls(a) ? a->D : pe_turns(a) ? a->rotary->M : 0));
+    x.wall[PE_QUERIES] = pe_arena_doubles(arena, pe_walls(a) ? p->Lq * p->D : 0);
+    x.wall[PE_KEYS]    = pe_arena_doubles(arena, pe_walls(a) ? p->Lk * p->D : 0);
     lay_out_chain(&x, arena, backward);
     x.rows  = pe_arena_doubles(arena, ROWS * a->team.threads * longest_row(p));
     x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->team.threads);
@@ -223,7 +226,7 @@ static void rotate_rows(const head *x, pe_side side, int64_t h, int form, double
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
     pe_turn_walk  walk = {0};
     if (pe_turns(a))
-        walk = pe_turn_start(a, x->b, keys ? h : h / (a->sizes.H / a->sizes.G), x->walk);
+        walk = pe_turn_start(a, x->b, pe_turn_row(a, keys ? h * (a->sizes.H / a->sizes.G) : h), x->walk);
     for (int64_t r = 0; r < L * forms; r++) {
         double place[PE_MAX_AXES];
         if (!pe_turns(a))
@@ -279,6 +282,16 @@ static void fill_drift(head *x, int64_t h)
         x->drift[side] = pe_drift_keys(a, side, x->b, h, 0, a->sizes.Lk, x->drift_memory[side]);
 }
 
+static void fill_wall(const head *x, int64_t h)
+{
+    const pe_attention *a = x->a;
+    for (pe_side side = PE_QUERIES; pe_walls(a) && side <= PE_KEYS; side++) {
+        pe_turn_walk walk = pe_turn_start(a, x->b, pe_turn_row(a, h), x->walk);
+        for (int64_t s = 0; s < (side == PE_KEYS ? a->sizes.Lk : a->sizes.Lq); s++)
+            memcpy(x->wall[side] + s * a->D, pe_turn_at(a, &walk, side, s), (size_t)a->D * sizeof(double));
+    }
+}
+
 static void load_profile(const head *x, int64_t h)
 {
     const posenc_tensor *t     = pe_profile(x->a);
@@ -306,6 +319,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     load_profile(x, h);
     fill_tables(x, h);
     fill_drift(x, h);
+    fill_wall(x, h);
 }
 
 void pe_reference_lay_out(const pe_attention *a, pe_arena *arena, int backward)
@@ -378,6 +392,11 @@ static const double *growth_of(const head *x, int64_t i, int64_t j, int thread)
 {
     const int64_t D = x->a->sizes.D;
     double       *f = x->growth + (1 + thread) * D;
+    if (pe_walls(x->a)) {
+        for (int64_t d = 0; d < D; d++)
+            f[d] = exp(fmin(0, x->wall[PE_QUERIES][i * D + d] - x->wall[PE_KEYS][j * D + d]));
+        return f;
+    }
     if (!x->a->grown)
         return NULL;
     for (int64_t d = 0; d < D; d++)
@@ -667,6 +686,8 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
         add_grown(dq + form * D, f * share[form], k, g, D);
         add_grown(dk, f * share[form], q + form * D, g, D);
     }
+    for (int64_t d = 0; a->turn.dkey && d < D; d++)
+        a->turn.dkey[(x->h * a->sizes.Lk + j) * D + d] -= f * q[d] * g[d] * k[d];
     if (u)
         add_grown(dk, f * share[0], u, g, D);
     if (du)
@@ -946,6 +967,7 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
     clear_tables(&x, 1);
     for (int64_t b = 0; b < p->B; b++) {
         pe_drift_clear(a);
+        pe_wall_clear(a);
         for (int64_t n = 0; pe_chains(a) && n < p->G * p->Lk; n++) {
             memset(x.chain.dW + n * p->D, 0, (size_t)p->D * sizeof(double));
             x.chain.dbeta[n] = 0;
@@ -959,6 +981,7 @@ void pe_reference_backward_run(const pe_attention *a, pe_arena *arena)
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
         pe_drift_fold(a, b);
+        pe_wall_fold(a, b);
         if (pe_chains(a))
             pe_chain_store(a, b, x.chain.dW, p->D, x.chain.dbeta);
     }

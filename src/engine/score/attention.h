@@ -64,6 +64,7 @@ typedef struct pe_turned {
     int64_t             *own;          /* [B, Lq] which token a query is; -1: it stands before the first */
     int64_t             *first, *next; /* backward [B, Lk], [B, Lq]: lists of the queries of a token */
     double              *walk, *back;  /* of the threads */
+    double              *dkey;         /* backward, of the item at hand: [H, Lk, D] of a wall */
     posenc_tensor        key_allowed, k_segments;
     int64_t              heads, share, queries, keys; /* key heads, and query heads of each */
 } pe_turned;
@@ -277,10 +278,16 @@ static inline int pe_turns(const pe_attention *a)
     return a->rotary && a->rotary->content != PE_CONTENT_NONE;
 }
 
-/* Where a walk through the tokens of a row stands: what multiplies the frequencies there. */
+/* Gates of channels (wall.c): their running sums are these too. */
+static inline int pe_walls(const pe_attention *a)
+{
+    return a->terms->wall.is_given;
+}
+
+/* Where a walk through the tokens of a row stands: what multiplies the frequencies there, or the sums. */
 typedef struct pe_turn_walk {
     int64_t b, row, token;
-    double *at; /* numbers of the token, and room for as many */
+    double *at; /* numbers of the token, and room for twice as many */
 } pe_turn_walk;
 
 /* What a rotation got and gave: rows from before it with their gradients; NULL: the side took no part. */
@@ -292,14 +299,28 @@ typedef struct pe_turn_back {
 /* Memory of a run; numbers. */
 void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward);
 void pe_turn_fill(pe_attention *a);
-/* Rows of tables: one for all heads, or one for each key head of the part. */
+/* Rows of the token input that the heads of a part read, and which of all of them query head h does. */
 int64_t pe_turn_rows(const pe_attention *a);
-/* A walk of key head g of item b, and where query or key s of the part stands; memory for 2 * M doubles. */
-pe_turn_walk  pe_turn_start(const pe_attention *a, int64_t b, int64_t g, double *memory);
+int64_t pe_turn_row(const pe_attention *a, int64_t h);
+/* A walk through a row of item b, and where query or key s of the part stands; memory for PE_TURN_WALK times
+   as many doubles as a token has numbers. */
+enum { PE_TURN_WALK = 3 };
+pe_turn_walk  pe_turn_start(const pe_attention *a, int64_t b, int64_t row, double *memory);
 const double *pe_turn_at(const pe_attention *a, pe_turn_walk *x, pe_side side, int64_t s);
 void          pe_turn_table(const pe_attention *a, const pe_rotation_table *t, pe_side side);
 /* The gradient of the token input, of whole runs. */
 void pe_turn_back_run(const pe_attention *a, const pe_turn_back *of);
+/* Lists of the queries of each token of an item; is the token after this one of its segment; is it hidden? */
+void pe_turn_list(const pe_attention *a, int64_t b);
+int  pe_turn_adds(const pe_attention *a, int64_t b, int64_t token);
+int  pe_turn_is_padding(const pe_attention *a, int64_t b, int64_t token);
+
+/* ---- wall.c: gates of channels ---- */
+
+/* Backward, item by item: cotangents are 0; all of them to the token input, when dq is complete. Those of the
+   sums of keys are added to where the executor finds them: turn.dkey, NULL if nobody wants them. */
+void pe_wall_clear(const pe_attention *a);
+void pe_wall_fold(const pe_attention *a, int64_t b);
 
 /* ---- drift.c: running sums ---- */
 

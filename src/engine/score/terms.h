@@ -237,6 +237,16 @@ typedef struct pe_chain {
     int is_given, w, beta;
 } pe_chain;
 
+/* Gates of channels (wall.c): each channel of the product of a pair is multiplied by e^(G_i - G_j), G running
+   sums of ln of the gates that a token input [B,Ht,Lk,D] makes; ahead by 1. It goes with no vectors, forms
+   and rotation. */
+typedef struct pe_walled {
+    int is_given, token;
+    /* ln of n gates; its adjoint, in place. */
+    void (*gates)(const pe_problem *p, const double x[], int64_t n, double log_gate[]);
+    void (*gates_back)(const pe_problem *p, const double x[], int64_t n, double dx[]);
+} pe_walled;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -254,6 +264,7 @@ typedef struct pe_terms {
     pe_preparation prepare; /* of q and k, by the score part; no fill: they are taken as they are */
     pe_drift       drift;   /* added to the score, of the score part */
     pe_chain       chain;   /* in the product, of the score part */
+    pe_walled      wall;    /* the same */
     pe_temper      temper;  /* tau; on NONE: 1 */
     int            sink;    /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */

@@ -10,7 +10,8 @@
  *
  * Sums are double. Stored are those after each EVERY tokens, which is little; a table is filled in blocks,
  * each from the last sum before it on. A cache that keeps all sums gives them, and nothing is added up.
- * The step of a key that padding hides counts as 0.
+ * The step of a key that padding hides counts as 0. Gates of channels (wall.c) are sums of the same kind, of
+ * query heads and without a new start in each segment.
  */
 #include <string.h>
 
@@ -20,22 +21,25 @@
 
 enum { EVERY = 512 };
 
-/* Numbers of a token: one, or one for each pair. */
+/* Numbers of a token: one, or one for each pair or channel. */
 static int64_t width_of(const pe_attention *a)
 {
-    return a->rotary->content == PE_CONTENT_POSITION ? 1 : a->rotary->M;
+    return pe_walls(a) ? a->D : a->rotary->content == PE_CONTENT_POSITION ? 1 : a->rotary->M;
 }
 
 static int is_summed(const pe_attention *a)
 {
-    return a->rotary->content == PE_CONTENT_STEP && !a->turn.given.data;
+    return (pe_walls(a) || a->rotary->content == PE_CONTENT_STEP) && !a->turn.given.data;
 }
 
-/* Rows of the token input; they are those of key heads, or one. */
+/* Rows of the token input: of query heads, of key heads, or one. */
 static int64_t rows_of(const pe_attention *a)
 {
     const pe_turned *t = &a->turn;
-    return t->given.data ? t->given.shape[1] : t->token ? t->token->shape[1] : a->turn.heads;
+    return t->given.data ? t->given.shape[1]
+           : t->token    ? t->token->shape[1]
+           : pe_walls(a) ? t->heads * t->share
+                         : t->heads;
 }
 
 /* ---- memory ---- */
@@ -44,8 +48,12 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     pe_turned        *t = &a->turn;
-    if (!pe_turns(a))
+    if (!pe_turns(a) && !pe_walls(a))
         return;
+    if (pe_walls(a)) {
+        t->token  = a->tokens[PE_SCORE][a->terms->wall.token];
+        t->dtoken = a->dtokens[PE_SCORE][a->terms->wall.token];
+    }
     t->heads       = p->G;
     t->share       = p->H / p->G;
     t->queries     = p->Lq;
@@ -56,13 +64,15 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
     t->own         = pe_arena_take(arena, pe_arena_bytes(p->B * p->Lq, sizeof *t->own));
     if (is_summed(a)) {
         t->sums = pe_arena_doubles(arena, p->B * rows_of(a) * t->stored * width_of(a));
-        t->walk = pe_arena_doubles(arena, a->team.threads * 2 * width_of(a));
+        t->walk = pe_arena_doubles(arena, a->team.threads * PE_TURN_WALK * width_of(a));
     }
     if (!backward || (!a->for_any_run && !t->dtoken))
         return;
     t->first = pe_arena_take(arena, pe_arena_bytes(p->B * p->Lk, sizeof *t->first));
     t->next  = pe_arena_take(arena, pe_arena_bytes(p->B * p->Lq, sizeof *t->next));
-    t->back  = pe_arena_doubles(arena, a->team.threads * (2 * a->rotary->M + 2 * a->D));
+    t->back =
+        pe_arena_doubles(arena, a->team.threads * (pe_walls(a) ? 4 * a->D : 2 * a->rotary->M + 2 * a->D));
+    t->dkey = pe_arena_doubles(arena, pe_walls(a) ? pe_sizes_product(p->H * p->Lk, a->D) : 0);
 }
 
 /* ---- what a token says ---- */
@@ -83,16 +93,18 @@ static void load(const posenc_tensor *t, int64_t b, int64_t row, int64_t l, int6
     pe_tensor_load_double(to, pe_tensor_row(t, b, row, l), t->dtype, t->stride[3], n);
 }
 
-/* One token further: x->at of n numbers, and as many for what it brings. */
+/* One token further: x->at of n numbers, and what it brings after them. */
 static void step(const pe_attention *a, pe_turn_walk *x)
 {
     const int64_t n = width_of(a);
     x->token++;
-    if (starts_segment(&a->turn, x->b, x->token))
+    if (!pe_walls(a) && starts_segment(&a->turn, x->b, x->token))
         memset(x->at, 0, (size_t)n * sizeof *x->at);
     if (is_padding(&a->turn, x->b, x->token))
         return;
-    load(a->turn.token, x->b, x->row, x->token, n, x->at + n);
+    load(a->turn.token, x->b, x->row, x->token, n, x->at + (pe_walls(a) ? 2 : 1) * n);
+    if (pe_walls(a))
+        a->terms->wall.gates(a->parts[PE_SCORE].p, x->at + 2 * n, n, x->at + n);
     for (int64_t m = 0; m < n; m++)
         x->at[m] += x->at[n + m];
 }
@@ -109,9 +121,13 @@ static void restart(const pe_attention *a, pe_turn_walk *x, int64_t token)
         memset(x->at, 0, (size_t)n * sizeof *x->at);
 }
 
-pe_turn_walk pe_turn_start(const pe_attention *a, int64_t b, int64_t g, double *memory)
+int64_t pe_turn_row(const pe_attention *a, int64_t h)
 {
-    const int64_t row = rows_of(a) == 1 ? 0 : a->from.g + g;
+    return (a->from.h + h) * rows_of(a) / (a->turn.heads * a->turn.share);
+}
+
+pe_turn_walk pe_turn_start(const pe_attention *a, int64_t b, int64_t row, double *memory)
+{
     return (pe_turn_walk){.b = a->from.b + b, .row = row, .token = INT64_MAX, .at = memory};
 }
 
@@ -145,7 +161,7 @@ static void sum_row(void *context, int64_t index, int thread)
     const pe_attention *a = context;
     const int64_t       n = width_of(a), rows = rows_of(a);
     pe_turn_walk        x = {
-               .b = index / rows, .row = index % rows, .token = -1, .at = a->turn.walk + thread * 2 * n};
+               .b = index / rows, .row = index % rows, .token = -1, .at = a->turn.walk + thread * PE_TURN_WALK * n};
     memset(x.at, 0, (size_t)n * sizeof *x.at);
     for (int64_t have = 0; have < a->turn.stored; have++) {
         while (x.token + 1 < (have + 1) * EVERY)
@@ -157,14 +173,14 @@ static void sum_row(void *context, int64_t index, int thread)
 void pe_turn_fill(pe_attention *a)
 {
     const pe_problem *p = &a->sizes;
-    if (!pe_turns(a))
+    if (!pe_turns(a) && !pe_walls(a))
         return;
     for (int64_t b = 0; b < p->B; b++) {
         pe_own own = {.keys = p->Lk};
         for (int64_t i = 0; i < p->Lq; i++) {
             pe_own_find(&own, a, b, i);
             const int64_t n            = pe_own_count(&own, a, b, i, 1);
-            a->turn.own[b * p->Lq + i] = n ? own.first + n - 1 : -1;
+            a->turn.own[b * p->Lq + i] = n || pe_walls(a) ? own.first + n - 1 : -1;
         }
     }
     if (is_summed(a))
@@ -173,7 +189,8 @@ void pe_turn_fill(pe_attention *a)
 
 int64_t pe_turn_rows(const pe_attention *a)
 {
-    return !a->for_any_run && rows_of(a) == 1 ? 1 : a->sizes.G;
+    const int64_t most = pe_walls(a) ? a->sizes.H : a->sizes.G;
+    return a->for_any_run ? most : pe_turn_row(a, a->sizes.H - 1) - pe_turn_row(a, 0) + 1;
 }
 
 /* ---- tables ---- */
@@ -191,7 +208,8 @@ static void fill_rows(void *context, int64_t index, int thread)
     const pe_rotation_table *t = j->t;
     const int64_t row = index / j->blocks, s0 = index % j->blocks * EVERY, end = pe_smaller(s0 + EVERY, t->L),
                   width = pe_rotation_width(t->by);
-    pe_turn_walk x      = pe_turn_start(j->a, row / t->heads, row % t->heads, t->walks + thread * t->walk);
+    pe_turn_walk x      = pe_turn_start(j->a, row / t->heads, pe_turn_row(j->a, 0) + row % t->heads,
+                                        t->walks + thread * t->walk);
     for (int64_t s = s0; s < end; s++)
         pe_rotation_fill_at(t->rows + (row * t->L + s) * width, t->by, pe_turn_at(j->a, &x, j->side, s),
                             j->a->kernels);
@@ -205,8 +223,18 @@ void pe_turn_table(const pe_attention *a, const pe_rotation_table *t, pe_side si
 
 /* ---- backward ---- */
 
+int pe_turn_adds(const pe_attention *a, int64_t b, int64_t token)
+{
+    return token + 1 < a->turn.keys && !starts_segment(&a->turn, b, token + 1);
+}
+
+int pe_turn_is_padding(const pe_attention *a, int64_t b, int64_t token)
+{
+    return is_padding(&a->turn, b, token);
+}
+
 /* For each token of an item the queries that turn by its angle, in their order. */
-static void list_queries(const pe_attention *a, int64_t b)
+void pe_turn_list(const pe_attention *a, int64_t b)
 {
     const pe_turned *t     = &a->turn;
     int64_t         *first = t->first + b * t->keys, *next = t->next + b * t->queries;
@@ -263,7 +291,7 @@ static void fold_row(void *context, int64_t index, int thread)
     const pe_content    is  = a->rotary->content;
     memset(z.sum, 0, (size_t)M * sizeof *z.sum);
     for (int64_t l = t->keys - 1; l >= 0; l--) {
-        const int adds = is == PE_CONTENT_STEP && l + 1 < t->keys && !starts_segment(t, b, l + 1);
+        const int adds = is == PE_CONTENT_STEP && pe_turn_adds(a, b, l);
         gather(a, j->of, b, row, l, &z);
         for (int64_t m = 0; m < M; m++) {
             const double dp = a->rotary->w[m] * z.dangle[m];
@@ -284,6 +312,6 @@ void pe_turn_back_run(const pe_attention *a, const pe_turn_back *of)
     if (!pe_turns(a) || !a->turn.dtoken)
         return;
     for (int64_t b = 0; b < a->sizes.B; b++)
-        list_queries(a, b);
+        pe_turn_list(a, b);
     pe_parallel_for(a->sizes.B * a->turn.dtoken->shape[1], &a->team, fold_row, &j);
 }

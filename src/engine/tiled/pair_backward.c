@@ -695,6 +695,10 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         pairs_back(w, z, dS);
     if (z->forms.Q2)
         forms_back(w, z, dS);
+    if (pe_walls(a)) {
+        pe_tile_wall_back(T, z, dS, w->Qu + at * T->Dp);
+        return;
+    }
     if (a->grown) {
         grown_back(w, z, dS, z->growth.Q, z->back.dQ, w->wants_u ? z->back.du : NULL);
         return;

@@ -156,7 +156,8 @@ void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *t
     const pe_rotary *by   = all ? pe_rotation_of_head(&own, all, head_of_run(T, side, h)) : NULL;
     pe_turn_walk     walk = {0};
     if (pe_turns(a))
-        walk = pe_turn_start(a, b, side == PE_KEYS ? h : h / (a->sizes.H / a->sizes.G), z->prepared.walk);
+        walk = pe_turn_start(a, b, pe_turn_row(a, side == PE_KEYS ? h * (a->sizes.H / a->sizes.G) : h),
+                             z->prepared.walk);
     for (int64_t s = 0; by && s < n; s++) {
         double place[PE_MAX_AXES];
         if (!pe_turns(a))

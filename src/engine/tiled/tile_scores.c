@@ -635,6 +635,13 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, const floa
         return;
     }
     const stream plus = take_stream(T, z, pairs, terms);
+    if (pe_walls(a)) {
+        pe_tile_wall_multiply(T, z, s, Qu, Kt);
+        for (int64_t r = 0; plus.at && r < z->R; r++)
+            for (int64_t c = 0; c < z->C; c++)
+                s[r * T->Bcp + c] += plus.at[r * plus.step + c];
+        return;
+    }
     if (a->grown) {
         pe_tile_rows_grow_queries(T, z, Qu);
         Qu = z->growth.Q;

@@ -554,6 +554,7 @@ void pe_tiled_backward_run(pe_backward *w)
             memset(w->dtau, 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof *w->dtau);
         if (a->drift.dkey[PE_BEHIND])
             start_drift(w);
+        pe_wall_clear(a);
         if (w->chain)
             pe_chain_back_run(w);
         else
@@ -569,6 +570,7 @@ void pe_tiled_backward_run(pe_backward *w)
             pe_parallel_for(p->H * T->query_tiles, &a->team, join_queries, w);
         if (w->dprofile)
             pe_parallel_for(pe_profile_gradient(a)->shape[1] * p->Lq, &a->team, store_profile, w);
+        pe_wall_fold(a, w->b);
         if (a->terms->prepare.fold)
             fold_prepared(w);
     }

@@ -116,6 +116,14 @@ typedef struct pe_scratch {
         float *Kt, *own_Kt;           /* transposed [D, Bcp]: the forward's packed ones; backward own_Kt */
     } growth;                         /* tile_rows.c: queries and keys times what they grow by */
     struct {
+        float *Q, *factors,
+            *between;           /* [Br, Dp] queries times [Br, Dp] their factors, of which [Dp] a part */
+        float  *Kt, *K, *dK;    /* [D, Bcp] keys times theirs; [Bc, Dp] keys; backward */
+        double *walk, *row, *f; /* see pe_turn_start; [D], [D] factors of a pair */
+        double *G, *gate;       /* [Bc, D] running sums of the tile's keys, and their gates */
+        int     is_left;        /* do all its keys stand before its queries? */
+    } wall;                     /* wall.c: gates of channels */
+    struct {
         const float *Q2;   /* of the queries at hand; NULL: there is one form */
         float *S2, *share; /* [Br, Bcp] its products; [2, Br, Bcp] backward, how far each form moves S */
     } forms;               /* tile_scores.c, pair_backward.c: the second form of queries */
@@ -171,14 +179,20 @@ typedef struct pe_tiles {
     int64_t           exact_count;
     float *basis, *W;     /* [2, PE_CHUNK/2, ranks/2], [H, ranks, D]: basis.c; NULL: no member has a basis */
     float *basis_scratch; /* of all threads */
-    pe_frequency *frequencies;   /* [ranks/2] of the basis */
-    double       *growth;        /* [D] of a rotation that grows; NULL: none */
-    float  *q_grown, *k_grown;   /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
-    double *hook_cache;          /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
-    float  *hook_floats;         /* the same, rounded */
-    float  *by_position[2];      /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
-    int     positions_are_ready; /* are they those of all positions, by number: ready.h? */
-    double *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
+    pe_frequency *frequencies; /* [ranks/2] of the basis */
+    double       *growth;      /* [D] of a rotation that grows; NULL: none */
+    float *q_grown, *k_grown;  /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
+    struct {
+        int64_t rows;              /* of the token input, of each item */
+        float  *keys, *queries;    /* [B, rows, key_tiles, D, Bcp], [B, rows, Lq, Dp] factors within a tile */
+        double *ends[2];           /* by pe_side [B, rows, tiles, D] sums at the end of a tile */
+        double *walk, *sums;       /* of all threads */
+    } wall;                        /* wall.c: gates of channels */
+    double           *hook_cache;  /* [H, Lq, padded Lk] what the hook says: hook_cache.c; NULL: not cached */
+    float            *hook_floats; /* the same, rounded */
+    float            *by_position[2]; /* by pe_side [heads, L, D - a->D]: by_position.c; NULL: not used */
+    int               positions_are_ready; /* are they those of all positions, by number: ready.h? */
+    double           *by_position_rows;    /* [threads, rows of a task, D - a->D] before they are rounded */
     pe_rotation_table rotations[2][PE_MAP_FORMS]; /* by pe_side and form */
     int               forms[2];                   /* of a map of distances, by pe_side; else 1 */
     pe_scratch       *scratch;                    /* [threads] */
@@ -450,6 +464,14 @@ const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b);
 /* A rotation whose pairs grow with the distance. Factors of a run: memory, numbers. Before the product of a
    tile, queries times what they grow by until its keys (z->growth.Q, .factors); keys times what they lack
    (`to` may be K; the adjoint is the same). */
+/* Gates of channels. Factors of a run: memory, numbers. Products of a tile; backward, after them, cotangents
+   to z->back. */
+void pe_tile_wall_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_tile_wall_lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward);
+void pe_tile_wall_fill(pe_tiles *T);
+void pe_tile_wall_multiply(const pe_tiles *T, pe_scratch *z, float *s, const float *Qu, const float *Kt);
+void pe_tile_wall_back(const pe_tiles *T, pe_scratch *z, const float *dS, const float *Qu);
+
 void pe_tile_rows_lay_out_growth(pe_tiles *T, pe_arena *arena);
 void pe_tile_rows_fill_growth(pe_tiles *T);
 void pe_tile_rows_grow_queries(const pe_tiles *T, pe_scratch *z, const float *Qu);

@@ -84,7 +84,7 @@ static void lay_out_prepared(const pe_tiles *T, pe_scratch *y, pe_arena *arena, 
         y->prepared.made = pe_arena_doubles(arena, tall * pe_forms(m) * D);
         y->prepared.at   = pe_arena_doubles(arena, tall);
         y->prepared.draw = pe_arena_doubles(arena, backward ? tall * a->D : 0);
-        y->prepared.walk = pe_arena_doubles(arena, pe_turns(a) ? 2 * a->rotary->M : 0);
+        y->prepared.walk = pe_arena_doubles(arena, pe_turns(a) ? PE_TURN_WALK * a->rotary->M : 0);
     }
     if (m->prepare.products64) {
         const int64_t columns     = backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_PRODUCTS64_KEYS);
@@ -236,6 +236,7 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
         lay_out_hook(&T, &z, arena);
         lay_out_prepared(&T, &z, arena, backward);
         pe_tile_chain_lay_out(&T, &z.chain, arena);
+        pe_tile_wall_lay_out_scratch(&T, &z, arena, backward);
         if (backward)
             lay_out_keys(&T, &z, arena);
         if (T.scratch)
@@ -243,6 +244,7 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
     }
     pe_by_position_lay_out(&T, arena);
     pe_tile_rows_lay_out_growth(&T, arena);
+    pe_tile_wall_lay_out(&T, arena);
     pe_hook_cache_lay_out(&T, arena);
     T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.is_special && !T.hook_cache) ||
                   (a->terms->G != PE_NONE && pe_has_segments(a)) ||
@@ -267,6 +269,7 @@ void pe_tiles_fill(pe_tiles *T)
         pe_tiles_fill_rotation(T, side);
     pe_by_position_fill(T);
     pe_tile_rows_fill_growth(T);
+    pe_tile_wall_fill(T);
     pe_hook_cache_fill(T);
     pe_tables_fill(T);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gates.h: logarithms of gates, for the rooms whose tokens let a share of the past through
+ *
+ * ls(x) = ln 1/(1 + e^-x) = min(x, 0) - ln(1 + e^-|x|), never the logarithm of a sigmoid, which is 0 below
+ * -90 in float.
+ */
+#ifndef PE_ENCODINGS_GATES_H
+#define PE_ENCODINGS_GATES_H
+
+#include <math.h>
+
+#include "engine/score/terms.h"
+
+/* e^-|x| = s/(1 - s) for s = 1/(1 + e^|x|), which is at most 1/2 */
+static inline void pe_gates_log(const pe_problem *p, const double x[], int64_t n, double log_gate[])
+{
+    for (int64_t i = 0; i < n; i++)
+        log_gate[i] = -fabs(x[i]);
+    p->kernels->sigmoids(log_gate, log_gate, n);
+    for (int64_t i = 0; i < n; i++)
+        log_gate[i] /= 1 - log_gate[i];
+    p->kernels->logs(log_gate, n);
+    for (int64_t i = 0; i < n; i++)
+        log_gate[i] = (x[i] < 0 ? x[i] : 0) - log_gate[i];
+}
+
+/* d ls(x) / dx = 1/(1 + e^x) */
+static inline double pe_gates_share(double x)
+{
+    return x > 0 ? exp(-x) / (1 + exp(-x)) : 1 / (1 + exp(x));
+}
+
+static inline void pe_gates_log_back(const pe_problem *p, const double x[], int64_t n, double dx[])
+{
+    (void)p;
+    for (int64_t i = 0; i < n; i++)
+        dx[i] *= pe_gates_share(x[i]);
+}
+
+#endif
