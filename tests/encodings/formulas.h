@@ -182,6 +182,27 @@ static inline double path_with_scaled_gates(const pair *x)
     return path(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1) / sqrt((double)width(x));
 }
 
+/* Each channel by its own gates of the tokens between; ahead of the query by 1. */
+static inline double wall(const pair *x)
+{
+    const attention_case *c   = x->c;
+    const int64_t         own = keys_before(x, 1) - 1;
+    double                sum = 0;
+    for (int64_t n = 0; n < width(x); n++) {
+        double decay = 0;
+        for (int64_t l = x->j + 1; l <= own; l++)
+            if (!(c->options.mask & POSENC_MASK_KEY_PADDING) || c->key_allowed[x->b * c->dims.Lk + l])
+                decay -= log1p(exp(-token_row(x, "g", l)[n]));
+        sum += x->q[n] * x->k[n] * exp(decay);
+    }
+    return sum / sqrt((double)width(x));
+}
+
+static inline double wall_with_gates(const pair *x)
+{
+    return wall(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1);
+}
+
 static inline double fox_of_keys(const pair *x)
 {
     return plain(x) + gates_between(x, "f", keys_before(x, 0), x->j);

@@ -87,6 +87,8 @@ static const told encodings[] = {
     {"pope", pope, 0, 0, 0, 0, 0},
     {"fox", fox, 0, 0, 0, 1, 0},
     {"path", path, 0, 0, 0, 1, 0},
+    {"wall", wall, 0, 0, 0, 1, 0},
+    {"wall[gate=yes]", wall_with_gates, 0, 0, 0, 1, 0},
     {"path[gate=plain]", path_with_gates, 0, 0, 0, 1, 0},
     {"path[gate=scaled]", path_with_scaled_gates, 0, 0, 0, 1, 0},
     {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},

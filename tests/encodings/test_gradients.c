@@ -83,13 +83,16 @@ static void settings_beside_the_standard_have_the_gradients_of_their_loss(void *
         "rope[content=step:q_phase=0.7:direction=inverse]+alibi",
         "path[gate=plain:temperature=ssmax:sink=token]",
         "path[gate=scaled:temperature=ssmax:temper_on=score:softcap=3]",
+        "wall[gate=yes:temperature=ssmax:sink=token]",
+        "wall[temperature=ssmax:temper_on=score:softcap=3]",
         "complex_order_attention[temperature=ssmax:sink=token]",
         "swin_v2[window=2x4:mlp_width=4:temperature=ssmax:softcap=4]",
         "shaw[max_relative=3:temperature=inkling:temper_length=2:sink=token]+urpe[rows=33:index_offset=16]",
     };
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        const int causal = !strncmp(specs[i], "path", 4); /* it has no meaning otherwise */
+        const int causal = !strncmp(specs[i], "path", 4) ||
+                           !strncmp(specs[i], "wall", 4); /* they have no meaning otherwise */
         compare_gradients(specs[i], dims, causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE, i);
         compare_gradients(specs[i], dims, POSENC_MASK_CAUSAL, i + 50);
     }

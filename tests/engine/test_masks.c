@@ -45,7 +45,7 @@ enum { MASKS = sizeof masks / sizeof *masks };
  * order counts. */
 static int counts_gates(const posenc_encoding_info *info)
 {
-    return !strcmp(info->name, "fox") || !strcmp(info->name, "path");
+    return !strcmp(info->name, "fox") || !strcmp(info->name, "path") || !strcmp(info->name, "wall");
 }
 
 static void compare(attention_case *c, int wide)

@@ -72,7 +72,8 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
     t->next  = pe_arena_take(arena, pe_arena_bytes(p->B * p->Lq, sizeof *t->next));
     t->back =
         pe_arena_doubles(arena, a->team.threads * (pe_walls(a) ? 4 * a->D : 2 * a->rotary->M + 2 * a->D));
-    t->dkey = pe_arena_doubles(arena, pe_walls(a) ? pe_sizes_product(p->H * p->Lk, a->D) : 0);
+    if (pe_walls(a))
+        t->dkey = pe_arena_doubles(arena, pe_sizes_product(p->H * p->Lk, a->D));
 }
 
 /* ---- what a token says ---- */
