@@ -67,9 +67,11 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
         return status;
     if (!pe_pairings_of(&expected, s, e) && s->in->e) {
         posenc_encoding_free(e);
-        *s->err = (posenc_error){.status  = POSENC_ERROR_UNSUPPORTED,
-                                 .message = "diagnose: the expected rotation does not fit these heads, or is "
-                                            "no rope whose pairs have one angle each"};
+        *s->err = (posenc_error){
+            .status = POSENC_ERROR_UNSUPPORTED,
+            .message =
+                "diagnose: the expected rotation does not fit these heads, or is no rope whose pairs have "
+                "one angle each; give the config of this model, or layout, dim and base of a rope"};
         return s->err->status;
     }
     posenc_encoding_free(e);
