@@ -37,6 +37,7 @@ pe_attention pe_attend_of(const posenc_plan *plan)
     a.temper_on          = plan->terms.temper.on;
     a.has_sink           = plan->terms.sink != PE_NONE || plan->terms.sink_token != PE_NONE;
     a.softcap            = plan->terms.softcap;
+    a.has_rest           = plan->terms.stick.to_self;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;
@@ -708,6 +709,8 @@ static int sink_param(const attend_run *r)
 static double lonely_lse(const attend_run *r, const pe_attention *a, int n, int64_t b, int64_t h, int64_t i)
 {
     double s;
+    if (pe_sticks(a))
+        return 0;
     if (n < 0)
         return pe_sink_at(a, b, h, i);
     if (r->in->bound)

@@ -229,6 +229,7 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
             *members[i].to       = *members[i].from;
             members[i].to->owner = PE_WEIGHT;
         }
+    plan->terms.stick = more.stick;
     return POSENC_OK;
 }
 

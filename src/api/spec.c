@@ -346,6 +346,21 @@ static posenc_status check_temperatures(const posenc_encoding *e, posenc_error *
                    common->text[other].text, rotary->room->info.name, rotary->text[own].text);
 }
 
+/* A sink is a term of a denominator; it is the one common parameter or token input of that name. */
+static posenc_status check_sink(const posenc_encoding *e, posenc_error *err)
+{
+    const pe_encoding *weight = e->parts[POSENC_PLACE_WEIGHT].room;
+    int                sinks  = 0;
+    for (int i = 0; i < e->param_count; i++)
+        sinks |= !strcmp(posenc_param_name(e, i), "sink");
+    for (int i = 0; i < e->token_count; i++)
+        sinks |= !strcmp(posenc_token_name(e, i), "sink");
+    if (!sinks || !weight || !weight->no_sink)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: %s has no sink, for %s; leave sink= out",
+                   weight->info.name, weight->no_sink);
+}
+
 static posenc_status fill(posenc_encoding *made, const char *spec, const char *settings, posenc_error *err)
 {
     made->parts[PE_PLACE_COMMON].room = &pe_common;
@@ -370,6 +385,8 @@ static posenc_status fill(posenc_encoding *made, const char *spec, const char *s
         status = pe_common_check(made->parts[PE_PLACE_COMMON].text, err);
     if (!status)
         status = check_temperatures(made, err);
+    if (!status)
+        status = check_sink(made, err);
     if (!status && strlen(made->spec) == PE_MAX_SPEC - 1) /* it may have been cut */
         status = pe_fail(err, POSENC_ERROR_SETTING,
                          "encoding: the specification is longer than %d characters", PE_MAX_SPEC - 2);

@@ -260,7 +260,7 @@ posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *pl
                                     const char *who, posenc_error *err)
 {
     if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content && !plan->terms.chain.is_given &&
-        !plan->terms.wall.is_given)
+        !plan->terms.wall.is_given && !plan->terms.stick.to_self)
         return POSENC_OK;
     const int64_t B      = a->sizes.B;
     posenc_status status = check_together(a, who, err);

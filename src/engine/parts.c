@@ -66,6 +66,7 @@ typedef struct parts {
     double              *o, *lse; /* [chunks, H, Lq, Dv], [chunks, H, Lq] of the item at hand */
     double              *state;   /* [H, Lq, PE_HOOK_STATE] */
     double              *chained; /* [H, Lq, 1 + D] */
+    double              *rest;    /* [Dv] */
     part_scratch        *scratch; /* [threads] */
     int64_t              b;       /* that item */
 } parts;
@@ -185,7 +186,7 @@ static cut cut_run(const pe_attention *a, const pe_executor *by)
     const int64_t fit = SUM_BYTES / sums_of(a), wanted = pe_smaller(fit < 1 ? 1 : fit, CHUNKS),
                   most = a->sizes.Lk / LEAST < 1 ? 1 : a->sizes.Lk / LEAST;
     x.sets             = a->sizes.H / x.heads;
-    x.chunks           = a->terms->hook.state || pe_chains(a) ? 1 : pe_smaller(wanted, most);
+    x.chunks           = a->terms->hook.state || pe_chains(a) || pe_sticks(a) ? 1 : pe_smaller(wanted, most);
     const int64_t each = (a->sizes.Lk + x.chunks - 1) / x.chunks;
     x.chunk            = (each + x.keys - 1) / x.keys * x.keys;
     x.chunks           = (a->sizes.Lk + x.chunk - 1) / x.chunk;
@@ -205,6 +206,7 @@ static parts lay_out(const pe_attention *a, const pe_executor *by, pe_arena *are
     x.lse     = x.o ? x.o + x.cut.chunks * rows * p->Dv : NULL;
     x.state   = pe_arena_doubles(arena, a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     x.chained = pe_arena_doubles(arena, pe_chains(a) ? rows * (1 + p->D) : 0);
+    x.rest    = pe_arena_doubles(arena, a->terms->stick.to_self ? p->Dv : 0);
     x.scratch = pe_arena_take(arena, (size_t)a->team.threads * sizeof *x.scratch);
     for (int i = 0; i < a->team.threads; i++) {
         part_scratch z = {0};
@@ -346,7 +348,7 @@ static pe_attention part_of(const parts *x, const part_scratch *z, const piece *
     y.from     = (pe_beginning){x->b, of->h, of->h / (a->sizes.H / a->sizes.G), of->i, of->j};
     y.o        = posenc_tensor_contiguous(z->o, POSENC_DTYPE_F64, 4,
                                           (const int64_t[]){1, y.sizes.H, of->Lq, a->sizes.Dv});
-    y.has_sink = 0; /* joins at the end */
+    y.has_sink = y.has_rest = 0; /* they join at the end */
     if (y.temper.at)
         y.temper.at += x->b * y.temper.item + of->h * y.temper.head + of->i;
     y.lse   = posenc_tensor_contiguous(z->lse, POSENC_DTYPE_F64, 3, (const int64_t[]){1, y.sizes.H, of->Lq});
@@ -376,6 +378,15 @@ static void join(double *o, double *lse, const double *more, double more_lse, in
     *lse = most + log(sum);
 }
 
+/* Of a stick: the keys to the left get what is left. */
+static void join_left(double *o, double *lse, const double *more, double more_lse, int64_t Dv)
+{
+    const double left = exp(*lse);
+    for (int64_t d = 0; d < Dv; d++)
+        o[d] += left * more[d];
+    *lse += more_lse;
+}
+
 /* Outputs of a part to those of its chunk, or scores to where they belong. */
 static void compute_part(const parts *x, const part_scratch *z, pe_attention *y, const piece *of,
                          int64_t chunk)
@@ -398,7 +409,7 @@ static void compute_part(const parts *x, const part_scratch *z, pe_attention *y,
     x->by->compute(y, x->by->run, NULL, &arena);
     for (int64_t r = 0; r < y->sizes.H * of->Lq; r++) {
         const int64_t to = (chunk * p->H + of->h + r / of->Lq) * p->Lq + of->i + r % of->Lq;
-        join(x->o + to * p->Dv, x->lse + to, z->o + r * p->Dv, z->lse[r], p->Dv);
+        (pe_sticks(y) ? join_left : join)(x->o + to * p->Dv, x->lse + to, z->o + r * p->Dv, z->lse[r], p->Dv);
     }
 }
 
@@ -463,7 +474,7 @@ static void start_chunk(const parts *x, int64_t chunk, int64_t h)
     const pe_problem *p     = &x->a->sizes;
     const int64_t     first = (chunk * p->H + h) * p->Lq, n = x->cut.heads * p->Lq;
     for (int64_t r = first; r < first + n; r++)
-        x->lse[r] = -INFINITY;
+        x->lse[r] = pe_sticks(x->a) ? 0 : -INFINITY;
     memset(x->o + first * p->Dv, 0, (size_t)(n * p->Dv) * sizeof *x->o);
     if (x->a->terms->hook.state)
         memset(x->state + h * p->Lq * PE_HOOK_STATE, 0, (size_t)(n * PE_HOOK_STATE) * sizeof *x->state);
@@ -489,6 +500,20 @@ static void visit_chunk(void *context, int64_t index, int thread)
     }
 }
 
+/* What a stick leaves to the query's own value. */
+static void add_rest(const parts *x, int64_t h, int64_t i, double *o, double lse)
+{
+    const pe_attention *a   = x->a;
+    pe_own              own = {.keys = a->sizes.Lk};
+    const int64_t       j = pe_stick_own(a, &own, x->b, i), g = h / (a->sizes.H / a->sizes.G);
+    double             *v = x->rest;
+    if (j < 0)
+        return;
+    pe_keys_load_double(a, v, &a->v, x->b, g, j, a->sizes.Dv);
+    for (int64_t d = 0; d < a->sizes.Dv; d++)
+        o[d] += exp(lse) * v[d];
+}
+
 /* Chunks of one query of all heads, in their order, then to the caller. */
 static void store_row(const parts *x, int64_t r)
 {
@@ -501,6 +526,7 @@ static void store_row(const parts *x, int64_t r)
     const double left = pe_sink_join(a, x->b, h, i, lse);
     for (int64_t d = 0; a->has_sink && d < p->Dv; d++)
         o[d] *= left;
+    add_rest(x, h, i, o, *lse);
     pe_tensor_store_double(pe_tensor_row(&a->o, x->b, h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
         pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, h, i), a->lse.dtype, 1, lse, 1);

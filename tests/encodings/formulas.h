@@ -876,6 +876,31 @@ typedef struct told {
     int         is_causal, from_zero;
 } told;
 
+/* The same where weights break a stick; s[j] scores, -infinity where a pair is not seen. */
+static inline double stick_row(const told *f, const attention_case *c, const pair *x, const double *s,
+                               double *o)
+{
+    const posenc_dims *d    = &c->dims;
+    const int64_t      g    = x->h / (d->H / d->G);
+    double             left = 0;
+    for (int64_t j = d->Lk - 1; j >= -1; j--) {
+        const int     rest = j < 0; /* what is left, to the query's own value */
+        const int64_t at   = rest ? own_key(x) : j;
+        if (rest && (!strstr(f->spec, "remainder=self") || at < 0 ||
+                     ((c->options.mask & POSENC_MASK_KEY_PADDING) && !c->key_allowed[x->b * d->Lk + at])))
+            continue;
+        const pair key = pair_at(c, x->b, x->h, x->i, at);
+        if (!rest && (s[j] == -INFINITY || (key.t == 0 && !strstr(f->spec, "attend_current=yes"))))
+            continue;
+        const double  weight = rest ? exp(left) : sigmoid_of(s[j]) * exp(left);
+        const double *v      = c->v.wide + ((x->b * d->G + g) * d->Lk + at) * d->Dv;
+        for (int64_t e = 0; e < d->Dv; e++)
+            o[e] += weight * v[e];
+        left -= rest ? 0 : log1p(exp(s[j]));
+    }
+    return left;
+}
+
 /* Output row [Dv] of head h of item b at query i, and its lse. */
 static inline double formula_row(const told *f, const attention_case *c, int64_t bhi, double *o)
 {
@@ -889,6 +914,12 @@ static inline double formula_row(const told *f, const attention_case *c, int64_t
         most         = fmax(most, s[j]);
     }
     memset(o, 0, (size_t)d->Dv * sizeof *o);
+    if (strstr(f->spec, "stick_breaking")) {
+        const pair   first = pair_at(c, b, h, i, 0);
+        const double left  = stick_row(f, c, &first, s, o);
+        free(s);
+        return left;
+    }
     for (int64_t j = 0; most > -INFINITY && j < d->Lk; j++)
         sum += exp(s[j] - most);
     for (int64_t j = 0; most > -INFINITY && j < d->Lk; j++) {

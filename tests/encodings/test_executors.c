@@ -56,7 +56,7 @@ static int is_asked(const char *spec)
 static int wants_rising(const char *spec)
 {
     return (!strncmp(spec, "fox", 3) && !strstr(spec, "form=constant")) || !strncmp(spec, "path", 4) ||
-           !strncmp(spec, "wall", 4) || strstr(spec, "content=");
+           !strncmp(spec, "wall", 4) || strstr(spec, "remainder=self") || strstr(spec, "content=");
 }
 
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
@@ -97,6 +97,8 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "path[gate=scaled:temperature=inkling:temper_length=3:softcap=4]",
         "path[temperature=ssmax:temper_on=score:sink=head]",
         "wall[gate=yes:temperature=ssmax:sink=token]",
+        "rope+alibi[learned=yes:temperature=ssmax]+stick_breaking[attend_current=yes]",
+        "shaw[max_relative=3:softcap=4]+stick_breaking[remainder=self]",
         "wall[temperature=inkling:temper_length=3:softcap=4]+urpe[rows=1025:index_offset=512]",
         "rope[content=position:layout=half:dim=2:temperature=ssmax]+alibi",
         "rope[content=angle:q_phase=0.4:phase_heads=odd]+fox",

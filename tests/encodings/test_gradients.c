@@ -85,6 +85,8 @@ static void settings_beside_the_standard_have_the_gradients_of_their_loss(void *
         "path[gate=scaled:temperature=ssmax:temper_on=score:softcap=3]",
         "wall[gate=yes:temperature=ssmax:sink=token]",
         "wall[temperature=ssmax:temper_on=score:softcap=3]",
+        "alibi[learned=yes:temperature=ssmax:softcap=3]+stick_breaking[attend_current=yes]",
+        "rope+fox+stick_breaking[remainder=self]",
         "complex_order_attention[temperature=ssmax:sink=token]",
         "swin_v2[window=2x4:mlp_width=4:temperature=ssmax:softcap=4]",
         "shaw[max_relative=3:temperature=inkling:temper_length=2:sink=token]+urpe[rows=33:index_offset=16]",

@@ -221,6 +221,7 @@ static const told encodings[] = {
     {"fox", fox, 0, 0, 0, 0, 0},
     {"path[gate=plain]", path_with_gates, 0, 0, 0, 0, 0},
     {"wall", wall, 0, 0, 0, 0, 0},
+    {"rope+stick_breaking[remainder=self]", rope, 0, 0, 0, 0, 0},
     {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},
     {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},

@@ -21,7 +21,7 @@
  * -90 in float. The official layer starts f without a bias; 5 (gates of 0.993) is x-transformers' start.
  */
 #include "encodings/encoding.h"
-#include "encodings/gates.h"
+#include "engine/score/gates.h"
 
 enum { FORM, GATE_OF, BIDIRECTIONAL, DECAY_TIME_MIN, DECAY_TIME_MAX }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

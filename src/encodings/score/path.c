@@ -16,7 +16,7 @@
  * Beta near 2 in bf16 makes a chain that grows, for the rounded H stretches; floats and doubles do not.
  */
 #include "encodings/encoding.h"
-#include "encodings/gates.h"
+#include "engine/score/gates.h"
 
 enum { GATE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

@@ -3,19 +3,18 @@
  * Wall attention: every channel forgets at its own rate
  *
  * Place    score: each channel of a product lets a share of the past through, by the tokens between
- * Formula  S[h,i,j] = scale * sum over channels n of q_in k_jn e^(G_in - G_jn) (+ FoX's sum of ln f,
- * gate=yes) G_jn = ls(g_0n) + ... + ls(g_jn), ls(x) = -ln(1 + e^-x); of a query that of its own key Learns
- * nothing here: g and f are token inputs, which the model makes Source   fla, ops/wall_attn (Tilde 2026),
- * whose g is the logarithm; here it is the logit
+ * Formula  S[h,i,j] = scale * sum over channels n of q_in k_jn e^(G_in - G_jn), and gate=yes FoX's sum
+ *          G_jn = ls(g_0n) + ... + ls(g_jn), ls(x) = -ln(1 + e^-x); of a query that of its own key
+ * Learns   nothing here: g and f are token inputs, which the model makes
+ * Source   fla, ops/wall_attn (Tilde 2026), whose g is the logarithm; here it is the logit
  *
- * A gate of 1 in all channels is plain attention, one gate for all channels is FoX without its scale: FoX
- * adds to a score, this multiplies its channels. The projection's bias starts at 8 (gates of 0.9997). Ahead
- * of a query the factors are 1, so attention wants a causal mask. Running sums are double, and no factor is
- * above 1: engine/tiled/wall.c. A rotation turns pairs of channels, which would be gated apart: it is
- * refused.
+ * A gate of 1 in all channels is plain attention. FoX adds to a score, this multiplies its channels. The
+ * projection's bias starts at 8 (gates of 0.9997). Ahead of a query the factors are 1, so attention wants a
+ * causal mask. Running sums are double, and no factor is above 1: engine/tiled/wall.c. A rotation turns pairs
+ * of channels, which would be gated apart: it is refused.
  */
 #include "encodings/encoding.h"
-#include "encodings/gates.h"
+#include "engine/score/gates.h"
 
 enum { GATE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

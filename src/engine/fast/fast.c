@@ -9,7 +9,7 @@ int pe_fast_serves(const pe_attention *a)
     const pe_terms *m = a->terms;
     return !m->hook.visit && !m->prepare.fill && m->G == PE_NONE && !pe_has(m, PE_A) && !pe_has(m, PE_B) &&
            !pe_has(m, PE_R) && !m->pairs.matrix && !pe_temper_finishes(a) && !m->drift.two_sided &&
-           !m->chain.is_given && !m->wall.is_given &&
+           !m->chain.is_given && !m->wall.is_given && !m->stick.is_given &&
            !(a->rotary &&
              (a->rotary->heads > 1 || a->rotary->content || a->rotary->map.kind != PE_MAP_NONE)) &&
            !a->grown && !a->unmasked && !a->tile_q && !a->tile_k;

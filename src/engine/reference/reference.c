@@ -52,6 +52,7 @@ enum {
     ROW_DPRODUCTS,
     ROW_BARE,
     ROW_CAPPED,
+    ROW_STICK,
     ROW_CHAINED,
     ROW_DCHAINED,
     ROWS
@@ -535,6 +536,46 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
 
 /* ---- forward ---- */
 
+/* Weights of a stick in place of the row's scores, sigma of these to share; returns the logarithm of what is
+   left. */
+static double break_row(const head *x, int64_t i, double *s, double *share, double *A)
+{
+    const int64_t Lk   = x->a->sizes.Lk;
+    double        left = 0;
+    for (int64_t j = 0; j < Lk; j++)
+        if (pe_stick_skips(x->a, x->q_pos[i], x->k_pos[j]))
+            s[j] = -INFINITY;
+    pe_stick_weights(x->a->kernels, s, Lk, &left, A, share);
+    memcpy(s, A, (size_t)Lk * sizeof *s);
+    return left;
+}
+
+static void store_outputs(const head *x, int64_t i, const double *o, double lse)
+{
+    const pe_attention *a = x->a;
+    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, a->sizes.Dv);
+    if (a->lse.data)
+        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
+}
+
+static void stick_row(const head *x, int64_t i, double *s, int thread)
+{
+    const pe_attention *a   = x->a;
+    const pe_problem   *p   = &a->sizes;
+    pe_own              own = {.keys = p->Lk};
+    double             *o   = row_of(x, thread, ROW_OUTPUT);
+    const double  lse  = break_row(x, i, s, row_of(x, thread, ROW_PRODUCTS), row_of(x, thread, ROW_BARE));
+    const int64_t rest = pe_stick_own(a, &own, x->b, i);
+    memset(o, 0, (size_t)p->Dv * sizeof *o);
+    for (int64_t j = 0; j < p->Lk; j++) {
+        const double  A = s[j] + (j == rest ? exp(lse) : 0);
+        const double *r = s[j] != 0 ? member_row(x, PE_R, i, j) : NULL;
+        for (int64_t d = 0; A != 0 && d < p->Dv; d++)
+            o[d] += A * x->V[j * p->Dv + d] + (r ? s[j] * r[d] : 0);
+    }
+    store_outputs(x, i, o, lse);
+}
+
 static void forward_row(void *context, int64_t i, int thread)
 {
     const head         *x = context;
@@ -542,6 +583,10 @@ static void forward_row(void *context, int64_t i, int thread)
     const pe_problem   *p = &a->sizes;
     double             *s = row_of(x, thread, ROW_SCORES), *o = row_of(x, thread, ROW_OUTPUT);
     score_row(x, i, s, thread);
+    if (pe_sticks(a)) {
+        stick_row(x, i, s, thread);
+        return;
+    }
     double m = -INFINITY, sum = 0, lse = -INFINITY;
     for (int64_t j = 0; j < p->Lk; j++)
         m = fmax(m, s[j]);
@@ -562,9 +607,7 @@ static void forward_row(void *context, int64_t i, int thread)
     const double left = pe_sink_join(a, x->b, x->h, i, &lse);
     for (int64_t d = 0; a->has_sink && d < p->Dv; d++)
         o[d] *= left;
-    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
-    if (a->lse.data)
-        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
+    store_outputs(x, i, o, lse);
 }
 
 static void scores_row(void *context, int64_t i, int thread)
@@ -821,6 +864,27 @@ static void finish_back(const head *x, int64_t i, const double *Z, double *dS)
         a->temper.gradient[(x->b * a->sizes.H + x->h) * a->sizes.Lq + i] += dtau;
 }
 
+/* The row's scores are in s; dout is there. */
+static void stick_row_back(head *x, int64_t i, double *s, double dlse)
+{
+    const pe_attention *a   = x->a;
+    const pe_problem   *p   = &a->sizes;
+    pe_own              own = {.keys = p->Lk};
+    double             *Z = row_of(x, 0, ROW_CAPPED), *share = row_of(x, 0, ROW_STICK), prefix = 0, drem = 0;
+    memcpy(Z, s, (size_t)p->Lk * sizeof *Z);
+    const double  lse  = break_row(x, i, s, share, row_of(x, 0, ROW_BARE));
+    const int64_t rest = pe_stick_own(a, &own, x->b, i);
+    if (rest >= 0) {
+        drem = dot(x->dout, x->V + rest * p->Dv, p->Dv);
+        add(x->dV + rest * p->Dv, exp(lse), x->dout, p->Dv);
+    }
+    for (int64_t j = 0; j < p->Lk; j++)
+        s[j] = s[j] == 0 ? 0 : s[j] * (weight_back(x, i, j, s[j]) - drem);
+    pe_stick_back(share, p->Lk, dlse, &prefix, s);
+    finish_back(x, i, Z, s);
+    scores_back(x, i, s);
+}
+
 static void backward_row(head *x, int64_t i)
 {
     const pe_attention *a = x->a;
@@ -835,6 +899,10 @@ static void backward_row(head *x, int64_t i)
         pe_tensor_load_double(&dlse, pe_tensor_element(&a->dlse, x->b, x->h, i), a->dlse.dtype, 1, 1);
     const double delta = dot(x->dout, o, p->Dv) - dlse; /* sum_j P_ij dP_ij; lse grows with S_ij by P_ij */
     score_row(x, i, s, 0);
+    if (pe_sticks(a)) {
+        stick_row_back(x, i, s, dlse);
+        return;
+    }
     double *Z = row_of(x, 0, ROW_CAPPED);
     for (int64_t j = 0; j < p->Lk; j++) {
         const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);

@@ -60,7 +60,7 @@ typedef struct pe_turned {
     posenc_tensor        given; /* F64 of the same shape; no data: there are none */
     posenc_tensor       *dtoken;
     double              *sums; /* [B, Ht, stored, n], of steps */
-    int64_t              stored;
+    int64_t              every, stored;
     int64_t             *own;          /* [B, Lq] which token a query is; -1: it stands before the first */
     int64_t             *first, *next; /* backward [B, Lk], [B, Lq]: lists of the queries of a token */
     double              *walk, *back;  /* of the threads */
@@ -109,6 +109,7 @@ typedef struct pe_attention {
     int          has_sink; /* has the denominator one? Parts get theirs when they are joined */
     double      *dsink;    /* backward [B,H,Lq] its cotangents */
     double       softcap;  /* 0: none */
+    int          has_rest; /* does what a stick leaves go to a value? Parts get it when they are joined */
     pe_drifted   drift;
     pe_turned    turn;
     pe_chained   chain;
@@ -394,6 +395,28 @@ void pe_chain_products(const pe_chain_keys *keys, int64_t own, const double *q, 
                        double *kept);
 void pe_chain_products_back(const pe_chain_keys *keys, int64_t own, const double *kept,
                             const double dproducts[], double *dq, double *dK, double *dW, double *dbeta);
+
+/* ---- stick.c: weights that break a stick ---- */
+
+static inline int pe_sticks(const pe_attention *a)
+{
+    return a->terms->stick.is_given;
+}
+
+/* Is the pair left out for its distance of 0? */
+static inline int pe_stick_skips(const pe_attention *a, double P, double R)
+{
+    return !a->terms->stick.current && P == R;
+}
+
+/* Of n keys with finished scores z (-infinity: not allowed), *left the logarithm of what those to their right
+   have left, which becomes that of what they leave: weights A and sigma(z). Backward g become the cotangents
+   of z, *prefix the sum of g of the keys to their left. */
+void pe_stick_weights(const pe_kernels *kernels, const double z[], int64_t n, double *left, double A[],
+                      double share[]);
+void pe_stick_back(const double share[], int64_t n, double dlse, double *prefix, double g[]);
+/* The key whose value gets what query i leaves; -1: none does. own: see pe_own_find. */
+int64_t pe_stick_own(const pe_attention *a, pe_own *own, int64_t b, int64_t i);
 
 /* ---- parts of the terms ---- */
 

@@ -65,7 +65,7 @@ int pe_drift_is_wanted(const pe_attention *a)
 
 int pe_drift_is_open(const pe_attention *a)
 {
-    return of(a)->two_sided || a->softcap > 0;
+    return of(a)->two_sided || a->softcap > 0 || pe_sticks(a);
 }
 
 void pe_drift_lay_out(pe_attention *a, pe_arena *arena, int backward)

@@ -247,6 +247,13 @@ typedef struct pe_walled {
     void (*gates_back)(const pe_problem *p, const double x[], int64_t n, double dx[]);
 } pe_walled;
 
+/* Weights that are no softmax (stick.c): keys from the nearest to the left take their share. `current`: the
+   key at distance 0 too; `to_self`: what is left goes to the value of the query's own key. lse is its
+   logarithm. It goes without a gate and a sink. */
+typedef struct pe_stick {
+    int is_given, current, to_self;
+} pe_stick;
+
 typedef struct pe_terms {
     double         scale;
     int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
@@ -265,6 +272,7 @@ typedef struct pe_terms {
     pe_drift       drift;   /* added to the score, of the score part */
     pe_chain       chain;   /* in the product, of the score part */
     pe_walled      wall;    /* the same */
+    pe_stick       stick;   /* in place of the softmax, of the weight part */
     pe_temper      temper;  /* tau; on NONE: 1 */
     int            sink;    /* which common parameter [H] joins the denominator as a score; PE_NONE: none */
     int            sink_token; /* or which common token input [B,Ht,Lq,1]; PE_NONE: none */

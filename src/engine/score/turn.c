@@ -8,8 +8,9 @@
  * Adjoint  d a = x_a dx_b - x_b dx_a of the pair (x_a, x_b), over the key heads and query heads that read the
  *          angle; of steps d phi_um = w_m times the sum of d a_lm over l >= u
  *
- * Sums are double. Stored are those after each EVERY tokens, which is little; a table is filled in blocks,
- * each from the last sum before it on. A cache that keeps all sums gives them, and nothing is added up.
+ * Sums are double. Stored are those after each EVERY tokens, which is little, and for a few queries fewer; a
+ * table is filled in blocks, each from the last sum before it on. A cache that keeps all sums gives them, and
+ * nothing is added up: without them decoding adds up its whole past for each token.
  * The step of a key that padding hides counts as 0. Gates of channels (wall.c) are sums of the same kind, of
  * query heads and without a new start in each segment.
  */
@@ -19,7 +20,7 @@
 #include "base/tensor.h"
 #include "engine/score/attention.h"
 
-enum { EVERY = 512 };
+enum { EVERY = 512, FEW_BYTES = 1 << 18 };
 
 /* Numbers of a token: one, or one for each pair or channel. */
 static int64_t width_of(const pe_attention *a)
@@ -44,6 +45,15 @@ static int64_t rows_of(const pe_attention *a)
 
 /* ---- memory ---- */
 
+/* Sums that are stored: a few queries must not need memory that grows with the keys. */
+static int64_t stored_of(const pe_attention *a)
+{
+    const pe_problem *p   = &a->sizes;
+    const int64_t     row = (pe_walls(a) ? p->H : p->G) * width_of(a) * (int64_t)sizeof(double),
+                  all     = p->Lk / EVERY;
+    return p->Lq > POSENC_DECODE_QUERIES ? all : pe_smaller(all, pe_larger(FEW_BYTES / row, 1));
+}
+
 void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
@@ -60,7 +70,8 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
     t->keys        = p->Lk;
     t->key_allowed = a->mask & POSENC_MASK_KEY_PADDING ? a->key_allowed : (posenc_tensor){0};
     t->k_segments  = a->k_segments;
-    t->stored      = p->Lk / EVERY;
+    t->stored      = stored_of(a);
+    t->every       = p->Lk / EVERY == t->stored ? EVERY : (p->Lk / (t->stored + 1) / EVERY + 1) * EVERY;
     t->own         = pe_arena_take(arena, pe_arena_bytes(p->B * p->Lq, sizeof *t->own));
     if (is_summed(a)) {
         t->sums = pe_arena_doubles(arena, p->B * rows_of(a) * t->stored * width_of(a));
@@ -113,8 +124,8 @@ static void step(const pe_attention *a, pe_turn_walk *x)
 /* The last stored sum that is not beyond a token. */
 static void restart(const pe_attention *a, pe_turn_walk *x, int64_t token)
 {
-    const int64_t n = width_of(a), have = (token + 1) / EVERY;
-    x->token = have * EVERY - 1;
+    const int64_t n = width_of(a), have = (token + 1) / a->turn.every;
+    x->token = have * a->turn.every - 1;
     if (have)
         memcpy(x->at, a->turn.sums + ((x->b * rows_of(a) + x->row) * a->turn.stored + have - 1) * n,
                (size_t)n * sizeof *x->at);
@@ -142,7 +153,7 @@ static void go_to(const pe_attention *a, pe_turn_walk *x, int64_t token)
     } else if (!is_summed(a))
         load(t->given.data ? &t->given : t->token, x->b, x->row, token, width_of(a), x->at);
     else {
-        if (x->token > token || token - x->token >= EVERY)
+        if (x->token > token || token - x->token >= t->every)
             restart(a, x, token);
         while (x->token < token)
             step(a, x);
@@ -161,11 +172,11 @@ static void sum_row(void *context, int64_t index, int thread)
 {
     const pe_attention *a = context;
     const int64_t       n = width_of(a), rows = rows_of(a);
-    pe_turn_walk        x = {
-               .b = index / rows, .row = index % rows, .token = -1, .at = a->turn.walk + thread * PE_TURN_WALK * n};
+    double             *memory = a->turn.walk + thread * PE_TURN_WALK * n;
+    pe_turn_walk        x      = {.b = index / rows, .row = index % rows, .token = -1, .at = memory};
     memset(x.at, 0, (size_t)n * sizeof *x.at);
-    for (int64_t have = 0; have < a->turn.stored; have++) {
-        while (x.token + 1 < (have + 1) * EVERY)
+    for (int64_t have = 0; have < a->turn.keys / a->turn.every; have++) {
+        while (x.token + 1 < (have + 1) * a->turn.every)
             step(a, &x);
         memcpy(a->turn.sums + (index * a->turn.stored + have) * n, x.at, (size_t)n * sizeof *x.at);
     }

@@ -13,6 +13,12 @@
 /* chain_backward.c: queries that are transformed from key to key. */
 typedef struct pe_chain_back pe_chain_back;
 
+/* A query of a stick: the logarithm of what all keys leave, of what the tiles until now do; the sum of g
+   there (engine/score/stick.c); the cotangent of what is left. */
+typedef struct pe_stick_state {
+    double all, gone, prefix, drem;
+} pe_stick_state;
+
 typedef struct pe_backward {
     pe_tiles T;
     int64_t  b;      /* the item at hand */
@@ -43,8 +49,10 @@ typedef struct pe_backward {
     double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
     double
         *drift_rows[PE_SIDES]; /* [chunks,H,Lq] cotangents of queries' running sums; NULL: they are known */
-    double        *dtau;       /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
-    pe_chain_back *chain;      /* NULL: there is none */
+    double         *dtau;      /* [chunks,H,Lq] of scores that are tempered; NULL: not wanted */
+    pe_chain_back  *chain;     /* NULL: there is none */
+    pe_stick_state *stick;     /* [H,Lq]; NULL: weights are a softmax */
+    int64_t        *stick_own; /* [Lq] the key whose value gets what is left; -1: none */
 } pe_backward;
 
 /* Where the second form of queries at Qu lies; NULL where there is one. */
@@ -65,6 +73,9 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z);
    `sums`, values, gate and r get theirs. */
 int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums);
 
+/* Only their products into z->S, which the terms are still to be added to. */
+int pe_pair_backward_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *terms);
+
 /* Rows i0 .. i0+n-1 of head h, whose moments are complete, where the denominator has a sink. */
 void pe_pair_backward_leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n);
 
@@ -80,6 +91,16 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
 double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena);
 void    pe_hook_cache_sum(const pe_backward *w, const pe_scratch *z, const float *dS);
 void    pe_hook_cache_fold(const pe_backward *w);
+
+/* stick.c: memory; of an item, the key of each query's rest; queries of which all keys are known to leave
+   z->stick.left; then, tile by tile, what is left to its value, weights, and cotangents of weights (z->W) to
+   those of scores. */
+void pe_stick_back_lay_out(pe_backward *w, pe_arena *arena);
+void pe_stick_find_own(const pe_backward *w);
+void pe_stick_start(const pe_backward *w, pe_scratch *z, int64_t h, int64_t i0, int64_t R);
+void pe_stick_rest_back(const pe_backward *w, pe_scratch *z);
+void pe_stick_weights_again(const pe_backward *w, pe_scratch *z, const pe_tile_terms *terms);
+void pe_stick_cotangent(const pe_backward *w, pe_scratch *z);
 
 /* chain_backward.c: memory, NULL where there is no chain; the item's key tiles, in place of the others. */
 pe_chain_back *pe_chain_back_lay_out(const pe_tiles *T, pe_arena *arena);

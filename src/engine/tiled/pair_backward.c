@@ -579,14 +579,12 @@ static const float *queries_of(const pe_backward *w, const pe_scratch *z)
     return z->chain.X ? z->chain.X : w->Qu + (z->h * w->T.a->sizes.Lq + z->i0) * w->T.Dp;
 }
 
-int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
+int pe_pair_backward_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *terms)
 {
-    const pe_tiles     *T  = &w->T;
-    const pe_attention *a  = T->a;
-    const pe_problem   *p  = &a->sizes;
-    const pe_kernels   *k  = a->kernels;
-    const int64_t       at = z->h * p->Lq + z->i0;
-    const float *Qu = queries_of(w, z), *Qw = w->Qw ? w->Qw + at * T->Ap : NULL, *dO = w->dout + at * T->Dvp;
+    const pe_tiles   *T  = &w->T;
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     at = z->h * p->Lq + z->i0;
+    const float      *Qu = queries_of(w, z), *Qw = w->Qw ? w->Qw + at * T->Ap : NULL;
     z->back.lse = w->lse + at;
     z->forms.Q2 = pe_second_form(w, w->Qu + at * T->Dp);
     z->map.Q    = Qu;
@@ -594,11 +592,22 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
     z->map.Kt   = z->back.Kt + p->D * T->Bcp;
     if (pe_products64_serve(T))
         pe_products64_fill_tile(T, z, w->lse + at);
-    pe_tile_terms terms;
-    if (!pe_tile_scores_multiply(T, z, z->S, Qu, Qw, z->back.Kt, w->key_mask, 0, &terms))
+    return pe_tile_scores_multiply(T, z, z->S, Qu, Qw, z->back.Kt, w->key_mask, 0, terms);
+}
+
+int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
+{
+    const pe_tiles   *T  = &w->T;
+    const pe_kernels *k  = T->a->kernels;
+    const float      *dO = w->dout + (z->h * T->a->sizes.Lq + z->i0) * T->Dvp;
+    pe_tile_terms     terms;
+    if (!pe_pair_backward_scores(w, z, &terms))
         return 0;
-    k->weights(z->S, T->Bcp, &terms, lse_of_scores(w, z), z->R, z->C);
-    seen_product(T, z, z->W, dO, T->Dvp, z->back.Vt, p->Dv);
+    if (pe_sticks(T->a))
+        pe_stick_weights_again(w, z, &terms);
+    else
+        k->weights(z->S, T->Bcp, &terms, lse_of_scores(w, z), z->R, z->C);
+    seen_product(T, z, z->W, dO, T->Dvp, z->back.Vt, T->a->sizes.Dv);
     values_back(w, z, z->S, z->W, dO, sums);
     return 1;
 }
@@ -647,22 +656,14 @@ static void forms_back(const pe_backward *w, pe_scratch *z, float *dS)
                R, p->D, C, 1);
 }
 
-void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
+/* Cotangents of the weights, in dS, become those of the scores. */
+static void softmax_back(const pe_backward *w, pe_scratch *z, const float *W, float *dS)
 {
-    const pe_tiles     *T  = &w->T;
-    const pe_attention *a  = T->a;
-    const pe_kernels   *k  = a->kernels;
-    const int64_t       at = z->h * a->sizes.Lq + z->i0, D = a->sizes.D;
-    float              *W = z->S, *dS = z->W;
+    const pe_tiles     *T       = &w->T;
+    const pe_attention *a       = T->a;
+    const pe_kernels   *k       = a->kernels;
+    const int64_t       at      = z->h * a->sizes.Lq + z->i0;
     double             *moments = w->moments + 2 * at;
-    z->backward                 = 1;
-    z->hook.state               = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->hook.own_state;
-    z->hook.whole_row           = T->key_tiles == 1;
-    if (z->hook.whole_row && a->terms->hook.state)
-        memset(z->hook.state, 0, (size_t)(z->R * PE_HOOK_STATE) * sizeof(double));
-    if (!pe_pair_backward_weights(w, z, 1))
-        return;
-    z->hook.whole_row = 0;
     if (w->is_short && T->key_tiles == 1) {
         memset(moments, 0, (size_t)(2 * z->R) * sizeof(double));
         k->row_moments(moments, W, dS, T->Bcp, z->R, z->C);
@@ -677,6 +678,28 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         settle_certain(z, W, dS, T->Bcp);
     if (w->dlse)
         add_lse_back(w->dlse + at, z, W, dS, T->Bcp);
+}
+
+void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const int64_t       at = z->h * a->sizes.Lq + z->i0, D = a->sizes.D;
+    float              *W = z->S, *dS = z->W;
+    z->backward       = 1;
+    z->hook.state     = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->hook.own_state;
+    z->hook.whole_row = T->key_tiles == 1;
+    if (z->hook.whole_row && a->terms->hook.state)
+        memset(z->hook.state, 0, (size_t)(z->R * PE_HOOK_STATE) * sizeof(double));
+    if (a->has_rest)
+        pe_stick_rest_back(w, z);
+    if (!pe_pair_backward_weights(w, z, 1))
+        return;
+    z->hook.whole_row = 0;
+    if (pe_sticks(a))
+        pe_stick_cotangent(w, z);
+    else
+        softmax_back(w, z, W, dS);
     if (T->finishes)
         finish_back(w, z, dS);
     if (T->by_distance && T->skewed)

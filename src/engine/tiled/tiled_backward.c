@@ -72,7 +72,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = !w->dlse && T->a->softcap == 0 &&
+              is_score        = !w->dlse && !w->stick && T->a->softcap == 0 &&
                          !(kind == PE_A && (T->a->has_sink || T->a->terms->profile != PE_NONE)) &&
                          ((kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row));
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
@@ -324,6 +324,26 @@ static void look_ahead(void *context, int64_t index, int thread)
         pe_pair_backward_leave_sink(w, h, I * T->Br, R);
 }
 
+/* What all keys leave of each query's stick, in double: a visit of all its key tiles, from the right. */
+static void look_for_rest(void *context, int64_t index, int thread)
+{
+    const pe_backward *w = context;
+    const pe_tiles    *T = &w->T;
+    const int64_t      h = index / T->query_tiles, I = index % T->query_tiles, i0 = I * T->Br,
+                  R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
+    pe_scratch   *z = T->scratch + thread;
+    pe_tile_terms terms;
+    z->backward = 1;
+    memset(z->stick.left, 0, (size_t)R * sizeof(double));
+    for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
+        pe_pair_backward_begin(w, z, h, 0, I, J);
+        load_keys(w, z, z->back.g, J);
+        if (pe_pair_backward_scores(w, z, &terms))
+            pe_tile_stick_weights(T, z, &terms);
+    }
+    pe_stick_start(w, z, h, i0, R);
+}
+
 /* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both
    chunks as many. */
 static int64_t chunk_of(const pe_backward *w, int64_t J)
@@ -522,24 +542,26 @@ static void fold_prepared(const pe_backward *w)
 
 pe_backward pe_tiled_backward_lay_out(const pe_attention *a, pe_arena *arena)
 {
-    const pe_problem *p       = &a->sizes;
-    pe_backward       w       = {.T = pe_tiles_lay_out(a, arena, 1)};
-    const int         travels = a->terms->hook.state > 0 || pe_chains(a); /* its key tiles have an order */
-    w.chunks                  = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
-    w.is_short                = p->Lk <= PE_SHORT || pe_products64_serve(&w.T);
+    const pe_problem *p = &a->sizes;
+    pe_backward       w = {.T = pe_tiles_lay_out(a, arena, 1)};
+    const int         travels =
+        a->terms->hook.state > 0 || pe_chains(a) || pe_sticks(a); /* its key tiles have an order */
+    w.chunks   = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
+    w.is_short = p->Lk <= PE_SHORT || pe_products64_serve(&w.T);
     find_wanted(&w);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
     w.chain = pe_chain_back_lay_out(&w.T, arena);
+    pe_stick_back_lay_out(&w, arena);
     return w;
 }
 
 void pe_tiled_backward_run(pe_backward *w)
 {
-    const pe_tiles     *T    = &w->T;
-    const pe_attention *a    = T->a;
-    const pe_problem   *p    = &a->sizes;
-    const int           look = T->key_tiles > 1 && !w->chain && (a->terms->hook.state || w->is_short);
+    const pe_tiles     *T = &w->T;
+    const pe_attention *a = T->a;
+    const pe_problem   *p = &a->sizes;
+    const int look = T->key_tiles > 1 && !w->chain && !w->stick && (a->terms->hook.state || w->is_short);
     /* heads that share a matrix add to the same numbers, one after the other */
     pe_team team = a->team;
     if (pe_pairs_wanted(a) && a->terms->pairs.shared)
@@ -548,6 +570,10 @@ void pe_tiled_backward_run(pe_backward *w)
     for (w->b = 0; w->b < p->B; w->b++) {
         w->key_mask = pe_tile_rows_key_mask(T, w->key, w->b);
         pe_parallel_for(p->H * T->query_tiles, &a->team, prepare_queries, w);
+        if (w->stick) {
+            pe_stick_find_own(w);
+            pe_parallel_for(p->H * T->query_tiles, &a->team, look_for_rest, w);
+        }
         if (look)
             pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
         if (w->dtau)

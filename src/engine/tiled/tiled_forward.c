@@ -110,6 +110,8 @@ static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t i0, 
         z->softmax.most[r] = -FLT_MAX;
     memset(z->softmax.sums, 0, (size_t)(R * PE_LANES) * sizeof(float));
     memset(z->softmax.O, 0, (size_t)(R * T->Dvp) * sizeof(float));
+    if (pe_sticks(T->a))
+        memset(z->stick.left, 0, (size_t)R * sizeof(double));
     z->hook.state = z->hook.own_state;
     if (T->a->state)
         z->hook.state = T->a->state + (h * T->a->sizes.Lq + i0) * PE_HOOK_STATE;
@@ -266,7 +268,8 @@ static void forward_tile(void *context, int64_t index, int thread)
     z->map.step = T->Br * T->Dp;
     if (pe_products64_serve(T))
         pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);
-    const int64_t    first = a->terms->hook.state > 0 || pe_chains(a) ? T->key_tiles - 1 : nearest_tile(T, I);
+    const int64_t first =
+        a->terms->hook.state > 0 || pe_chains(a) || pe_sticks(a) ? T->key_tiles - 1 : nearest_tile(T, I);
     const pe_softmax running = {.shift    = z->softmax.most,
                                 .sums     = z->softmax.sums,
                                 .o        = z->softmax.O,
@@ -291,12 +294,17 @@ static void forward_tile(void *context, int64_t index, int thread)
             continue;
         }
         terms.gate = pe_tile_scores_gate(T, z, &terms.gate_step);
-        a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
+        if (pe_sticks(a))
+            pe_tile_stick_weights(T, z, &terms);
+        else
+            a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
         add_values(T, z, x, next_tile(T, I, step, first));
     }
     if (pe_chains(a))
         pe_tile_chain_leave(T, z->Qu, h, i0, R);
-    if (!f->S)
+    if (!f->S && pe_sticks(a))
+        pe_tile_stick_finish(T, z, b, h, i0, R);
+    else if (!f->S)
         finish_rows(T, z, b, h, i0, R);
 }
 

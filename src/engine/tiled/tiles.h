@@ -145,6 +145,11 @@ typedef struct pe_scratch {
     } drift;                    /* tile_scores.c, pair_backward.c */
     pe_chain_scratch chain;
     struct {
+        double *left;        /* [Br] logarithms of what the keys until now leave of each query's stick */
+        double *row, *share; /* [3, Bcp]; backward [Br, Bc] sigma of scores */
+        double *value;       /* [Dv] */
+    } stick;                 /* stick.c: weights that break a stick */
+    struct {
         float *O, *most, *sums, *factor; /* [Br, Dvp], [Br], [Br, PE_LANES], [Br] */
     } softmax;                           /* tiled_forward.c: the online softmax of a query tile */
     struct {
@@ -464,6 +469,12 @@ const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b);
 /* A rotation whose pairs grow with the distance. Factors of a run: memory, numbers. Before the product of a
    tile, queries times what they grow by until its keys (z->growth.Q, .factors); keys times what they lack
    (`to` may be K; the adjoint is the same). */
+/* Weights that break a stick, in place of the softmax: of the tile's products in z->S; outputs of a query
+   tile, when all keys have been there. */
+void pe_tile_stick_lay_out(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward);
+void pe_tile_stick_weights(const pe_tiles *T, pe_scratch *z, const pe_tile_terms *terms);
+void pe_tile_stick_finish(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R);
+
 /* Gates of channels. Factors of a run: memory, numbers. Products of a tile; backward, after them, cotangents
    to z->back. */
 void pe_tile_wall_lay_out(pe_tiles *T, pe_arena *arena);

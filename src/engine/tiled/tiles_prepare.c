@@ -237,6 +237,7 @@ pe_tiles pe_tiles_lay_out(const pe_attention *a, pe_arena *arena, int backward)
         lay_out_prepared(&T, &z, arena, backward);
         pe_tile_chain_lay_out(&T, &z.chain, arena);
         pe_tile_wall_lay_out_scratch(&T, &z, arena, backward);
+        pe_tile_stick_lay_out(&T, &z, arena, backward);
         if (backward)
             lay_out_keys(&T, &z, arena);
         if (T.scratch)
