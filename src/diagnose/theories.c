@@ -350,10 +350,28 @@ static int try_measured(pe_search *s, int pairing, int is_elsewhere)
     return is_it;
 }
 
+/* Positions of no rule that are no whole numbers: speeds that were told at the expected ones may be a little
+   off. */
+static int is_broken(const pe_search *s, const pe_theory *t)
+{
+    int is_it = 0;
+    for (int64_t i = 0; t->list && i < s->rows->count * s->N; i++)
+        is_it |= t->list[i] != rint(t->list[i]);
+    return is_it;
+}
+
 /* What no schedule gives may still be a rotation: with the speeds that were measured. */
 void pe_theories_try_measured(pe_search *s, int pairing)
 {
-    if (s->pairings[pairing].agreed > 0.9 && !try_measured(s, pairing, 0))
+    const int count = s->theory_count;
+    if (s->pairings[pairing].agreed <= 0.9)
+        return;
+    int is_it = try_measured(s, pairing, 0);
+    if (is_it && s->theory_count > count && is_broken(s, &s->theories[count])) {
+        s->theories[count].cost += 5;
+        is_it = 0;
+    }
+    if (!is_it)
         try_measured(s, pairing, 1);
 }
 
