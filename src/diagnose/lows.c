@@ -463,15 +463,6 @@ static int is_told(const pe_search *s)
     return is_it;
 }
 
-/* Theories that are kept in the hope of more digits may leave too much over. */
-static int is_explained(const pe_search *s)
-{
-    int is_it = 0;
-    for (int i = 0; i < s->theory_count; i++)
-        is_it |= s->theories[i].low || s->theories[i].misfit <= pe_same;
-    return is_it;
-}
-
 void pe_lows_try(pe_search *s)
 {
     char      schedule[64];
@@ -480,13 +471,15 @@ void pe_lows_try(pe_search *s)
     for (int p = 0; p < s->pairing_count && p < 12; p++) {
         if (!pe_pairings_is_rotation(s, &s->pairings[p]))
             continue;
-        try_low_encoding(s, p, "", 0, 0, !is_explained(s));
+        try_low_encoding(s, p, "", 0, 0, !pe_theories_explain(s));
         if (has)
-            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !is_explained(s));
+            try_low_encoding(s, p, "schedule=default", pe_to_schedule, 0, !pe_theories_explain(s));
         if (s->N > 1 && !has_low(s))
             pe_axes_each(s, p, try_low_axes);
         if (pe_theories_has(s, 125) || is_told(s)) /* positions of no rule may be rounded ones; no more */
             continue;
+        if (p && 100 * (pe_theories_departures(s->pairings[p].departs) + 2) > pe_theories_sure_cost(s))
+            continue; /* other pairs, fewer bits and another number: less explains it */
         fit_lows(s, p);
         if (!has_low(s))
             guess_lows(s, p);

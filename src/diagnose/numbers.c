@@ -150,8 +150,8 @@ static int try_family(pe_search *s, int pairing, pe_family f, int loose, unsigne
 
 int pe_numbers_try(pe_search *s, int pairing, pe_family f, int loose, unsigned departs, const char *words)
 {
-    return s->pairings[pairing].w && pe_numbers_fit(&f, s, pairing, loose) &&
-           try_family(s, pairing, f, loose, departs, words);
+    return !pe_theories_are_too_many(s, departs | s->pairings[pairing].departs) && s->pairings[pairing].w &&
+           pe_numbers_fit(&f, s, pairing, loose) && try_family(s, pairing, f, loose, departs, words);
 }
 
 /* Speeds of several coordinates depend on which pair follows which. Returns how far the angles are from those

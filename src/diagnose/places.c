@@ -105,36 +105,78 @@ static double affine(const pe_search *s, const double *list, double *step, doubl
 
 /* ---- positions that follow no rule of all rows, in words ---- */
 
+/* The coordinate that differs most from what is expected; is_constant: each is shifted by one number. */
+static int farthest(int *is_constant, double shifts[PE_MOST_AXES], const pe_search *s, const double *list)
+{
+    int    at    = 0;
+    double most  = -1;
+    *is_constant = 1;
+    for (int n = 0; n < s->N; n++) {
+        double away = 0;
+        shifts[n]   = list[n] - expected(s, 0, n);
+        for (int64_t row = 0; row < s->rows->count; row++) {
+            const double shift = list[row * s->N + n] - expected(s, row, n);
+            away += fabs(shift);
+            *is_constant &= fabs(shift - shifts[n]) < 1e-9;
+        }
+        if (away > most) {
+            most = away;
+            at   = n;
+        }
+    }
+    return at;
+}
+
+static void describe_shifts(char words[PE_WORDS], const double *shifts, int count)
+{
+    int used = snprintf(words, PE_WORDS, "offset by ");
+    for (int n = 0; n < count; n++)
+        used += snprintf(words + used, PE_WORDS - (size_t)used, "%s%.6g", n ? ", " : "", shifts[n]);
+    if (count > 1)
+        snprintf(words + used, PE_WORDS - (size_t)used, ", a number for each coordinate");
+}
+
 void pe_places_describe(char words[PE_WORDS], const pe_search *s, const double *list)
 {
-    int64_t first = -1, resets = 0, reset = -1, same_in_item = 1, repeats = 0, items = 0;
-    double  least = INFINITY, most = -INFINITY;
+    int64_t   first = -1, resets = 0, reset = -1, same_in_item = 1, repeats = 0, items = 0;
+    double    least = INFINITY, most = -INFINITY, shifts[PE_MOST_AXES];
+    int       is_constant;
+    const int n      = farthest(&is_constant, shifts, s, list);
+    char      of[40] = "";
+    if (is_constant) {
+        describe_shifts(words, shifts, s->N);
+        return;
+    }
+    if (s->N > 1)
+        snprintf(of, sizeof of, " (coordinate %d)", n);
     for (int64_t row = 0; row < s->rows->count; row++) {
         int64_t b, l;
         pe_row_side(s->rows, row, &b, &l);
-        const double  shift = list[row * s->N] - pe_row_position(s->rows, row)[0];
         const int64_t start = row - l;
-        first               = first < 0 && shift != 0 ? row : first;
+        const double  shift = list[row * s->N + n] - expected(s, row, n);
+        const double  step  = l ? list[row * s->N + n] - list[(row - 1) * s->N + n] : 1,
+                     wanted = l ? expected(s, row, n) - expected(s, row - 1, n) : 1;
+        first               = first < 0 && shift != 0 ? l : first;
         items += l == 0;
-        same_in_item &= shift == list[start * s->N] - pe_row_position(s->rows, start)[0];
+        same_in_item &= shift == list[start * s->N + n] - expected(s, start, n);
         least = fmin(least, shift);
         most  = fmax(most, shift);
-        if (l > 0 && list[row * s->N] < list[(row - 1) * s->N] - 0.5) {
+        if (step < -0.5 && wanted >= 0) {
             resets++;
             reset = reset < 0 ? l : reset;
         }
-        repeats += l > 0 && list[row * s->N] == list[(row - 1) * s->N];
+        repeats += step == 0 && wanted != 0;
     }
     if (same_in_item && items > 1)
-        snprintf(words, PE_WORDS, "offset by a number of each item, from %.6g to %.6g", least, most);
+        snprintf(words, PE_WORDS, "offset by a number of each item, from %.6g to %.6g%s", least, most, of);
     else if (resets)
-        snprintf(words, PE_WORDS, "starting again at token %lld%s", (long long)reset,
-                 resets > 1 ? ", and later" : "");
+        snprintf(words, PE_WORDS, "starting again at token %lld%s%s", (long long)reset,
+                 resets > 1 ? ", and later" : "", of);
     else if (repeats * 4 > s->rows->count)
-        snprintf(words, PE_WORDS, "the same for several tokens");
+        snprintf(words, PE_WORDS, "the same for several tokens%s", of);
     else
-        snprintf(words, PE_WORDS, "others from token %lld on (row %lld), by %.6g to %.6g",
-                 (long long)(first < 0 ? 0 : first), (long long)(first < 0 ? 0 : first), least, most);
+        snprintf(words, PE_WORDS, "others from token %lld on, by %.6g to %.6g%s",
+                 (long long)(first < 0 ? 0 : first), least, most, of);
 }
 
 /* Decides between the expected positions, a rule for all, and a list. */

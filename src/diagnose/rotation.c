@@ -67,9 +67,11 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
         return status;
     if (!pe_pairings_of(&expected, s, e) && s->in->e) {
         posenc_encoding_free(e);
-        *s->err = (posenc_error){.status  = POSENC_ERROR_UNSUPPORTED,
-                                 .message = "diagnose: the expected rotation does not fit these heads, or is "
-                                            "no rope whose pairs have one angle each"};
+        *s->err = (posenc_error){
+            .status = POSENC_ERROR_UNSUPPORTED,
+            .message =
+                "diagnose: the expected rotation does not fit these heads, or is no rope whose pairs have "
+                "one angle each; give the config of this model, or layout, dim and base of a rope"};
         return s->err->status;
     }
     posenc_encoding_free(e);
@@ -84,7 +86,7 @@ static posenc_status look(pe_diagnosis *d, pe_search *s)
             pe_axes_each(s, p, pe_schedules_try);
     if (away > pe_same && !pe_theories_has(s, 104))
         pe_lows_try(s);
-    for (int p = 0; p < s->pairing_count && away > pe_same && !s->theory_count; p++)
+    for (int p = 0; p < s->pairing_count && away > pe_same && !pe_theories_explain(s); p++)
         if (pe_pairings_is_rotation(s, &s->pairings[p])) {
             if (s->N > 1)
                 pe_numbers_of_axes(s, p, "");

@@ -253,8 +253,8 @@ static posenc_status judge(pe_scores_diagnosis *d, pe_fit *f)
     find_range(&before, f, &f->in->before);
     if (!explain(d, f)) {
         d->verdict = PE_UNEXPLAINED;
-        pe_mends_add(&d->advice,
-                     "no scale, temperature, bias by distance or softcap makes these scores of those before");
+        pe_mends_add(&d->advice, "no scale, temperature, bias by distance or softcap makes these scores of "
+                                 "those before: are both of the same tokens and layer?");
         return POSENC_OK;
     }
     if (!e)

@@ -139,6 +139,14 @@ int              pe_theories_try(pe_search *s, int pairing, const char *settings
 void             pe_theories_try_measured(pe_search *s, int pairing);
 int              pe_theories_best_cost(const pe_search *s);
 int              pe_theories_has(const pe_search *s, int cost);
+/* The least cost of those that leave hardly anything over. */
+int pe_theories_sure_cost(const pe_search *s);
+/* So many that it would be neither the answer nor an alternative: verdict.c lists what departs in one more
+ * than the answer. */
+int pe_theories_are_too_many(const pe_search *s, unsigned departs);
+/* Is there one that may be the answer? Those that are kept in the hope of more digits may leave too much
+ * over. */
+int pe_theories_explain(const pe_search *s);
 
 /* numbers.c: loose: which of the two numbers are to be found. */
 void   pe_numbers_text(char text[PE_SEARCH_TEXT], const pe_family *f);

@@ -152,6 +152,20 @@ static int is_permuted(const pe_search *s)
     return is_it;
 }
 
+int pe_theories_sure_cost(const pe_search *s)
+{
+    int best = 1000;
+    for (int i = 0; i < s->theory_count; i++)
+        if (s->theories[i].misfit <= 1.2 && s->theories[i].cost < best)
+            best = s->theories[i].cost;
+    return best;
+}
+
+int pe_theories_are_too_many(const pe_search *s, unsigned departs)
+{
+    return pe_theories_departures(departs) > pe_theories_sure_cost(s) / 100 + 1;
+}
+
 /* At the expected positions, either way round, or at those that its speeds tell, if they tell any. */
 static int place_theory(pe_theory *t, pe_search *s, const pe_frame *f)
 {
@@ -168,6 +182,8 @@ static int place_theory(pe_theory *t, pe_search *s, const pe_frame *f)
             return 1;
         }
     }
+    if (pe_theories_are_too_many(s, t->departs | (s->N > 1 ? 0 : 1u << PE_POSITIONS)))
+        return 0;
     double *list = malloc((size_t)(s->rows->count * s->N) * sizeof *list);
     if (!list)
         return 0;
@@ -211,7 +227,9 @@ int pe_theories_try(pe_search *s, int pairing, const char *settings, unsigned de
     pe_frame   f;
     double     sign;
     pe_theory  t = {.departs = departs | p->departs, .cost = cost, .pairing = pairing, .step = 1};
-    t.e          = pe_theories_encoding(s, pairing, settings);
+    if (pe_theories_are_too_many(s, t.departs))
+        return 0;
+    t.e = pe_theories_encoding(s, pairing, settings);
     if (!t.e || !pe_frame_open(&f, s, t.e)) {
         posenc_encoding_free(t.e);
         return 0;
@@ -332,10 +350,28 @@ static int try_measured(pe_search *s, int pairing, int is_elsewhere)
     return is_it;
 }
 
+/* Positions of no rule that are no whole numbers: speeds that were told at the expected ones may be a little
+   off. */
+static int is_broken(const pe_search *s, const pe_theory *t)
+{
+    int is_it = 0;
+    for (int64_t i = 0; t->list && i < s->rows->count * s->N; i++)
+        is_it |= t->list[i] != rint(t->list[i]);
+    return is_it;
+}
+
 /* What no schedule gives may still be a rotation: with the speeds that were measured. */
 void pe_theories_try_measured(pe_search *s, int pairing)
 {
-    if (s->pairings[pairing].agreed > 0.9 && !try_measured(s, pairing, 0))
+    const int count = s->theory_count;
+    if (s->pairings[pairing].agreed <= 0.9)
+        return;
+    int is_it = try_measured(s, pairing, 0);
+    if (is_it && s->theory_count > count && is_broken(s, &s->theories[count])) {
+        s->theories[count].cost += 5;
+        is_it = 0;
+    }
+    if (!is_it)
         try_measured(s, pairing, 1);
 }
 
@@ -355,4 +391,12 @@ int pe_theories_has(const pe_search *s, int cost)
     for (int i = 0; i < s->theory_count; i++)
         has |= s->theories[i].cost <= cost && s->theories[i].misfit <= 1.2;
     return has;
+}
+
+int pe_theories_explain(const pe_search *s)
+{
+    int is_it = 0;
+    for (int i = 0; i < s->theory_count; i++)
+        is_it |= s->theories[i].low || s->theories[i].misfit <= pe_same;
+    return is_it;
 }

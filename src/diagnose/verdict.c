@@ -238,7 +238,8 @@ static void judge(pe_diagnosis *d, pe_search *s, const choice *c)
             &d->advice,
             s->floor > 40 * s->rows->total
                 ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
-                : "these channels are rotated, but no base, schedule, factor or positions give their angles");
+                : "these channels are rotated, but no base, schedule, factor or positions give their angles: "
+                  "give the positions that this call had, or q and k one at a time");
     }
 }
 
