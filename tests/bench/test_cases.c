@@ -57,20 +57,20 @@ static void every_goal_has_a_row_for_every_shape_it_names(void **state)
         const char *goal;
         int         rows;
     } goals[] = {
-        {"G1", 8},  /* two layouts, two sizes, two limits */
-        {"G2", 8},  /* two layouts, two sizes, bf16 and f16 */
-        {"G3", 8},  /* two layouts, by a table and from positions: speed, and overhead of a call */
-        {"G4", 4},  /* two layouts, two sizes */
-        {"G6", 6},  /* two layouts, two sizes; and in L2 */
-        {"G7", 4},  /* sinusoidal and rotary, in and out of cache */
-        {"G8", 8},  /* two lengths, two widths, causal and not */
-        {"G9", 4},  /* two widths, causal and not */
-        {"G10", 4}, /* two widths, causal and not */
-        {"G14", 3}, /* forward both ways and causal, backward */
-        {"G15", 3}, /* one run, two side by side; the model of the presets, stated */
-        {"G17", 4}, /* two lengths: seconds and memory */
-        {"G18", 9}, /* backward; six biases by distance, running sums and logits of tokens (stated) */
-        {"G19", 4}, /* two widths, causal and not */
+        {"G1", 8},   /* two layouts, two sizes, two limits */
+        {"G2", 8},   /* two layouts, two sizes, bf16 and f16 */
+        {"G3", 8},   /* two layouts, by a table and from positions: speed, and overhead of a call */
+        {"G4", 4},   /* two layouts, two sizes */
+        {"G6", 6},   /* two layouts, two sizes; and in L2 */
+        {"G7", 4},   /* sinusoidal and rotary, in and out of cache */
+        {"G8", 8},   /* two lengths, two widths, causal and not */
+        {"G9", 4},   /* two widths, causal and not */
+        {"G10", 4},  /* two widths, causal and not */
+        {"G14", 3},  /* forward both ways and causal, backward */
+        {"G15", 3},  /* one run, two side by side; the model of the presets, stated */
+        {"G17", 4},  /* two lengths: seconds and memory */
+        {"G18", 12}, /* backward; six biases by distance; five that tokens make (stated) */
+        {"G19", 4},  /* two widths, causal and not */
         {"G20", 8}, /* two types; no bias, and two; running sums; keys that are turned on their way, stated */
         {"G21", 18}, /* three lengths, in rows and in pages, one thread and two kinds of two */
         {"FLOATER", 4},

@@ -441,6 +441,14 @@ static void repeat_heads(array *to, const array *from)
         to->wide[i] = from->wide[times == 1 ? i : i / size / times * size + i % size];
 }
 
+/* A token input [B, Ht, L, n] of some heads for more of them. */
+static void repeat_token(array *to, const array *from)
+{
+    const int64_t times = to->shape[1] / from->shape[1], size = from->shape[2] * from->shape[3];
+    for (int64_t i = 0; i < to->count; i++)
+        array_set(to, i, from->wide[i / size / times * size + i % size]);
+}
+
 static void grouped_heads_are_heads_that_share(void **state)
 {
     const posenc_encoding_info *info;
@@ -459,6 +467,8 @@ static void grouped_heads_are_heads_that_share(void **state)
         }
         for (int i = 0; i < grouped.param_count; i++)
             repeat_heads(&repeated.params[i], &grouped.params[i]);
+        for (int i = 0; i < grouped.token_count; i++)
+            repeat_token(&repeated.tokens[i], &grouped.tokens[i]);
         attention_result a = case_run(&grouped, 1), b = case_run(&repeated, 1);
         assert_true(has_same_bits(&a.o, &b.o, 1));
         assert_true(has_same_bits(&a.dq, &b.dq, 1));
