@@ -112,6 +112,13 @@ def _keys(made: tuple | None, Lk: int) -> int:
     return max([Lk, *(x.shape[2] for x in made or () if x is not None and x.ndim == 4)])
 
 
+def _key_positions(q_at: Any, given: Any, alone: bool) -> Any:
+    """Where keys stand: as queries; where q comes alone, its tokens are numbered from 0 on."""
+    if given is not None:
+        return _arrays.positions(given, "k_positions")
+    return _arrays.positions(0, "k_positions") if alone else q_at
+
+
 def _rotation_params(e: Encoding, given: Any, sizes: tuple) -> tuple:
     return e._fill(given, sizes, ROTARY)
 
@@ -153,7 +160,7 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     if all(a is None or not a.size for a in v):
         return y[0] if k is None else y[1] if q is None else tuple(y)
     q_at = _arrays.positions(q_positions, "q_positions")
-    k_at = q_at if k_positions is None else _arrays.positions(k_positions, "k_positions")
+    k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
     heads = (H, other.shape[1], D, D, H * D, 0)
     made = _rotation_tokens(e, tokens)
     plan = _plans.get(e, heads, B, Lq, _keys(made, other.shape[2]), threads=threads, executor=_executor(exact))
@@ -201,7 +208,7 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
                     for row, value in zip(rows, values))
     dx = [None if a is None else np.empty(a.shape, a.dtype) for a in dy]
     q_at = _arrays.positions(q_positions, "q_positions")
-    k_at = q_at if k_positions is None else _arrays.positions(k_positions, "k_positions")
+    k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
     made = _rotation_tokens(e, tokens)
     dtokens = made and tuple(np.empty(t.shape, t.dtype) if t is not None and learns else None for t in made)
     plan = _plans.get(e, (H, other.shape[1], D, D, H * D, 0), B, Lq, _keys(made, other.shape[2]), threads=threads,

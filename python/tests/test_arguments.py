@@ -65,6 +65,26 @@ def test_token_inputs_have_gradients_and_names():
         posenc.attend(q, k, v, "fox", causal=True)
 
 
+def test_a_rotation_follows_token_inputs():
+    rng, e = np.random.default_rng(5), "rope[content=step]"
+    q, k, v, phi = (normal(rng, shape, "float64") for shape in ((1, 2, 6, 8),) * 3 + ((1, 1, 6, 4),))
+    rq, rk = posenc.rotate(q, k, e, tokens={"phi": phi})
+    want = posenc.attend(q, k, v, e, causal=True, tokens={"phi": phi})
+    assert np.abs(posenc.attend(rq, rk, v, "nope", causal=True) - want).max() < 1e-12
+    one = posenc.rotate(q[:, :, 3:4], encoding=e, q_positions=3, tokens={"phi": phi})
+    assert np.abs(one - rq[:, :, 3:4]).max() < 1e-14
+    dq, dk, _, named = posenc.rotate_backward(q, k, e, q=k, k=q, tokens={"phi": phi})
+    step = np.zeros_like(phi)
+    step[0, 0, 2, 1] = 1e-6
+    loss = [sum((x * y).sum() for x, y in zip(posenc.rotate(k, q, e, tokens={"phi": phi + s}), (q, k)))
+            for s in (step, -step)]
+    assert dq.shape == q.shape and abs((loss[0] - loss[1]) / 2e-6 - named["phi"][0, 0, 2, 1]) < 1e-7
+    with pytest.raises(posenc.PosencError, match="token input phi is missing"):
+        posenc.rotate(q, k, e)
+    with pytest.raises(posenc.PosencError, match="tokens has psi"):
+        posenc.rotate(q, k, e, tokens={"phi": phi, "psi": phi})
+
+
 def test_decoding_continues_what_one_call_computes():
     rng = np.random.default_rng(2)
     q, k, v = (normal(rng, (1, 2, 9, 8)) for _ in range(3))
