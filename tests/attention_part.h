@@ -52,7 +52,7 @@ static inline int write_small(char *spec, size_t n, const posenc_encoding_info *
 }
 
 /* Does a score depend on where its key lies among the others, not on positions alone? 1 where an encoding
-   counts keys, 2 where it has a number for each pair of the tensors. */
+   counts keys or takes them in their order, 2 where it has a number for each pair of the tensors. */
 static inline int goes_by_place(const char *spec, const posenc_dims *d)
 {
     posenc_options   options = posenc_options_default();
@@ -64,7 +64,7 @@ static inline int goes_by_place(const char *spec, const posenc_dims *d)
         fprintf(stderr, "%s: %s\n", spec, err.message);
         abort();
     }
-    const int is = plan->terms.pairs.matrix ? 2 : plan->terms.hook.state > 0;
+    const int is = plan->terms.pairs.matrix ? 2 : plan->terms.hook.state > 0 || plan->terms.stick.is_given;
     posenc_plan_free(plan);
     posenc_encoding_free(e);
     return is;

@@ -237,11 +237,8 @@ static const struct {
     /* gradients of a bias by distance: backward over backward without one */
     {"G18", &PLAIN,   1.05, NULL, {"alibi[learned=yes]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   0,    NULL, {"fox[form=token]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
-    /* path: twelve products for each pair of tiles in place of five; wall: keys times their gates for each head;
-       stick_breaking: three sigmoids and a logarithm of each pair in double, backward twice */
-    {"G11", &PLAIN,   0,    NULL, {"path", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
-    {"G11", &PLAIN,   0,    NULL, {"wall", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
-    {"G11", &PLAIN,   0,    NULL, {"stick_breaking", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    /* path: twelve products for each pair of tiles in place of five; wall: keys times their gates for each
+       head; stick_breaking: three sigmoids and a logarithm of each pair in double, backward twice */
     {"G18", &PLAIN,   0,    NULL, {"path", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   0,    NULL, {"wall", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   0,    NULL, {"stick_breaking", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},

@@ -358,6 +358,12 @@ static void a_causal_row_does_not_see_the_future_to_the_bit(void **state)
         }
 }
 
+/* Weights of a stick: a query without keys leaves all of it, whose logarithm is 0. */
+static int breaks(const posenc_encoding_info *info)
+{
+    return !strcmp(info->name, "stick_breaking");
+}
+
 /* Segments of the case: thirds of the tokens. */
 static void a_packed_sequence_does_not_see_its_neighbours_to_the_bit(void **state)
 {
@@ -380,7 +386,9 @@ static void a_packed_sequence_does_not_see_its_neighbours_to_the_bit(void **stat
                     const int64_t at      = (h * dims.Lq + i) * dims.Dv;
                     const int     is_same = wide ? first.o.wide[at] == second.o.wide[at]
                                                  : first.o.narrow[at] == second.o.narrow[at];
-                    assert_int_equal(is_same, c.q_segments[i] != 2);
+                    if (!breaks(info) || first.o.wide[at] != 0 ||
+                        first.o.narrow[at] != 0) /* the first sees none */
+                        assert_int_equal(is_same, c.q_segments[i] != 2);
                 }
             result_free(&first), result_free(&second);
             case_free(&c);
@@ -408,7 +416,7 @@ static void a_query_without_a_key_gives_zero_and_no_gradient(void **state)
             const struct {
                 const array *x;
                 double       want;
-            } all[] = {{&r.o, 0}, {&r.lse, -INFINITY}, {&r.dq, 0}, {&r.dk, 0}, {&r.dv, 0}};
+            } all[] = {{&r.o, 0}, {&r.lse, breaks(info) ? 0 : -INFINITY}, {&r.dq, 0}, {&r.dk, 0}, {&r.dv, 0}};
             for (size_t a = 0; a < sizeof all / sizeof *all; a++)
                 for (int64_t i = all[a].x->count / 2; i < all[a].x->count; i++)
                     if (number_at(all[a].x, i, wide) != all[a].want)

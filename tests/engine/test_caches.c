@@ -108,7 +108,7 @@ static void each_item_alone(session *s)
     }
     const int64_t rows = dims.H * s->c->dims.Lq;
     for (int64_t x = 2 * rows; x < 3 * rows; x++) /* the item without keys */
-        s->r.lse.wide[x] = (double)(s->r.lse.narrow[x] = -INFINITY);
+        s->r.lse.wide[x] = (double)(s->r.lse.narrow[x] = s->plan->terms.stick.is_given ? 0.0f : -INFINITY);
 }
 
 static void go_by_length(attention_case *c, int wide)

@@ -221,7 +221,7 @@ static const told encodings[] = {
     {"fox", fox, 0, 0, 0, 0, 0},
     {"path[gate=plain]", path_with_gates, 0, 0, 0, 0, 0},
     {"wall", wall, 0, 0, 0, 0, 0},
-    {"rope+stick_breaking[remainder=self]", rope, 0, 0, 0, 0, 0},
+    {"stick_breaking[attend_current=yes]", plain, 0, 0, 0, 0, 0},
     {"inkling[extent=40:width=3:sigma=0.5]", inkling, 0, 0, 0, 0, 0},
     {"pope[init=uniform]", pope, 0, 0, 0, 0, 0},
     {"kerple_log", kerple_log, 0, 0, 0, 0, 0},
@@ -347,21 +347,28 @@ static void attend_plainly(double o[D], double allowed[D], const served *s, int6
         largest      = fmax(largest, S[j]);
         steepest     = fmax(steepest, fabs(S[j]));
     }
+    const int breaks = strstr(s->told->spec, "stick_breaking") != NULL;
+    double    left   = 0;
     for (int64_t j = 0; j < n; j++)
         sum += exp(S[j] - largest);
+    for (int64_t j = n - 1; breaks && j >= 0; j--) { /* S becomes the weights */
+        const double breaking = log1p(exp(S[j]));
+        S[j]                  = exp(S[j] - breaking + left);
+        left -= breaking;
+    }
     memset(o, 0, D * sizeof *o);
     memset(allowed, 0, D * sizeof *allowed);
     for (int pass = 0; pass < 2; pass++) /* the second needs o */
         for (int64_t j = 0; j < n; j++) {
             const pair   x     = pair_at(&s->c, 0, h, 0, j);
-            const double w     = exp(S[j] - largest) / sum;
+            const double w     = breaks ? S[j] : exp(S[j] - largest) / sum;
             const double gated = s->told->gate ? w * s->told->gate(&x) : w;
             for (int64_t d = 0; d < D; d++) {
                 const double share = gated * value_at(s, &x, d);
                 if (pass == 0)
                     o[d] += share;
                 else
-                    allowed[d] += 0x1p-20 * steepest * fabs(share - w * o[d]) +
+                    allowed[d] += 0x1p-20 * steepest * (breaks ? 16 * fabs(share) : fabs(share - w * o[d])) +
                                   6 * sqrt((double)n) * 0x1p-24 * fabs(share);
             }
         }

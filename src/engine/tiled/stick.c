@@ -140,7 +140,8 @@ void pe_stick_cotangent(const pe_backward *w, pe_scratch *z)
         float          *dS  = z->W + r * T->Bcp;
         const int64_t   own = w->stick_own[z->i0 + r] - z->j0; /* dS there is drem, but for its rounding */
         for (int64_t c = 0; c < z->C; c++)
-            g[c] = W[c] == 0 || c == own ? 0 : (double)W[c] * ((double)dS[c] - s->drem);
+            g[c] =
+                W[c] == 0 || (c == own && !T->by[PE_R].rows) ? 0 : (double)W[c] * ((double)dS[c] - s->drem);
         pe_stick_back(z->stick.share + r * T->Bc, z->C, dlse ? (double)dlse[r] : 0, &s->prefix, g);
         for (int64_t c = 0; c < T->Bcp; c++)
             dS[c] = c < z->C ? (float)g[c] : 0;
