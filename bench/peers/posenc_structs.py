@@ -60,7 +60,7 @@ class AttendOut(c.Structure):
 class RotateIo(c.Structure):
     _fields_ = [("size", c.c_size_t), ("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
                 ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
-                ("k_table", Tensor), ("bound", c.c_void_p)]
+                ("k_table", Tensor), ("bound", c.c_void_p), ("tokens", c.POINTER(Tensor)), ("sums", c.POINTER(Tensor))]
 
 
 STRUCTURES = {

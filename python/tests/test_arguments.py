@@ -35,7 +35,8 @@ def test_each_encoding_attends_in_each_type_and_either_order_alike(name, dtype):
         v = normal(rng, (2, 2, 6, 8), dtype)
     params = e.init(H=2, D=8, Lq=6, Lk=6, dtype="float32")
     causal = e.causal_only
-    tokens = {n: normal(rng, (2, 2, 6, 16 if name == "inkling" else 1), "float32") for n in e._core.token_names()}
+    wide = {"inkling": {"r": 16}, "path": {"w": 8}, "wall": {"g": 8}}.get(name, {})
+    tokens = {n: normal(rng, (2, 2, 6, wide.get(n, 1)), "float32") for n in e._core.token_names()}
     o, lse = posenc.attend(q, k, v, e, causal=causal, params=params, tokens=tokens, return_lse=True)
     turned = [np.ascontiguousarray(a.swapaxes(1, 2)) for a in (q, k, v)]
     p = posenc.attend(*turned, e, causal=causal, params=params, tokens=tokens, order="blhd")

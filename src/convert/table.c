@@ -79,12 +79,14 @@ static void narrow(void *to, const double *from, posenc_dtype dtype, int64_t n)
 static posenc_status make_plan(table_maker *m, posenc_error *err)
 {
     char              spec[SPEC];
-    const pe_extend  *x    = m->x;
-    const posenc_dims dims = {.B = 1, .Lq = m->most, .Lk = m->most, .d_model = x->dim, .L = m->n};
+    const pe_extend  *x       = m->x;
+    const posenc_dims dims    = {.B = 1, .Lq = m->most, .Lk = m->most, .d_model = x->dim, .L = m->n};
+    posenc_options    options = posenc_options_default();
+    options.threads           = 1; /* the file is what takes long; a thread's stack is memory too */
     write_spec(spec, x);
     posenc_status status = posenc_encoding_create(&m->e, spec, NULL, err);
     if (!status)
-        status = posenc_plan_create(&m->plan, m->e, &dims, NULL, err);
+        status = posenc_plan_create(&m->plan, m->e, &dims, &options, err);
     if (!status)
         status = posenc_workspace_create(&m->work, m->plan, POSENC_RUN_ROWS, NULL, err);
     return status;

@@ -32,7 +32,8 @@ def test_gradients_of_attention_with_each_encoding(name):
     rng = np.random.default_rng(0)
     params = {n: torch.tensor(a + (0.05 + 0.1 * rng.random(a.shape))).requires_grad_() for n, a in start.items()}
     held = list(params)
-    tokens = {n: leaf(1, 2, 6, 16 if name == "inkling" else 1, seed=4) for n in e._core.token_names()}
+    wide = {"inkling": {"r": 16}, "path": {"w": 8}, "wall": {"g": 8}}.get(name, {})
+    tokens = {n: leaf(1, 2, 6, wide.get(n, 1), seed=4) for n in e._core.token_names()}
 
     def run(q, k, v, *values):
         return pt.attend(q, k, v, e, params=dict(zip(held, values)), tokens=dict(zip(tokens, values[len(held):])),
