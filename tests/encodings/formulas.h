@@ -160,12 +160,13 @@ static inline double fox(const pair *x)
 static inline double path(const pair *x)
 {
     const int64_t D = width(x), Lk = x->c->dims.Lk;
+    const double *W = token_row(x, "w", 0), *beta = token_row(x, "beta", 0); /* looked up once */
     double        q[WIDEST] = {0};
     memcpy(q, x->q, (size_t)D * sizeof *q);
     for (int64_t l = keys_before(x, 1) - 1; l > x->j; l--) {
-        const double *w = token_row(x, "w", l);
+        const double *w = W + l * D;
         const int seen  = !(x->c->options.mask & POSENC_MASK_KEY_PADDING) || x->c->key_allowed[x->b * Lk + l];
-        const double f  = seen ? token_at(x, "beta", l) * dot(w, q, D) : 0;
+        const double f  = seen ? beta[l] * dot(w, q, D) : 0;
         for (int64_t d = 0; d < D; d++)
             q[d] -= f * w[d];
     }
