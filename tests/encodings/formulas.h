@@ -183,7 +183,9 @@ static inline double path_with_scaled_gates(const pair *x)
     return path(x) + gates_between(x, "f", keys_before(x, 1), x->j + 1) / sqrt((double)width(x));
 }
 
-/* Each channel by its own gates of the tokens between; ahead of the query by 1. */
+/* Each channel by its own gates of the tokens between, until next to nothing is left; ahead of the query
+ * by 1.
+ */
 static inline double wall(const pair *x)
 {
     const attention_case *c   = x->c;
@@ -191,7 +193,7 @@ static inline double wall(const pair *x)
     double                sum = 0;
     for (int64_t n = 0; n < width(x); n++) {
         double decay = 0;
-        for (int64_t l = x->j + 1; l <= own; l++)
+        for (int64_t l = x->j + 1; l <= own && decay > -60; l++)
             if (!(c->options.mask & POSENC_MASK_KEY_PADDING) || c->key_allowed[x->b * c->dims.Lk + l])
                 decay -= log1p(exp(-token_row(x, "g", l)[n]));
         sum += x->q[n] * x->k[n] * exp(decay);
