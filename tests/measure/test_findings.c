@@ -285,6 +285,10 @@ static void costs_are_those_counted_by_hand(void **state)
         {"kerple_log", PAIRS + 4 * H * DISTANCES},
         {"kerple_power", PAIRS + 2 * H * DISTANCES},
         {"urpe", 2 * PAIRS},
+        /* a pair: e^z, + 1, ln; two sums of the exponent, its power, the sum carried; a softmax: max, -, e,
+           + */
+        {"stick_breaking", (7 - 4) * PAIRS},
+        {"nope+stick_breaking[remainder=self]", (7 - 4) * PAIRS + T * H * (1 + 2 * 16)},
         {"fire", PAIRS + T * T * (4 + 3 * 32 + H * 2 * 32) + T * 5},
         {"tupe[cls=no:relative=no]", PAIRS * 32.0 + T * (8 * M + 2 * 2 * M * M)},
         {"tupe[cls=no:relative=yes]", PAIRS * 33.0 + T * (8 * M + 2 * 2 * M * M)},

@@ -6,7 +6,8 @@
  * What is added whatever the content is posenc_bias's. Some encodings add products of the content as well:
  * then the scores of one query and the same key at every position differ by more than that, and they are
  * shown too. A factor on weights is an output (posenc_attend) whose values are unit vectors, divided by the
- * softmax of the scores. Parameters that all start as one number tell nothing, so N(0,1) is added to them.
+ * softmax of the scores; weights that are no softmax's are that output. Parameters that all start as one
+ * number tell nothing, so N(0,1) is added to them.
  */
 #include "cli/commands/explain/explain.h"
 #include "measure/measure.h"
@@ -96,15 +97,18 @@ static int sees_content(const score_rows *r)
     return most > 1e-9;
 }
 
+/* Over the keys that the query sees. */
 static void find_softmax(score_rows *r)
 {
+    const int    causal = (r->p->options.mask & POSENC_MASK_CAUSAL) != 0;
+    const double P      = r->x->position.real[0];
     for (int64_t h = 0; h < r->H; h++) {
         const double *S = r->scores + h * r->L;
         double       *w = r->softmax + h * r->L, largest = -INFINITY, sum = 0;
         for (int64_t j = 0; j < r->L; j++)
             largest = fmax(largest, S[j]);
         for (int64_t j = 0; j < r->L; j++)
-            sum += w[j] = exp(S[j] - largest);
+            sum += w[j] = causal && (double)j > P ? 0 : exp(S[j] - largest);
         for (int64_t j = 0; j < r->L; j++)
             w[j] /= sum;
     }
@@ -180,12 +184,31 @@ static void show_bias(score_rows *r)
     show_table(r, "scores", r->scores);
 }
 
+/* Weights that are made in place of the softmax, whose quotient would say nothing. */
+static void show_own_weights(score_rows *r)
+{
+    cli_sheet *s    = &r->x->sheet;
+    double    *sums = cli_explain_numbers(r->p, r->H);
+    for (int64_t i = 0; i < r->H * r->L && sums; i++)
+        sums[i / r->L] += r->weights[i];
+    if (!sums)
+        return;
+    cli_sheet_title(s, "The scores of q with the same key k everywhere");
+    cli_sheet_vector(s, "query", "q", r->vector, r->D);
+    cli_sheet_vector(s, "key", "k", r->key, r->D);
+    show_table(r, "scores", r->scores);
+    cli_sheet_title(s, "The weights, query at position %g", r->x->position.real[0]);
+    show_table(r, "weights", r->weights);
+    cli_sheet_vector(s, "sums", "their sum, by head", sums, r->H);
+    cli_sheet_text(s, "A softmax has the sum 1; what is missing here no key has taken.");
+}
+
 static void show_weights(score_rows *r)
 {
     cli_sheet *s       = &r->x->sheet;
     double    *factors = cli_explain_numbers(r->p, r->H * r->L), *sums = cli_explain_numbers(r->p, r->H);
     for (int64_t i = 0; i < r->H * r->L && sums; i++) {
-        factors[i] = r->weights[i] / r->softmax[i];
+        factors[i] = r->softmax[i] > 0 ? r->weights[i] / r->softmax[i] : 0;
         sums[i / r->L] += r->weights[i];
     }
     if (!sums)
@@ -231,7 +254,7 @@ static void make(score_rows *r, const posenc_encoding_info *part)
     const posenc_dims dims = {
         .B = 1, .H = r->H, .G = r->H, .Lq = r->L, .Lk = r->L, .D = r->D, .Dv = r->L, .L = r->L};
     r->p->options.max_distances = 2 * r->L + P;
-    r->p->options.mask          = part->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+    r->p->options.mask          = cli_explain_needs_mask(r->p->e) ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     cli_explain_plan(r->x, &dims, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     cli_subject_vary(&r->x->subject, r->x->seed);
     r->vector              = cli_explain_vector(r->x, r->D);
@@ -274,7 +297,12 @@ void cli_explain_scores(cli_explanation *x)
 
 void cli_explain_weights(cli_explanation *x)
 {
-    score_rows r = rows_of(x, POSENC_PLACE_WEIGHT);
-    if (!pe_calc_failed(r.p))
+    score_rows                  r    = rows_of(x, POSENC_PLACE_WEIGHT);
+    const posenc_encoding_info *part = posenc_encoding_part(r.p->e, POSENC_PLACE_WEIGHT);
+    if (pe_calc_failed(r.p))
+        return;
+    if (part->pictures && strstr(part->pictures, "factors"))
         show_weights(&r);
+    else
+        show_own_weights(&r);
 }

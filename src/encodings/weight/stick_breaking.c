@@ -44,6 +44,7 @@ const pe_encoding pe_stick_breaking = {
     .info.sees        = "the scores of the keys between, which follow their content",
     .info.causal_only = 1,
     .info.why_causal  = "keys take their share in their order, from the query on to the left",
+    .operations       = "H*Lq*(3*Lk+remainder*(1+2*Dv))",
     .no_sink          = "there is no denominator that it could join",
     .attention.terms  = terms,
     PE_SETTINGS(settings),
