@@ -601,6 +601,22 @@ static draw_numbers draw_scale(problem *p)
     return a;
 }
 
+/* Products of what a model makes shorter than 1 or smaller than 2 must not grow from key to key. By powers of
+   2, so that the numbers stay those of every type. */
+static void hold_token(draw_numbers *x, posenc_token_made made)
+{
+    const int64_t n = x->ndim == 4 ? x->shape[3] : 1;
+    for (int64_t row = 0; made == POSENC_TOKEN_UNIT && row < x->count; row += n) {
+        double sum = 0;
+        for (int64_t c = row; c < row + n; c++)
+            sum += x->x[c] * x->x[c];
+        for (int64_t c = row; sum > 1 && isfinite(sum) && c < row + n; c++)
+            x->x[c] = ldexp(x->x[c], -(int)ceil(log2(sum) / 2));
+    }
+    for (int64_t i = 0; made == POSENC_TOKEN_UP_TO_2 && i < x->count; i++)
+        x->x[i] = fmin(fabs(x->x[i]), 2);
+}
+
 /* Token input i of some queries or keys, of as many heads as it may have. */
 static draw_numbers draw_token(problem *p, int i, const attention *a)
 {
@@ -610,8 +626,10 @@ static draw_numbers draw_token(problem *p, int i, const attention *a)
     posenc_error  err;
     if (posenc_token_shape(p->e, &p->dims, i, shape, &err) || shape[3] > LARGEST)
         return (draw_numbers){0};
-    return draw_floats(p, a->q.shape[0], heads[draw_below(&p->s, 3)], (of_keys ? &a->k : &a->q)->shape[2],
-                       shape[3]);
+    draw_numbers x = draw_floats(p, a->q.shape[0], heads[draw_below(&p->s, 3)],
+                                 (of_keys ? &a->k : &a->q)->shape[2], shape[3]);
+    hold_token(&x, posenc_token_describe(p->e, i)->made);
+    return x;
 }
 
 static attention draw_attention(problem *p)
