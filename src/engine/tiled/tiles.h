@@ -117,12 +117,12 @@ typedef struct pe_scratch {
     } growth;                         /* tile_rows.c: queries and keys times what they grow by */
     struct {
         float *Q, *factors,
-            *between;           /* [Br, Dp] queries times [Br, Dp] their factors, of which [Dp] a part */
-        float  *Kt, *K, *dK;    /* [D, Bcp] keys times theirs; [Bc, Dp] keys; backward */
-        double *walk, *row, *f; /* see pe_turn_start; [D], [D] factors of a pair */
-        double *G, *gate;       /* [Bc, D] running sums of the tile's keys, and their gates */
-        int     is_left;        /* do all its keys stand before its queries? */
-    } wall;                     /* wall.c: gates of channels */
+            *between;        /* [Br, Dp] queries times [Br, Dp] their factors, of which [Dp] a part */
+        float  *Kt, *K, *dK; /* [D, Bcp] keys times theirs; [Bc, Dp] keys; backward */
+        double *walk, *f;    /* see pe_turn_start; [D] factors of a pair */
+        double *G, *gate;    /* [Bc, D] running sums of the tile's keys, and their gates */
+        int     is_left;     /* do all its keys stand before its queries? */
+    } wall;                  /* wall.c: gates of channels */
     struct {
         const float *Q2;   /* of the queries at hand; NULL: there is one form */
         float *S2, *share; /* [Br, Bcp] its products; [2, Br, Bcp] backward, how far each form moves S */

@@ -53,7 +53,6 @@ void pe_tile_wall_lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *ar
     z->wall.K       = pe_arena_floats(arena, T->Bc * T->Dp);
     z->wall.dK      = pe_arena_floats(arena, backward ? T->Bc * T->Dp : 0);
     z->wall.walk    = pe_arena_doubles(arena, PE_TURN_WALK * D);
-    z->wall.row     = pe_arena_doubles(arena, D);
     z->wall.f       = pe_arena_doubles(arena, D);
     z->wall.G       = pe_arena_doubles(arena, T->Bc * D);
     z->wall.gate    = pe_arena_doubles(arena, T->Bc * D);
