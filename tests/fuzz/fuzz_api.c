@@ -228,8 +228,9 @@ typedef struct session {
     posenc_tensor   *given; /* the tensors; NULL where a bound has them */
     draw_view        params[PARAMS], dparams[PARAMS];
     posenc_tensor    tensors[PARAMS], gradients[PARAMS];
-    draw_view        tokens[TOKENS], dtokens[TOKENS];
-    posenc_tensor    token_tensors[TOKENS], token_gradients[TOKENS];
+    draw_view        tokens[TOKENS], dtokens[TOKENS], sums[TOKENS];
+    posenc_tensor    token_tensors[TOKENS], token_gradients[TOKENS], token_sums[TOKENS];
+    int              has_sums;
 } session;
 
 /* An input of the exact run, moved by p->move. */
@@ -823,11 +824,34 @@ static void open_tokens(problem *p, session *x, const attention *a, int exact)
     }
 }
 
+/* Running sums as a decoder keeps them: of the tokens up to a place, then of the others. A key that padding hides
+   would want another token, so there are none with padding. */
+static void open_sums(problem *p, session *x, const attention *a)
+{
+    x->has_sums = !a->key_allowed.x && draw_chance(&p->s, 4);
+    for (int i = 0; x->has_sums && i < TOKENS && a->tokens[i].x; i++) {
+        const int64_t n = a->tokens[i].shape[2], half = n ? draw_below(&p->s, n) : 0;
+        posenc_tensor first = x->token_tensors[i], rest = x->token_tensors[i];
+        draw_numbers  zeros = draw_array(4, a->tokens[i].shape);
+        posenc_error  err   = {0};
+        x->sums[i]          = draw_tensor(&p->s, &zeros, POSENC_DTYPE_F64, 1, 1);
+        first.shape[2]      = half;
+        rest.shape[2]       = n - half;
+        if (rest.data)
+            rest.data = (char *)rest.data + (size_t)(half * rest.stride[2]) * posenc_dtype_size(rest.dtype);
+        if (!said(posenc_token_sums(x->plan, i, &first, &x->sums[i].t, 0, &err), &err, p) &&
+            !said(posenc_token_sums(x->plan, i, &rest, &x->sums[i].t, half, &err), &err, p))
+            x->token_sums[i] = x->sums[i].t;
+        free(zeros.x);
+    }
+}
+
 static void close_tokens(session *x)
 {
     for (int i = 0; i < TOKENS; i++) {
         draw_free(x->tokens[i].block);
         draw_free(x->dtokens[i].block);
+        draw_free(x->sums[i].block);
     }
 }
 
@@ -863,6 +887,7 @@ static posenc_attend_in attend_in(const session *x, const draw_view v[VIEWS], po
                               .v_scale     = v[V_SCALE].t,
                               .params      = x->given,
                               .tokens      = x->token_tensors,
+                              .sums        = x->has_sums ? x->token_sums : NULL,
                               .bound       = x->bound};
 }
 
@@ -951,6 +976,8 @@ static void run_attention(problem *p, session *x, const void *inputs, int exact,
     posenc_attend_out out;
     open_inputs(p, &a, exact, v);
     open_tokens(p, x, &a, exact);
+    if (!exact)
+        open_sums(p, x, &a);
     posenc_attend_in in = attend_in(x, v, open_places(p, &a.q_pos, exact), open_places(p, &a.k_pos, exact));
     posenc_tensor *const all[] = {&in.q,           &in.k,           &in.v,       &in.q_pos.array,
                                   &in.k_pos.array, &in.key_allowed, &in.allowed, &in.q_segments,
