@@ -824,8 +824,8 @@ static void open_tokens(problem *p, session *x, const attention *a, int exact)
     }
 }
 
-/* Running sums as a decoder keeps them: of the tokens up to a place, then of the others. A key that padding hides
-   would want another token, so there are none with padding. */
+/* Running sums as a decoder keeps them: of the tokens up to a place, then of the others. A key that padding
+   hides would want another token, so there are none with padding. */
 static void open_sums(problem *p, session *x, const attention *a)
 {
     x->has_sums = !a->key_allowed.x && draw_chance(&p->s, 4);
