@@ -164,6 +164,35 @@ static void the_exponential_of_what_is_far_below_is_zero(void **state)
     }
 }
 
+/* A cap of any size, and scores from far below it to far above. */
+static void a_cap_is_its_formula(void **state)
+{
+    static const float parts[] = {0, 1e-4f, 0.1f, -0.3f, 0.49f, 0.51f, -2, 30, 1e5f};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int power = -100; power <= 100; power += 5)
+            for (int most = 1; most <= PARTS;
+                 most++) { /* of the parts: the small ones alone have a short cut */
+                const float         cap         = ldexpf(1.1f, power);
+                float               s[PE_LANES] = {0}, sums[PE_LANES] = {0}, shift = 0;
+                const pe_softmax    to    = {&shift, sums, NULL, 0, 0};
+                const pe_tile_terms terms = {.cap = cap};
+                for (int i = 0; i < most; i++)
+                    s[i] = fminf(fmaxf(parts[i] * cap, -10), 10);
+                float x[PE_LANES];
+                memcpy(x, s, sizeof x);
+                pe_kernels_at(isa)->softmax(s, PE_LANES, &terms, &to, 1, PE_LANES);
+                for (int i = 0; i < PE_LANES; i++) {
+                    const double t = (double)cap * tanh((double)x[i] / (double)cap),
+                                 e = exp(t - (double)shift);
+                    if (!(fabs((double)s[i] - e) <= 4e-6 * e + 0x1p-99))
+                        fail_msg("%s: cap %g of %g has the weight %g in place of %g", pe_kernels_at(isa)->isa,
+                                 (double)cap, (double)x[i], (double)s[i], e);
+                }
+            }
+}
+
 /* Running numbers of ROWS rows. */
 typedef struct running {
     float   shift[ROWS], sums[ROWS * PE_LANES];
@@ -593,6 +622,7 @@ int main(void)
         cmocka_unit_test(scores_are_sums_of_their_terms_and_minus_infinity_where_masked),
         cmocka_unit_test(the_exponential_keeps_its_error_line),
         cmocka_unit_test(the_exponential_of_what_is_far_below_is_zero),
+        cmocka_unit_test(a_cap_is_its_formula),
         cmocka_unit_test(a_step_of_the_online_softmax_is_its_formula),
         cmocka_unit_test(scores_that_are_no_numbers_are_seen_in_the_sums),
         cmocka_unit_test(the_terms_of_a_score_are_added_before_its_weight),
