@@ -45,13 +45,13 @@ static int64_t rows_of(const pe_attention *a)
 
 /* ---- memory ---- */
 
-/* Sums that are stored: a few queries must not need memory that grows with the keys. */
+/* Sums that are stored: a few queries must not need memory that grows with the keys or with the sequences. */
 static int64_t stored_of(const pe_attention *a)
 {
     const pe_problem *p   = &a->sizes;
     const int64_t     row = (pe_walls(a) ? p->H : p->G) * width_of(a) * (int64_t)sizeof(double),
                   all     = p->Lk / EVERY;
-    return p->Lq > POSENC_DECODE_QUERIES ? all : pe_smaller(all, pe_larger(FEW_BYTES / row, 1));
+    return p->Lq > POSENC_DECODE_QUERIES ? all : pe_smaller(all, FEW_BYTES / (p->B * row));
 }
 
 void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
