@@ -225,7 +225,8 @@ static void a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers(void 
     posenc_error            err;
     int                     starts = 0, is_going_on = 1;
     real                           = *run.followup;
-    const pe_run_followup by_units = {real.name, real.self, real.units, real.count, real.work, one_unit};
+    const pe_run_followup by_units = {real.name, real.self, real.units, real.count,
+                                      real.work, one_unit,  real.steps};
     (void)state;
     remove(path);
     run.seed       = 1;

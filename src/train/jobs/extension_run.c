@@ -28,6 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PASS 0.6 /* of a step, by the multiplications of both at L = 64 */
+
 static const pe_way *way_of(const pe_extension_plan *plan, int64_t unit)
 {
     return &pe_ways[plan->ways[unit / PE_FACTORS]];
@@ -106,6 +108,14 @@ static int64_t work_of(const void *self, int64_t number)
     const pe_extension_plan *p      = self;
     const int64_t            passes = passes_of(p, (int)(number % PE_FACTORS), way_of(p, number));
     return (is_read(p, number) ? passes : 0) + (is_tuned(p, number) ? p->steps + passes : 0);
+}
+
+/* A pass has as many bytes as a step; it goes forwards only, but through longer windows. */
+static double steps_of(const void *self, int64_t number)
+{
+    const pe_extension_plan *p      = self;
+    const int64_t            tuning = is_tuned(p, number) ? p->steps : 0;
+    return (double)tuning + PASS * (double)(work_of(self, number) - tuning);
 }
 
 static posenc_status count_unit(unit *u, posenc_error *err)
@@ -302,5 +312,6 @@ pe_run_followup pe_extension_followup(pe_extension_plan *plan)
                              .units = plan->way_count * PE_FACTORS,
                              .count = pe_extension_offset(plan, plan->way_count, 0, 0, 0),
                              .work  = work_of,
-                             .unit  = run_unit};
+                             .unit  = run_unit,
+                             .steps = steps_of};
 }
