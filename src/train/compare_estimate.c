@@ -17,7 +17,7 @@
  *
  * What is read after training is counted in windows: those held out; those of the shifts, 6 times 16 of half
  * the length; and the truncated context, which reads the far half of each window four times, L at a time
- * (trained.c). A unit of a follow-up takes about as long as a step.
+ * (trained.c). A follow-up says itself how many steps it is worth.
  */
 #include "train/compare.h"
 
@@ -110,10 +110,10 @@ static posenc_status probe(speed *s, const pe_run_config *config, double seconds
 
 static double seconds_of(const pe_run_config *c, speed s)
 {
-    const speed   work   = work_of(c);
-    pe_run_config plain  = *c;
-    plain.followup       = NULL;
-    const int64_t steps  = c->steps + pe_run_work(c) - pe_run_work(&plain);
+    const speed work  = work_of(c);
+    double      steps = (double)c->steps;
+    for (int i = 0; c->followup && i < c->followup->units; i++)
+        steps += c->followup->steps(c->followup->self, i);
     const int64_t passes = c->measures && !c->bidirectional ? PASSES
                            : c->bidirectional               ? pe_stats_buckets(c->reach)
                                                             : 1;
@@ -121,7 +121,7 @@ static double seconds_of(const pe_run_config *c, speed s)
         c->task ? c->sequences : passes * c->windows + (passes == PASSES ? SHIFT_WINDOWS : 0);
     const double scored = c->task ? 0 : (double)(pe_run_score_calls(c) * c->batch) / (double)c->reach;
     const double step   = (double)c->batch * work.train + work_of_muon(c);
-    return s.train * step * (double)steps + s.read * work.read * ((double)read + scored);
+    return s.train * step * steps + s.read * work.read * ((double)read + scored);
 }
 
 /* ---------------------------------------------------------------- all of them --------------- */

@@ -116,9 +116,10 @@ static void every_way_is_read_and_those_that_were_asked_for_are_tuned(void **sta
     assert_int_equal(c->extension->count, PE_FAMILIES);
     for (int w = 0; w < PE_WAYS; w++)
         for (int f = 0; f < PE_FACTORS; f++) {
-            assert_true(pe_losses_has_extended(c->extension, (pe_losses_reading){w, f, PE_UNTUNED}));
+            assert_int_equal(pe_losses_has_extended(c->extension, (pe_losses_reading){w, f, PE_UNTUNED}),
+                             !pe_ways[w].stays_at_L);
             assert_int_equal(pe_losses_has_extended(c->extension, (pe_losses_reading){w, f, PE_TUNED}),
-                             f == 0 && !pe_ways[w].is_untuned);
+                             pe_ways[w].stays_at_L || (f == 0 && !pe_ways[w].is_untuned));
         }
     pe_compare_free(c);
 }
@@ -151,9 +152,30 @@ static void a_model_that_is_left_alone_reads_as_it_did(void **state)
     assert_true(fabs(pe_losses_extended(x, (pe_losses_reading){none, 0, PE_UNTUNED}, PE_AT_L) -
                      pe_losses_extended(x, (pe_losses_reading){dynamic, 0, PE_UNTUNED}, PE_AT_L)) < 2e-5);
     for (int w = 0; w < PE_WAYS; w++)
-        if (w != none && !strcmp(pe_ways[w].family, "rope"))
+        if (w != none && !pe_ways[w].stays_at_L && !strcmp(pe_ways[w].family, "rope"))
             assert_true(pe_losses_extended(x, (pe_losses_reading){w, 0, PE_UNTUNED}, PE_AT_4L) !=
                         pe_losses_extended(x, (pe_losses_reading){none, 0, PE_UNTUNED}, PE_AT_4L));
+    pe_compare_free(c);
+}
+
+/* One tuning at L, whatever f. The control goes on as it was trained; without the rotation, and with normed
+   queries and keys, every length is another one's. */
+static void a_dropped_rotation_is_tuned_once_beside_its_control(void **state)
+{
+    const pe_compare_config config  = extended("full");
+    pe_compare             *c       = tiny_trained(&config, NULL);
+    const pe_extension     *x       = c->extension;
+    const int               dropped = pe_way_find("rope", "drope"), kept = pe_way_find("rope", "kept");
+    (void)state;
+    for (int b = 0; b < PE_FAR_BUCKETS; b++) {
+        const double loss = pe_losses_extended(x, (pe_losses_reading){dropped, 0, PE_TUNED}, b);
+        assert_true(loss != pe_losses_extended(x, (pe_losses_reading){kept, 0, PE_TUNED}, b));
+        assert_true(loss != pe_losses_extended(x, pe_losses_nothing_done(dropped), b));
+        for (int f = 1; f < PE_FACTORS; f++)
+            assert_true(pe_losses_extended(x, (pe_losses_reading){dropped, f, PE_TUNED}, b) == loss);
+    }
+    assert_true(pe_losses_extended(x, (pe_losses_reading){kept, 0, PE_TUNED}, PE_AT_L) <
+                pe_losses_extended(x, pe_losses_nothing_done(kept), PE_AT_L));
     pe_compare_free(c);
 }
 
@@ -172,7 +194,8 @@ static void extended_models_have_the_same_numbers_on_two_workers(void **state)
         for (int f = 0; f < PE_FACTORS; f++) {
             const json_t *at =
                 json_array_get(json_object_get(json_array_get(ways, (size_t)w), "factors"), (size_t)f);
-            assert_int_equal(json_array_size(json_object_get(at, "untuned")), PE_FAR_BUCKETS);
+            assert_int_equal(json_array_size(json_object_get(at, "untuned")),
+                             pe_ways[w].stays_at_L ? 0 : PE_FAR_BUCKETS);
             assert_int_equal(json_array_size(json_object_get(at, "tuned")),
                              pe_ways[w].is_untuned ? 0 : PE_FAR_BUCKETS);
         }
@@ -202,7 +225,8 @@ static void a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers(void 
     posenc_error            err;
     int                     starts = 0, is_going_on = 1;
     real                           = *run.followup;
-    const pe_run_followup by_units = {real.name, real.self, real.units, real.count, real.work, one_unit};
+    const pe_run_followup by_units = {real.name, real.self, real.units, real.count,
+                                      real.work, one_unit,  real.steps};
     (void)state;
     remove(path);
     run.seed       = 1;
@@ -274,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_way_is_a_spec_with_factor_and_length),
         cmocka_unit_test(every_way_is_read_and_those_that_were_asked_for_are_tuned),
         cmocka_unit_test(a_model_that_is_left_alone_reads_as_it_did),
+        cmocka_unit_test(a_dropped_rotation_is_tuned_once_beside_its_control),
         cmocka_unit_test(extended_models_have_the_same_numbers_on_two_workers),
         cmocka_unit_test(a_run_that_is_stopped_in_every_unit_ends_with_the_same_numbers),
         cmocka_unit_test(a_saved_run_names_its_followup),

@@ -30,6 +30,8 @@ static const double step = 1e-5, relative = 1e-6, absolute = 2e-9;
 
 /* Of windows that do not stand in order: [BATCH, LENGTH]; NULL: they do. */
 static const int64_t *standing;
+/* Are q and k of each head normed in the models of a test? */
+static int normed;
 
 static void small_spec(char *spec, size_t n, const char *name, int mask)
 {
@@ -133,6 +135,7 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     config.longest             = longest;
     config.bidirectional       = bidirectional;
     config.scattered           = standing ? 3 * LENGTH : 0;
+    config.norms_heads         = normed;
     const posenc_status status = pe_model_create(&m, &config, &err);
     if (status && status != POSENC_ERROR_UNSUPPORTED)
         fail_msg("%s: %s", spec, err.message);
@@ -423,6 +426,36 @@ static void gradients_are_difference_quotients_where_windows_stand_apart(void **
     }
 }
 
+/* In float and in double: what a head's q and k are multiplied by does not matter, and its gradient does. */
+static void heads_that_are_normed_have_no_length(void **state)
+{
+    (void)state;
+    const char *where = "";
+    normed            = 1;
+    pe_model *m       = model_of_spec("alibi", POSENC_DTYPE_F64, 0);
+    normed            = 0;
+    pe_model *other   = model_of_spec("alibi", POSENC_DTYPE_F64, 0);
+    assert_true(m && other);
+    stir(m);
+    stir(other);
+    const double here = loss_of(m), worst = verdict(m, PE_DROP_NONE, &where);
+    if (worst > 1)
+        fail_msg("%s is off by %g times what is allowed", where, worst);
+    assert_true(verdict(m, PE_DROP_HEAD_NORM, &where) > 100);
+    assert_true(here != loss_of(other));
+    double *qkv = (double *)m->theta + m->weights[PE_QKV].offset; /* of the first layer */
+    for (int64_t i = 0; i < WIDTH; i++)
+        for (int64_t c = 0; c < 2 * WIDTH; c++)
+            qkv[i * 3 * WIDTH + c] *= 64; /* so that the 1e-5 beside the mean square is less still */
+    const double there = loss_of(m);
+    for (int64_t i = 0; i < WIDTH; i++)
+        for (int64_t c = 0; c < 2 * WIDTH; c++)
+            qkv[i * 3 * WIDTH + c] *= 64;
+    assert_true(fabs(there - here) < 1e-4 && fabs(loss_of(m) - there) < 1e-7);
+    pe_model_free(m);
+    pe_model_free(other);
+}
+
 static void projections_begin_as_their_rooms_say(void **state)
 {
     (void)state;
@@ -473,7 +506,7 @@ static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
         }
     assert_true(tried >= (int)(sizeof rows / sizeof *rows));
     for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in no list */
-        int listed = term <= PE_DROP_PROJECTION_STREAM;
+        int listed = term <= PE_DROP_HEAD_NORM;
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             listed |= (int)rows[k].term == term;
         assert_true(listed);
@@ -758,6 +791,7 @@ int main(void)
         cmocka_unit_test(leaving_out_a_projection_of_token_inputs_is_noticed),
         cmocka_unit_test(gradients_are_difference_quotients_where_layers_differ),
         cmocka_unit_test(gradients_are_difference_quotients_where_windows_stand_apart),
+        cmocka_unit_test(heads_that_are_normed_have_no_length),
         cmocka_unit_test(projections_begin_as_their_rooms_say),
         cmocka_unit_test(leaving_out_any_term_of_how_rows_enter_is_noticed),
         cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),

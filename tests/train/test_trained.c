@@ -39,7 +39,9 @@ static void the_distance_that_holds_a_share_is_the_first_that_reaches_it(void **
     assert_int_equal(pe_trained_distance(mass, 5, 0.5), 0);
     assert_int_equal(pe_trained_distance(mass, 5, 0.51), 1);
     assert_int_equal(pe_trained_distance(mass, 5, 0.9), 3);
-    assert_int_equal(pe_trained_distance(mass, 3, 0.9), -1);
+    assert_int_equal(pe_trained_distance(mass, 3, 0.9), 2); /* a sink has the rest */
+    assert_int_equal(pe_trained_distance((double[]){NAN, 0.5}, 2, 0.9), -1);
+    assert_true(pe_trained_sunk(mass, 3) == 0.125 && pe_trained_sunk(mass, 5) == 0);
 }
 
 /* ---------------------------------------------------------------- tiny runs ----------------- */
@@ -88,6 +90,28 @@ static void attention_weights_add_up_and_a_bias_holds_them_near(void **state)
             assert_true(c->outcomes[i].far[t] >= 0);
     }
     assert_true(c->outcomes[1].far_90 < c->outcomes[0].far_90);
+    pe_compare_free(c);
+}
+
+/* A sink of every query's own and one of the layer's take a part; a stick that is broken has no softmax whose
+   denominator would say what each key has. */
+static void what_sinks_take_is_missing_from_the_keys(void **state)
+{
+    const pe_compare_config config =
+        tiny_compare("nope[sink=head],alibi[window=8:sink=token],nope+stick_breaking");
+    pe_compare   *c = tiny_trained(&config, NULL);
+    const int64_t L = c->config.preset.L;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const double *near = c->outcomes[i].near, sunk = pe_trained_sunk(near, L);
+        assert_true(sunk > 0.005 && sunk < 0.5); /* about one of so many keys at the start */
+        assert_true(fabs(sum_of(near, L) + sunk - 1) < 1e-12);
+        assert_true(c->outcomes[i].near_90 >= 0);
+    }
+    /* all keys of a window, and a sink beside them, have about the same weight */
+    assert_true(pe_trained_sunk(c->outcomes[1].near, L) > pe_trained_sunk(c->outcomes[0].near, L));
+    assert_true(fabs(sum_of(c->outcomes[1].far + 8, PE_REACH * L - 8)) == 0);
+    assert_true(isnan(pe_trained_sunk(c->outcomes[2].near, L)) && c->outcomes[2].far_90 == -1);
     pe_compare_free(c);
 }
 
@@ -160,6 +184,7 @@ int main(void)
         cmocka_unit_test(the_distance_that_holds_a_share_is_the_first_that_reaches_it),
         cmocka_unit_test(only_what_sees_positions_notices_where_they_begin),
         cmocka_unit_test(attention_weights_add_up_and_a_bias_holds_them_near),
+        cmocka_unit_test(what_sinks_take_is_missing_from_the_keys),
         cmocka_unit_test(the_gain_is_the_truncated_loss_less_the_whole),
         cmocka_unit_test(every_claim_about_an_encoding_by_itself_can_hold_and_not),
         cmocka_unit_test(claims_are_not_judged_where_nobody_asked),

@@ -280,6 +280,9 @@ static void the_shortest_text_has_something_to_choose_on(void **state)
     config.text_size    = 10 * (PE_REACH * config.preset.L + 1);
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
     assert_int_equal(c->trials->plan.windows, 3);
+    /* forwards only, which is a third: an estimate that took a window for a step would be off by as many */
+    const pe_run_followup *f = &c->trials->followup;
+    assert_true(fabs(f->steps(f->self, 0) - 1.0 / (double)config.preset.batch) < 1e-12);
     pe_compare_free(c);
 }
 

@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------- ways: way.c --------------- */
 
-enum { PE_FACTORS = 4, PE_FAMILIES = 2, PE_FURTHEST = 16, PE_WAYS = 13 };
+enum { PE_FACTORS = 4, PE_FAMILIES = 2, PE_FURTHEST = 16, PE_WAYS = 15 };
 enum { PE_UNTUNED, PE_TUNED, PE_TUNINGS };
 /* Positions of a window of 16 L: those of stats.h, and [8 L, 16 L). */
 enum { PE_AT_16L = PE_BUCKETS, PE_FAR_BUCKETS };
@@ -31,6 +31,8 @@ typedef struct pe_way {
     int         ignores_factor; /* 1: without tuning one reading serves all f */
     int         follows_length; /* 1: frequencies follow the input's length: each length is read by itself */
     int         is_untuned;     /* 1: it is never tuned */
+    int         stays_at_L;     /* 1: it is tuned at L, once for all f, and not read untuned */
+    int         norms_heads;    /* 1: q and k of each head are divided by their root mean square */
     const char *what;
 } pe_way;
 

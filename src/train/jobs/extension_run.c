@@ -14,7 +14,9 @@
  *            would follow the last one. The optimiser starts anew; the rate rises over a tenth of the steps
  *            to a quarter of training's peak and falls along a half cosine. All weights are trained, the
  *            extended table too.
- * Same       A way that is untuned the same for every f is read once and copied.
+ * At L       DroPE drops the rotation and goes on at L; one tuning serves every f, and what it was before
+ *            that nobody would read. The same steps with the rotation are its control.
+ * Same       A way that is the same for every f is read once and copied.
  */
 #include "train/jobs/extension.h"
 
@@ -26,13 +28,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PASS 0.6 /* of a step, by the multiplications of both at L = 64 */
+
+static const pe_way *way_of(const pe_extension_plan *plan, int64_t unit)
+{
+    return &pe_ways[plan->ways[unit / PE_FACTORS]];
+}
+
 /* Is that unit's way tuned at its factor? */
 static int is_tuned(const pe_extension_plan *plan, int64_t unit)
 {
-    const int factor_index = (int)(unit % PE_FACTORS);
-    if (pe_ways[plan->ways[unit / PE_FACTORS]].is_untuned)
+    const int     factor_index = (int)(unit % PE_FACTORS);
+    const pe_way *way          = way_of(plan, unit);
+    if (way->is_untuned)
         return 0;
-    return plan->extend == PE_EXTENT_FULL || (plan->extend == PE_EXTENT_BRIEF && factor_index == 0);
+    if (plan->extend == PE_EXTENT_FULL && !way->stays_at_L)
+        return 1;
+    return plan->extend != PE_EXTENT_NONE && factor_index == 0;
 }
 
 int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor_index, int tuning, int bucket)
@@ -41,10 +53,16 @@ int64_t pe_extension_offset(const pe_extension_plan *plan, int way, int factor_i
            plan->windows;
 }
 
-/* Is it as it was at the first factor, as long as nothing is tuned? */
+/* Is it as it was at the first factor, whatever is still to be tuned? */
 static int is_copy(const pe_extension_plan *plan, int64_t unit)
 {
-    return unit % PE_FACTORS && pe_ways[plan->ways[unit / PE_FACTORS]].ignores_factor;
+    return unit % PE_FACTORS && (way_of(plan, unit)->ignores_factor || way_of(plan, unit)->stays_at_L);
+}
+
+/* Is it read as it is, before it is tuned? */
+static int is_read(const pe_extension_plan *plan, int64_t unit)
+{
+    return !is_copy(plan, unit) && !way_of(plan, unit)->stays_at_L;
 }
 
 /* ---------------------------------------------------------------- one unit ------------------ */
@@ -55,6 +73,7 @@ typedef struct unit {
     const pe_model          *trained;
     const pe_way            *way;
     int                      number, factor_index; /* of the way in its plan; of pe_way_factor */
+    int64_t                  stretch;
     pe_run_progress         *progress;
     float                   *numbers;
     int                     *cancelled;
@@ -64,27 +83,39 @@ typedef struct unit {
     double          *losses;
 } unit;
 
-/* Windows of a batch at f L: as many bytes as in training. */
-static int64_t batch_of(const pe_extension_plan *p, int factor_index)
+/* How many L a window of its tuning has. */
+static int64_t stretch_of(const pe_way *way, int factor_index)
 {
-    const int64_t batch = p->batch / pe_way_factor(factor_index);
+    return way->stays_at_L ? 1 : pe_way_factor(factor_index);
+}
+
+/* Windows of such a batch: as many bytes as in training. */
+static int64_t batch_of(const pe_extension_plan *p, int64_t stretch)
+{
+    const int64_t batch = p->batch / stretch;
     return batch > 1 ? batch : 1;
 }
 
 static int64_t passes_of(const pe_extension_plan *p, int factor_index, const pe_way *way)
 {
-    const int64_t fit      = batch_of(p, factor_index) * pe_way_factor(factor_index) / PE_FURTHEST,
+    const int64_t stretch = stretch_of(way, factor_index), fit = batch_of(p, stretch) * stretch / PE_FURTHEST,
                   per_pass = fit > 1 ? fit : 1, once = (p->windows + per_pass - 1) / per_pass;
     return way->follows_length ? PE_FAR_BUCKETS * once : once;
 }
 
 static int64_t work_of(const void *self, int64_t number)
 {
-    const pe_extension_plan *p            = self;
-    const int                factor_index = (int)(number % PE_FACTORS);
-    const int64_t            passes = passes_of(p, factor_index, &pe_ways[p->ways[number / PE_FACTORS]]),
-                  tunes             = is_tuned(p, number);
-    return (is_copy(p, number) ? 0 : passes) + (tunes ? p->steps + passes : 0);
+    const pe_extension_plan *p      = self;
+    const int64_t            passes = passes_of(p, (int)(number % PE_FACTORS), way_of(p, number));
+    return (is_read(p, number) ? passes : 0) + (is_tuned(p, number) ? p->steps + passes : 0);
+}
+
+/* A pass has as many bytes as a step; it goes forwards only, but through longer windows. */
+static double steps_of(const void *self, int64_t number)
+{
+    const pe_extension_plan *p      = self;
+    const int64_t            tuning = is_tuned(p, number) ? p->steps : 0;
+    return (double)tuning + PASS * (double)(work_of(self, number) - tuning);
 }
 
 static posenc_status count_unit(unit *u, posenc_error *err)
@@ -102,9 +133,10 @@ static posenc_status model_create(unit *u, posenc_error *err)
     const posenc_dims   dims   = pe_model_dims(&config, 1, f * L);
     const posenc_status status = pe_way_spec(spec, u->way, f, &dims, err);
     config.spec                = spec;
-    config.L                   = f * L;
+    config.norms_heads         = u->way->norms_heads;
+    config.L                   = u->stretch * L;
     config.longest             = PE_FURTHEST * L;
-    config.batch               = batch_of(u->plan, u->factor_index);
+    config.batch               = batch_of(u->plan, u->stretch);
     return status ? status : pe_model_create(&u->model, &config, err);
 }
 
@@ -206,7 +238,7 @@ static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, i
 {
     double               loss;
     const pe_run_config *c      = u->config;
-    const int64_t        length = pe_way_factor(u->factor_index) * c->L, rows = u->model->config.batch;
+    const int64_t        length = u->stretch * c->L, rows = u->model->config.batch;
     const pe_descent     descent = {u->plan->steps, u->plan->warmup, u->plan->learning_rate, c->weight_decay,
                                     c->clip};
     const pe_batch       batch   = {.windows = u->windows, .B = rows, .length = length};
@@ -235,25 +267,29 @@ static posenc_status run_unit(const void *self, const pe_run_config *config, pe_
                               int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
                               posenc_error *err)
 {
-    const pe_extension_plan *p     = self;
-    unit                     u     = {.plan         = p,
-                                      .config       = config,
-                                      .trained      = trained,
-                                      .way          = &pe_ways[p->ways[number / PE_FACTORS]],
-                                      .number       = (int)(number / PE_FACTORS),
-                                      .factor_index = (int)(number % PE_FACTORS),
-                                      .progress     = progress,
-                                      .numbers      = numbers,
-                                      .cancelled    = cancelled};
-    const int                tunes = is_tuned(p, number), copies = is_copy(p, number);
+    const pe_extension_plan *p            = self;
+    const pe_way            *way          = way_of(p, number);
+    const int                factor_index = (int)(number % PE_FACTORS);
+    unit                     u            = {.plan         = p,
+                                             .config       = config,
+                                             .trained      = trained,
+                                             .way          = way,
+                                             .number       = (int)(number / PE_FACTORS),
+                                             .factor_index = factor_index,
+                                             .stretch      = stretch_of(way, factor_index),
+                                             .progress     = progress,
+                                             .numbers      = numbers,
+                                             .cancelled    = cancelled};
+    const int                tunes = is_tuned(p, number), reads = is_read(p, number);
+    const int                copied = way->stays_at_L ? PE_TUNED : PE_UNTUNED;
     int                      finite = 1;
     posenc_status            status = POSENC_OK;
-    if (copies)
-        memcpy(losses_at(&u, PE_UNTUNED, 0), numbers + pe_extension_offset(p, u.number, 0, PE_UNTUNED, 0),
+    if (is_copy(p, number))
+        memcpy(losses_at(&u, copied, 0), numbers + pe_extension_offset(p, u.number, 0, copied, 0),
                (size_t)(PE_FAR_BUCKETS * p->windows) * sizeof *numbers);
-    if (!copies || tunes)
+    if (reads || tunes)
         status = unit_create(&u, err);
-    if (!status && !copies)
+    if (!status && reads)
         status = read_all(&u, PE_UNTUNED, err);
     if (!status && tunes)
         status = tune_model(&u, &finite, err);
@@ -267,13 +303,15 @@ static posenc_status run_unit(const void *self, const pe_run_config *config, pe_
 
 pe_run_followup pe_extension_followup(pe_extension_plan *plan)
 {
-    snprintf(plan->name, sizeof plan->name, "extension %s, %lld windows, %lld steps of %g after %lld",
-             pe_preset_extent_name(plan->extend), (long long)plan->windows, (long long)plan->steps,
-             plan->learning_rate, (long long)plan->warmup);
+    snprintf(plan->name, sizeof plan->name,
+             "extension %s in %d ways, %lld windows, %lld steps of %g after %lld",
+             pe_preset_extent_name(plan->extend), plan->way_count, (long long)plan->windows,
+             (long long)plan->steps, plan->learning_rate, (long long)plan->warmup);
     return (pe_run_followup){.name  = plan->name,
                              .self  = plan,
                              .units = plan->way_count * PE_FACTORS,
                              .count = pe_extension_offset(plan, plan->way_count, 0, 0, 0),
                              .work  = work_of,
-                             .unit  = run_unit};
+                             .unit  = run_unit,
+                             .steps = steps_of};
 }

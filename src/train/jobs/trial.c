@@ -27,6 +27,14 @@ static int64_t calls_of(const void *self, int64_t unit)
     return ((const pe_trial_plan *)self)->windows;
 }
 
+/* A window is read forwards, which is a third of training with it. */
+static double steps_of(const void *self, int64_t unit)
+{
+    const pe_trial_plan *p = self;
+    (void)unit;
+    return (double)p->windows / (3 * (double)p->batch);
+}
+
 /* Mean over the bytes of one window that count: [L/2, L), of a bidirectional model those that are hidden. */
 static double mean_of(const double *losses, const unsigned char *hidden, int64_t L)
 {
@@ -79,7 +87,8 @@ static pe_run_followup followup_of(pe_trial_plan *plan)
                              .units = 1,
                              .count = plan->windows,
                              .work  = calls_of,
-                             .unit  = read_all};
+                             .unit  = read_all,
+                             .steps = steps_of};
 }
 
 /* ---------------------------------------------------------------- the trials ---------------- */
@@ -125,6 +134,7 @@ static posenc_status spare_bytes(pe_trials *t, pe_compare *c, posenc_error *err)
 {
     const int64_t L = c->config.preset.L, part = c->text.train_size / SPARED_PART, fit = (part - 1) / L;
     t->plan.windows = fit < MOST_WINDOWS ? fit : MOST_WINDOWS;
+    t->plan.batch   = c->config.preset.batch;
     c->text.spared  = t->plan.windows * L + 1;
     t->followup     = followup_of(&t->plan);
     if (t->plan.windows < 1)

@@ -19,6 +19,7 @@
 /* What the follow-up of a trial reads. Its numbers: the mean loss of each window at [L/2, L). */
 typedef struct pe_trial_plan {
     int64_t windows; /* of L bytes */
+    int64_t batch;   /* of training */
     char    name[64];
 } pe_trial_plan;
 

@@ -52,6 +52,11 @@ const pe_way pe_ways[PE_WAYS] = {
      .of_quarter = "map_local", .ignores_factor = 1, .is_untuned = 1,
      .what = "dual chunk attention: chunks of 3/4 L, no distance is more than L (An et al. 2024, "
              "arXiv:2402.17463)"},
+    {.family = "rope", .name = "drope", .encoding = "nope", .settings = "", .stays_at_L = 1, .norms_heads = 1,
+     .what = "DroPE: the rotation is dropped, q and k are normed, and training goes on at L "
+             "(arXiv:2512.12167)"},
+    {.family = "rope", .name = "kept", .encoding = "rope", .settings = "", .stays_at_L = 1,
+     .what = "what DroPE is to be compared with: training goes on at L as it was"},
     {.family = "learned", .name = "random", .ignores_factor = 1,
      .what = "rows from L on as they were initialised"},
     {.family = "learned", .name = "interpolation", .encoding = "learned_resize", .settings = "kind=linear",

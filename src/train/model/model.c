@@ -224,13 +224,14 @@ static size_t lay_out(pe_model *m, char *base)
         pe_layer_memory *y = &m->layers[l];
         y->unit1           = carve(base, &used, n * d * e);
         y->scale1          = carve(base, &used, n * e);
-        y->qkv             = carve(base, &used, 3 * n * d * e);
-        y->o               = carve(base, &used, n * d * e);
-        y->lse             = carve(base, &used, n * (size_t)m->config.heads * e);
-        y->unit2           = carve(base, &used, n * d * e);
-        y->scale2          = carve(base, &used, n * e);
-        y->hidden          = carve(base, &used, PE_MLP_WIDTH * n * d * e);
-        y->tokens          = carve(base, &used, (size_t)m->stack[l].kind->columns * n * e);
+        y->head_scale = carve(base, &used, m->config.norms_heads ? 2 * n * (size_t)m->config.heads * e : 0);
+        y->qkv        = carve(base, &used, 3 * n * d * e);
+        y->o          = carve(base, &used, n * d * e);
+        y->lse        = carve(base, &used, n * (size_t)m->config.heads * e);
+        y->unit2      = carve(base, &used, n * d * e);
+        y->scale2     = carve(base, &used, n * e);
+        y->hidden     = carve(base, &used, PE_MLP_WIDTH * n * d * e);
+        y->tokens     = carve(base, &used, (size_t)m->stack[l].kind->columns * n * e);
     }
     m->x          = carve(base, &used, n * d * e);
     m->dx         = carve(base, &used, n * d * e);

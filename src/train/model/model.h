@@ -93,6 +93,7 @@ typedef enum pe_gradient_term {
     PE_DROP_EMBEDDING,
     PE_DROP_PROJECTION,        /* of token inputs: their own weights and biases */
     PE_DROP_PROJECTION_STREAM, /* what of them comes to the stream */
+    PE_DROP_HEAD_NORM,         /* norms_heads: what a head's length takes back */
     PE_DROP_TOKEN_HALF,        /* combine=concat: of W's rows for e */
     PE_DROP_ROWS_HALF,         /* of W's rows for p */
     PE_DROP_MIXING,            /* of e: dx W^T becomes dx */
@@ -112,6 +113,7 @@ typedef struct pe_model_config {
     pe_entry     entry;         /* how rows of an input encoding enter; all 0: added before the first block */
     int64_t      vocabulary;    /* of a model of text: ids are below it; 0: bytes */
     int          is_rough; /* 1: weights begin with any numbers, made quickly: it is only tried or timed */
+    int norms_heads;       /* 1: q and k of each head are divided by their root mean square, without a gain */
     /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of
        text. */
     int64_t symbols, classes;
@@ -124,6 +126,7 @@ typedef struct pe_model_config {
    tokens. */
 typedef struct pe_layer_memory {
     void *unit1, *scale1; /* [n,d] normalised rows, [n] 1 / standard deviation */
+    void *head_scale;     /* norms_heads: [n,2H] 1 / root mean square, of q's heads and of k's */
     void *qkv, *o, *lse;  /* [n,3d], [n,d], [B,H,L] */
     void *tokens;         /* token inputs, one after the other, each [B,H,L,channels] */
     void *unit2, *scale2;

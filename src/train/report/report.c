@@ -172,6 +172,16 @@ static void put_distance(pe_table *t, int row, int column, int64_t distance)
     pe_table_number(t, row, column, "%.0f", distance < 0 ? NAN : (double)distance);
 }
 
+/* And below it what no key has. */
+static void put_weight(pe_table *t, int row, int column, int64_t distance, const double *mass, int64_t n)
+{
+    const double sunk = distance < 0 ? 0 : pe_trained_sunk(mass, n);
+    if (sunk > 0)
+        pe_table_set(t, row, column, "%lld\nsinks: %.2f", (long long)distance, sunk);
+    else
+        put_distance(t, row, column, distance);
+}
+
 /* Round-off of sums in float is no finding. */
 static void put_shift(pe_table *t, int row, int column, double x)
 {
@@ -193,8 +203,8 @@ static void put_trained(pe_table *t, int row, const pe_outcome *o)
         pe_table_set(t, row, after + GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
     else
         pe_table_text(t, row, after + GAIN, "-");
-    put_distance(t, row, after + NEAR, o->near_90);
-    put_distance(t, row, after + FAR, o->far_90);
+    put_weight(t, row, after + NEAR, o->near_90, o->near, o->config.L);
+    put_weight(t, row, after + FAR, o->far_90, o->far, o->config.reach * o->config.L);
     for (int i = 0; i < PE_SHIFTS; i++)
         put_shift(t, row, after + SHIFTS + i, o->shift[i]);
 }

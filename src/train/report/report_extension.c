@@ -94,7 +94,8 @@ posenc_status pe_report_extension_table(const pe_compare *c, pe_table *t, posenc
             set_way(t, x, &x->plans[f], k);
     pe_table_note(t,
                   "Extended to 2 L: nats per byte up to twice and four times the trained length, without "
-                  "tuning and after %lld steps of it at 2 L. The report has the other factors.",
+                  "tuning and after %lld steps of it at 2 L (drope and kept: at L). The report has the other "
+                  "factors.",
                   (long long)x->plans[0].steps);
     return POSENC_OK;
 }

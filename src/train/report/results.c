@@ -151,17 +151,20 @@ static json_t *distance_json(int64_t distance)
 static json_t *trained_json(const pe_outcome *o)
 {
     const int64_t L = o->config.L, reach = o->config.reach;
-    char          held[48], weight[48]; /* what the members about R L are called */
+    char          held[48], weight[48], sunk[48]; /* what the members about R L are called */
     json_t       *shifts = json_array();
     snprintf(held, sizeof held, "holds_90_percent_at_%lldL", (long long)reach);
     snprintf(weight, sizeof weight, "weight_by_distance_at_%lldL", (long long)reach);
+    snprintf(sunk, sizeof sunk, "taken_by_sinks_at_%lldL", (long long)reach);
     for (int i = 0; i < PE_SHIFTS; i++)
         pe_json_add(&shifts,
                     json_pack("{s:I, s:o}", "first_position", (json_int_t)pe_trained_shift_at(&o->config, i),
                               "loss_change", number_json(o->shift[i])));
-    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts, "gain_over_truncated_context",
-                     interval_json(o->gain), "attention_weight", "holds_90_percent_at_L",
-                     distance_json(o->near_90), held, distance_json(o->far_90), "weight_by_distance_at_L",
+    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o}}", "shift", shifts,
+                     "gain_over_truncated_context", interval_json(o->gain), "attention_weight",
+                     "holds_90_percent_at_L", distance_json(o->near_90), held, distance_json(o->far_90),
+                     "taken_by_sinks_at_L", number_json(pe_trained_sunk(o->near, L)), sunk,
+                     number_json(pe_trained_sunk(o->far, reach * L)), "weight_by_distance_at_L",
                      numbers(o->near, L), weight, numbers(o->far, reach * L));
 }
 

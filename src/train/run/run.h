@@ -45,6 +45,7 @@ typedef struct pe_run_followup {
     posenc_status (*unit)(const void *self, const struct pe_run_config *config, struct pe_model *trained,
                           int64_t unit, struct pe_run_progress *progress, float *numbers, int *cancelled,
                           posenc_error *err);
+    double (*steps)(const void *self, int64_t unit); /* of training that take about as long */
 } pe_run_followup;
 
 /* Where windows of training stand: among the positions 0 .. count - 1 (run_positions.c). ORDER names there */

@@ -5,8 +5,9 @@
  * Shift      Relativity as it arrives at the loss. Windows of R L/2, so that a table of R L rows has them at
  *            R L/2 too; the first 16 of them are enough, since a difference is either rounding or plain to
  * see. An encoding that refuses such positions (a grid's) has no number there. Attention  The weights after
- * the softmax and before any gate, from posenc_scores: only the last queries of a window are asked, which
- * have (nearly) all distances before them, so that one mean over them adds up to 1. Truncated  Bytes [R L/2,
+ * the softmax and before any gate, from posenc_scores and the logarithm of each row's denominator, which has
+ * the sinks in it: only the last queries of a window are asked, which have (nearly) all distances before
+ * them, so that one mean over them adds up to 1, less what sinks take. Truncated  Bytes [R L/2,
  * R L) once more, a quarter of L at a time, each quarter read at the end of a window of L that starts at
  * position 0: what training looked like. The loss of the same bytes in one pass over R L is the other term of
  * the gain. Who is better there uses what lies further back; who only tolerates it is not.
@@ -24,6 +25,8 @@
 #include <string.h>
 
 enum { SHIFT_WINDOWS = 16, MASS_WINDOWS = 2, ALIGNMENT = 64 };
+
+#define ROUNDING 1e-4 /* of a mean of weights in float */
 
 /* Half of what is read. */
 static int64_t half_of(const pe_run_config *c)
@@ -172,18 +175,23 @@ static void take_tokens(posenc_tensor *to, buffers *r, const pe_model *m, int64_
     }
 }
 
-/* mass[t] += weight / parts of key q - t, for one query's scores of the keys from .. q. */
-static void add_weights(double *mass, const float *scores, int64_t from, int64_t q, double parts)
+/* Weights in place of a softmax's (a stick that is broken) do not follow from scores and a denominator. */
+static int has_softmaxes(const pe_model *m)
 {
-    /* The largest as a float: gcc 12 for 64-bit ARM cannot compile the loop in double. */
-    float  most = -INFINITY;
-    double sum  = 0;
+    int all = 1;
+    for (int k = 0; k < m->kind_count; k++) {
+        const posenc_encoding_info *part = posenc_encoding_part(m->kinds[k].encoding, POSENC_PLACE_WEIGHT);
+        all &= !part || (part->pictures && strstr(part->pictures, "factors"));
+    }
+    return all;
+}
+
+/* mass[t] += weight / parts of key q - t, for one query's scores of the keys from .. q; lse: the logarithm of
+   its denominator. */
+static void add_weights(double *mass, const float *scores, int64_t from, int64_t q, double lse, double parts)
+{
     for (int64_t k = from; k <= q; k++)
-        most = fmaxf(most, scores[k]);
-    for (int64_t k = from; k <= q; k++)
-        sum += exp((double)scores[k] - (double)most);
-    for (int64_t k = from; k <= q; k++)
-        mass[q - k] += exp((double)scores[k] - (double)most) / (sum * parts);
+        mass[q - k] += exp((double)scores[k] - lse) / parts;
 }
 
 /* Adds layer l's share of the queries first .. end - 1 of the pass that the model has just made. */
@@ -191,7 +199,8 @@ static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l,
                                double parts, posenc_error *err)
 {
     const pe_layer_kind *kind = m->stack[l].kind;
-    const int64_t        H = m->config.heads, shape[4] = {1, H, end - first, end};
+    const int64_t        H = m->config.heads, asked = end - first, shape[4] = {1, H, asked, end};
+    const float         *lse = m->layers[l].lse;
     posenc_tensor        tokens[PE_MOST_TOKENS];
     posenc_tensor        S = posenc_tensor_contiguous(r->scores, POSENC_DTYPE_F32, 4, shape);
     take_tokens(tokens, r, m, l, first, end);
@@ -202,14 +211,16 @@ static posenc_status add_layer(double *mass, buffers *r, pe_model *m, int64_t l,
                                      .params = pe_model_params(m, l),
                                      .tokens = tokens};
     const posenc_status    status = posenc_scores(kind->long_plan, &in, &S, &r->workspace, err);
-    for (int64_t i = 0; i < H * (end - first) && !status; i++) {
-        const int64_t q = first + i % (end - first), window = kind->read.window;
-        add_weights(mass, r->scores + i * end, window && window <= q ? q - window + 1 : 0, q, parts);
+    for (int64_t i = 0; i < H * asked && !status; i++) {
+        const int64_t q = first + i % asked, window = kind->read.window;
+        add_weights(mass, r->scores + i * end, window && window <= q ? q - window + 1 : 0, q,
+                    (double)lse[i / asked * end + q], parts);
     }
     return status;
 }
 
-/* mass [end]: mean weight by distance, over windows, layers, heads and the queries first .. end - 1. */
+/* mass [end]: mean weight by distance, over windows, layers, heads and the queries first .. end - 1; NaN
+   where some layer's weights are no softmax. */
 static posenc_status measure_mass(float *mass, buffers *r, pe_model *m, int64_t first, int64_t end,
                                   posenc_error *err)
 {
@@ -226,20 +237,35 @@ static posenc_status measure_mass(float *mass, buffers *r, pe_model *m, int64_t 
             status = add_layer(sums, r, m, l, first, end, parts, err);
     }
     for (int64_t t = 0; t < end && !status; t++)
-        mass[t] = (float)sums[t];
+        mass[t] = has_softmaxes(m) ? (float)sums[t] : NAN;
     free(sums);
     return status;
 }
 
-int64_t pe_trained_distance(const double *mass, int64_t n, double share)
+static double sum_of(const double *x, int64_t n)
 {
     double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+int64_t pe_trained_distance(const double *mass, int64_t n, double share)
+{
+    const double all = sum_of(mass, n);
+    double       sum = 0;
     for (int64_t t = 0; t < n; t++) {
         sum += mass[t];
-        if (sum >= share)
+        if (sum >= share * all)
             return t;
     }
     return -1;
+}
+
+double pe_trained_sunk(const double *mass, int64_t n)
+{
+    const double missing = mass ? 1 - sum_of(mass, n) : NAN;
+    return fabs(missing) < ROUNDING ? 0 : missing;
 }
 
 /* ---------------------------------------------------------------- truncated context --------- */

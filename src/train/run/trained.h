@@ -25,7 +25,8 @@ int64_t pe_trained_shift_at(const pe_run_config *config, int i);
 /* Where each measure begins in the array; `count` is the whole. */
 typedef struct pe_trained_layout {
     int64_t shift;     /* [PE_SHIFTS] loss there - loss at 0, nats; NaN where it has no such positions */
-    int64_t near;      /* [L] mean weight at distance t, of queries [L/2, L) */
+    int64_t near;      /* [L] mean weight at distance t, of queries [L/2, L): 1 in all, less what sinks take;
+                          NaN where some layer's weights are no softmax */
     int64_t far;       /* [R L] the same of queries [(R - 1) L, R L) */
     int64_t truncated; /* [windows] mean loss of bytes [R L/2, R L), each with 3 L/4 to L bytes before it */
     int64_t count;
@@ -38,7 +39,10 @@ pe_trained_layout pe_trained_lay_out(const pe_run_config *config);
 posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
                                  posenc_error *err);
 
-/* The smallest distance up to which at least `share` of the weight lies, of mass [n]; -1 if there is none. */
+/* The smallest distance up to which at least `share` of the weight that keys have lies, of mass [n]; -1 if
+   there is none. */
 int64_t pe_trained_distance(const double *mass, int64_t n, double share);
+/* What sinks take of it: what is missing from 1, or 0 where that is rounding; NaN of NULL. */
+double pe_trained_sunk(const double *mass, int64_t n);
 
 #endif
