@@ -22,6 +22,7 @@ typedef struct attend_job {
     pe_calc         p;
     const cli_args *args;
     cli_config      config;
+    posenc_layer    layer; /* of SPEC */
     const char     *input, *output, *scale;
     int             causal, grad, segments_see, is_blhd, executor;
     int64_t         q_offset, threads;
@@ -42,12 +43,15 @@ static const cli_option options[] = {
     {'o', "output", "F",
      "where the results go: .npz or .csv; - is standard output, as .npz; without -o they are printed as CSV",
      CLI_TEXT, offsetof(attend_job, output), .words = ".npz|.csv"},
-    CLI_CONFIG_OPTIONS,
+    CLI_CONFIG_FILE,
+    CLI_CONFIG_TOWER,
+    {0, "layer", "N", "which layer of --config, or of a SPEC per layer; needed if layers differ"},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
      offsetof(attend_job, causal)},
-    {0, "window", "N", "sliding window: a query sees only keys at distances below N", CLI_WHOLE,
-     offsetof(attend_job, p.options.window), 1, INT64_MAX / 4},
+    {0, "window", "N",
+     "sliding window: a query sees only keys at distances below N; a window in SPEC must be the same",
+     CLI_WHOLE, offsetof(attend_job, p.options.window), 1, INT64_MAX / 4},
     {0, "segments", "NAME",
      "what segments in the input do: mask (packed sequences do not see each other) or see (only the "
      "encoding's terms use them)",
@@ -103,14 +107,14 @@ static const char *settings_of(attend_job *j)
 
 static const char *spec_of(const attend_job *j)
 {
-    return j->config.group ? j->config.group->spec : cli_at(j->args, 0);
+    return j->config.group ? j->config.group->spec : j->layer.spec;
 }
 
 /* Layers that differ only in their windows are one group, so that there the layer must be known. */
 static void read_window(attend_job *j)
 {
     const cli_config  *c = &j->config;
-    const posenc_fact *f = c->group ? posenc_model_fact(c->group, "sliding_window") : NULL;
+    const posenc_fact *f = posenc_model_fact(c->group, "sliding_window");
     if (!f || j->p.options.window)
         return;
     if (f->kind == POSENC_FACT_INTEGERS && c->layer < 0)
@@ -122,13 +126,41 @@ static void read_window(attend_job *j)
     j->p.options.mask |= j->p.options.window ? POSENC_MASK_WINDOW : 0;
 }
 
+/* SPEC may be one per layer, whose windows are the mask's. */
+static void read_layer(attend_job *j)
+{
+    pe_calc    *p     = &j->p;
+    const int   given = cli_value(j->args, "layer") != NULL;
+    const char *spec  = cli_at(j->args, 0);
+    int64_t     index = 0, window = p->options.window;
+    if (cli_integer(j->args, "layer", 0, INT32_MAX, &index) < 0)
+        cli_calc_said(p, CLI_USAGE);
+    else if (posenc_layer_read(&j->layer, spec, index, &p->err))
+        return;
+    else if (given && j->layer.period == 1)
+        pe_calc_refuse(
+            p, "--layer selects a layer of a model, or of SPEC/SPEC; give --config F, or such a SPEC");
+    else if (!given && j->layer.period > 1)
+        pe_calc_refuse(p, "%s says something else of each layer; choose one by --layer N", spec);
+    else if (window && j->layer.window && window != j->layer.window)
+        pe_calc_refuse(p, "window is %lld in %s and %lld in --window; they must agree: leave out one of them",
+                       (long long)j->layer.window, spec, (long long)window);
+    p->options.window = window ? window : j->layer.window;
+    p->options.mask |= p->options.window ? POSENC_MASK_WINDOW : 0;
+}
+
 static void make_encoding(attend_job *j)
 {
-    pe_calc *p = &j->p;
-    cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
+    pe_calc  *p         = &j->p;
+    const int of_a_spec = j->args->count && cli_value(j->args, "layer") && !cli_value(j->args, "tower");
+    if (!of_a_spec)
+        cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ATTEND));
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_config_refuse_others(&j->config));
-    read_window(j);
+    if (j->config.group)
+        read_window(j);
+    else if (!pe_calc_failed(p))
+        read_layer(j);
     if (pe_calc_failed(p))
         return;
     pe_calc_encoding(p, spec_of(j), settings_of(j));
@@ -484,7 +516,9 @@ const cli_command cli_attend = {
         "SPEC | --config F [--layer N] [--tower NAME] -i F [-o F] [--set [NAME.]K=V]... [--causal] [--grad]",
     .details =
         "SPEC is an encoding or several joined by +, each with settings in brackets: "
-        "t5[max_distance=64]+rope[base=5e5]. Encodings that act on the embeddings are refused. "
+        "t5[max_distance=64]+rope[base=5e5]. It may have a window, rope[window=512], and be one per layer, "
+        "rope[window=512]:3/nope, of which --layer chooses (the first is 0). Encodings that act on the "
+        "embeddings are refused. "
         "--config reads what a layer of a model does from the model's own file: the encoding, its numbers, "
         "the "
         "factor of the scores and the sliding window; of a .safetensors also the trained parameters that the "

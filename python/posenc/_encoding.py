@@ -151,9 +151,6 @@ class Encoding:
         """Do scores depend on segments, which then are no mask?"""
         return "xlnet" in self._core.parts().values()
 
-    def _trains(self, place: str) -> list[bool]:
-        return [row[2] for row in self._core.params(None) if row[3] == place]
-
     @property
     def causal_only(self) -> bool:
         return any(info.causal_only for info in self.parts.values())

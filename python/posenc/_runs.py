@@ -107,9 +107,12 @@ def _rotation_tokens(e: Encoding, tokens: Mapping[str, Any] | None) -> tuple | N
                  for x, n in zip(out, names)) or None
 
 
-def _keys(made: tuple | None, Lk: int) -> int:
-    """As many keys as there are tokens, where only q is rotated."""
-    return max([Lk, *(x.shape[2] for x in made or () if x is not None and x.ndim == 4)])
+def _keys(q: Any, k: Any, tokens: tuple) -> tuple[int, int]:
+    """Heads and number of the keys: where q is rotated alone, they are those of its tokens."""
+    shapes = [x.shape for x in tokens if x is not None and len(x.shape) == 4]
+    if k is not None or not shapes:
+        return (q if k is None else k).shape[1:3]
+    return max(s[1] for s in shapes), max([q.shape[2], *(s[2] for s in shapes)])
 
 
 def _key_positions(q_at: Any, given: Any, alone: bool) -> Any:
@@ -137,10 +140,8 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     array([[[[0.5403, 0.8415]]]])
     """
     if _arrays.is_torch(q, k):
-        if tokens is not None:
-            raise _core.UnsupportedError("tokens= of rotate is for NumPy arrays; with tensors use posenc.torch.attend")
         return _torch()._rotate_any(q, k, encoding, q_positions=q_positions, k_positions=k_positions, params=params,
-                                    inverse=inverse, order=order, out=out, exact=exact, threads=threads)
+                                    tokens=tokens, inverse=inverse, order=order, out=out, exact=exact, threads=threads)
     e = as_encoding(encoding)
     outs = out if isinstance(out, (tuple, list)) else (out, None)
     if out is not None and k is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
@@ -161,9 +162,9 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
         return y[0] if k is None else y[1] if q is None else tuple(y)
     q_at = _arrays.positions(q_positions, "q_positions")
     k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
-    heads = (H, other.shape[1], D, D, H * D, 0)
     made = _rotation_tokens(e, tokens)
-    plan = _plans.get(e, heads, B, Lq, _keys(made, other.shape[2]), threads=threads, executor=_executor(exact))
+    G, Lk = _keys(first, v[1], made or ())
+    plan = _plans.get(e, (H, G, D, D, H * D, 0), B, Lq, Lk, threads=threads, executor=_executor(exact))
     values = _rotation_params(e, params, (1, H, other.shape[1], Lq, other.shape[2], D, D, H * D, 0))
     plan.rotate(_arrays.raw(v[0]), _arrays.raw(v[1]), q_at, k_at, -1 if inverse else 1, values, made,
                 _arrays.raw(w[0]), _arrays.raw(w[1]))
@@ -211,8 +212,8 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
     k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
     made = _rotation_tokens(e, tokens)
     dtokens = made and tuple(np.empty(t.shape, t.dtype) if t is not None and learns else None for t in made)
-    plan = _plans.get(e, (H, other.shape[1], D, D, H * D, 0), B, Lq, _keys(made, other.shape[2]), threads=threads,
-                      executor=_executor(exact))
+    G, Lk = _keys(first, dy[1], made or ())
+    plan = _plans.get(e, (H, G, D, D, H * D, 0), B, Lq, Lk, threads=threads, executor=_executor(exact))
     src = [a if a is not None else g for a, g in zip(x, dy)]
     raw = _arrays.raw
     plan.rotate_backward(raw(src[0]), raw(src[1]), q_at, k_at, 1, values, made, raw(dy[0]), raw(dy[1]), raw(dx[0]),

@@ -185,6 +185,56 @@ static void layers_slide_as_the_architecture_has_it(void **state)
     }
 }
 
+/* gpt-oss has sinks in every layer; MiMo's are found by their tensors, here of the layers that slide. */
+static void sinks_are_those_of_the_layers_that_have_them(void **state)
+{
+    static const float    sinks[8]   = {0};
+    static const uint32_t pattern[8] = {0, 1, 1, 1, 0, 1, 1, 1};
+    file                  every = sized("gpt-oss"), some = sized("mimo2"), none = sized("mimo2");
+    add_whole(&some, "mimo2.attention.sliding_window", 128);
+    add_list(&some, "mimo2.attention.sliding_window_pattern", pattern, 8);
+    add_tensor(&some, "blk.1.attn_norm.weight", sinks, 8, F32);
+    add_tensor(&some, "blk.1.attn_sinks.weight", sinks, 4, F32);
+    posenc_model             *a = read_file(&every), *b = read_file(&some), *c = read_file(&none);
+    const posenc_model_group *full   = posenc_model_group_at(b, posenc_model_group_of(b, 4)),
+                             *slides = posenc_model_group_at(b, posenc_model_group_of(b, 5));
+    (void)state;
+    assert_string_equal(fact(a, 0, "sink")->text, "head");
+    assert_non_null(strstr(posenc_model_group_at(a, 0)->spec, ",sink=head]"));
+    assert_null(posenc_model_fact(full, "sink"));
+    assert_non_null(strstr(slides->spec, ",sink=head]"));
+    assert_null(posenc_model_fact(posenc_model_group_at(c, 0), "sink"));
+    posenc_model_free(a);
+    posenc_model_free(b);
+    posenc_model_free(c);
+}
+
+static void scores_are_capped_where_the_architecture_does(void **state)
+{
+    static const struct {
+        const char *architecture;
+        float       given;
+        double      cap;
+    } rows[] = {{"gemma2", 0, 50}, {"gemma2", 30, 30}, {"grok", 0, 30}, {"gemma3", 30, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        file f = sized(rows[i].architecture);
+        char key[80];
+        snprintf(key, sizeof key, "%s.attn_logit_softcapping", rows[i].architecture);
+        if (rows[i].given > 0)
+            add_real(&f, key, rows[i].given);
+        posenc_model *model = read_file(&f);
+        if (rows[i].cap > 0)
+            assert_float_equal(fact(model, 0, "softcap")->real, rows[i].cap, 0);
+        else
+            assert_null(posenc_model_fact(posenc_model_group_at(model, 0), "softcap"));
+        posenc_model_free(model);
+    }
+    file below = sized("gemma2");
+    add_real(&below, "gemma2.attn_logit_softcapping", -1);
+    refused(&below, 3, "attn_logit_softcapping is -1; it must be above 0");
+}
+
 static void an_unknown_architecture_is_said(void **state)
 {
     file silent = sized("novel"), turning = sized("novel");
@@ -309,6 +359,8 @@ int main(void)
         cmocka_unit_test(a_divisor_divides_its_frequency),
         cmocka_unit_test(alibis_steepest_slope_can_be_another),
         cmocka_unit_test(layers_slide_as_the_architecture_has_it),
+        cmocka_unit_test(sinks_are_those_of_the_layers_that_have_them),
+        cmocka_unit_test(scores_are_capped_where_the_architecture_does),
         cmocka_unit_test(an_unknown_architecture_is_said),
         cmocka_unit_test(a_factor_tensor_has_one_number_per_pair),
         cmocka_unit_test(a_factor_tensor_is_float32),

@@ -86,13 +86,17 @@ def _turn(x: Any, order: str) -> Any:
 
 
 def rotate(q: Tensor, k: Tensor | None = None, encoding: Encoding | str = "rope", *, q_positions: Any = 0,
-           k_positions: Any = None, params: Mapping[str, Any] | None = None, inverse: bool = False, order: str = "bhld",
-           exact: bool = False) -> Any:
-    """posenc.rotate with gradients of q, k and parameters."""
+           k_positions: Any = None, params: Mapping[str, Any] | None = None, tokens: Any = None, inverse: bool = False,
+           order: str = "bhld", exact: bool = False) -> Any:
+    """posenc.rotate with gradients of q, k, parameters and token inputs."""
     q, k = _turn(q, order), _turn(k, order)
     q_at, q_start = _positions(q_positions)
-    k_at, k_start = (q_at, q_start) if k_positions is None else _positions(k_positions)
-    a, b = _ops.call(_ops.rotate, (q, k, q_at, None if k is None else k_at), _params(encoding, params, ("rotary",)),
+    if k_positions is None and (k is not None or tokens is None):
+        k_at, k_start = q_at, q_start
+    else:  # where q comes alone, its tokens are numbered from 0 on
+        k_at, k_start = _positions(k_positions)
+    p = (*_params(encoding, params, ("rotary",)), *_token_inputs(_spec(encoding), tokens, is_rotation=True))
+    a, b = _ops.call(_ops.rotate, (q, k, q_at, None if k is None and tokens is None else k_at), p,
                      (_spec(encoding), q_start, k_start, inverse, exact))
     return _turn(a, order) if k is None else (_turn(a, order), _turn(b, order))
 
@@ -145,16 +149,16 @@ def _token_names(spec: str) -> list[str]:
     return _ops.encoding_of(spec)._core.token_names()
 
 
-def _token_inputs(spec: str, tokens: Mapping[str, Tensor] | None) -> tuple:
-    """In the encoding's order."""
+def _token_inputs(spec: str, tokens: Mapping[str, Tensor] | None, is_rotation: bool = False) -> tuple:
+    """In the encoding's order; for a rotation, which reads its own alone, empty where none is given."""
     names, given = _token_names(spec), dict(tokens or {})
     lacking = [name for name in names if name not in given]
-    if lacking:
+    if lacking and not is_rotation:
         raise _core.PosencError(f"tokens lacks {lacking[0]}, which {spec} needs: [B, H or G or 1, L, channels]")
     more = [name for name in given if name not in names]
     if more:
         raise _core.PosencError(f"tokens has {', '.join(more)}; {spec} needs {', '.join(names) or 'none'}")
-    return tuple(given[name].contiguous() for name in names)
+    return tuple(given[name].contiguous() if name in given else _torch.empty(0) for name in names)
 
 
 def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = None, *, x: Tensor | None = None,

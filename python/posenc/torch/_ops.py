@@ -205,9 +205,10 @@ def _vmap_op(k: Kernel, info: Any, dims: tuple, args: tuple) -> Any:
 
 
 def _mapped(k: Kernel, n: int, dims: tuple, every: tuple, said: tuple, run: Callable) -> tuple:
-    """n runs in one, the mapped axis folded into the batch; item by item where each has parameters, or gradients of them."""
+    """n runs in one, the mapped axis folded into the batch; item by item where each has parameters, gradients of them, or
+    token inputs, which have a batch of their own."""
     m = k.tensors
-    if k.axes and all(d is None for d in dims[m:]) and not (k.lists and every[m:] and said[-1]):
+    if k.axes and all(d is None for d in dims[m:]) and not _split(every[m:], said)[1] and not (k.lists and every[m:] and said[-1]):
         t, s, B = _folded(k, n, dims[:m], every[:m], said)
         outs = run(t, every[m:], s)
         return tuple(x if x is None else x.unflatten(0, (n, B)) if x.dim() > 1 else x.new_empty(n, 0) for x in outs)
@@ -290,6 +291,12 @@ def _cores(p: tuple) -> tuple:
     return tuple(core(x) for x in p)
 
 
+def _split(p: tuple, s: tuple) -> tuple:
+    """Parameters, and the token inputs that stand behind them."""
+    n = len(encoding_of(s[0])._core.token_names())
+    return tuple(p[:len(p) - n]), tuple(p[len(p) - n:])
+
+
 def _params(p: tuple, spec: str, q: Tensor, k: Tensor | None = None, v: Tensor | None = None,
             places: tuple = ("rotary",)) -> tuple:
     """Empty ones of these places are fixed, and start as the encoding says."""
@@ -312,9 +319,8 @@ def _executor(exact: bool) -> int:
     return _plans.REFERENCE if exact else _plans.AUTO
 
 
-def _rotation_plan(q: Tensor, k: Tensor | None, spec: str, exact: bool) -> Any:
-    G, Lk = (q.shape[1], q.shape[2]) if k is None else (k.shape[1], k.shape[2])
-    B, H, L, D = q.shape
+def _rotation_plan(q: Tensor, k: Tensor | None, spec: str, exact: bool, tokens: tuple = ()) -> Any:
+    (B, H, L, D), (G, Lk) = q.shape, _runs._keys(q, k, tokens)
     return _plans.get(encoding_of(spec), (H, G, D, D, H * D, 0), B, L, Lk, executor=_executor(exact))
 
 
@@ -334,13 +340,14 @@ def _rotate_run(t: tuple, p: tuple, s: tuple) -> tuple:
     if not q.numel() or k is not None and not k.numel():
         return to_q, to_k
     y, z = _tidy(to_q), None if k is None else _tidy(to_k)
-    plan = _rotation_plan(q, k, spec, exact)
-    if _DIRECT and k is None:
-        plan.rotate(_tidy(q), None, _at(q_pos, q_start), None, -1 if inverse else 1, _params(p, spec, q), None, y,
+    params, tokens = _split(p, s) if p else ((), ())
+    plan = _rotation_plan(q, k, spec, exact, tokens)
+    if _DIRECT and k is None and not tokens:
+        plan.rotate(_tidy(q), None, _at(q_pos, q_start), None, -1 if inverse else 1, _params(params, spec, q), None, y,
                     None)
     else:
         plan.rotate(core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), -1 if inverse else 1,
-                    _params(p, spec, q, k), None, core(y), core(z))
+                    _params(params, spec, q, k), _cores(tokens) or None, core(y), core(z))
     if y is not to_q:
         to_q.copy_(y)
     if z is not to_k:
@@ -358,12 +365,10 @@ def _rotate_back(do: Callable, t: tuple, p: tuple, s: tuple, outs: tuple, grads:
     dq = grads[0] if grads[0] is not None else torch.zeros_like(q)
     dk = grads[1] if grads[1] is not None else None if k is None else torch.zeros_like(k)
     dk = None if k is None and dk is not None and not dk.numel() and dq.numel() else dk
-    if not any(wanted[4:]) or inverse or not any(x.numel() for x in p):
-        if inverse and any(x.numel() and w for x, w in zip(p, wanted[4:])) and any(encoding_of(spec)._trains("rotary")):
-            raise _core.UnsupportedError("inverse=True has no gradient of the encoding's parameters")
+    if not any(wanted[4:]) or not any(x.numel() for x in p):
         back = do(rotate, (dq, dk, q_pos, k_pos), p, (spec, q_start, k_start, not inverse, exact))
         return (back[0], back[1] if dk is not None else None, None, None), (None,) * len(p)
-    back = do(rotate_backward, (dq, dk, q, k, q_pos, k_pos), p, (spec, q_start, k_start, exact))
+    back = do(rotate_backward, (dq, dk, q, k, q_pos, k_pos), p, s)
     return (back[0], back[1] if k is not None else None, None, None), back[2:]
 
 
@@ -374,17 +379,19 @@ rotate = kernel("rotate", "q k? q_positions? k_positions?",
 
 def _rotate_backward_run(t: tuple, p: tuple, s: tuple) -> tuple:
     dy, dz, q, k, q_pos, k_pos = t
-    spec, q_start, k_start, exact = s
+    spec, q_start, k_start, inverse, exact = s
     dq, dk, dp = torch.empty_like(q), _none(q) if k is None else torch.empty_like(k), _zeros(p)
+    (params, tokens), (dparams, dtokens) = _split(p, s), _split(dp, s)
     if q.numel():
-        _rotation_plan(q, k, spec, exact).rotate_backward(
-            core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), 1, _params(p, spec, q, k), None,
-            core(dy.contiguous()), None if dz is None else core(dz.contiguous()), core(dq), core(dk), _cores(dp), None)
+        _rotation_plan(q, k, spec, exact, tokens).rotate_backward(
+            core(q), core(k), _at(q_pos, q_start), _at(k_pos, k_start), -1 if inverse else 1, _params(params, spec, q, k),
+            _cores(tokens) or None, core(dy.contiguous()), None if dz is None else core(dz.contiguous()), core(dq), core(dk),
+            _cores(dparams), _cores(dtokens) or None)
     return (dq, dk, *dp)
 
 
 rotate_backward = kernel("rotate_backward", "dy dz? q k? q_positions? k_positions?",
-                         "str encoding, float q_start, float k_start, bool exact", _rotate_backward_run,
+                         "str encoding, float q_start, float k_start, bool inverse, bool exact", _rotate_backward_run,
                          lambda t, p, s: (torch.empty_like(t[2]), _none(t[2]) if t[3] is None else torch.empty_like(t[3]),
                                           *_zeros(p)), None, 2, lists=True)
 
@@ -471,12 +478,6 @@ def _attend_args(q: Tensor, k: Tensor, v: Tensor, rest: tuple, p: tuple, s: tupl
     return (core(q), core(k), core(v), _at(rest[0], s[1]), _at(rest[1], s[2]), *(core(x) for x in rest[2:]),
             _params(_split(p, s)[0], s[0], q, k, v, ("rotary", "score", "weight")),
             _cores(_split(p, s)[1]) or None)
-
-
-def _split(p: tuple, s: tuple) -> tuple:
-    """Parameters, and the token inputs that stand behind them."""
-    n = len(encoding_of(s[0])._core.token_names())
-    return tuple(p[:len(p) - n]), tuple(p[len(p) - n:])
 
 
 def _out_like(q: Tensor, v: Tensor) -> Tensor:

@@ -41,6 +41,35 @@ def test_gradients_of_attention_with_each_encoding(name):
     assert torch.autograd.gradcheck(run, (q, k, v, *params.values(), *tokens.values()), atol=1e-6, fast_mode=True)
 
 
+@pytest.mark.parametrize("content, M", [("position", 1), ("angle", 4), ("step", 4)])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_gradients_of_a_rotation_that_follows_its_tokens(content, M, inverse):
+    e, name = f"rope[content={content}]", "z" if content == "position" else "phi"
+    q, k, t = leaf(2, 4, 6, 8, seed=1), leaf(2, 2, 6, 8, seed=2), leaf(2, 2, 6, M, seed=3)
+    run = lambda q, k, t: pt.rotate(q, k, e, tokens={name: t}, inverse=inverse)
+    assert torch.autograd.gradcheck(run, (q, k, t), fast_mode=True)
+    assert torch.autograd.gradcheck(lambda q, t: pt.rotate(q[:, :, 4:], None, e, q_positions=4, tokens={name: t}, inverse=inverse),
+                                    (q, t), fast_mode=True)
+    want = posenc.rotate(*(x.detach().numpy() for x in (q, k)), e, tokens={name: t.detach().numpy()}, inverse=inverse)
+    assert all(np.array_equal(a.detach().numpy(), b) for a, b in zip(run(q, k, t), want))
+    assert torch.equal(posenc.rotate(q, k, e, tokens={name: t}, inverse=inverse)[1], run(q, k, t)[1])
+    many = torch.stack([q, -q])
+    assert torch.equal(vmap(lambda q: run(q, k, t)[0])(many), torch.stack([run(q, k, t)[0] for q in many]))
+    with pytest.raises(posenc.PosencError, match=f"token input {name} is missing"):
+        pt.rotate(q, k, e)
+    with pytest.raises(posenc.PosencError, match="tokens has psi"):
+        pt.rotate(q, k, e, tokens={name: t, "psi": t})
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_gradients_of_learned_frequencies(inverse):
+    e, at = "rope[axes=2:axis_rule=matrix]", torch.arange(10).reshape(5, 2)
+    start = posenc.Encoding(e).init(H=2, D=8, dtype="float64", seed=3)["freq_matrix"]
+    run = lambda q, k, m: pt.rotate(q, k, e, q_positions=at, params={"freq_matrix": m}, inverse=inverse)
+    assert torch.autograd.gradcheck(run, (leaf(1, 2, 5, 8, seed=1), leaf(1, 2, 5, 8, seed=2), torch.tensor(start).requires_grad_()),
+                                    fast_mode=True)
+
+
 @pytest.mark.parametrize("name", names("input"))
 def test_gradients_of_input_encodings(name):
     info = posenc.encodings()[name]
@@ -75,7 +104,8 @@ def test_a_second_derivative_of_attention_is_refused():
 @pytest.mark.parametrize("op, args", [
     ("rotate", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), None, None, [], "rope", 1.0, 1.0, False, False)),
     ("rotate", lambda: (leaf(2, 4, 6, 8), None, torch.arange(6), None, [], "xpos", 0.0, 0.0, False, False)),
-    ("rotate_backward", lambda: (draw(1, 2, 3, 4), None, draw(1, 2, 3, 4), None, None, None, [], "rope", 1.0, 1.0, False)),
+    ("rotate_backward", lambda: (draw(1, 2, 3, 4), None, draw(1, 2, 3, 4), None, None, None, [], "rope", 1.0, 1.0, False, False)),
+    ("rotate", lambda: (leaf(1, 2, 3, 4), None, None, torch.arange(3), [leaf(1, 1, 3, 2)], "rope[content=angle]", 0.0, 0.0, True, False)),
     ("attend", lambda: (leaf(2, 4, 6, 8), leaf(2, 2, 6, 8), leaf(2, 2, 6, 4), None, None, torch.ones(2, 6, dtype=torch.bool),
                         None, None, None, [leaf(32, 4)], "t5", 0.0, 0.0, True, 0, False, -1, 0)),
     ("attend", lambda: (leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), torch.arange(3), torch.arange(3), None, None,

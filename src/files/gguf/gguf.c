@@ -285,7 +285,7 @@ static int64_t alignment_of(gguf_cursor *c, const pe_gguf *g)
     return (int64_t)x;
 }
 
-/* Tensors of the layers say nothing about positions: they are checked, not stored. */
+/* Tensors of the layers, but for sinks, say nothing that is asked here: they are checked, not stored. */
 static void take_tensors(gguf_cursor *c, pe_gguf *g, uint64_t count)
 {
     const int64_t step = alignment_of(c, g);
@@ -300,7 +300,8 @@ static void take_tensors(gguf_cursor *c, pe_gguf *g, uint64_t count)
                 c->model,
                 "tensor %.60s begins at byte %llu of the data, not a multiple of the alignment %lld",
                 one.name, (unsigned long long)one.at, (long long)step);
-        if (!c->model->status && strncmp(one.name, "blk.", 4) != 0)
+        if (!c->model->status &&
+            (strncmp(one.name, "blk.", 4) != 0 || pe_text_ends_with(one.name, ".attn_sinks.weight")))
             g->tensors[g->tensor_count++] = one;
     }
     const int64_t data  = (c->at + step - 1) / step * step;

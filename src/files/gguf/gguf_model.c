@@ -12,6 +12,7 @@
  * Magnitude with all of llama.cpp's corrections: g(f, 1), or g(f, 1) / g(f, mu) where yarn_log_multiplier is
  *           mu, times attn_factor; deepseek2: mu is divided by float32 0.1, the magnitude is 1 and the
  *           scores take g(f, mu) squared.
+ * Sinks     are known by their tensors, blk.N.attn_sinks.weight.
  * Source    llama.cpp, llama-model.cpp and llama-context.cpp; gguf-py, constants.py
  */
 #include <math.h>
@@ -26,7 +27,8 @@ typedef struct architecture {
     int         symmetric;
     const char *layers;
     int64_t     every;
-    int         first, last, full_divisors, unknown_scale;
+    int         first, last, full_divisors, unknown_scale, sinks;
+    double      softcap;
     const char *temperature;
 } architecture;
 
@@ -343,6 +345,29 @@ static void add_windows(gguf_reader *g, int64_t n)
     pe_build_windows(g->m, windows, "attention.sliding_window");
 }
 
+/* Of the layers that slide and of those that see every key: have any of them sinks? */
+static void add_sinks(gguf_reader *g, int64_t n)
+{
+    const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
+    int                  full = g->row->sinks, sliding = g->row->sinks;
+    for (int64_t i = 0; i < n && !g->m->status; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%lld.attn_sinks.weight", (long long)i);
+        if (pe_gguf_tensor_of(&g->file, name))
+            *(is_full(g, pattern, i, n) ? &full : &sliding) = 1;
+    }
+    if (full || sliding)
+        pe_build_sinks(g->m, !full);
+}
+
+static void add_softcap(gguf_reader *g)
+{
+    const double cap = g->row->softcap > 0 ? number(g, "attn_logit_softcapping", g->row->softcap) : 0;
+    if (cap < 0)
+        pe_build_refuse(g->m, "%.60s.attn_logit_softcapping is %g; it must be above 0", g->prefix, cap);
+    pe_build_softcap(g->m, cap);
+}
+
 static const char *kinds_of(gguf_reader *g, int64_t n)
 {
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
@@ -492,6 +517,8 @@ static void read_model(gguf_reader *g)
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
     add_windows(g, info->layers);
+    add_sinks(g, info->layers);
+    add_softcap(g);
     if (g->most_positions && g->most_positions < info->max_positions)
         info->max_positions = g->most_positions;
 }

@@ -485,7 +485,8 @@ posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
         pe_build_refuse_memory(model);
     if (!model->status) {
         sort_groups(model);
-        join_groups(model);
+        if (!model->sinks_slide) /* which differ in what is added below */
+            join_groups(model);
         add_windows(model);
         add_common_settings(model);
         add_other_terms(model);
