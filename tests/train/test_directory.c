@@ -5,6 +5,7 @@
  */
 #include "train/jobs/directory.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,21 @@ static void what_is_not_ours_stays(void **state)
     }
 }
 
+/* The first is no fault of who gave the name, and no other name need help: status 1 of the tool. */
+static void what_the_file_system_fails_at_is_no_wrong_argument(void **state)
+{
+    posenc_error err;
+    (void)state;
+    assert_int_equal(symlink("loop", "loop"), 0);
+    assert_int_equal(pe_directory_check("loop/out", &err), POSENC_ERROR_FILE);
+    assert_non_null(strstr(err.message, strerror(ELOOP)));
+    write_file("file", "");
+    assert_int_equal(pe_directory_check("file", &err), POSENC_ERROR_ARGUMENT);
+    assert_int_equal(pe_directory_check("missing/out", &err), POSENC_ERROR_ARGUMENT);
+    unlink("file");
+    unlink("loop");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +128,7 @@ int main(void)
         cmocka_unit_test(a_later_file_half_written_is_swept),
         cmocka_unit_test(an_older_result_goes_back_where_no_newer_one_came),
         cmocka_unit_test(what_is_not_ours_stays),
+        cmocka_unit_test(what_the_file_system_fails_at_is_no_wrong_argument),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -94,8 +94,10 @@ static posenc_status check_existing(const char *path, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
     DIR          *dir    = opendir(path);
+    if (!dir && errno == ENOTDIR)
+        return refuse(err, path, "it exists and is no directory; name another one with -o");
     if (!dir)
-        return refuse(err, path, "it exists and cannot be read as a directory; name another one with -o");
+        return pe_fail(err, POSENC_ERROR_FILE, "%.100s: it cannot be read: %s", path, strerror(errno));
     json_t *files = read_list(path);
     for (const struct dirent *entry; !status && (entry = readdir(dir));)
         if (!is_dot(entry->d_name) && !is_listed(files, entry->d_name))
@@ -156,9 +158,6 @@ posenc_status pe_directory_check(const char *path, posenc_error *err)
         status = pe_directory_open(&d, path, err);
     if (!status)
         pe_directory_discard(&d);
-    else if (err && err->status == POSENC_ERROR_FILE)
-        err->status = status =
-            POSENC_ERROR_ARGUMENT; /* before any work, a directory that cannot be made is a wrong argument */
     return status;
 }
 
