@@ -5,8 +5,8 @@
 #
 # Installs into an empty prefix, moves it (nothing may remember where it was), and builds every program of examples/ by
 # pkg-config against the shared and the static libraries; each must run, and its exit status says whether what it computed is
-# right. Another project finds the package by find_package. Checks as well that the man page is there, and that the shared
-# libraries export nothing but the public names.
+# right. Another project finds the package by find_package. Checks as well that the man page is there, that the version
+# is the same wherever it is written, and that the shared libraries export nothing but the public names.
 set -eu
 
 source=$1 build=$2 compiler=$3 cmake=$4
@@ -83,7 +83,10 @@ if "$cmake" -S "$root/consumer" -B "$root/consumer/none" -DCMAKE_PREFIX_PATH="$r
 fi
 for name in attend attend_static files files_static; do "$root/consumer/build/$name" >/dev/null; done
 
-"$root/prefix/bin/posenc" list >/dev/null
+version=$("$root/prefix/bin/posenc" version --json | sed -n 's/.*"version": "\([0-9.]*\)".*/\1/p')
+for said in "CITATION.cff:^version: $version\$" "CHANGELOG.md:^## $version " "debian/changelog:^posenc ($version) "; do
+    grep -q "${said#*:}" "$source/${said%%:*}" || { echo "test_install: ${said%%:*} does not speak of $version" >&2; exit 1; }
+done
 test -s "$root/prefix/share/man/man1/posenc.1"
 for library in "$lib"/libposenc.so "$lib"/libposenc_files.so; do
     if nm -D --defined-only "$library" | awk '$2 ~ /[A-TV-Z]/ && $3 !~ /^posenc_/' | grep .; then
