@@ -158,8 +158,10 @@ check: ## the house: format, floors, rooms, public headers (tools/check_house.py
 format: ## let clang-format rewrite the sources in place
 	@python3 tools/check_house.py --format
 
+# The loader finds a new library in /usr/local/lib only after ldconfig.
 install: build ## install to PREFIX (default /usr/local), below DESTDIR if set
 	@cmake --install build/default --prefix $(PREFIX)
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 
 clean: ## remove everything that was made
 	@rm -rf build

@@ -42,8 +42,8 @@
  *     F32 or F64. The executor decides what they are converted to (posenc_executor).
  *   - Inputs may overlap each other. Outputs overlap nothing, unless a comment here allows two tensors to be
  *     the same one (data, type and strides). Refused (ARGUMENT) is what overlaps another output, an input
- * with numbers for each token, or, of gradients of parameters, the parameters. Whether outputs lie over
- * masks, positions or, forward, parameters, nobody looks.
+ *     with numbers for each token, or, of gradients of parameters, the parameters. Whether outputs lie over
+ *     masks, positions or, forward, parameters, nobody looks.
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity (or its sink), and zero gradients.
@@ -527,13 +527,15 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
 
 /* ---------------------------------------------------------------- runs: attention ----------- */
 
-/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside, to
-   all of k: a cache that holds rotated keys (posenc_rotate) is attended by a plan without that part. Where
-   positions are arrays of several coordinates (posenc_rotary_coordinates) they have no order of their own:
-   masks by distance then count tokens, the last query being as late as the last key, and encodings by
-   distance are refused. key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1,
-   Lq] and k_segments [B or 1, Lk] I64, I32 or U8: for POSENC_MASK_SEGMENTS, and for encodings that see
-   segments (without data: all in one segment). A NaN or an infinite score makes the rows that see it NaN.
+/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. A zeroed q_pos puts query 0 at position 0, also before a long
+   cache: a token that is decoded is given its own position. The rotary part of the encoding, if any, is
+   applied inside, to all of k: a cache that holds rotated keys (posenc_rotate) is attended by a plan without
+   that part. Where positions are arrays of several coordinates (posenc_rotary_coordinates) they have no order
+   of their own: masks by distance then count tokens, the last query being as late as the last key, and
+   encodings by distance are refused. key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8;
+   q_segments [B or 1, Lq] and k_segments [B or 1, Lk] I64, I32 or U8: for POSENC_MASK_SEGMENTS, and for
+   encodings that see segments (without data: all in one segment). A NaN or an infinite score makes the rows
+   that see it NaN.
 
    Caches as engines keep them. All of these may be without data.
    k_lengths [B] I64 or I32: item b has the keys 0 .. k_lengths[b]-1 of the Lk, each item attends as if it
