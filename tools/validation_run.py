@@ -41,11 +41,16 @@ def default(text, length):
     return job(f"default-{text}-{length}", text, f"--length {length} {ON_TEXT}")
 
 
-def long(text, length, encoding, times=16, more=""):
+def late(text, length, encoding):
+    """One that joined `default` after default-TEXT-L was made, beside one of those (validation.py joins them)."""
+    return job(f"default-{text}-{length}-{encoding}", text, f"-e rope,{encoding} --length {length} {ON_TEXT}")
+
+
+def long(text, length, encoding, times=16, more="", since=""):
     """So many times the steps of `default`, at its rate."""
     return job(f"x{times}{'-wide' if more else ''}-{text}-{length}-{encoding}", text,
                f"-e {encoding} --length {length} --steps {times * STEPS} {ALONE} {more}",
-               rate_of=(f"default-{text}-{length}", encoding, times))
+               rate_of=(f"default-{text}-{length}{since}", encoding, times))
 
 
 def rates(length):
@@ -58,6 +63,8 @@ def rates(length):
 JOBS = [
     *(default(text, 64) for text in TEXTS),
     *(long("python", 64, e) for e in LONG),
+    late("python", 64, "fox"),
+    long("python", 64, "fox", since="-fox"),
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
         f"--learning-rate 0.048 {ALONE}"),
