@@ -86,6 +86,8 @@ def _as_arrays(x: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     items = x if isinstance(x, (tuple, list)) else (x,)
     found = {}
     for name, item in zip(names, items):
+        if item is None:
+            continue
         if type(item).__module__.partition(".")[0] == "torch":
             item = item.detach().cpu()
             item = item.float() if str(item.dtype) == "torch.bfloat16" else item
@@ -100,7 +102,7 @@ def verify(thing: Any, encoding: Encoding | str, *, inputs: Any = None, H: int =
     """Holds a function, or what it gave, against the encoding in float64.
 
     thing, by the place where the encoding acts: input: a table [L,D] or f(L, D). rotary: (q', k'), or f(q, k) that
-    gives both, or f(q). score: a bias [H,L,L], or f(L, L). inputs: the q and k that were rotated; without them they
+    gives both, or f(q); (None, k') with inputs=(None, k). score: a bias [H,L,L], or f(L, L). inputs: the q and k that were rotated; without them they
     are drawn. make: turns a NumPy array into what f takes (torch.from_numpy). The report names the first wrong
     position and pair of channels, and the convention that fits instead, if one does.
 
@@ -123,10 +125,10 @@ def verify(thing: Any, encoding: Encoding | str, *, inputs: Any = None, H: int =
         at = 0 if positions is None else positions
 
         def wanted(e: Encoding, shift: int, inverse: bool) -> dict[str, np.ndarray]:
-            q = [a.astype(np.float64) for a in drawn.values()]
+            q, k = (drawn[n].astype(np.float64) if n in drawn else None for n in names)
             where = at + shift if isinstance(at, int) else _arrays.positions(at, "positions") + shift
-            out = _runs.rotate(q[0], q[1] if len(q) > 1 else None, e, q_positions=where, inverse=inverse, params=params)
-            return dict(zip(names, out if isinstance(out, tuple) else (out,)))
+            out = _runs.rotate(q, k, e, q_positions=where, inverse=inverse, params=params)
+            return dict(zip(drawn, out if isinstance(out, tuple) else (out,)))
     elif place == "input":
         names = ("table",)
         got = _as_arrays(thing(L, D) if callable(thing) else thing, names)

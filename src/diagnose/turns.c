@@ -55,8 +55,8 @@ static int is_interleaved(const judging *j)
 
 /* ---------------------------------------------------------------- tables -------------------- */
 
-/* The table of an encoding at positions of j; its angles too where `angle` is not NULL. SHAPE where it has
-   other pairs. */
+/* The table of an encoding at positions of j, that of keys, which have no temperature; its angles too where
+   `angle` is not NULL. SHAPE where it has other pairs. */
 static posenc_status make_table(judging *j, const posenc_encoding *e, const posenc_tensor *params,
                                 double *angle)
 {
@@ -72,14 +72,14 @@ static posenc_status make_table(judging *j, const posenc_encoding *e, const pose
                                                    (const int64_t[]){1, rows, 2 * j->M}),
                   to = posenc_tensor_contiguous(angle, POSENC_DTYPE_F64, 3, (const int64_t[]){1, rows, j->M});
     posenc_status status = posenc_plan_create(&plan, e, &dims, &options, j->err);
-    if (!status && posenc_rotary_width(plan, POSENC_SIDE_QUERIES) != 2 * j->M) {
+    if (!status && posenc_rotary_width(plan, POSENC_SIDE_KEYS) != 2 * j->M) {
         *j->err = (posenc_error){.status = POSENC_ERROR_SHAPE, .message = "diagnose: other pairs"};
         status  = POSENC_ERROR_SHAPE;
     }
     if (!status)
         status = posenc_workspace_create(&work, plan, POSENC_RUN_ROTATE, NULL, j->err);
     if (!status)
-        status = posenc_rotary_table(plan, POSENC_SIDE_QUERIES, &in, &table, &work, j->err);
+        status = posenc_rotary_table(plan, POSENC_SIDE_KEYS, &in, &table, &work, j->err);
     if (!status && angle)
         status = posenc_rotary_angles(plan, &in, &to, NULL, &work, j->err);
     posenc_workspace_free(&work);

@@ -22,13 +22,15 @@ NAME = "posenc"
 
 def attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
               dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None,
-              sliding_window: int | None = None, position_bias: Tensor | None = None, **options: Any) -> tuple[Tensor, None]:
-    """What transformers calls in place of its own attention. q and k are rotated by the model already."""
+              sliding_window: int | None = None, position_bias: Tensor | None = None, softcap: float | None = None,
+              s_aux: Tensor | None = None, sinks: Tensor | None = None, **options: Any) -> tuple[Tensor, None]:
+    """What transformers calls in place of its own attention. q and k are rotated by the model already, and have its
+    temperature; s_aux are sinks of heads, sinks those that the tokens make."""
     from . import attend
     if _turned is not None:
         _turned[id(module)] = (module, query.detach(), key.detach())
-    for what, given in (("dropout while training", dropout and module.training), ("softcap", options.get("softcap")),
-                        ("attention sinks", options.get("s_aux") is not None),
+    for what, given in (("dropout while training", dropout and module.training),
+                        ("choice of keys by an index", any(options.get(n) is not None for n in ("indices", "block_indices"))),
                         ("output_attentions", options.get("output_attentions"))):
         if given:
             raise _core.UnsupportedError(f"attn_implementation='posenc' has no {what}; use 'eager' for this model or call")
@@ -48,13 +50,24 @@ def attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
             masks["key_allowed"] = attention_mask[:, -key.shape[2]:]
         if sliding_window and causal:
             masks["window"] = int(sliding_window)
-    encoding, params = f"nope[scale={float(scale)!r}]", None
-    if position_bias is not None:
-        if position_bias.shape[0] != 1:
-            raise _core.UnsupportedError("position_bias differs in the batch; attn_implementation='posenc' takes one for all")
-        encoding = f"dense_bias[scale={float(scale)!r}]"
-        params = {"b": position_bias[0].expand(query.shape[1], query.shape[2], key.shape[2])}
-    o = attend(query, key, value, encoding, params=params, **masks)
+    settings, params, tokens = [f"scale={float(scale)!r}"], {}, {}
+    if softcap:
+        settings.append(f"softcap={float(softcap)!r}")
+    if s_aux is not None:
+        settings.append("sink=head")
+        params["sink"] = s_aux
+    if sinks is not None:
+        settings.append("sink=token")
+        tokens["sink"] = sinks
+    biases = [None] if position_bias is None else list(position_bias)
+    spec, out = f"{'nope' if position_bias is None else 'dense_bias'}[{':'.join(settings)}]", []
+    for b, bias in enumerate(biases):  # one for all; where the tokens make it, one for each of the batch
+        of = lambda x: x[b:b + 1] if len(biases) > 1 and isinstance(x, Tensor) and x.shape[0] > 1 else x
+        if bias is not None:
+            params["b"] = bias.expand(query.shape[1], query.shape[2], key.shape[2])
+        out.append(attend(of(query), of(key), of(value), spec, params=params, tokens={n: of(x) for n, x in tokens.items()},
+                          **{n: of(x) for n, x in masks.items()}))
+    o = torch.cat(out) if len(out) > 1 else out[0]
     return o.transpose(1, 2).contiguous(), None
 
 
@@ -508,8 +521,9 @@ def _check_rotations(j: _Judge, before: dict, turned: dict) -> None:
             continue
         name = f"layer {module.layer_idx}"
         for side, got, given_ in zip("qk", (q, k), pair):
-            report = verify((got,), g.encoding, inputs=(given_,))
-            cause = "" if report.ok else _not_turned(g.encoding, got, given_) or report.findings[0].cause
+            both = [(x,) if side == "q" else (None, x) for x in (got, given_)]  # keys have no temperature
+            report = verify(both[0], g.encoding, inputs=both[1])
+            cause = "" if report.ok else _not_turned(g.encoding, *both) or report.findings[0].cause
             is_wrong = not report.ok and not j.findings and (not cause.startswith("no other") or _keeps_norms(got, given_))
             if report.ok or is_wrong:
                 j.checked += [(f"{name}, rotated {side}", error, allowed) for _, error, allowed in report.checked]
@@ -518,11 +532,11 @@ def _check_rotations(j: _Judge, before: dict, turned: dict) -> None:
                 j.findings.append(found._replace(where=f"{name}, rotated, {side}{found.where[1:]}", cause=cause))
 
 
-def _not_turned(e: Encoding, got: Tensor, given: Tensor) -> str:
+def _not_turned(e: Encoding, got: tuple, given: tuple) -> str:
     """The commonest ways not to rotate at all, or too often; "" if it is neither."""
-    if torch.equal(got, given):
+    if torch.equal(got[-1], given[-1]):
         return "it is not rotated"
-    twice = verify((got,), e, inputs=(given,), positions=2 * np.arange(got.shape[2]))
+    twice = verify(got, e, inputs=given, positions=2 * np.arange(got[-1].shape[2]))
     return "it is rotated twice" if twice.ok else ""
 
 

@@ -16,6 +16,9 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
 
 TWO = {"layer_types": ["sliding_attention", "full_attention"]}  # with two layers the usual pattern has but one kind
 
+INKLING = {"head_dim": 8, "swa_head_dim": 8, "swa_num_attention_heads": 4, "swa_num_key_value_heads": 2, "sliding_window_size": 5, "d_rel": 6,
+           "rel_extent": 9, "log_scaling_n_floor": 4, "n_routed_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 16}
+
 
 def base(x):
     return {"rope_parameters": {"rope_type": "default", "rope_theta": x}}
@@ -44,6 +47,8 @@ MODELS = {
     "gemma": ("GemmaForCausalLM", {"head_dim": 8}),
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8, "attn_logit_softcapping": None,
                                      "final_logit_softcapping": None}),
+    "gemma2, capped": ("Gemma2ForCausalLM", {"head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8,
+                                             "attn_logit_softcapping": 0.5, "initializer_range": 0.5}),
     "gemma3": ("Gemma3ForCausalLM", {"head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8, **TWO}),
     "gemma4": ("Gemma4ForCausalLM", {"head_dim": 8, "sliding_window": 5, "hidden_size_per_layer_input": 0,
                                      "vocab_size_per_layer_input": 97, **TWO}),
@@ -69,6 +74,14 @@ MODELS = {
     "nemotron": ("NemotronForCausalLM", {"partial_rotary_factor": 0.5}),
     "persimmon": ("PersimmonForCausalLM", {}),
     "gpt_oss": ("GptOssForCausalLM", {"head_dim": 8, "sliding_window": 5, "num_local_experts": 2, "num_experts_per_tok": 1, **TWO}),
+    "mimo_v2_flash": ("MiMoV2FlashForCausalLM", {"head_dim": 8, "v_head_dim": 8, "sliding_window": 5, "n_routed_experts": 2,
+                                                 "num_experts_per_tok": 1, "moe_intermediate_size": 16, **TWO}),
+    "llama4": ("Llama4ForCausalLM", {"head_dim": 8, "floor_scale": 4, "num_local_experts": 2, "intermediate_size_mlp": 48,
+                                     "no_rope_layers": [1, 0], "attention_chunk_size": 64}),
+    "ministral3": ("Ministral3ForCausalLM", {"head_dim": 8, "max_position_embeddings": 32, **rope(
+        {**YARN, "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 8})}),
+    "inkling": ("InklingForCausalLM", INKLING),
+    "inkling2": ("Inkling2ForCausalLM", INKLING),
     "deepseek_v2": ("DeepseekV2ForCausalLM", {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8,
                                               "v_head_dim": 8, "n_routed_experts": 2, "num_experts_per_tok": 1, "n_group": 1,
                                               "topk_group": 1, "moe_intermediate_size": 16, "num_key_value_heads": 4,
