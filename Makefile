@@ -95,7 +95,7 @@ test-docs: docs ## the handbook's programs, commands and links (minutes)
 	@tests/docs/handbook.py --run build/default/posenc build/docs build/default
 
 test-faults: ## each allocation and each call of the system failing in turn, compare killed 50 times (hours)
-	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults
+	@$(call built,tests,$(quietly)) --target posenc_tool posenc_faults posenc_short
 	@tests/faults/allocations.py --each build/default/posenc build/default/tests/libposenc_faults.so
 	@tests/faults/names.py build/default/posenc --each
 	@tests/faults/system.py build/default/posenc build/default/tests/libposenc_faults.so

@@ -62,6 +62,13 @@ if(NOT sanitized)
   add_test(NAME faults/allocations
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/allocations.py $<TARGET_FILE:posenc_tool>
                    $<TARGET_FILE:posenc_faults>)
+  add_executable(posenc_short EXCLUDE_FROM_ALL faults/short.c)
+  set_target_properties(posenc_short PROPERTIES C_EXTENSIONS ON)
+  add_dependencies(posenc_tests posenc_short)
+  add_test(NAME faults/short
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/system.py $<TARGET_FILE:posenc_tool>
+                   $<TARGET_FILE:posenc_faults> short_calls)
+  set_tests_properties(faults/short PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME faults/names COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/names.py
                                      $<TARGET_FILE:posenc_tool>)
 endif()

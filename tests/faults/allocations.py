@@ -83,7 +83,7 @@ def without_times(data):
 
     def clean(value):
         if isinstance(value, dict):
-            return {k: clean(v) for k, v in value.items() if k not in ("time", "seconds")}
+            return {k: clean(v) for k, v in value.items() if k != "time" and "second" not in k}
         return [clean(v) for v in value] if isinstance(value, list) else value
     return clean(results)
 
