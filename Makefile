@@ -10,7 +10,7 @@ TEXT   := build/kjv.txt
 TIME   ?= 20
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo explore test test-all test-explore-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-docs test-torch wheel docs \
+.PHONY: help deps build demo explore test test-all test-explore-all test-release test-quick test-peers test-ports test-faults test-threads test-mutants test-platforms test-debian test-docs test-torch wheel docs \
         test-mpi test-sanitize test-coverage fuzz bench abi check format install clean
 
 help: ## this list
@@ -61,7 +61,7 @@ test-all: test ## that; figures and instruction sets; mpirun; the quick tests un
 	@$(MAKE) --no-print-directory test-sanitize ONLY="-LE '^(slow|long)'"
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-sanitize test-explore-all test-platforms test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, lines, PyPI, ports, handbook, faults, threads
+test-release: test-all test-sanitize test-explore-all test-platforms test-debian wheel test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, packages, lines, PyPI, ports, handbook, faults, threads
 	@$(call tested,default) -R '^cross/'
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
@@ -112,6 +112,10 @@ test-mutants: ## a hundred operators of engine and encodings changed, each notic
 test-platforms: ## compilers, configurations, musl, ARM, Windows: the table of docs/reliability.md (NAME=..: one row)
 	@tools/deps.sh --platforms
 	@JOBS=$(JOBS) tools/platforms.sh $(NAME)
+
+test-debian: ## Debian's packages and the README's two commands where nothing else is installed (as root; STEP=..: one step)
+	@tools/deps.sh --debian
+	@tests/install/debian.sh $(CURDIR) build/debian $(STEP)
 
 # torch and transformers are gigabytes: they are taken from the Python of PYTHON, a virtual environment for example.
 test-torch: ## posenc.torch under the torch and transformers of PYTHON=.../bin/python (docs/python.md)

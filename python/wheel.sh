@@ -43,6 +43,7 @@ print(f"posenc {posenc.__version__} on {posenc.isa()}, NumPy {np.__version__}: f
 EOF
 echo "$wheel: $bytes bytes"
 if "$folder/build/bin/pip" install --quiet auditwheel abi3audit 2>/dev/null; then
-    "$folder/build/bin/python" -m auditwheel show "$wheel" | sed -n '/manylinux/p' | head -3
+    "$folder/build/bin/python" -m auditwheel show "$wheel" >"$folder/auditwheel.txt"
+    tr -s '\n ' ' ' <"$folder/auditwheel.txt" | grep -o 'consistent with the following platform tag: "manylinux[^"]*"' || { cat "$folder/auditwheel.txt" >&2; exit 1; }
     "$folder/build/bin/abi3audit" --strict "$wheel"
 fi

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--tests | --all | --platforms | --docs | --missing | --sources FOLDER PACKAGE...]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
+# deps.sh [--tests | --all | --platforms | --debian | --docs | --missing | --sources FOLDER PACKAGE...]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
 #
 # As root directly, else through sudo when that asks for no password. Where neither is allowed it prints the one line
 # to run and stops with status 1. The package lists are fetched only when they do not know a package, or when what
 # they point to is gone (an old image). With --tests also what `make test` needs; with --all what one test each of `make
 # test-all` wants besides, with --platforms compilers for other machines (`make test-platforms`): where these cannot be had, it
-# says so and what needs them will be skipped. With --docs also what `make docs` needs. With --missing it installs
+# says so and what needs them will be skipped. With --docs also what `make docs` needs, with --debian only what `make test-debian` needs. With --missing it installs
 # nothing: it names in one line what the build lacks, or has status 1 if that is nothing. With --sources it unpacks Debian's
 # source packages into FOLDER/PACKAGE, by a source list of its own, of the places that the machine's names: that stays as it is.
 set -eu
@@ -44,6 +44,7 @@ case ${1-} in
 --tests) packages=$(marked '>+-') ;;
 --all) packages=$(marked '>+-') wanted=$(marked '?') ;;
 --platforms) packages=$(marked '>+-') wanted=$(marked '?*') ;;
+--debian) packages=$(marked '%') ;;
 --docs) packages=$(marked '>@-') ;;
 --missing) packages=$(marked '-') ;;
 *) packages=$(marked '>-') ;;
