@@ -133,7 +133,7 @@ const cli_command cli_extend = {
         "the positions stay as they are: class tokens of a ViT, the rows that RoBERTa and OPT leave free; "
         "how many, the config.json beside the file says. Without one a line begins with row 0, and a grid is "
         "the "
-        "square that remains after 0, 1 or 2 rows. Of a divided checkpoint give the file that has the table; "
+        "square that remains after 0, 1 or 2 rows. Of a sharded checkpoint give the file that has the table; "
         "given the index, posenc says which.\n\n"
         "Interpolations read the old table at positions between its rows, by the rules of five programs "
         "(posenc list learned_resize); repeat begins again with the first position; hierarchical keeps the "

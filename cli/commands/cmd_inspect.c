@@ -313,7 +313,7 @@ static const cli_option options[] = {
     {0, "weights", "F",
      "where the trained ones of --arrays are: a .safetensors (FILE itself, if it is one), the index.json of "
      "a "
-     "divided one, or an .npz",
+     "sharded one, or an .npz",
      .words = ".safetensors|.json|.npz"},
     {0, "json", NULL, "print every number as JSON, for programs"},
     {0, NULL, NULL, NULL},
@@ -404,7 +404,7 @@ const cli_command cli_inspect = {
     .details =
         "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
         ".safetensors with its config.json in the same folder. What the file leaves out comes from the "
-        "table of model types, by the rules of transformers 5.16; what has no clear meaning is "
+        "table of model types, by the rules of transformers 5.24; what has no clear meaning is "
         "refused, with the reason.\n\n"
         "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC "
         "for the other commands; for a rotation every frequency and wavelength, how many pairs never "

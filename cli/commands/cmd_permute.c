@@ -25,7 +25,7 @@ typedef struct permute_job {
 
 static const cli_option options[] = {
     {'o', "output", "F",
-     "where it goes: a .safetensors, or the .index.json of a divided checkpoint in another folder", CLI_TEXT,
+     "where it goes: a .safetensors, or the .index.json of a sharded checkpoint in another folder", CLI_TEXT,
      offsetof(permute_job, output), .words = ".safetensors|.json"},
     {0, "to", "NAME", "the layout that is wanted: half or interleaved", CLI_WORD, offsetof(permute_job, to),
      .words = LAYOUTS},
@@ -74,7 +74,7 @@ static int check_sizes(permute_job *j)
 static int read_arguments(permute_job *j)
 {
     if (j->args->count != 1)
-        return cli_usage("permute: give one checkpoint, a .safetensors or the .index.json of a divided one, "
+        return cli_usage("permute: give one checkpoint, a .safetensors or the .index.json of a sharded one, "
                          "not %d",
                          j->args->count);
     if (cli_read(j->args, j))
@@ -227,7 +227,7 @@ static void lines(void (*line)(const char *text))
     line("Meta's Llama (interleaved) as transformers has it (half), to look at first:");
     line("    posenc permute meta.safetensors --from interleaved --to half \\");
     line("        --config config.json --dry-run");
-    line("A divided checkpoint, into a folder that is there:");
+    line("A sharded checkpoint, into a folder that is there:");
     line("    posenc permute model.safetensors.index.json --config config.json \\");
     line("        --to interleaved -o other/model.safetensors.index.json");
 }
@@ -246,10 +246,10 @@ const cli_command cli_permute = {
         "keys are permuted, in separate projections and in fused ones; with partial rotation only the "
         "channels that rotate; with a latent key (MLA) the rotary rows of both projections. Values, outputs, "
         "towers of images and layers without rotation stay as they are.\n\n"
-        "F is a .safetensors or the .index.json of a divided checkpoint; GGUF is not written. Any size "
+        "F is a .safetensors or the .index.json of a sharded checkpoint; GGUF is not written. Any size "
         "passes "
         "through some MiB of memory, and blocks of zeros stay holes. The output is written whole or not at "
-        "all. Files of a divided checkpoint are written beside and renamed at the end, the index last: in a "
+        "all. Files of a sharded checkpoint are written beside and renamed at the end, the index last: in a "
         "folder without them, or in their own place, where -o names F itself. Cut short between two "
         "renames, the same command does the rest.\n\n"
         "A permuted file says so in its header (posenc.rope_layout), so that it is not permuted twice; "

@@ -183,8 +183,10 @@ static void help_command(const cli_command *c)
 }
 
 static const char introduction[] =
-    "posenc knows the positional encodings of Transformers: it lists them, checks them against reference "
-    "cases, draws them, and trains the same small model with each to compare them on your own text.";
+    "posenc knows the positional encodings of Transformers. It draws and measures them, computes with them "
+    "on "
+    "your arrays, says which one a model's file has and what another program does otherwise, and trains the "
+    "same small model with each to compare them on your own text.";
 
 static const char conventions[] =
     "Data goes to standard output or to the file given by -o; messages go to standard error. `-` as a file "
@@ -277,8 +279,8 @@ static const struct {
     const char *name, *text;
 } man_tail[] = {
     {"EXIT STATUS",
-     "0 success; 1 failure, or verify found a difference; 2 the arguments or the input are unusable; "
-     "130 interrupted, and what was finished is saved and printed."},
+     "0 success; 1 failure, or verify, diagnose or tutorial found a difference; 2 the arguments or the input "
+     "are unusable; 130 interrupted, and what was finished is saved and printed."},
     {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
                     "avx512, avx512bf16, neon) selects an instruction set, for tests; one that the processor "
                     "lacks is refused. OMP_NUM_THREADS limits the threads of one run."},
@@ -289,8 +291,7 @@ static const struct {
 static void print_man(void)
 {
     printf(".TH POSENC 1 \"\" \"posenc %s\" \"User Commands\"\n", posenc_version());
-    puts(
-        ".SH NAME\nposenc \\- positional encodings of Transformers: list, verify, plot, properties, compare");
+    puts(".SH NAME\nposenc \\- see, check, measure and compare the positional encodings of Transformers");
     puts(".SH SYNOPSIS\n.B posenc\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n.SH "
          "DESCRIPTION");
     roff_line(introduction);

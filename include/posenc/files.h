@@ -121,7 +121,7 @@ POSENC_API void          posenc_cases_free(posenc_cases *cases); /* NULL is fine
 
 /* A model's own file, read for its positions: which encoding each layer has, with the very numbers it was
    trained with.
-   Formats: a config.json of Hugging Face (transformers before and since 5.0, by the rules of 5.16), a .gguf
+   Formats: a config.json of Hugging Face (transformers before and since 5.0, by the rules of 5.24), a .gguf
    (metadata and frequency tensors), a .safetensors with its config.json beside it. */
 typedef struct posenc_model posenc_model;
 
@@ -213,7 +213,7 @@ POSENC_API const posenc_fact *posenc_model_fact(const posenc_model_group *group,
 /* The parameters that the SPEC of group `group` asks for, by their names and in the shapes of
    posenc_param_name and posenc_param_shape for the group's dims: the numbers that the model's own file holds
    (F64), the others (F64 where they are, else F32) out of `checkpoint`, a .safetensors, the .index.json of a
-   divided one, or an .npz. Tensors are found there by the names that the model's type gives them, whatever
+   sharded one, or an .npz. Tensors are found there by the names that the model's type gives them, whatever
    stands before these, and axes of length 1 come and go. `layer` is one of the group's, -1 its first: of
    parameters that each layer has for itself. `checkpoint` may be NULL where nothing is needed from it. On
    failure *params is as it was. Errors: ARGUMENT, FILE, FORMAT (a tensor that lacks, is there twice, or has

@@ -74,7 +74,7 @@ static int is_wanted(const pe_extend *x, const char *name)
     return x->wish.tensor ? !strcmp(name, x->wish.tensor) : is_table(name);
 }
 
-/* A divided checkpoint: the file with the table is the one to be extended, and the others stay. */
+/* A sharded checkpoint: the file with the table is the one to be extended, and the others stay. */
 static posenc_status name_part(const pe_extend *x, posenc_error *err)
 {
     json_t       *index, *file;
@@ -87,13 +87,13 @@ static posenc_status name_part(const pe_extend *x, posenc_error *err)
     {
         if (!status && is_wanted(x, name) && json_is_string(file))
             status = fail(x, err, POSENC_ERROR_ARGUMENT,
-                          "it is the index of a divided checkpoint; extend its file %.120s, which has %.80s",
+                          "it is the index of a sharded checkpoint; extend its file %.120s, which has %.80s",
                           json_string_value(file), name);
     }
     json_decref(index);
     return status ? status
                   : fail(x, err, POSENC_ERROR_ARGUMENT,
-                         "it is the index of a divided checkpoint; extend the file that has the table");
+                         "it is the index of a sharded checkpoint; extend the file that has the table");
 }
 
 static posenc_status find_table(pe_extend *x, posenc_error *err)

@@ -38,5 +38,5 @@ posenc_status pe_index_open(json_t **index, const json_t **map, const char *path
         return POSENC_OK;
     json_decref(*index);
     return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                        "it has no object weight_map, as the index of a divided checkpoint has");
+                        "it has no object weight_map, as the index of a sharded checkpoint has");
 }

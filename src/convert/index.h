@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index.h: the list of a divided checkpoint (model.safetensors.index.json): which tensor lies in which file
+/* index.h: the list of a sharded checkpoint (model.safetensors.index.json): which tensor lies in which file
  */
 #ifndef PE_CONVERT_INDEX_H
 #define PE_CONVERT_INDEX_H

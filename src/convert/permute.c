@@ -8,7 +8,7 @@
  * Memory A rotary block of up to BUFFER bytes is read whole, its rows put in order and written; of a wider
  * one each row is copied by itself. What lies between is copied. A block that is a hole stays one.
  *
- * Sets   A divided checkpoint is written file by file beside where it shall stand, then all are renamed, the
+ * Sets   A sharded checkpoint is written file by file beside where it shall stand, then all are renamed, the
  * index last: until then the old one is whole. Only the checkpoint itself may stand there already, to be
  * replaced. Between its renames a crash leaves files of both layouts; each says in its header which it is, so
  * the same command once more does the rest.
@@ -94,7 +94,7 @@ static posenc_status open_index(pe_permute *p)
     posenc_status status = pe_index_open(&index, &map, p->path, p->err);
     if (status)
         return status;
-    p->is_divided = 1;
+    p->is_sharded = 1;
     status        = open_parts(p, map);
     json_decref(index);
     return status;
@@ -333,7 +333,7 @@ static posenc_status write_files(const pe_permute *p, pe_writer *writers, const 
     posenc_status status  = buffers ? POSENC_OK : no_memory(err, p->path);
     for (int i = 0; !status && i < p->file_count; i++) {
         const pe_permute_file *f    = &p->files[i];
-        char                  *path = p->is_divided ? pe_file_beside(output, f->name) : strdup(output);
+        char                  *path = p->is_sharded ? pe_file_beside(output, f->name) : strdup(output);
         permute_run            r    = {p, &f->c, &writers[i], buffers, buffers + BUFFER, err};
         status =
             path ? pe_writer_open(&writers[i], path, (pe_progress){progress.tell ? tell : NULL, &told}, err)
@@ -363,15 +363,15 @@ static posenc_status write_index(const pe_permute *p, const char *output, posenc
     return status;
 }
 
-/* Where a divided checkpoint may go: in its own place, or where nothing is. */
+/* Where a sharded checkpoint may go: in its own place, or where nothing is. */
 static posenc_status check_output(const pe_permute *p, const char *output, posenc_error *err)
 {
-    if (!p->is_divided || pe_file_is_same(p->path, output))
+    if (!p->is_sharded || pe_file_is_same(p->path, output))
         return POSENC_OK;
     if (!pe_text_ends_with(output, ".json"))
         return fail(
             err, POSENC_ERROR_ARGUMENT, output,
-            "the output of a divided checkpoint is its index too: name it as %.200s, in another folder",
+            "the output of a sharded checkpoint is its index too: name it as %.200s, in another folder",
             p->path);
     posenc_status status = POSENC_OK;
     struct stat   about;
@@ -381,7 +381,7 @@ static posenc_status check_output(const pe_permute *p, const char *output, posen
             return no_memory(err, output);
         if (!lstat(path, &about)) /* a link to nowhere is something too */
             status = fail(err, POSENC_ERROR_ARGUMENT, path,
-                          "it exists; name a folder without files of a divided checkpoint, or the index "
+                          "it exists; name a folder without files of a sharded checkpoint, or the index "
                           "itself, to replace them");
         free(path);
     }
@@ -398,7 +398,7 @@ posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progres
     status             = writers ? write_files(p, writers, output, progress, err) : no_memory(err, p->path);
     for (int i = 0; !status && i < p->file_count; i++)
         status = pe_writer_commit(&writers[i], err);
-    if (!status && p->is_divided && !pe_file_is_same(p->path, output))
+    if (!status && p->is_sharded && !pe_file_is_same(p->path, output))
         status = write_index(p, output, err);
     for (int i = 0; writers && i < p->file_count; i++)
         pe_writer_discard(&writers[i]);

@@ -25,8 +25,8 @@ typedef struct pe_permute_file {
 } pe_permute_file;
 
 typedef struct pe_permute {
-    const char      *path; /* of the file, or of the index of a divided checkpoint */
-    int              is_divided;
+    const char      *path; /* of the file, or of the index of a sharded checkpoint */
+    int              is_sharded;
     pe_permute_file *files; /* by name */
     int              file_count;
     pe_layout        from, to;
@@ -44,7 +44,7 @@ typedef struct pe_permute_wish {
    MEMORY. `path` must live as long as the plan, which is the caller's to free in either case. */
 posenc_status pe_permute_plan(pe_permute *p, const char *path, const pe_permute_wish *wish,
                               posenc_error *err);
-/* Writes the file, or a divided checkpoint's files and then its index, which must not be there yet (until the
+/* Writes the file, or a sharded checkpoint's files and then its index, which must not be there yet (until the
    index stands there is no checkpoint) or be `path`: then the files are replaced, all when the last is
    written. Nothing is left of a run that fails. Memory: some MiB and the headers. */
 posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progress progress,

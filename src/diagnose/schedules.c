@@ -190,10 +190,10 @@ static void try_schedules(pe_search *s, int p, const char *prefix, unsigned depa
             slowest = fmax(slowest, q->unit * pow(base, -(double)m / (double)M) / fabs(q->w[m]));
     if (!has || strcmp(schedule, "linear") != 0)
         try_schedule(s, p, prefix, departs, "schedule=linear", "factor", slowest, extra | and_factor, base);
+    if (slowest < 1.005) /* no model is made shorter: this is another base, without a schedule */
+        return;
     if (!has || strcmp(schedule, "ntk") != 0)
         try_schedule(s, p, prefix, departs, "schedule=ntk", "alpha", slowest, extra, base);
-    if (slowest < 1.005)
-        return;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const double length =
             i ? lengths[i]

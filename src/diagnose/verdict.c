@@ -237,7 +237,8 @@ static void judge(pe_diagnosis *d, pe_search *s, const choice *c)
         pe_mends_add(
             &d->advice,
             s->floor > 40 * s->rows->total
-                ? "no pairs of channels are rotated by an angle: is it a rotation, and of this tensor?"
+                ? "no pairs of channels are rotated by an angle: is it a rotation of this tensor, and are "
+                  "its axes [B,H,L,D]?"
                 : "these channels are rotated, but no base, schedule, factor or positions give their angles: "
                   "give the positions that this call had, or q and k one at a time");
     }

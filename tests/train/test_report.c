@@ -62,9 +62,11 @@ static void judge_texts(const char *page, pe_language language)
 static void judge_pages(const pe_compare_config *config)
 {
     static const char *const loads[] = {" src=", "<link", "@import", "url(http", "xlink:href=\"http"};
-    /* of the template, of an attribute, of a note, of a table, of a check, of the registry, of a drawing */
+    /* of the template, of an attribute, of the longest text about a column, of a note, of a table, of a
+       check, of the registry, of a drawing */
     static const char *const sentences[][2] = {{"Repeat it", "如何重复"},
                                                {"rank at x8\"", "x8 处的名次\""},
+                                               {"how frequent each byte is<", "按各字节的频率来猜<"},
                                                {"Nats per byte of held-out text",
                                                 "留出文本上每字节的 nat 数"},
                                                {">Which to choose<", ">该选哪一种<"},

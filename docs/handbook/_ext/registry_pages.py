@@ -251,7 +251,8 @@ def python_snippet(e):
     params = ", params=e.init(H=4, D=16, L=16)" if e["params"] else ""
     needed = {t["name"]: next((s["default"] for s in e["settings"] if s["name"] == t["channels"]), t["channels"]) for t in e["tokens"] if t["needed"]}
     if needed:
-        each = ", ".join(f'"{name}": np.ones((1, 4, 16, {n}), "float32")' for name, n in needed.items())
+        # "D", the width of a head, is 16 here, and its rows have unit length, as path's must
+        each = ", ".join(f'"{name}": np.full((1, 4, 16, {16 if n == "D" else n}), {0.25 if n == "D" else 1}, "float32")' for name, n in needed.items())
         lines.append(f"tokens = {{{each}}}  # [B,H,L,channels]: what the model makes of its hidden states")
         params += ", tokens=tokens"
     return "\n".join(lines + [f"o = posenc.attend(q, k, v, e{causal}{params})", "print(o.shape)"])

@@ -7,7 +7,7 @@
  *           [1,rows,dim], SwinV2's factor [H,1,1]), and 16-bit floats become float32.
  * Names     A model inside another one has its name before those of its tensors, so a tensor is known by the
  * end of its name. Two of them that end alike are refused: which is meant, nobody has said. Memory    Of a
- * .safetensors only what is wanted is read, of a divided one only the files that have it.
+ * .safetensors only what is wanted is read, of a sharded one only the files that have it.
  */
 #include "files/model/build.h"
 
@@ -205,7 +205,7 @@ static posenc_status read_index(param_search *s)
     status = json_is_object(map)
                  ? read_parts(s, map)
                  : fail(s, POSENC_ERROR_FORMAT,
-                        "it has no object weight_map, as the index of a divided checkpoint has");
+                        "it has no object weight_map, as the index of a sharded checkpoint has");
     json_decref(json);
     return status;
 }

@@ -69,7 +69,7 @@ static const pe_column byte_columns[] = {
 
 enum {
     MOST_COLUMNS = COUNT(first_columns) + 2 * PE_MOST_BUCKETS + COUNT(last_columns) + COUNT(byte_columns),
-    TEXT         = 128
+    TEXT         = 192
 };
 
 typedef struct head_list {
@@ -92,6 +92,7 @@ static void fill_text(char text[TEXT], const char *from, int64_t times, int is_m
             snprintf(text + n, TEXT - n, "%s", is_masked ? "L" : "L/2..L");
         else
             snprintf(text + n, TEXT - n, "%c", *from);
+    assert(!*from); /* else TEXT is too short */
 }
 
 static void add_heads(head_list *h, const pe_column *columns, int count, int64_t times, int is_masked)
