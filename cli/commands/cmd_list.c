@@ -166,6 +166,8 @@ static const char *what_scores_see(const posenc_encoding_info *info)
 {
     if (info->sees)
         return info->sees;
+    if (info->by_distance && info->place == POSENC_PLACE_SCORE && info->token_count)
+        return "distances, weighed by what the query's token says";
     return info->by_distance ? "only distances" : "absolute positions";
 }
 

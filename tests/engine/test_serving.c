@@ -212,6 +212,8 @@ static const told encodings[] = {
     {"rope", rope, 0, 0, 0, 0, 0},
     {"rope+alibi", rope_alibi, 0, 0, 0, 0, 0},
     {"rope[q_phase=0.7:phase_heads=odd]", rope_odd_phase, 0, 0, 0, 0, 0},
+    {"rope[map=rerope:map_window=3]", rope_rerope, 0, 0, 0, 0, 0},
+    {"rope[map=leaky_rerope:map_window=3:map_factor=4]", rope_leaky, 0, 0, 0, 0, 0},
     {"rope[map=self_extend:map_window=5:map_factor=2]", rope_self_extend, 0, 0, 0, 0, 0},
     {"rope[map=dca:map_chunk=5:map_local=1]", rope_dca, 0, 0, 0, 0, 0},
     {"rope[content=step]", rope_by_step, 0, 0, 0, 0, 0},

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """attention.py POSENC FOLDER [SEED [COUNT]] [TYPE...]: tiny random models of transformers against posenc
 
-COUNT model types (40) are drawn by SEED (printed; today's by default), or those that are named are taken. A tiny model of
-each is made with random weights, and run. What it did in one layer is then done by posenc from the model's config.json:
+The types of EVERY are taken, and COUNT others (40) drawn by SEED (printed; today's by default); or those that are named. A tiny
+model of each is made with random weights, and run. What it did in one layer is then done by posenc from the model's config.json:
 
     attend   q, k before their rotation, and v: the output of attention
     rotate   where the model changes q and k after their rotation: the rotated q and k
     encode   rows that an embedding of positions adds, from the model's .safetensors
 
-Each must agree within 2e-5 of the largest number (float32). What scores have besides - sinks, a cap, a temperature -
+Each must agree within 2e-5 of the largest number (float32); the logits of EVERY, taken from the logarithm of weights, within 2e-6
+of the largest, or of 1. What scores have besides - sinks, a cap, a temperature -
 is in the SPEC. Types whose attention has terms that no SPEC says (other_terms) must be refused by attend with that
 reason, and are not drawn. A type that cannot be made so small, or does not show its q and k, is named and another is drawn.
 Exit status 1 if any differs.
@@ -30,7 +31,8 @@ logging.disable(logging.CRITICAL)
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-LENGTH, TOLERANCE, LARGEST = 12, 2e-5, 1 << 25
+LENGTH, TOLERANCE, LOGITS, LARGEST = 12, 2e-5, 2e-6, 1 << 25
+EVERY = ("gpt_oss llama4_text smollm3 cohere2 exaone4 gemma2 gemma3_text ministral3 inkling_text inkling2_text mimo_v2_flash").split()
 TINY = dict(
     hidden_size=64, d_model=64, n_embd=64, emb_dim=64, embed_dim=64, dim=64, num_attention_heads=4, n_head=4, n_heads=4,
     num_heads=4, attention_heads=4, encoder_attention_heads=4, decoder_attention_heads=4, decoder_num_attention_heads=4,
@@ -43,7 +45,7 @@ TINY = dict(
     n_positions=64, type_vocab_size=2, num_decoder_layers=2, num_encoder_layers=2, global_head_dim=32, n_ctx=64,
     hidden_size_per_layer_input=8, vocab_size_per_layer_input=99, rotary_dim=16, lm_head_rank=8, altup_num_inputs=2,
     laurel_rank=8, num_kv_shared_layers=0,
-    log_scaling_n_floor=4, swa_num_attention_heads=4, swa_num_key_value_heads=2, swa_head_dim=16, d_rel=6, rel_extent=9,
+    log_scaling_n_floor=4, attn_logit_softcapping=0.5, swa_num_attention_heads=4, swa_num_key_value_heads=2, swa_head_dim=16, d_rel=6, rel_extent=9,
     sliding_window_size=5, floor_scale=4, use_qk_norm=False)
 
 
@@ -56,6 +58,8 @@ def tiny(one):
         changes.pop("num_key_value_heads", None), changes.update(num_key_value_heads=4)
     if "head_dim" in known and "qk_rope_head_dim" in known:
         changes["head_dim"] = 16
+    if "attention_value_scale" in known:  # MiMo turns 0.334 of a head, which must be even
+        changes["head_dim"] = 24
     for key in ("pad_token_id", "bos_token_id", "eos_token_id"):
         if isinstance(known.get(key), int) and known[key] >= 99:
             changes[key] = 1
@@ -107,7 +111,7 @@ class Spy:
     def attention(self, layer, q, k, v, mask, *rest, **more):
         out = self.eager(layer, q, k, v, mask, *rest, **more)
         made = {name: array(x) for name, x in getattr(layer, "token_inputs", {}).items()}
-        self.attended.append((getattr(layer, "layer_idx", None), q, k, v, mask, out[0], self.rotated, made))
+        self.attended.append((getattr(layer, "layer_idx", None), q, k, v, mask, out, self.rotated, made))
         self.rotated, self.apart = None, []
         return out
 
@@ -130,6 +134,24 @@ def array(x):
     return x.detach().float().contiguous().numpy()
 
 
+def logits_off(posenc, folder, where, arrays, weights):
+    """Where v is the identity, the output is the weights."""
+    import numpy
+
+    B, G, Lk = arrays["k"].shape[:3]
+    doubles = {name: a.astype(float) if a.dtype == numpy.float32 else a for name, a in arrays.items()}
+    numpy.savez(f"{folder}/in.npz", **(doubles | {"v": numpy.broadcast_to(numpy.eye(Lk), (B, G, Lk, Lk))}))
+    status, why = run(posenc, "attend", *where, "-i", f"{folder}/in.npz", "-o", f"{folder}/out.npz")
+    if status:
+        return why.splitlines()[-1]
+    got, seen = numpy.load(f"{folder}/out.npz")["out_o"], weights > 1e-30
+    if ((got > 1e-30) != seen).any():
+        return "other keys are seen"
+    a, b = numpy.log(got[seen]), numpy.log(weights[seen].astype(float))
+    worst = numpy.abs(a - b).max() / max(1, numpy.abs(b).max())
+    return None if worst <= LOGITS else f"logits off by {worst:.2g}"
+
+
 def before(x, given, offset):
     """The query of attention with the rotated channels as they were before."""
     width = given.shape[-1]
@@ -142,7 +164,7 @@ def before(x, given, offset):
     return out
 
 
-def held(posenc, folder, path, group, layer, seen):
+def held(posenc, folder, path, group, layer, seen, exact):
     """None if attention, or else the rotation, agrees; a reason if not. And which it was."""
     import numpy
 
@@ -167,7 +189,9 @@ def held(posenc, folder, path, group, layer, seen):
     status, why = run(posenc, "attend", *where, "-i", f"{folder}/in.npz", "-o", f"{folder}/out.npz")
     if status:
         return why.splitlines()[-1], "attend"
-    wrong = off(numpy.load(f"{folder}/out.npz")["out_o"].transpose(0, 2, 1, 3), array(out))
+    wrong = off(numpy.load(f"{folder}/out.npz")["out_o"].transpose(0, 2, 1, 3), array(out[0]))
+    if not wrong and exact:
+        return logits_off(posenc, folder, where, arrays, array(out[1])), "logits"
     if not wrong or rotated is None or rotated[0].shape[-1] != group["head_dim"]:
         return wrong, "attend"
     numpy.savez(f"{folder}/in.npz", q=array(rotated[0]), k=array(rotated[1]))
@@ -249,7 +273,7 @@ def trial(posenc, folder, name):
         one = seen[-1][0] if seen and isinstance(group.get("sliding_window"), list) else one
         if seen:
             trained = f"{folder}/model.safetensors" if group.get("trained") else path
-            wrong, how = held(posenc, folder, trained, group, one, seen[-1])
+            wrong, how = held(posenc, folder, trained, group, one, seen[-1], name in EVERY)
             results.append((how, wrong))
     if not results:
         raise LookupError("it does not show its q and k")
@@ -273,20 +297,21 @@ def main():
     posenc, folder, rest = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
     numbers, named = [int(x) for x in rest if x.isdigit()], [x for x in rest if not x.isdigit()]
     seed = numbers[0] if numbers else int(datetime.date.today().strftime("%Y%m%d"))
-    count = len(named) or (numbers[1] if len(numbers) > 1 else 40)
+    count = len(named) or len(EVERY) + (numbers[1] if len(numbers) > 1 else 40)
     os.makedirs(folder, exist_ok=True)
     print(f"transformers {__version__}, seed {seed}", flush=True)
-    types = named or random.Random(seed).sample(sorted(CONFIG_MAPPING), k=len(list(CONFIG_MAPPING)))
+    drawn = random.Random(seed).sample(sorted(CONFIG_MAPPING), k=len(list(CONFIG_MAPPING)))
+    types = named or EVERY + [name for name in drawn if name not in EVERY]
     done = failed = skipped = 0
     for name in types:
         if done == count:
             break
         try:
-            if not named and not drawable(posenc, f"{folder}/default.json", CONFIG_MAPPING[name]()):
+            if not named and name not in EVERY and not drawable(posenc, f"{folder}/default.json", CONFIG_MAPPING[name]()):
                 continue
             how, wrong = trial(posenc, folder, name)
         except Exception as why:
-            skipped += 1
+            skipped, failed = skipped + 1, failed + (name in EVERY)
             print(f"not made  {name}: {type(why).__name__}: {str(why).strip().splitlines()[0][:90] if str(why).strip() else ''}", flush=True)
             continue
         done, failed = done + 1, failed + bool(wrong)

@@ -5,9 +5,8 @@
 #
 # Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, with PyTorch; some GB). What
 # make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads, and the
-# cases of cases.py as tests/golden/grids. Then every model type is read (model_types.py), and tiny models of 40 types,
-# drawn by the day or by SEED, are run beside posenc (attention.py). A third environment, with
-# requirements-torch.txt, computes with what permute and extend write; POSENC_PEERS_PYTHON names an interpreter that has
+# cases of cases.py as tests/golden/grids. Then every model type is read (model_types.py), and tiny models of 11 types, and of
+# 40 drawn by the day or by SEED, are run beside posenc (attention.py). A third environment, with requirements-torch.txt, computes with what permute and extend write; POSENC_PEERS_PYTHON names an interpreter that has
 # those packages, and is taken in its place.
 set -eu
 

@@ -16,7 +16,7 @@ DOCUMENTS = {"using": ["docs/python.md", "docs/diagnose.md", "docs/models.md", "
                        "docs/slurm.md"],
              "trust": ["docs/errata.md", "docs/performance.md", "docs/reference-cases.md", "docs/reliability.md", "SECURITY.md"],
              "inside": ["docs/house.md", "CONTRIBUTING.md", "docs/tutorials/README.md", "CHANGELOG.md"]}
-EXAMPLES = ("attend.c", "decode.c", "train.c", "model.c", "raii.cpp")
+EXAMPLES = ("attend.c", "decode.c", "train.c", "model.c", "layers.c", "raii.cpp")
 HEADERS = ("posenc.h", "rotary.h", "scores.h", "positions.h", "registry.h", "files.h")
 
 
