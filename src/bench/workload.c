@@ -191,7 +191,7 @@ static void make_token(const posenc_tensor *t, posenc_token_made made)
         x[i] = 2 / (1 + expf(-x[i]));
 }
 
-/* Token inputs, those of a cache as the running sums that it keeps. */
+/* Token inputs; those of a cache as the running sums that it keeps, if they have any. */
 static void open_tokens(pe_workload *w, posenc_error *err)
 {
     const int n = posenc_token_count(w->e), decodes = w->dims.Lq <= POSENC_DECODE_QUERIES;
@@ -206,11 +206,12 @@ static void open_tokens(pe_workload *w, posenc_error *err)
             w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
         if (!decodes || err->status || !posenc_token_describe(w->e, i)->of_keys)
             continue;
-        w->sums[i] =
-            posenc_tensor_contiguous(untouched(&w->all, (size_t)(shape[1] * shape[2]) * sizeof(double), err),
-                                     POSENC_DTYPE_F64, 4, shape);
-        if (!err->status)
-            posenc_token_sums(w->plan, i, &w->tokens[i], &w->sums[i], 0, err);
+        const size_t  count = (size_t)(shape[1] * shape[2] * shape[3]);
+        posenc_tensor sums  = posenc_tensor_contiguous(untouched(&w->all, count * sizeof(double), err),
+                                                       POSENC_DTYPE_F64, 4, shape);
+        posenc_error  none;
+        if (!err->status && !posenc_token_sums(w->plan, i, &w->tokens[i], &sums, 0, &none))
+            w->sums[i] = sums;
         w->in.sums = w->sums;
     }
     w->in.tokens    = n ? w->tokens : NULL;
