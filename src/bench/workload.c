@@ -199,6 +199,8 @@ static void open_tokens(pe_workload *w, posenc_error *err)
         int64_t shape[4];
         if (posenc_token_shape(w->e, &w->dims, i, shape, err))
             return;
+        if (posenc_token_describe(w->e, i)->of_keys)
+            shape[2] = w->keys;
         w->tokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
         if (!err->status)
             make_token(&w->tokens[i], posenc_token_describe(w->e, i)->made);
