@@ -300,6 +300,11 @@ def write_gguf(out):
               rope_scaling_type=gguf.RopeScalingType.YARN, rope_scaling_factor=4.0,
               rope_scaling_orig_ctx_len=32768)
     gguf_file(at("bloom.gguf"), "bloom", 8, 64, 2, 2048, max_alibi_bias=8.0)
+    gguf_file(at("gemma2.gguf"), "gemma2", 4, 64, 2, 8192, rope_freq_base=1e4, attn_logit_softcapping=30.0, sliding_window=16)
+    sinks = {f"tensor_blk.{i}.attn_sinks": numpy.zeros(4, dtype=numpy.float32) for i in range(2)}
+    gguf_file(at("gpt_oss.gguf"), "gpt-oss", 4, 64, 2, 8192, rope_freq_base=1.5e5, sliding_window=16, **sinks)
+    gguf_file(at("mimo2.gguf"), "mimo2", 4, 64, 2, 8192, rope_freq_base=5e6, rope_freq_base_swa=1e4, sliding_window=16,
+              sliding_window_pattern=[False, True], **{"tensor_blk.1.attn_sinks": sinks["tensor_blk.1.attn_sinks"]})
     gguf_file(at("gptneox.gguf"), "gptneox", 8, 512, 2, 2048, rope_dimension_count=16)
     write_expected(folder, "gguf", {
         "llama32": model("llama", [rope("all", [w / float(d) for w, d in zip(plain(64, 5e5), divisors)], 64,
@@ -310,6 +315,11 @@ def write_gguf(out):
         "bloom": model("bloom", [{"layers": "all", "encoding": "alibi", "heads": 8, "head_dim": 8,
                                        "slopes": [2.0 ** -(i + 1) for i in range(8)], "score_scale": 8**-0.5}], 2048,
                             encoding="alibi"),
+        "gemma2": model("gemma2", [rope("all", plain(16, 1e4), 16, 1e4, score_scale=None, softcap=30.0, sliding_window=[16, 0])],
+                        8192),
+        "gpt_oss": model("gpt-oss", [rope("all", plain(16, 1.5e5), 16, 1.5e5, sink="head", sliding_window=[16, 0])], 8192),
+        "mimo2": model("mimo2", [rope([0], plain(16, 5e6), 16, 5e6, sink=None),
+                                 rope([1], plain(16, 1e4), 16, 1e4, sink="head", sliding_window=16)], 8192),
         "gptneox": model("gptneox", [rope("all", plain(16, 1e4), 64, 1e4)], 2048, warnings=["base-default"]),
     })
 

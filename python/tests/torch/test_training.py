@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Training a model of two layers in torch: the losses of the C trainer's own steps, for every encoding that learns.
+"""Training a model of two layers in torch: the losses of the C trainer's own steps, for every encoding that learns,
+or whose inputs the layers make of their tokens.
 
 What stands here is the trainer's model and recipe (src/train/model) written a second time, in torch and in float64: layers,
 AdamW, Muon for the matrices, decay, clipping, the schedule. Only the encoding is posenc's.
@@ -31,7 +32,7 @@ def specs():
     for name, info in posenc.encodings().items():
         settings = _core.small_model(name, (BATCH, HEADS, HEADS, L, L, WIDTH // HEADS, WIDTH // HEADS, WIDTH, L), CAUSAL)
         spec = posenc.Encoding(f"{name}[{settings.replace(' ', ':')}]" if settings else name)
-        if any(row[2] for row in spec._core.params(None)):
+        if any(row[2] for row in spec._core.params(None)) or spec._core.token_names():
             out.append(spec.spec)
     return out
 
@@ -60,6 +61,13 @@ class Model:
     def norm(self, x, name):
         return F.layer_norm(x, (WIDTH,), self.get(f"{name}.gain", -1), self.get(f"{name}.bias", -1), 1e-5)
 
+    def token(self, x, weight, name):
+        """What a layer makes of its tokens: path's w has length 1, its beta lies between 0 and 2."""
+        channels = {"w": WIDTH // HEADS, "g": WIDTH // HEADS, "r": 16}.get(name, 1)
+        y = x @ self.get(weight, WIDTH, -1) + self.get(weight + ".bias", -1)
+        y = y.view(BATCH, L, -1, channels).transpose(1, 2)
+        return y / y.norm(dim=-1, keepdim=True) if name == "w" else 2 * torch.sigmoid(y) if name == "beta" else y
+
     def loss(self, windows):
         read, next_ = windows[:, :-1], windows[:, 1:]
         given = {n: self.get(n, *s) for n, s in self.rows_params.items()} or None
@@ -72,11 +80,13 @@ class Model:
                 x = pt.encode(self.e, torch.arange(L), x=x, params=given, L=L)
         for l in range(LAYERS):
             p = f"layer{l}."
-            qkv = self.norm(x, p + "norm1") @ self.get(p + "qkv", WIDTH, 3 * WIDTH)
+            normed = self.norm(x, p + "norm1")
+            qkv = normed @ self.get(p + "qkv", WIDTH, 3 * WIDTH)
             q, k, v = qkv.view(BATCH, L, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
             given = {n: self.get(p + n, *s) for n, s in self.layer_params.items()} or None
             acts = {"rotary", "score", "weight"} & set(self.e._core.parts())
-            o = pt.attend(q, k, v, self.e if acts else "nope", causal=True, params=given if acts else None, L=L)
+            made = {n: self.token(normed, p + "tokens." + n, n) for n in self.e._core.token_names() if p + "tokens." + n in self.w}
+            o = pt.attend(q, k, v, self.e if acts else "nope", causal=True, params=given if acts else None, tokens=made, L=L)
             x = x + o.transpose(1, 2).reshape(BATCH, L, WIDTH) @ self.get(p + "attention.out", WIDTH, WIDTH)
             h = self.norm(x, p + "norm2") @ self.get(p + "up", WIDTH, -1) + self.get(p + "up.bias", -1)
             x = x + F.gelu(h, approximate="tanh") @ self.get(p + "down", -1, WIDTH) + self.get(p + "down.bias", -1)
