@@ -62,8 +62,9 @@ step_packages() {
 
 # Every file with its owner, mode, size and what it holds; not what apt and dpkg write about themselves, and caches.
 trace() {
-    (cd "$root" && find . \( -path ./proc -o -path ./dev -o -path ./root -o -path ./tmp -o -path ./var/cache -o -path ./var/log \
-        -o -path ./var/lib/apt -o -path ./var/lib/dpkg \) -prune -o \( -type f -printf '%u %m %p ' -exec sha256sum {} \; \) -o -printf '%u %m %p %l\n') | sort
+    (cd "$root" && set -- '(' -path ./proc -o -path ./dev -o -path ./root -o -path ./tmp -o -path ./var/cache -o -path ./var/log \
+        -o -path ./var/lib/apt -o -path ./var/lib/dpkg ')' -prune -o &&
+        { find . "$@" -printf '%u %m %y %p %l\n'; find . "$@" -type f -exec sha256sum {} +; } | sort)
     chroot "$root" dpkg-query -W
 }
 
