@@ -21,7 +21,7 @@ export PKG_CONFIG_PATH="$pc"
 export LD_LIBRARY_PATH="$lib"
 
 diff -r "$source/include" "$root/prefix/include"
-example() { # PROGRAM PACKAGES: with the shared libraries and with the static ones, to the same output
+example() { # PROGRAM PACKAGES [FILE]: with the shared libraries and with the static ones, to the same output
     name=$(basename "${1%.*}")
     case $1 in
     *.cpp) compile="${CXX:-c++} -std=c++17" ;;
@@ -31,16 +31,16 @@ example() { # PROGRAM PACKAGES: with the shared libraries and with the static on
     $compile -Wall -Wextra -Werror "$1" $(pkg-config --cflags --libs $2) -lm -pthread -o "$root/$name"
     $compile "$1" $(pkg-config --cflags $2) $archives \
         $(pkg-config --static --libs-only-l --libs-only-other $2 | sed 's/-lposenc[a-z_]*//g') -lm -o "$root/$name-static"
-    "$root/$name" "$config" >"$root/$name.shared"
-    "$root/$name-static" "$config" >"$root/$name.static"
+    "$root/$name" $3 >"$root/$name.shared"
+    "$root/$name-static" $3 >"$root/$name.static"
     cmp "$root/$name.shared" "$root/$name.static"
     cat "$root/$name.shared"
 }
 config=$source/tests/golden/configs/llama31_8b.json
 for program in "$source"/examples/*.c "$source"/examples/*.cpp; do
-    packages=posenc
-    if grep -q "<posenc/files.h>" "$program"; then packages="posenc_files posenc"; fi
-    example "$program" "$packages"
+    packages=posenc file=
+    if grep -q "<posenc/files.h>" "$program"; then packages="posenc_files posenc" file=$config; fi
+    example "$program" "$packages" "$file"
 done
 
 # What is in the archive may become a part of somebody's shared library: it is independent of its position.
