@@ -196,17 +196,18 @@ static void open_tokens(pe_workload *w, posenc_error *err)
 {
     const int n = posenc_token_count(w->e), decodes = w->dims.Lq <= POSENC_DECODE_QUERIES;
     for (int i = 0; i < n && i < PE_BENCH_TOKENS && !err->status; i++) {
-        int64_t shape[4];
+        const posenc_token_info *info = posenc_token_describe(w->e, i);
+        int64_t                  shape[4];
         if (posenc_token_shape(w->e, &w->dims, i, shape, err))
             return;
-        if (posenc_token_describe(w->e, i)->of_keys)
+        if (info->of_keys)
             shape[2] = w->keys;
         w->tokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
         if (!err->status)
-            make_token(&w->tokens[i], posenc_token_describe(w->e, i)->made);
+            make_token(&w->tokens[i], info->made);
         if (w->shape->backward)
             w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
-        if (!decodes || err->status || !posenc_token_describe(w->e, i)->of_keys)
+        if (!decodes || err->status || !info->of_keys)
             continue;
         const size_t  count = (size_t)(shape[1] * shape[2] * shape[3]);
         posenc_tensor sums  = posenc_tensor_contiguous(untouched(&w->all, count * sizeof(double), err),
