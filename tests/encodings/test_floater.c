@@ -71,11 +71,12 @@ static void solvers_reach_their_order(void **state)
     array_free(&exact);
 }
 
-/* dp/dt = slope * max(p + shift, 0) + lift, p(0) = start, with one channel. */
-static array one_channel(double slope, double shift, double lift, double start, double dt, int64_t n)
+/* dp/dt = slope * max(p + time * t + shift, 0) + lift, p(0) = start, with one channel. */
+static array one_channel(double slope, double time, double shift, double lift, double start, double dt,
+                         int64_t n)
 {
     rows_case    c         = make("exact", 1, 1, 1, dt, n, 1);
-    const double set[5][2] = {{1, 0}, {shift}, {slope, 0}, {lift}, {start}};
+    const double set[5][2] = {{1, time}, {shift}, {slope, 0}, {lift}, {start}};
     for (int p = 0; p < 5; p++)
         for (int64_t i = 0; i < c.numbers[p].count; i++)
             c.numbers[p].wide[i] = set[p][i];
@@ -86,7 +87,7 @@ static array one_channel(double slope, double shift, double lift, double start, 
 
 static void exact_follows_an_exponential(void **state)
 {
-    array y = one_channel(1, 10, -10, 0.5, 0.3, 9);
+    array y = one_channel(1, 0, 10, -10, 0.5, 0.3, 9);
     (void)state;
     for (int i = 0; i < 9; i++) {
         const double want = 0.5 * exp(0.3 * i);
@@ -98,7 +99,7 @@ static void exact_follows_an_exponential(void **state)
 /* p = t - 1 until t = 1, then e^(t-1) - 1: the kink lies between two positions. */
 static void exact_turns_at_a_kink(void **state)
 {
-    array y = one_channel(1, 0, 1, -1, 0.3, 9);
+    array y = one_channel(1, 0, 0, 1, -1, 0.3, 9);
     (void)state;
     for (int i = 0; i < 9; i++) {
         const double t = 0.3 * i, want = t < 1 ? t - 1 : exp(t - 1) - 1;
@@ -110,10 +111,22 @@ static void exact_turns_at_a_kink(void **state)
 /* dp/dt = 300 p: e^900 is no number, and to halve steps would not help. */
 static void a_path_that_leaves_the_numbers_comes_to_an_end(void **state)
 {
-    array y = one_channel(300, 0, 0, 1, 1, 4);
+    array y = one_channel(300, 0, 0, 0, 1, 1, 4);
     (void)state;
     assert_true(fabs(y.wide[2] / exp(600) - 1) < 1e-9);
     assert_true(!isfinite(y.wide[3]));
+    array_free(&y);
+}
+
+/* dp/dt = -1e9 (p - t), far from the kink: a solver of this kind needs 1e9 / 3 steps between two positions.
+ */
+static void an_equation_too_steep_is_given_up(void **state)
+{
+    array y = one_channel(-1e9, -1, 10, 1e10, 1, 1, 4);
+    (void)state;
+    assert_true(y.wide[0] == 1);
+    for (int i = 1; i < 4; i++)
+        assert_true(isnan(y.wide[i]));
     array_free(&y);
 }
 
@@ -272,6 +285,7 @@ int main(void)
         cmocka_unit_test(exact_follows_an_exponential),
         cmocka_unit_test(exact_turns_at_a_kink),
         cmocka_unit_test(a_path_that_leaves_the_numbers_comes_to_an_end),
+        cmocka_unit_test(an_equation_too_steep_is_given_up),
         cmocka_unit_test(positions_are_landed_on),
         cmocka_unit_test(the_gradient_is_that_of_the_discrete_solver),
         cmocka_unit_test(exact_has_no_gradient_and_says_so),

@@ -18,7 +18,9 @@
  * two of them are computed again, and differentiated stage by stage, the last one first. (The continuous
  * adjoint is not exact: the kinks of max(., 0) limit the order of any solver, and it was seen 3 % off.)
  * solver=exact follows the equation itself: steps are halved until a step and its two halves agree to 1e-14,
- * at a kink down to some 1e-7 of dt, and doubled again after it. It has no gradient.
+ * at a kink down to some 1e-7 of dt, and doubled again after it. Where that takes more than 2^17 steps
+ * between two positions, the equation is too steep to be followed and the path is NaN from there on. It has
+ * no gradient.
  */
 #include "encodings/encoding.h"
 
@@ -348,17 +350,23 @@ static double try_step(double t, double h, work *k)
     return error;
 }
 
-#define STEP_ERROR 1e-14 /* of a step, relative to the state where that is above 1 */
+#define STEP_ERROR 1e-14       /* of a step, relative to the state where that is above 1 */
+enum { MOST_STEPS = 1 << 17 }; /* tried between two positions; a kink of a channel takes some 50 */
 
 /* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are
    powers of two of them at multiples of themselves: so the last one ends on the position. A state that is
-   no longer finite is not refined. */
+   no longer finite is not refined. After MOST_STEPS it becomes NaN: a number would be a wrong one. */
 static void follow(int64_t i, work *k)
 {
     const int64_t whole = INT64_C(1) << 40;
     const double  dt    = k->p->set[DT].real;
-    int64_t       size  = whole;
+    int64_t       size = whole, tried = 0;
     for (int64_t at = 0; at < whole;) {
+        if (tried++ == MOST_STEPS) {
+            for (int64_t x = 0; x < k->size; x++)
+                k->y[x] = NAN;
+            return;
+        }
         const double t       = ((double)i + (double)at / (double)whole) * dt,
                      h       = dt * ((double)size / (double)whole);
         const double error   = try_step(t, h, k);
