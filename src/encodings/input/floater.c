@@ -18,9 +18,9 @@
  * two of them are computed again, and differentiated stage by stage, the last one first. (The continuous
  * adjoint is not exact: the kinks of max(., 0) limit the order of any solver, and it was seen 3 % off.)
  * solver=exact follows the equation itself: steps are halved until a step and its two halves agree to 1e-14,
- * at a kink down to some 1e-7 of dt, and doubled again after it. Where that takes more than 2^17 steps
- * between two positions, the equation is too steep to be followed and the path is NaN from there on. It has
- * no gradient.
+ * at a kink down to some 1e-7 of dt, and doubled again after it. Where that takes more than 2^16 steps
+ * between two positions (2^12 where states are many or wide), the equation is too steep to be followed and
+ * the path is NaN from there on. It has no gradient.
  */
 #include "encodings/encoding.h"
 
@@ -332,6 +332,18 @@ static void step_back(const tableau *s, double t, double h, const double y[], wo
     sum_layer(k, &k->first, s->stages, k->x, k->dr);
 }
 
+/* One step of a solver: its stages, and the sums of their slopes that begin and end them. */
+static double step_operations(const tableau *s, double d)
+{
+    double all = s->stages * (2 * (2 * d * (d + 1)) + d); /* the two layers and the maximum between them */
+    for (int j = 0; j < s->stages; j++) {
+        all += s->b[j] != 0 ? 2 * d : 0;
+        for (int l = 0; l < j; l++)
+            all += s->a[j][l] != 0 ? 2 * d : 0;
+    }
+    return all;
+}
+
 /* ---- from position to position ---- */
 
 /* One step of length h and the same in two halves; the weighted difference, which takes their leading errors
@@ -350,19 +362,26 @@ static double try_step(double t, double h, work *k)
     return error;
 }
 
-#define STEP_ERROR 1e-14       /* of a step, relative to the state where that is above 1 */
-enum { MOST_STEPS = 1 << 17 }; /* tried between two positions; a kink of a channel takes some 50 */
+#define STEP_ERROR 1e-14 /* of a step, relative to the state where that is above 1 */
+
+/* How many steps are tried between two positions: seconds for all states, in float64 operations and calls. A
+   channel's kink takes some 50. */
+static int64_t most_steps(const pe_problem *p)
+{
+    const double a_step = 3 * step_operations(&tableaus[RK4_CLASSIC], p->set[DIM].real) + 0x1p12;
+    return (int64_t)fmin(fmax(0x1p35 / (a_step * (double)states(p)), 0x1p12), 0x1p16);
+}
 
 /* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are
    powers of two of them at multiples of themselves: so the last one ends on the position. A state that is
-   no longer finite is not refined. After MOST_STEPS it becomes NaN: a number would be a wrong one. */
-static void follow(int64_t i, work *k)
+   no longer finite is not refined. After `most` steps it becomes NaN: a number would be a wrong one. */
+static void follow(int64_t i, int64_t most, work *k)
 {
     const int64_t whole = INT64_C(1) << 40;
     const double  dt    = k->p->set[DT].real;
     int64_t       size = whole, tried = 0;
     for (int64_t at = 0; at < whole;) {
-        if (tried++ == MOST_STEPS) {
+        if (tried++ == most) {
             for (int64_t x = 0; x < k->size; x++)
                 k->y[x] = NAN;
             return;
@@ -401,12 +420,13 @@ static void march(int64_t i, work *k, double *path)
 static void make_rows(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
                       double table[], double memory[])
 {
-    work    k  = work_of(p, par, group, memory);
-    double *at = table + group->first * k.d;
+    work          k    = work_of(p, par, group, memory);
+    const int64_t most = most_steps(p);
+    double       *at   = table + group->first * k.d;
     load(&k, k.y, par[Y0] + group->first * k.d);
     for (int64_t i = 0; i < n && !pe_parallel_is_cancelled(group->team); i++, at += width(p)) {
         if (i > 0 && p->set[SOLVER].integer == EXACT)
-            follow(i - 1, &k);
+            follow(i - 1, most, &k);
         else if (i > 0)
             march(i - 1, &k, NULL);
         for (int64_t s = 0; s < k.states; s++)
@@ -447,18 +467,6 @@ static void make_back(const pe_problem *p, const double *const par[], const pe_l
     add_layer(&k, &k.second, dpar[W2], dpar[B2]);
     for (int64_t s = 0; dpar[Y0] && n > 0 && s < k.states; s++)
         add_scaled(dpar[Y0] + (group->first + s) * k.d, 1, k.dp + s * k.wide, k.d);
-}
-
-/* One step of a solver: its stages, and the sums of their slopes that begin and end them. */
-static double step_operations(const tableau *s, double d)
-{
-    double all = s->stages * (2 * (2 * d * (d + 1)) + d); /* the two layers and the maximum between them */
-    for (int j = 0; j < s->stages; j++) {
-        all += s->b[j] != 0 ? 2 * d : 0;
-        for (int l = 0; l < j; l++)
-            all += s->a[j][l] != 0 ? 2 * d : 0;
-    }
-    return all;
 }
 
 /* From each position to the next, all states. solver=exact: three steps and their difference, which is the
