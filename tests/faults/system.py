@@ -39,7 +39,7 @@ diagnose --before rows.npy --after rows.npy
 permute weights.safetensors -o NEW.safetensors --to interleaved --heads 2 --kv-heads 1 --head-dim 4
 extend weights.safetensors -o NEW.safetensors --length 6 --how linear
 explore -o NEW.html
-compare text -o NEW --preset tiny.json --threads 1
+compare text -o NEW --preset tiny.json --threads 1 --json
 """.strip().splitlines()
 WEIGHTS = ["model.layers.0.self_attn.q_proj.weight:F32:8x1", "model.layers.0.self_attn.k_proj.weight:F16:4x2", "wpe.weight:F32:3x2"]
 # At which of its calls of each kind a command is disturbed: all that are no loader's, or so many of them that are drawn.
@@ -82,6 +82,7 @@ def disturbed(line, before, stale=True):
             (folder / new).write_text("old")
         known = {*folder.iterdir(), folder / "trace"}
         done = run(folder, *words, before=before)
+        done.stdout = allocations.without_times(done.stdout)
         made = {p.relative_to(folder).as_posix(): allocations.without_times(p.read_bytes()) for p in folder.rglob("*")
                 if new and p.relative_to(folder).parts[0] == new and p.is_file() and p.name not in ("report.html", "runs.npz")}
         more = {p.name for p in folder.iterdir()} - {p.name for p in known} - {new}
