@@ -305,7 +305,6 @@ int64_t pe_turn_rows(const pe_attention *a);
 int64_t pe_turn_row(const pe_attention *a, int64_t h);
 /* A walk through a row of item b, and where query or key s of the part stands; memory for PE_TURN_WALK times
    as many doubles as a token has numbers. */
-enum { PE_TURN_WALK = 3 };
 pe_turn_walk  pe_turn_start(const pe_attention *a, int64_t b, int64_t row, double *memory);
 const double *pe_turn_at(const pe_attention *a, pe_turn_walk *x, pe_side side, int64_t s);
 void          pe_turn_table(const pe_attention *a, const pe_rotation_table *t, pe_side side);
