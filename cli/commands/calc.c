@@ -93,6 +93,18 @@ void cli_calc_warn_initial(const pe_calc *p)
                      posenc_param_name(p->e, i), (long long)p->seed);
 }
 
+void cli_calc_check_heads(pe_calc *p, const char *name, const posenc_tensor *t, int32_t axes, int is_text,
+                          int is_blhd)
+{
+    const char *shape = pe_calc_shape_text(p, axes, t->shape);
+    if (axes < (is_text ? 1 : 2) || axes > 4) /* a flat dump is no token */
+        pe_calc_refuse(p, "%s has the shape %s; it must be %s", name, shape,
+                       is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
+                               : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
+    else if (pe_tensor_elements(t) < 1)
+        pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", name, shape);
+}
+
 posenc_tensor cli_calc_heads(const posenc_array *array, int is_blhd, void *data, posenc_dtype dtype)
 {
     const int32_t  n       = array->tensor.ndim - array->is_complex;

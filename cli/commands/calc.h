@@ -22,6 +22,10 @@ void cli_calc_output(pe_calc *p, const cli_args *args, const char *endings);
 /* Writes p's results to the output, or without one prints them as CSV. */
 posenc_status cli_calc_write(pe_calc *p, const char *output);
 
+/* Refuses an array whose axes are not those of heads, so many of them (at least two, but in text one); an
+   empty one too. */
+void cli_calc_check_heads(pe_calc *p, const char *name, const posenc_tensor *t, int32_t axes, int is_text,
+                          int is_blhd);
 /* [B,H,L,D] of the elements at `data`, which lie in the order of a file's array: [D], [L,D], [H,L,D] or
    [B,H,L,D], or with the last heads before the width (blhd). A complex number is two channels. */
 posenc_tensor cli_calc_heads(const posenc_array *array, int is_blhd, void *data, posenc_dtype dtype);

@@ -177,17 +177,10 @@ static void make_encoding(attend_job *j)
 
 /* ---------------------------------------------------------------- q, k, v ------------------- */
 
-/* [B,H,L,D] of an array in the file's layout, or of one without B, without heads, or of one vector. */
+/* [B,H,L,D] of an array in the file's layout, if there is one. */
 static posenc_tensor in_layout(const attend_job *j, posenc_tensor t)
 {
-    if (j->is_blhd && t.data && t.ndim < 3) {
-        t = pe_calc_with_axes(t, 2);
-        return posenc_tensor_from_blhd(t.data, t.dtype, 1, t.shape[0], 1, t.shape[1]);
-    }
-    t = pe_calc_with_axes(t, 4);
-    return j->is_blhd && t.data
-               ? posenc_tensor_from_blhd(t.data, t.dtype, t.shape[0], t.shape[1], t.shape[2], t.shape[3])
-               : t;
+    return t.data ? cli_calc_heads(&(posenc_array){.tensor = t}, j->is_blhd, t.data, t.dtype) : t;
 }
 
 /* The other way: the sizes of an array of so many axes in the file's layout. */
@@ -225,18 +218,12 @@ static posenc_tensor whole(attend_job *j, const char *const *names)
 /* An array of real numbers and at most four axes, each at least 1; how many it has. */
 static posenc_tensor heads(attend_job *j, const char *const *names, int32_t *axes)
 {
-    pe_calc            *p    = &j->p;
-    const posenc_tensor t    = whole(j, names);
-    const char         *text = pe_calc_shape_text(p, t.ndim, t.shape);
+    pe_calc            *p = &j->p;
+    const posenc_tensor t = whole(j, names);
     if (pe_calc_failed(p))
         return (posenc_tensor){0};
-    if (t.ndim < (p->file.items[0].is_text ? 1 : 2) || t.ndim > 4) /* a flat dump is no token */
-        pe_calc_refuse(p, "%s has the shape %s; it must be %s", names[0], text,
-                       j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
-                                  : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
-    else if (pe_tensor_elements(&t) < 1)
-        pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", names[0], text);
-    else if (!pe_tensor_is_float(t.dtype))
+    cli_calc_check_heads(p, names[0], &t, t.ndim, p->file.items[0].is_text, j->is_blhd);
+    if (!pe_tensor_is_float(t.dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16 or bfloat16",
                        names[0]);
     *axes = t.ndim;
@@ -498,9 +485,7 @@ static int run(const cli_args *args)
     attend_job j                               = {.args = args, .p = pe_calc_new("attend")};
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    const int status = cli_calc_end(&j.p);
-    posenc_model_free(j.config.model);
-    return status;
+    return cli_config_end(&j.config, &j.p);
 }
 
 static void lines(void (*line)(const char *text))

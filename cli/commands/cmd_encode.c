@@ -221,9 +221,8 @@ static int run(const cli_args *args)
     j.p = j.listed = pe_calc_new("encode");
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    const int status = cli_calc_end(&j.p);
+    const int status = cli_config_end(&j.config, &j.p);
     cli_calc_end(&j.listed);
-    posenc_model_free(j.config.model);
     return status;
 }
 

@@ -118,20 +118,13 @@ static void infer_settings(rotate_job *j)
 
 static void read_side(rotate_job *j, rotate_side *s)
 {
-    pe_calc             *p    = &j->p;
-    const posenc_tensor *t    = &s->array->tensor;
-    const int32_t        n    = t->ndim - s->array->is_complex;
-    const char          *text = pe_calc_shape_text(p, n, t->shape);
+    pe_calc             *p = &j->p;
+    const posenc_tensor *t = &s->array->tensor;
     if (!pe_tensor_is_float(t->dtype))
         pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
                        s->array->name);
-    else if (n < (s->array->is_text ? 1 : 2) || n > 4) /* a flat dump is no token */
-        pe_calc_refuse(p, "%s has the shape %s; it must be %s", s->array->name, text,
-                       j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
-                                  : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
-    else if (pe_tensor_elements(t) < 1)
-        pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", s->array->name, text);
-    else
+    cli_calc_check_heads(p, s->array->name, t, t->ndim - s->array->is_complex, s->array->is_text, j->is_blhd);
+    if (!pe_calc_failed(p))
         s->from = cli_calc_heads(s->array, j->is_blhd, t->data, t->dtype);
 }
 
@@ -284,9 +277,7 @@ static int run(const cli_args *args)
     rotate_job j                               = {.args = args, .p = pe_calc_new("rotate")};
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    const int status = cli_calc_end(&j.p);
-    posenc_model_free(j.config.model);
-    return status;
+    return cli_config_end(&j.config, &j.p);
 }
 
 static void lines(void (*line)(const char *text))

@@ -286,3 +286,10 @@ void cli_config_check_width(const cli_config *c, pe_calc *p, const cli_args *arg
                        "dim=... and --set offset_dim=... which channels are rotated",
                        name, (long long)p->dims.D, c->path, (long long)D);
 }
+
+int cli_config_end(cli_config *c, pe_calc *p)
+{
+    const int status = cli_calc_end(p);
+    posenc_model_free(c->model);
+    return status;
+}

@@ -43,6 +43,8 @@ typedef struct cli_config {
 /* Reads --config and chooses by --layer and --tower; nothing to do without them. An exit status after
    printing what is wrong. The model is the caller's to free in either case. */
 int cli_config_read(cli_config *c, const cli_args *args, cli_config_use use);
+/* The end of a command: cli_calc_end, and the model is freed. */
+int cli_config_end(cli_config *c, pe_calc *p);
 /* The part of a model that --tower names: itself for one of its stacks, and without a name; NULL after
    printing what there is. */
 const posenc_model *cli_config_part(const posenc_model *model, const char *tower);

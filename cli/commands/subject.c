@@ -169,6 +169,5 @@ int cli_subject_table(cli_subject *s, const char *source)
 
 void cli_subject_free(cli_subject *s)
 {
-    cli_calc_end(&s->p);
-    posenc_model_free(s->config.model);
+    cli_config_end(&s->config, &s->p);
 }

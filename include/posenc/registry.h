@@ -75,7 +75,8 @@ typedef struct posenc_encoding_info {
     const char *scale;     /* score: the default of the setting scale; NULL: 1/sqrt(D) */
     const char *sees;      /* what scores see, where positions do not matter; NULL: distances or positions */
     int by_word; /* input: a row belongs to a word too and replaces its vector; positions are (id, P) */
-    const char *beyond; /* a sentence of at most 95 characters: what it does beyond the trained length */
+    int replaces_softmax; /* weight: nothing is divided by a sum; else factors multiply a softmax */
+    const char *beyond;   /* a sentence of at most 95 characters: what it does beyond the trained length */
     /* With default settings, in the glossary's letters: UTF-8 lines with frac{a}{b}, sqrt{a}, x_{h,i}^2. */
     const char *formula;
     /* What the letters of the formula mean that the glossary does not have: lines "w_m: the frequency ...".

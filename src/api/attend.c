@@ -401,7 +401,7 @@ static posenc_status take_tensors(pe_attention *a, const posenc_plan *plan, cons
     a->q                         = in->q;
     a->k                         = in->k;
     a->v                         = needs_v ? in->v : (posenc_tensor){0};
-    a->key_allowed               = in->key_allowed;
+    a->key_allowed               = a->mask & POSENC_MASK_KEY_PADDING ? in->key_allowed : (posenc_tensor){0};
     a->allowed                   = in->allowed;
     a->q_segments                = in->q_segments;
     a->k_segments                = in->k_segments;

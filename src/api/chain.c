@@ -8,22 +8,6 @@
 #include "base/sizes.h"
 #include "base/tensor.h"
 
-/* Is t [B, G or 1, n, width], of rows that lie together? */
-static posenc_status check_token(const posenc_tensor *t, const char *who, const int64_t k[4], int64_t n,
-                                 int64_t width, posenc_error *err)
-{
-    const posenc_status status = pe_tensor_check(t, who, 4, (const int64_t[]){k[0], -1, n, width}, err);
-    if (status)
-        return status;
-    if (t->shape[1] != k[1] && t->shape[1] != 1)
-        return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %lld heads; it must have %lld (of keys) or 1", who,
-                       (long long)t->shape[1], (long long)k[1]);
-    if (!pe_tensor_is_float(t->dtype))
-        return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
-                       pe_tensor_dtype_name(t->dtype));
-    return POSENC_OK;
-}
-
 static posenc_status check(const posenc_plan *plan, const posenc_tensor *k, const posenc_tensor *w,
                            const posenc_tensor *beta, int64_t from, posenc_error *err)
 {
@@ -34,8 +18,13 @@ static posenc_status check(const posenc_plan *plan, const posenc_tensor *k, cons
     if (!pe_tensor_is_float(k->dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "keys: k is %s; it must be F32, F64, F16 or BF16",
                        pe_tensor_dtype_name(k->dtype));
-    if ((status = check_token(w, "keys: w", k->shape, -1, plan->dims.D, err)) ||
-        (status = check_token(beta, "keys: beta", k->shape, w->shape[2], 1, err)) ||
+    const pe_resolved       *score = &plan->parts[POSENC_PLACE_SCORE];
+    const posenc_token_info *of    = score->room->info.tokens;
+    const pe_chain          *chain = &plan->terms.chain;
+    if ((status = pe_tokens_check(&score->problem, &of[chain->w], w, "keys: w",
+                                  (const int64_t[]){k->shape[0], -1, plan->dims.D}, err)) ||
+        (status = pe_tokens_check(&score->problem, &of[chain->beta], beta, "keys: beta",
+                                  (const int64_t[]){k->shape[0], w->shape[2], 1}, err)) ||
         (status = pe_overlap_check(k, "keys: k", w, "w", 0, err)) ||
         (status = pe_overlap_check(k, "keys: k", beta, "beta", 0, err)))
         return status;

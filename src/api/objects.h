@@ -316,6 +316,9 @@ static inline int pe_tokens_of(const posenc_plan *plan, int place)
 
 /* Which there are. */
 posenc_status pe_tokens_name(posenc_encoding *e, posenc_error *err);
+/* Is t [sizes[0], H or G or 1, sizes[1], sizes[2]], with -1 for any size, of the kinds that q may be of? */
+posenc_status pe_tokens_check(const pe_problem *p, const posenc_token_info *info, const posenc_tensor *t,
+                              const char *what, const int64_t sizes[3], posenc_error *err);
 /* What a run is given of them; those of other places are not read. `who` opens the sentence. */
 typedef struct pe_tokens_given {
     const posenc_tensor *tokens, *sums;

@@ -355,10 +355,12 @@ static posenc_status check_sink(const posenc_encoding *e, posenc_error *err)
         sinks |= !strcmp(posenc_param_name(e, i), "sink");
     for (int i = 0; i < e->token_count; i++)
         sinks |= !strcmp(posenc_token_name(e, i), "sink");
-    if (!sinks || !weight || !weight->no_sink)
+    if (!sinks || !weight || !weight->info.replaces_softmax)
         return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "encoding: %s has no sink, for %s; leave sink= out",
-                   weight->info.name, weight->no_sink);
+    return pe_fail(
+        err, POSENC_ERROR_UNSUPPORTED,
+        "encoding: %s has no sink, for there is no denominator that it could join; leave sink= out",
+        weight->info.name);
 }
 
 static posenc_status fill(posenc_encoding *made, const char *spec, const char *settings, posenc_error *err)

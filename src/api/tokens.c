@@ -87,23 +87,27 @@ static posenc_status check_heads(const pe_problem *p, const posenc_token_info *i
     return POSENC_OK;
 }
 
-/* Is t such a tensor, contiguous, of the kinds that q may be of? */
-static posenc_status check_one(const pe_attention *a, const posenc_token_info *info, const posenc_tensor *t,
-                               const char *what, const int64_t *sizes, posenc_error *err)
+posenc_status pe_tokens_check(const pe_problem *p, const posenc_token_info *info, const posenc_tensor *t,
+                              const char *what, const int64_t sizes[3], posenc_error *err)
 {
-    const pe_problem *p        = &a->sizes;
-    const int64_t     shape[4] = {sizes[0], -1, sizes[1], sizes[2]};
-    posenc_status     status   = pe_tensor_check(t, what, 4, shape, err);
-    if (status)
-        return status;
-    if ((status = check_heads(p, info, t, what, err)))
+    const int64_t shape[4] = {sizes[0], -1, sizes[1], sizes[2]};
+    posenc_status status   = pe_tensor_check(t, what, 4, shape, err);
+    if (status || (status = check_heads(p, info, t, what, err)))
         return status;
     if (!pe_tensor_is_float(t->dtype))
         return pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", what,
                        pe_tensor_dtype_name(t->dtype));
-    if (!pe_tensor_is_contiguous(t))
-        return pe_fail(err, POSENC_ERROR_SHAPE, "%s must be contiguous; copy it", what);
     return POSENC_OK;
+}
+
+/* Is t such a tensor, contiguous? */
+static posenc_status check_one(const pe_attention *a, const posenc_token_info *info, const posenc_tensor *t,
+                               const char *what, const int64_t *sizes, posenc_error *err)
+{
+    const posenc_status status = pe_tokens_check(&a->sizes, info, t, what, sizes, err);
+    if (!status && !pe_tensor_is_contiguous(t))
+        return pe_fail(err, POSENC_ERROR_SHAPE, "%s must be contiguous; copy it", what);
+    return status;
 }
 
 static pe_owner owner_of(int place)

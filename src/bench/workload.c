@@ -191,6 +191,14 @@ static void make_token(const posenc_tensor *t, posenc_token_made made)
         x[i] = 2 / (1 + expf(-x[i]));
 }
 
+/* Has token input i running sums? Those of no tokens would say so. */
+static int has_sums(const pe_workload *w, int i, const int64_t shape[4])
+{
+    const int64_t empty[4] = {shape[0], shape[1], 0, shape[3]};
+    posenc_tensor none     = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, 4, empty);
+    return !posenc_token_sums(w->plan, i, &none, &none, 0, NULL);
+}
+
 /* Token inputs; those of a cache as the running sums that it keeps, if they have any. */
 static void open_tokens(pe_workload *w, posenc_error *err)
 {
@@ -207,14 +215,13 @@ static void open_tokens(pe_workload *w, posenc_error *err)
             make_token(&w->tokens[i], info->made);
         if (w->shape->backward)
             w->dtokens[i] = random_tensor(w, POSENC_DTYPE_F32, 4, shape, err);
-        if (!decodes || err->status || !info->of_keys)
+        if (!decodes || err->status || !has_sums(w, i, shape))
             continue;
-        const size_t  count = (size_t)(shape[1] * shape[2] * shape[3]);
-        posenc_tensor sums  = posenc_tensor_contiguous(untouched(&w->all, count * sizeof(double), err),
-                                                       POSENC_DTYPE_F64, 4, shape);
-        posenc_error  none;
-        if (!err->status && !posenc_token_sums(w->plan, i, &w->tokens[i], &sums, 0, &none))
-            w->sums[i] = sums;
+        const size_t count = (size_t)(shape[1] * shape[2] * shape[3]);
+        void        *room  = untouched(&w->all, count * sizeof(double), err);
+        w->sums[i]         = posenc_tensor_contiguous(room, POSENC_DTYPE_F64, 4, shape);
+        if (room)
+            posenc_token_sums(w->plan, i, &w->tokens[i], &w->sums[i], 0, err);
         w->in.sums = w->sums;
     }
     w->in.tokens    = n ? w->tokens : NULL;

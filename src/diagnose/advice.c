@@ -63,44 +63,83 @@ static const char *order_of(char text[64], const pe_diagnosis *d)
     return text;
 }
 
+static void advise_layout(pe_diagnosis *d)
+{
+    char got[64], out[64];
+    pe_spec_value(got, d->found.spec, "layout", "interleaved");
+    pe_spec_value(out, d->found.spec, "layout_out", "same");
+    pe_mends_add(
+        &d->advice,
+        "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
+        "of q and k in the checkpoint (posenc permute --to %s)",
+        got, !strcmp(out, "same") ? got : out,
+        pe_spec_is_word(d->expected.spec, "layout", "half", 0) ? "half" : "interleaved", got);
+}
+
+static void advise_dim(pe_diagnosis *d)
+{
+    advise_setting(d, "dim", "the whole head", " (rotary_dim, partial_rotary_factor)");
+    advise_setting(d, "offset_dim", "0", "");
+    if (strstr(d->found.words, "exponent"))
+        pe_mends_add(&d->advice, "%s", d->found.words);
+}
+
+static void advise_schedule(pe_diagnosis *d)
+{
+    char got[64], wanted[64];
+    pe_spec_value(got, d->found.spec, "schedule", "default");
+    pe_spec_value(wanted, d->expected.spec, "schedule", "default");
+    if (strstr(d->found.words, "no schedule"))
+        pe_mends_add(&d->advice,
+                     "the frequencies are those of no schedule that is known, and should be of schedule=%s: "
+                     "compare them one by one (--json lists what was measured)",
+                     wanted);
+    else
+        pe_mends_add(
+            &d->advice,
+            "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s", got,
+            wanted, *d->found.words ? ": " : "", d->found.words);
+}
+
+static void advise_axes(pe_diagnosis *d)
+{
+    char got[64], wanted[64], order[64];
+    sections_of(got, d->found.spec);
+    sections_of(wanted, d->expected.spec);
+    if (strcmp(got, wanted))
+        pe_mends_add(&d->advice, "sections are %s, and should be %s (mrope_section)", got, wanted);
+    pe_spec_value(got, d->found.spec, "axis_rule", "sections");
+    pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections");
+    if (*order_of(order, d) || strcmp(got, wanted))
+        pe_mends_add(&d->advice, "pairs follow other coordinates: axis_rule=%s%s, and should be axis_rule=%s",
+                     got, order, wanted);
+}
+
+static void advise_angles(pe_diagnosis *d)
+{
+    if (!strcmp(d->found.angles, "float32"))
+        pe_mends_add(&d->advice, "angles are those of float32, and angles=exact was asked for: compute "
+                                 "frequencies and angles in float64");
+    else
+        pe_mends_add(&d->advice,
+                     "angles are those of %s: compute frequencies, positions and angles in float32 at least",
+                     d->found.angles);
+}
+
 /* What to change, in plain words. */
 void pe_advice_all(pe_diagnosis *d, double wanted_size)
 {
     const unsigned x = d->departs;
-    char           got[64], wanted[64], order[64];
-    if (x >> PE_LAYOUT & 1) {
-        pe_mends_add(
-            &d->advice,
-            "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
-            "of q and k in "
-            "the checkpoint (posenc permute --to %s)",
-            pe_spec_value(got, d->found.spec, "layout", "interleaved"),
-            !strcmp(pe_spec_value(wanted, d->found.spec, "layout_out", "same"), "same") ? got : wanted,
-            pe_spec_is_word(d->expected.spec, "layout", "half", 0) ? "half" : "interleaved", got);
-    }
-    if (x >> PE_DIM & 1) {
-        advise_setting(d, "dim", "the whole head", " (rotary_dim, partial_rotary_factor)");
-        advise_setting(d, "offset_dim", "0", "");
-        if (*d->found.words && strstr(d->found.words, "exponent"))
-            pe_mends_add(&d->advice, "%s", d->found.words);
-    }
+    if (x >> PE_LAYOUT & 1)
+        advise_layout(d);
+    if (x >> PE_DIM & 1)
+        advise_dim(d);
     if (x >> PE_DIRECTION & 1)
         pe_mends_add(&d->advice, "it rotates the other way: change the sign of the sine");
     if (x >> PE_BASE & 1)
         advise_setting(d, "base", "10000", " (rope_theta)");
-    if (x >> PE_SCHEDULE & 1 && strstr(d->found.words, "no schedule"))
-        pe_mends_add(&d->advice,
-                     "the frequencies are those of no schedule that is known, and should be of schedule=%s: "
-                     "compare them one by one (--json lists what was measured)",
-                     pe_spec_value(wanted, d->expected.spec, "schedule", "default"));
-    else if (x >> PE_SCHEDULE & 1) {
-        pe_mends_add(
-            &d->advice,
-            "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s",
-            pe_spec_value(got, d->found.spec, "schedule", "default"),
-            pe_spec_value(wanted, d->expected.spec, "schedule", "default"), *d->found.words ? ": " : "",
-            d->found.words);
-    }
+    if (x >> PE_SCHEDULE & 1)
+        advise_schedule(d);
     if (x >> PE_FACTOR & 1) {
         advise_setting(d, "factor", "none", "");
         advise_setting(d, "alpha", "none", "");
@@ -109,23 +148,8 @@ void pe_advice_all(pe_diagnosis *d, double wanted_size)
         pe_mends_add(&d->advice, "positions are %s, and should be as expected", d->found.positions);
     if (x >> PE_MAGNITUDE & 1)
         advise_magnitude(d, wanted_size);
-    if (x >> PE_AXES & 1) {
-        sections_of(got, d->found.spec);
-        sections_of(wanted, d->expected.spec);
-        if (strcmp(got, wanted))
-            pe_mends_add(&d->advice, "sections are %s, and should be %s (mrope_section)", got, wanted);
-    }
-    if ((x >> PE_AXES & 1) &&
-        (*order_of(order, d) || strcmp(pe_spec_value(got, d->found.spec, "axis_rule", "sections"),
-                                       pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections"))))
-        pe_mends_add(&d->advice, "pairs follow other coordinates: axis_rule=%s%s, and should be axis_rule=%s",
-                     pe_spec_value(got, d->found.spec, "axis_rule", "sections"), order_of(order, d),
-                     pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections"));
-    if ((x >> PE_ANGLES & 1) && !strcmp(d->found.angles, "float32"))
-        pe_mends_add(&d->advice, "angles are those of float32, and angles=exact was asked for: compute "
-                                 "frequencies and angles in float64");
-    else if (x >> PE_ANGLES & 1)
-        pe_mends_add(&d->advice,
-                     "angles are those of %s: compute frequencies, positions and angles in float32 at least",
-                     d->found.angles);
+    if (x >> PE_AXES & 1)
+        advise_axes(d);
+    if (x >> PE_ANGLES & 1)
+        advise_angles(d);
 }

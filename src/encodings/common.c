@@ -2,12 +2,14 @@
 /*
  * common.c: the settings that every encoding has, nope too
  *
- * Place    score: the factor of the products, a factor tau for each query, a cap, one more term below the
- * line Formula  tau_i (scale q_i . k_j) or tau_i S_ij; then c tanh(S_ij / c); then P_ij = exp(S_ij) /
- * (exp(s_h) + sum_j exp(S_ij)) Learns   temper_s, temper_b of temperature=ssmax; sink of sink=head
- * (sink=token: the model makes it) Source   temperature: Llama 4 (2025), Ministral 3 (2025), Inkling (2026),
- * Su 2021 (logn), Nakanishi 2025, arXiv:2501.19399 (ssmax); sink: gpt-oss (2025), arXiv:2508.10925; softcap:
- * Gemma 2, arXiv:2408.00118
+ * Place    score: the factor of the products, a factor tau for each query, a cap, one more term below
+ *          the line
+ * Formula  tau_i (scale q_i . k_j) or tau_i S_ij; then c tanh(S_ij / c); then
+ *          P_ij = exp(S_ij) / (exp(s_h) + sum_j exp(S_ij))
+ * Learns   temper_s, temper_b of temperature=ssmax; sink of sink=head (sink=token: the model makes it)
+ * Source   temperature: Llama 4 (2025), Ministral 3 (2025), Inkling (2026), Su 2021 (logn), Nakanishi
+ *          2025, arXiv:2501.19399 (ssmax); sink: gpt-oss (2025), arXiv:2508.10925; softcap: Gemma 2,
+ *          arXiv:2408.00118
  *
  * Written as a room, it is a part of every encoding, of no place and without a name: its settings stand among
  * those of any part, and its parameters carry no prefix. P(i) is the first coordinate, not below 0:

@@ -165,8 +165,6 @@ typedef struct pe_encoding {
 
     /* pope, of which nobody said what it is beside a rotation: why not, as a clause. NULL: it may be. */
     const char *no_rotation;
-    /* stick_breaking: why no sink may be beside it, as a clause. NULL: one may be. */
-    const char *no_sink;
 
     /* urpe, whose authors' own bias gives way to the one it is joined with: the default of a setting of a
        weight encoding that is joined with a score encoding, "bias=none". NULL: no other. */

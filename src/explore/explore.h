@@ -5,7 +5,7 @@
 #define PE_EXPLORE_EXPLORE_H
 
 #include "explore/text.h"
-#include "plot/plot.h"
+#include "plot/draw.h"
 
 enum {
     PE_EXPLORE_PARAMS = 64,
@@ -39,8 +39,6 @@ typedef struct pe_explore_words {
 const char *pe_explore_value(const char *request, const char *name, char *to, size_t n);
 int64_t     pe_explore_whole(const char *request, const char *name, int64_t otherwise);
 double      pe_explore_number(const char *request, const char *name, double otherwise);
-PE_PRINTF(3, 4)
-posenc_status pe_explore_fail(posenc_error *err, posenc_status status, const char *format, ...);
 /* The encoding number `index` of the request (spec, spec2); its parameters for dims, as they are initialised
    or as a model's file has them. */
 posenc_status pe_explore_part_read(pe_explore_part *p, const char *request, int index, posenc_error *err);
@@ -51,8 +49,8 @@ void          pe_explore_part_free(pe_explore_part *p);
 /* sentence.c: scores and weights of the words of a sentence under one or two encodings, made from a request:
      words, times   the sentence, said so many times while tables are made for once
      dim, heads, head (from 0), causal, seed, query (from 0)
-     q, k           typed vectors, "1 0; 0 1": of each word, or one of all; zeros follow. Without: drawn by
-   the word tokens         typed token inputs, "f: 1 -2 0.5": one of each word, or one of all. Without: drawn
+     q, k           typed vectors, "1 0; 0 1": of each word, or one of all; zeros follow; else drawn by word
+     tokens         typed token inputs, "f: 1 -2 0.5": one of each word, or one of all; else drawn
      shift          the position of the first word */
 typedef struct pe_explore_sentence {
     pe_figure figure, panels[3 * PE_EXPLORE_PARTS + 2];

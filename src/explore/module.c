@@ -9,16 +9,14 @@
  *   explore_offers    of SPEC: {"spec", "learns", "tokens": [{"name", "meaning"}],
  *                     "kinds": [{"kind", "place", "length", "dim", "grid"}]}
  *   explore_picture   a picture of one or two SPECs: a figure (pe_explore_figure)
- *   explore_attend    scores and weights of the words of a sentence: {"figure", "changes": [a number for each
- * SPEC]} explore_registry  every encoding with its settings, and those that all have explore_model     what
- * inspect says of a config.json, which is the whole request explore_csv       the numbers of the figure that
- * was made last
+ *   explore_attend    scores and weights of the words of a sentence: {"figure", "changes": a number per SPEC}
+ *   explore_registry  every encoding with its settings, and those that all have
+ *   explore_model     what inspect says of a config.json, which is the whole request
+ *   explore_csv       the numbers of the figure that was made last
  *
  * All return text that lives until the next call; {"error": sentence} where something is wrong.
  */
 #include "explore/explore.h"
-
-#include "plot/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,14 +139,14 @@ static posenc_status make_part(pe_explore_part *p, const char *request, posenc_e
     char          kind[PE_KIND_LENGTH], settings[PE_SETTINGS], spec[PE_EXPLORE_SPEC];
     posenc_status status;
     if (!pe_picture_offered(p->e, pe_explore_value(request, "kind", kind, sizeof kind), &p->offer))
-        return pe_explore_fail(err, POSENC_ERROR_ARGUMENT, "%s has no picture \"%s\"",
-                               posenc_encoding_spec(p->e), kind);
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT, "%s has no picture \"%s\"",
+                            posenc_encoding_spec(p->e), kind);
     read_data(&p->data, request, kind);
     if (p->data.dims.D < 0 || p->data.dims.H < 0 || p->data.length < 0 || p->data.rows < 0 ||
         p->data.cols < 0 || p->data.length > pe_picture_size_of(kind)->longest)
-        return pe_explore_fail(err, POSENC_ERROR_ARGUMENT,
-                               "sizes are at least 1, and at most %lld positions are drawn",
-                               (long long)pe_picture_size_of(kind)->longest);
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT,
+                            "sizes are at least 1, and at most %lld positions are drawn",
+                            (long long)pe_picture_size_of(kind)->longest);
     pe_picture_fit(p->e, &p->offer, &p->data, settings);
     p->data.binary_counter &= !p->data.rows;
     if (*settings) {

@@ -3,7 +3,6 @@
  */
 #include "explore/explore.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +27,6 @@ int64_t pe_explore_whole(const char *request, const char *name, int64_t otherwis
 {
     const double x = pe_explore_number(request, name, (double)otherwise);
     return x > -1e15 && x < 1e15 ? (int64_t)x : 0;
-}
-
-posenc_status pe_explore_fail(posenc_error *err, posenc_status status, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    err->status = status;
-    vsnprintf(err->message, sizeof err->message, format, list);
-    va_end(list);
-    return status;
 }
 
 /* ---------------------------------------------------------------- encodings ----------------- */
@@ -66,7 +55,7 @@ posenc_status pe_explore_part_params(pe_explore_part *p, const posenc_dims *dims
     int           trained = 0;
     posenc_status status;
     if (count > PE_EXPLORE_PARAMS)
-        return pe_explore_fail(err, POSENC_ERROR_UNSUPPORTED, "it has more parameters than this page holds");
+        return pe_draw_fail(err, POSENC_ERROR_UNSUPPORTED, "it has more parameters than this page holds");
     for (int i = 0; i < count; i++) {
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS], n = 1;
@@ -77,7 +66,7 @@ posenc_status pe_explore_part_params(pe_explore_part *p, const posenc_dims *dims
         p->params[i] =
             posenc_tensor_contiguous(calloc((size_t)n + 1, sizeof(double)), POSENC_DTYPE_F64, ndim, shape);
         if (!p->params[i].data)
-            return pe_explore_fail(err, POSENC_ERROR_MEMORY, "not enough memory for its parameters");
+            return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory for its parameters");
         trained += p->varied[i] = posenc_param_trainable(p->e, i);
     }
     if ((status = count ? posenc_param_init(p->e, dims, p->params, (uint64_t)seed, err) : POSENC_OK))

@@ -70,8 +70,8 @@ static posenc_status type_vectors(const run *r, const char *name, double *x, int
         memcpy(x + i * D, all + (lines > 1 ? i % own : 0) * D, (size_t)D * sizeof *x);
     free(all);
     if (!all)
-        return pe_explore_fail(r->err, POSENC_ERROR_MEMORY, "not enough memory");
-    return wrong ? pe_explore_fail(
+        return pe_draw_fail(r->err, POSENC_ERROR_MEMORY, "not enough memory");
+    return wrong ? pe_draw_fail(
                        r->err, POSENC_ERROR_ARGUMENT,
                        "%s is \"%.60s\"; it must be numbers, at most %d, parted by blanks; one vector, or "
                        "one for each of the %d words, parted by ;",
@@ -98,13 +98,13 @@ static posenc_status type_tokens(const run *r)
         at += at[name] == ':' ? name + 1 : 0;
         const int n = i < 0 ? -1 : read_numbers(&at, given, LONGEST);
         if (i < 0)
-            return pe_explore_fail(
+            return pe_draw_fail(
                 r->err, POSENC_ERROR_ARGUMENT,
                 "token inputs are \"%.60s\"; write a name, a colon and numbers: \"%s: 1 -2 0.5\"", text,
                 posenc_token_count(r->p->e) ? posenc_token_name(r->p->e, 0) : "f");
         const int64_t *shape = r->tokens[i].shape, row = shape[3];
         if (n != row && n != own * row)
-            return pe_explore_fail(
+            return pe_draw_fail(
                 r->err, POSENC_ERROR_ARGUMENT,
                 "token input %s has %d numbers; it must have %lld, or %lld for each of the %lld words",
                 posenc_token_name(r->p->e, i), n, (long long)row, (long long)row, (long long)own);
@@ -280,13 +280,12 @@ posenc_status pe_explore_sentence_make(pe_explore_sentence *s, pe_explore_part *
     run           runs[PE_EXPLORE_PARTS];
     posenc_status status = POSENC_OK;
     if (words->count < 2 || n > PE_EXPLORE_WORDS || times < 1)
-        return pe_explore_fail(err, POSENC_ERROR_ARGUMENT, "type a sentence of 2 to %d words",
-                               PE_EXPLORE_WORDS);
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT, "type a sentence of 2 to %d words", PE_EXPLORE_WORDS);
     if (D < 1 || H < 1 || head < 0 || head >= H || query < 0 || query >= n)
-        return pe_explore_fail(err, POSENC_ERROR_ARGUMENT, "there is no such head, query or width");
+        return pe_draw_fail(err, POSENC_ERROR_ARGUMENT, "there is no such head, query or width");
     s->numbers = calloc((size_t)(2 * PE_EXPLORE_PARTS * n + count * one), sizeof *s->numbers);
     if (!s->numbers)
-        return pe_explore_fail(err, POSENC_ERROR_MEMORY, "not enough memory");
+        return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory");
     for (int64_t i = 0; i < n; i++)
         names[i] = words->word[i % words->count];
     for (int i = 0; i < count && !status; i++) {

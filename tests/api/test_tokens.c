@@ -239,19 +239,28 @@ static void items_with_lengths_have_their_own(void **state)
 
 enum { GATED = 40 };
 
-static posenc_plan *fox_plan(posenc_executor executor)
+static posenc_plan *causal_plan(const char *spec, posenc_executor executor)
 {
-    const posenc_dims one     = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
-    posenc_encoding  *e       = encoding_of("fox");
+    const posenc_dims sizes   = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
     posenc_options    options = posenc_options_default();
+    posenc_encoding  *e       = encoding_of(spec);
     posenc_plan      *plan;
     posenc_error      err;
-    options.mask     = POSENC_MASK_CAUSAL;
     options.executor = executor;
-    if (posenc_plan_create(&plan, e, &one, &options, &err))
-        fail_msg("%s", err.message);
+    options.mask     = POSENC_MASK_CAUSAL;
+    if (posenc_plan_create(&plan, e, &sizes, &options, &err))
+        fail_msg("%s: %s", spec, err.message);
     posenc_encoding_free(e);
     return plan;
+}
+
+/* Two query heads and the key head that they share. */
+static posenc_attend_in two_heads(float *q, int64_t queries, float *k, float *v, int64_t keys)
+{
+    return (posenc_attend_in){.size = sizeof(posenc_attend_in),
+                              .q    = rows(q, 1, 2, queries, D),
+                              .k    = rows(k, 1, 1, keys, D),
+                              .v    = rows(v, 1, 1, keys, D)};
 }
 
 /* One query at the end against all keys, from the tokens, and from sums that grew in two steps. */
@@ -270,16 +279,12 @@ static void sums_of_a_cache_are_as_good_as_its_tokens(void **state)
     for (int i = 0; i < 2 * D; i++)
         q[i] = sinf((float)i);
     for (int reference = 0; reference < 2; reference++) {
-        posenc_plan     *plan = fox_plan(reference ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED);
+        posenc_plan *plan = causal_plan("fox", reference ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED);
         posenc_workspace work = workspace_for(plan, POSENC_RUN_DECODE);
         posenc_tensor    all = rows(f, 1, 2, GATED, 1), first = all, rest = all,
                       to    = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room);
-        posenc_attend_in in = {.size   = sizeof in,
-                               .q      = rows(q, 1, 2, 1, D),
-                               .k      = rows(k, 1, 1, GATED, D),
-                               .v      = rows(v, 1, 1, GATED, D),
-                               .q_pos  = posenc_positions_range(GATED - 1, 1),
-                               .tokens = &all};
+        posenc_attend_in in = two_heads(q, 1, k, v, GATED);
+        in.q_pos            = posenc_positions_range(GATED - 1, 1);
         first.shape[2]      = 33;
         rest.shape[2]       = GATED - 33;
         rest.data           = f + 33;
@@ -305,20 +310,6 @@ typedef struct chained {
     float q[GATED * 2 * D], k[GATED * D], v[GATED * D], w[GATED * D], beta[GATED], f[2 * GATED];
     float o[GATED * 2 * D], kept[GATED * D], one[2 * D];
 } chained;
-
-static posenc_plan *causal_plan(const char *spec)
-{
-    const posenc_dims sizes   = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
-    posenc_options    options = posenc_options_default();
-    posenc_encoding  *e       = encoding_of(spec);
-    posenc_plan      *plan;
-    posenc_error      err;
-    options.mask = POSENC_MASK_CAUSAL;
-    if (posenc_plan_create(&plan, e, &sizes, &options, &err))
-        fail_msg("%s: %s", spec, err.message);
-    posenc_encoding_free(e);
-    return plan;
-}
 
 static void fill_chained(chained *x)
 {
@@ -352,14 +343,12 @@ static void attend_to_cache(chained *x, const posenc_plan *plan, posenc_plan *pa
     posenc_tensor    f    = rows(x->f, 1, 2, GATED, 1),
                   sums =
                       posenc_tensor_contiguous(sum, POSENC_DTYPE_F64, 4, (const int64_t[]){1, 2, n + 1, 1});
-    posenc_attend_in        in  = {.size  = sizeof in,
-                                   .q     = token_at(rows(x->q, 1, 2, GATED, D), n),
-                                   .k     = rows(x->kept, 1, 1, n + 1, D),
-                                   .v     = rows(x->v, 1, 1, n + 1, D),
-                                   .q_pos = posenc_positions_range(n, 1),
-                                   .sums  = gated ? &sums : NULL};
+    posenc_attend_in        in  = two_heads(x->q, GATED, x->kept, x->v, n + 1);
     const posenc_attend_out out = {.size = sizeof out, .o = rows(x->one, 1, 2, 1, D)};
     posenc_error            err;
+    in.q       = token_at(in.q, n);
+    in.q_pos   = posenc_positions_range(n, 1);
+    in.sums    = gated ? &sums : NULL;
     f.shape[2] = n + 1;
     if ((gated && posenc_token_sums(path, 2, &f, &sums, 0, &err)) ||
         posenc_attend(plan, &in, &out, &work, &err))
@@ -374,20 +363,18 @@ static void decoding_with_rewritten_keys_is_the_forward_pass(void **state)
     static const char *const specs[] = {"path", "path[gate=plain]", "path[gate=scaled]"};
     (void)state;
     for (int s = 0; s < 3; s++) {
-        static chained      x;
-        posenc_plan        *path = causal_plan(specs[s]), *plain = causal_plan(s ? "fox" : "nope");
+        static chained x;
+        posenc_plan   *path          = causal_plan(specs[s], POSENC_EXECUTOR_AUTO),
+                    *plain           = causal_plan(s ? "fox" : "nope", POSENC_EXECUTOR_AUTO);
         posenc_workspace    work     = workspace_for(path, POSENC_RUN_FORWARD);
         const posenc_tensor tokens[] = {rows(x.w, 1, 1, GATED, D), rows(x.beta, 1, 1, GATED, 1),
                                         rows(x.f, 1, 2, GATED, 1)};
         posenc_tensor       cache    = rows(x.kept, 1, 1, GATED, D);
         posenc_error        err;
         fill_chained(&x);
-        const posenc_attend_in  in  = {.size   = sizeof in,
-                                       .q      = rows(x.q, 1, 2, GATED, D),
-                                       .k      = rows(x.k, 1, 1, GATED, D),
-                                       .v      = rows(x.v, 1, 1, GATED, D),
-                                       .tokens = tokens};
+        posenc_attend_in        in  = two_heads(x.q, GATED, x.k, x.v, GATED);
         const posenc_attend_out out = {.size = sizeof out, .o = rows(x.o, 1, 2, GATED, D)};
+        in.tokens                   = tokens;
         if (posenc_attend(path, &in, &out, &work, &err))
             fail_msg("%s: %s", specs[s], err.message);
         for (int n = 0, step; n < GATED; n += step) {
@@ -426,21 +413,6 @@ static void fill_turned(float *q, float *k, float *phi)
     }
 }
 
-static posenc_plan *turned_plan(const char *spec, posenc_executor executor)
-{
-    const posenc_dims sizes   = {.B = 1, .H = 2, .G = 1, .Lq = GATED, .Lk = GATED, .D = D};
-    posenc_options    options = posenc_options_default();
-    posenc_encoding  *e       = encoding_of(spec);
-    posenc_plan      *plan;
-    posenc_error      err;
-    options.executor = executor;
-    options.mask     = POSENC_MASK_CAUSAL;
-    if (posenc_plan_create(&plan, e, &sizes, &options, &err))
-        fail_msg("%s: %s", spec, err.message);
-    posenc_encoding_free(e);
-    return plan;
-}
-
 /* Rotated by themselves, then attended without a rotation: what attention does at once, both ways. */
 static void a_rotation_by_content_is_that_of_attention(void **state)
 {
@@ -455,7 +427,7 @@ static void a_rotation_by_content_is_that_of_attention(void **state)
         dout[i] = cosf((float)(2 * i));
     for (int n = 0; n < 8; n++) {
         const posenc_executor by     = n % 2 ? POSENC_EXECUTOR_REFERENCE : POSENC_EXECUTOR_TILED;
-        posenc_plan          *turned = turned_plan(specs[n / 2], by), *plain = turned_plan("nope", by);
+        posenc_plan          *turned = causal_plan(specs[n / 2], by), *plain = causal_plan("nope", by);
         const int64_t         width = n / 2 == 2 ? 1 : D / 2;
         posenc_workspace      work  = workspace_for(turned, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD),
                          own        = workspace_for(plain, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
@@ -507,7 +479,7 @@ static void what_is_wrong_with_angles_of_content_is_said(void **state)
     static float         q[GATED * 2 * D], k[GATED * D], phi[GATED * D];
     static double        sums[GATED * D / 2];
     static const int64_t falling[3] = {0, 2, 1};
-    posenc_plan         *plan       = turned_plan("rope[content=step]", POSENC_EXECUTOR_TILED);
+    posenc_plan         *plan       = causal_plan("rope[content=step]", POSENC_EXECUTOR_TILED);
     posenc_workspace     work       = workspace_for(plan, POSENC_RUN_ROTATE | POSENC_RUN_ROTATE_BACKWARD);
     posenc_tensor        token = rows(phi, 1, 1, 3, D / 2), wide = rows(phi, 1, 2, 3, D / 2),
                   more = rows(phi, 1, 1, GATED + 1, D / 2), Q = rows(q, 1, 2, 3, D), K = rows(k, 1, 1, 3, D),
@@ -548,18 +520,15 @@ static void what_is_wrong_with_sums_is_said(void **state)
     static double    sums[2 * GATED], S[2 * GATED * GATED];
     int64_t          falling[GATED];
     const int64_t    room[4] = {1, 2, GATED, 1}, bias[3] = {2, GATED, GATED};
-    posenc_plan     *plan  = fox_plan(POSENC_EXECUTOR_TILED);
+    posenc_plan     *plan  = causal_plan("fox", POSENC_EXECUTOR_TILED);
     posenc_workspace work  = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
     posenc_tensor    token = rows(f, 1, 2, GATED, 1),
                   to       = posenc_tensor_contiguous(sums, POSENC_DTYPE_F64, 4, room),
                   b        = posenc_tensor_contiguous(S, POSENC_DTYPE_F64, 3, bias);
-    posenc_attend_in in    = {.size   = sizeof in,
-                              .q      = rows(x, 1, 2, GATED, D),
-                              .k      = rows(x, 1, 1, GATED, D),
-                              .v      = rows(x, 1, 1, GATED, D),
-                              .tokens = &token};
+    posenc_attend_in in    = two_heads(x, GATED, x, x, GATED);
     posenc_error     err;
     (void)state;
+    in.tokens = &token;
     for (int i = 0; i < GATED; i++)
         falling[i] = i == 7 ? 6 : i;
     says(posenc_token_sums(plan, 1, &token, &to, 0, &err), POSENC_ERROR_ARGUMENT, &err, "number 1");
@@ -622,8 +591,9 @@ static void keys_of_a_segment_lie_side_by_side(void **state)
 static void what_is_wrong_with_keys_to_rewrite_is_said(void **state)
 {
     static chained x;
-    posenc_plan   *path = causal_plan("path"), *nope = causal_plan("nope");
-    posenc_tensor  k = rows(x.k, 1, 1, GATED, D), w = rows(x.w, 1, 1, 2, D), beta = rows(x.beta, 1, 1, 2, 1),
+    posenc_plan   *path = causal_plan("path", POSENC_EXECUTOR_AUTO),
+                *nope   = causal_plan("nope", POSENC_EXECUTOR_AUTO);
+    posenc_tensor k = rows(x.k, 1, 1, GATED, D), w = rows(x.w, 1, 1, 2, D), beta = rows(x.beta, 1, 1, 2, 1),
                   two = rows(x.w, 1, 2, 2, D), narrow = rows(x.w, 1, 1, 2, D - 1),
                   over = rows(x.k, 1, 1, 2, D);
     posenc_error err;
@@ -646,18 +616,15 @@ static void what_path_is_not_for_is_said(void **state)
     const posenc_dims       sizes   = {.B = 1, .H = 2, .G = 1, .Lq = 2, .Lk = 2, .D = D};
     posenc_encoding        *e       = encoding_of("path"), *none;
     posenc_options          options = posenc_options_default();
-    posenc_plan            *free_of_masks, *plan = causal_plan("path");
+    posenc_plan            *free_of_masks, *plan = causal_plan("path", POSENC_EXECUTOR_AUTO);
     posenc_error            err;
     posenc_tensor           tokens[] = {rows(x, 1, 2, 2, D), rows(x, 1, 1, 2, 1)};
-    posenc_attend_in        in       = {.size   = sizeof in,
-                                        .q      = rows(x, 1, 2, 2, D),
-                                        .k      = rows(x, 1, 1, 2, D),
-                                        .v      = rows(x, 1, 1, 2, D),
-                                        .tokens = tokens};
+    posenc_attend_in        in       = two_heads(x, 2, x, x, 2);
     static float            o[4 * D];
     const posenc_attend_out out = {.size = sizeof out, .o = rows(o, 1, 2, 2, D)};
     (void)state;
     posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
+    in.tokens             = tokens;
     says(posenc_attend(plan, &in, &out, &work, &err), POSENC_ERROR_SHAPE, &err, "w has 2 heads");
     tokens[0] = rows(x, 1, 1, 2, D);
     assert_int_equal(posenc_attend(plan, &in, &out, &work, &err), POSENC_OK);

@@ -52,11 +52,6 @@ static attention_case make(const posenc_encoding_info *info, uint64_t seed)
     return c;
 }
 
-static int is_rotary(const posenc_encoding_info *info)
-{
-    return info->place == POSENC_PLACE_ROTARY;
-}
-
 /* Does it say nothing about positions? */
 static int is_none(const posenc_encoding_info *info)
 {
@@ -126,20 +121,28 @@ static double magnitude_of(const rotation *r)
     return magnitude;
 }
 
+/* The next encoding that does nothing but rotate, from *index on; 0: no more. Where the magnitude grows with
+   the position it is NAN. */
+static int rotation_at(int *index, rotation *r)
+{
+    for (const posenc_encoding_info *info; (info = attention_at(index)) != NULL;) {
+        if (info->place != POSENC_PLACE_ROTARY)
+            continue;
+        *r = rotation_make(info);
+        if (!isnan(magnitude_of(r)))
+            return 1;
+        rotation_free(r);
+    }
+    return 0;
+}
+
 /* Where the magnitude is not 1 channels outside the block keep theirs: then lengths say nothing simple. */
 static void turning_keeps_the_length_of_every_row(void **state)
 {
-    const posenc_encoding_info *info;
-    int                         tried = 0;
+    rotation r;
+    int      tried = 0;
     (void)state;
-    for (int index = 0; (info = attention_at(&index)) != NULL;) {
-        if (!is_rotary(info))
-            continue;
-        rotation r = rotation_make(info);
-        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
-            rotation_free(&r);
-            continue;
-        }
+    for (int index = 0; rotation_at(&index, &r);) {
         array x = array_make4(dims.B, dims.H, dims.Lq, dims.D),
               y = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         array_fill(&x, 1, "x", 1);
@@ -163,16 +166,9 @@ static void turning_keeps_the_length_of_every_row(void **state)
 
 static void turning_back_undoes_turning(void **state)
 {
-    const posenc_encoding_info *info;
+    rotation r;
     (void)state;
-    for (int index = 0; (info = attention_at(&index)) != NULL;) {
-        if (!is_rotary(info))
-            continue;
-        rotation r = rotation_make(info);
-        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
-            rotation_free(&r);
-            continue;
-        }
+    for (int index = 0; rotation_at(&index, &r);) {
         array x             = array_make4(dims.B, dims.H, dims.Lq, dims.D),
               y             = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         const double square = magnitude_of(&r) * magnitude_of(&r);
@@ -197,16 +193,9 @@ static void turning_back_undoes_turning(void **state)
 
 static void turning_by_a_then_b_is_turning_by_a_plus_b(void **state)
 {
-    const posenc_encoding_info *info;
+    rotation r;
     (void)state;
-    for (int index = 0; (info = attention_at(&index)) != NULL;) {
-        if (!is_rotary(info))
-            continue;
-        rotation r = rotation_make(info);
-        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
-            rotation_free(&r);
-            continue;
-        }
+    for (int index = 0; rotation_at(&index, &r);) {
         array x = array_make4(1, dims.H, 1, dims.D),
               y = array_make4(1, dims.H, 1, dims.D); /* one position: no range */
         array_fill(&x, 3, "x", 1);
@@ -215,7 +204,7 @@ static void turning_by_a_then_b_is_turning_by_a_plus_b(void **state)
         rotate(&r, &x, 1, 678901, 1);
         rotate(&r, &y, 1, 12345 + 678901, 1);
         rotate(&r, &y, 1, 0, 1); /* the magnitude a second time */
-        assert_near(&x, &y, 1e-14, "a then b", info->name);
+        assert_near(&x, &y, 1e-14, "a then b", posenc_encoding_spec(r.e));
         array_free(&x), array_free(&y);
         rotation_free(&r);
     }

@@ -64,6 +64,17 @@ static void patch(char *bytes, size_t n, const char *kind, size_t offset, uint64
                 bytes[i + offset + (size_t)k] = (char)(value >> (8 * k));
 }
 
+/* An archive of a.npy alone, `count` doubles. */
+static char *one_array(int64_t count, int method, size_t *n)
+{
+    size_t       size;
+    char        *npy   = npy_of(count, &size);
+    const member one   = {"a.npy", npy, size};
+    char        *bytes = archive_of(&one, 1, method, n);
+    free(npy);
+    return bytes;
+}
+
 static void refused_part(const char *bytes, size_t n, const char *part)
 {
     posenc_arrays set = {0};
@@ -217,30 +228,24 @@ static void two_members_of_one_name_are_refused(void **state)
 
 static void encrypted_members_are_refused(void **state)
 {
-    size_t       size, n;
-    char        *npy   = npy_of(1, &size);
-    const member one   = {"a.npy", npy, size};
-    char        *bytes = archive_of(&one, 1, ZIP_CM_STORE, &n);
+    size_t n;
+    char  *bytes = one_array(1, ZIP_CM_STORE, &n);
     (void)state;
     patch(bytes, n, "\3\4", 6, 1, 2);
     patch(bytes, n, "\1\2", 8, 1, 2);
     refused_part(bytes, n, "encrypted");
     free(bytes);
-    free(npy);
 }
 
 static void other_compressions_are_refused(void **state)
 {
-    size_t       size, n;
-    char        *npy   = npy_of(1, &size);
-    const member one   = {"a.npy", npy, size};
-    char        *bytes = archive_of(&one, 1, ZIP_CM_STORE, &n);
+    size_t n;
+    char  *bytes = one_array(1, ZIP_CM_STORE, &n);
     (void)state;
     patch(bytes, n, "\3\4", 8, ZIP_CM_BZIP2, 2);
     patch(bytes, n, "\1\2", 10, ZIP_CM_BZIP2, 2);
     refused_part(bytes, n, "its compression is 12");
     free(bytes);
-    free(npy);
 }
 
 static void a_wrong_checksum_is_noticed(void **state)
@@ -265,10 +270,8 @@ static void sizes_that_cannot_be_are_refused(void **state)
         const char *part;
     } rows[] = {
         {0x10000000, "cannot inflate"}, {0xfffffffe, "cannot inflate"}, {2000, "a.npy"}, {100, "a.npy"}};
-    size_t       size, n;
-    char        *npy   = npy_of(100, &size);
-    const member one   = {"a.npy", npy, size};
-    char        *bytes = archive_of(&one, 1, ZIP_CM_DEFLATE, &n);
+    size_t n;
+    char  *bytes = one_array(100, ZIP_CM_DEFLATE, &n);
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         patch(bytes, n, "\3\4", 22, rows[i].size, 4);
@@ -276,20 +279,16 @@ static void sizes_that_cannot_be_are_refused(void **state)
         refused_part(bytes, n, rows[i].part);
     }
     free(bytes);
-    free(npy);
 }
 
 static void an_archive_cut_anywhere_is_refused(void **state)
 {
-    size_t       size, n;
-    char        *npy   = npy_of(3, &size);
-    const member one   = {"a.npy", npy, size};
-    char        *bytes = archive_of(&one, 1, ZIP_CM_STORE, &n);
+    size_t n;
+    char  *bytes = one_array(3, ZIP_CM_STORE, &n);
     (void)state;
     for (n--; n > 0; n--)
         refused_part(bytes, n, "");
     free(bytes);
-    free(npy);
 }
 
 /* ---------------------------------------------------------------- writing ------------------- */

@@ -107,20 +107,27 @@ static void the_example_of_a_preset_file_is_quick(void **state)
     pe_preset_forget(memory);
 }
 
-static int64_t batch_of_file(const char *text)
+/* What a file of this text says. */
+static posenc_status read_text(pe_preset *p, void **memory, const char *text, posenc_error *err)
 {
     static const char path[] = "build/test_preset.json";
     FILE             *to     = fopen(path, "w");
-    pe_preset         p;
-    void             *memory;
-    posenc_error      err = {0};
     assert_non_null(to);
     fputs(text, to);
     fclose(to);
-    if (pe_preset_read(&p, &memory, path, &err))
+    const posenc_status status = pe_preset_read(p, memory, path, err);
+    remove(path);
+    return status;
+}
+
+static int64_t batch_of_file(const char *text)
+{
+    pe_preset    p;
+    void        *memory;
+    posenc_error err = {0};
+    if (read_text(&p, &memory, text, &err))
         fail_msg("%s: %s", text, err.message);
     pe_preset_forget(memory);
-    remove(path);
     return p.batch;
 }
 
@@ -190,19 +197,13 @@ static void what_a_program_asks_wrongly_is_refused(void **state)
 
 static void refuse_file(const char *text, const char *sentence)
 {
-    static const char path[] = "build/test_preset.json";
-    FILE             *to     = fopen(path, "w");
-    pe_preset         p;
-    void             *memory;
-    posenc_error      err = {0};
-    assert_non_null(to);
-    fputs(text, to);
-    fclose(to);
-    assert_int_not_equal(pe_preset_read(&p, &memory, path, &err), POSENC_OK);
+    pe_preset    p;
+    void        *memory;
+    posenc_error err = {0};
+    assert_int_not_equal(read_text(&p, &memory, text, &err), POSENC_OK);
     if (!strstr(err.message, sentence))
         fail_msg("%s: \"%s\" does not say \"%s\"", text, err.message, sentence);
     pe_preset_forget(memory);
-    remove(path);
 }
 
 static void a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend(void **state)

@@ -281,12 +281,12 @@ static void explain_row_sums(cli_explanation *x)
     cli_sheet_matrix(s, "row_sums", "a line for each head, a column for each query", sums, dims.H, L);
     cli_sheet_residual(s, "residual", "largest |sum - 1|", most);
     const posenc_encoding_info *weight = posenc_encoding_part(p->e, POSENC_PLACE_WEIGHT);
-    const int by_factors               = weight && weight->pictures && strstr(weight->pictures, "factors");
     cli_sheet_text(s, most < 1e-12 ? "The weights of every query sum to 1: they are probabilities."
-                      : by_factors ? "The factors come after the softmax, so the weights of a query are no "
-                                     "longer probabilities."
-                                   : "Nothing divides the weights by their sum: what a query's keys do not "
-                                     "take is missing from 1.");
+                      : weight && !weight->replaces_softmax
+                          ? "The factors come after the softmax, so the weights of a query are no longer "
+                            "probabilities."
+                          : "Nothing divides the weights by their sum: what a query's keys do not take is "
+                            "missing from 1.");
     if (*x->subject.origin)
         cli_sheet_text(s, "Parameters: %s.", x->subject.origin);
 }

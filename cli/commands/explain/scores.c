@@ -301,8 +301,8 @@ void cli_explain_weights(cli_explanation *x)
     const posenc_encoding_info *part = posenc_encoding_part(r.p->e, POSENC_PLACE_WEIGHT);
     if (pe_calc_failed(r.p))
         return;
-    if (part->pictures && strstr(part->pictures, "factors"))
-        show_weights(&r);
-    else
+    if (part->replaces_softmax)
         show_own_weights(&r);
+    else
+        show_weights(&r);
 }

@@ -591,12 +591,8 @@ static void gate_row(const decoder *x, const decode_scratch *z, float *s, const 
 
 static void load_mask(const decoder *x, decode_scratch *z, const key_block *n)
 {
-    const posenc_tensor *t = &x->a->key_allowed;
     for (int64_t c = 0; (x->a->mask & POSENC_MASK_KEY_PADDING) && c < PIECE; c++)
-        z->key[c] = c >= n->C || !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
-                                                              (n->j0 + c) * t->stride[1])
-                        ? -INFINITY
-                        : 0;
+        z->key[c] = c >= n->C || pe_keys_is_padding(&x->a->key_allowed, n->b, n->j0 + c) ? -INFINITY : 0;
 }
 
 /* The rows of scores of one key head, piece by piece. */

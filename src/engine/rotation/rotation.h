@@ -53,6 +53,9 @@ typedef enum pe_content {
     PE_CONTENT_STEP
 } pe_content;
 
+/* Doubles of a walk from token to token (score/turn.c), for each number that a token has. */
+enum { PE_TURN_WALK = 3 };
+
 typedef struct pe_rotary {
     int64_t   M; /* pairs; the rotated block is channels first .. first + 2M - 1 */
     int64_t   first;

@@ -25,7 +25,7 @@ void pe_rotation_table_lay_out(pe_rotation_table *t, int threads, pe_arena *aren
     t->rows            = pe_arena_floats(arena, pe_sizes_sum(rows, PE_LANES));
     if (!t->by)
         return;
-    t->walk             = t->by->content ? 3 * t->by->M : 0;
+    t->walk             = t->by->content ? PE_TURN_WALK * t->by->M : 0;
     t->walks            = pe_arena_doubles(arena, threads * t->walk);
     const int64_t width = has_ladder(t) ? 2 * t->by->M : 0;
     t->ladder           = pe_ladder_lay_out(width, pe_ladder_middle_of(width), arena);

@@ -164,6 +164,14 @@ static inline void pe_add_row(void *to, posenc_dtype dtype, const double *row, i
 /* Row j of k or v (t is a->k or a->v). */
 const void *pe_keys_row(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t g, int64_t j);
 
+/* Does the caller's mask, of a part or of the whole run, hide key j of item b? No data: it hides none. */
+static inline int pe_keys_is_padding(const posenc_tensor *key_allowed, int64_t b, int64_t j)
+{
+    return key_allowed->data &&
+           !pe_tensor_integer_at(key_allowed, (key_allowed->shape[0] == 1 ? 0 : b) * key_allowed->stride[0] +
+                                                  j * key_allowed->stride[1]);
+}
+
 /* May no query of item b see key j, so that its rows are not read and count as zeros? */
 int pe_keys_is_hidden(const pe_attention *a, int64_t b, int64_t j);
 
@@ -305,16 +313,14 @@ int64_t pe_turn_rows(const pe_attention *a);
 int64_t pe_turn_row(const pe_attention *a, int64_t h);
 /* A walk through a row of item b, and where query or key s of the part stands; memory for PE_TURN_WALK times
    as many doubles as a token has numbers. */
-enum { PE_TURN_WALK = 3 };
 pe_turn_walk  pe_turn_start(const pe_attention *a, int64_t b, int64_t row, double *memory);
 const double *pe_turn_at(const pe_attention *a, pe_turn_walk *x, pe_side side, int64_t s);
 void          pe_turn_table(const pe_attention *a, const pe_rotation_table *t, pe_side side);
 /* The gradient of the token input, of whole runs. */
 void pe_turn_back_run(const pe_attention *a, const pe_turn_back *of);
-/* Lists of the queries of each token of an item; is the token after this one of its segment; is it hidden? */
+/* Lists of the queries of each token of an item; is the token after this one of its segment? */
 void pe_turn_list(const pe_attention *a, int64_t b);
 int  pe_turn_adds(const pe_attention *a, int64_t b, int64_t token);
-int  pe_turn_is_padding(const pe_attention *a, int64_t b, int64_t token);
 
 /* ---- wall.c: gates of channels ---- */
 

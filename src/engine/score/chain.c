@@ -42,13 +42,6 @@ int pe_chain_is_wanted(const pe_attention *a)
     return pe_chains(a) && (a->for_any_run || to[a->terms->chain.w] || to[a->terms->chain.beta]);
 }
 
-static int is_padding(const pe_attention *a, int64_t b, int64_t j)
-{
-    const posenc_tensor *t = &a->key_allowed;
-    return (a->mask & POSENC_MASK_KEY_PADDING) &&
-           !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]);
-}
-
 /* Row j of a token input that key head g reads. */
 static void *row_of(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t g, int64_t j)
 {
@@ -63,7 +56,7 @@ void pe_chain_load(const pe_attention *a, int64_t b, int64_t g, int64_t j0, int6
     for (int64_t j = 0; j < n; j++) {
         double *to = w + j * stride;
         beta[j]    = 0;
-        if (is_padding(a, b, j0 + j)) {
+        if (pe_keys_is_padding(&a->key_allowed, b, j0 + j)) {
             memset(to, 0, (size_t)a->sizes.D * sizeof *to);
             continue;
         }
@@ -82,7 +75,8 @@ static void store_row(const pe_attention *a, const posenc_tensor *to, int64_t b,
     for (int64_t d = 0; d < width; d += SOME) {
         const int64_t n         = pe_smaller(SOME, width - d);
         double        sum[SOME] = {0};
-        for (int64_t g = row * share; g < (row + 1) * share && !is_padding(a, b, j); g++)
+        for (int64_t g = row * share; g < (row + 1) * share && !pe_keys_is_padding(&a->key_allowed, b, j);
+             g++)
             for (int64_t c = 0; c < n; c++)
                 sum[c] += from[(g * a->sizes.Lk + j) * stride + d + c];
         pe_tensor_store_double(at + pe_tensor_bytes(to->dtype, d), to->dtype, 1, sum, n);

@@ -98,12 +98,6 @@ void pe_drift_lay_out(pe_attention *a, pe_arena *arena, int backward)
 
 /* ---- gates, and sums of them ---- */
 
-static int is_padding(const pe_attention *a, int64_t b, int64_t j)
-{
-    const posenc_tensor *t = &a->drift.key_allowed;
-    return !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]);
-}
-
 /* What the token input says of n keys; and ln of the gates of that, n at most CHUNK. */
 static void load_tokens(const pe_attention *a, int side, int64_t b, int64_t row, int64_t j, int64_t n,
                         double to[])
@@ -118,8 +112,8 @@ static void load_gates(const pe_attention *a, int side, int64_t b, int64_t row, 
     double x[CHUNK];
     load_tokens(a, side, b, row, j, n, x);
     of(a)->gates(a->parts[PE_SCORE].p, x, n, to);
-    for (int64_t c = 0; (a->mask & POSENC_MASK_KEY_PADDING) && c < n; c++)
-        if (is_padding(a, b, j + c))
+    for (int64_t c = 0; c < n; c++)
+        if (pe_keys_is_padding(&a->drift.key_allowed, b, j + c))
             to[c] = 0;
 }
 
@@ -315,7 +309,7 @@ static void fold_tokens(const pe_attention *a, int side, int64_t b, const posenc
             load_tokens(a, side, b, row, j, n, x);
             for (int64_t c = 0; c < n; c++) {
                 sum += a->drift.fold[j + c];
-                dx[c] = (a->mask & POSENC_MASK_KEY_PADDING) && is_padding(a, b, j + c) ? 0 : 0 - sum;
+                dx[c] = pe_keys_is_padding(&a->drift.key_allowed, b, j + c) ? 0 : 0 - sum;
             }
             of(a)->gates_back(a->parts[PE_SCORE].p, x, n, dx);
             pe_tensor_store_double(pe_tensor_row(to, b, row, j), to->dtype, 1, dx, n);

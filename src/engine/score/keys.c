@@ -15,9 +15,7 @@ const void *pe_keys_row(const pe_attention *a, const posenc_tensor *t, int64_t b
 
 int pe_keys_is_hidden(const pe_attention *a, int64_t b, int64_t j)
 {
-    const posenc_tensor *t = &a->key_allowed;
-    return (a->mask & POSENC_MASK_KEY_PADDING) && !a->unmasked &&
-           !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]);
+    return !a->unmasked && pe_keys_is_padding(&a->key_allowed, b, j);
 }
 
 int64_t pe_keys_run(const pe_attention *a, const posenc_tensor *t, int64_t b, int64_t j, int64_t n)

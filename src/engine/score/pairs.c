@@ -60,7 +60,7 @@ int pe_pairs_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int
     if ((a->mask & POSENC_MASK_SEGMENTS) &&
         pe_pairs_segment(&a->q_segments, b, i) != pe_pairs_segment(&a->k_segments, b, j))
         return 0;
-    if ((a->mask & POSENC_MASK_KEY_PADDING) && !mask_byte(&a->key_allowed, b, j, 0, 0))
+    if (pe_keys_is_padding(&a->key_allowed, b, j))
         return 0;
     return !(a->mask & POSENC_MASK_EXPLICIT) || mask_byte(&a->allowed, b, h, i, j);
 }

@@ -7,8 +7,8 @@
  *          exponential of the sum of ls(-z), and may go to the value of the query's own key
  * Adjoint  g_ij = A_ij (dO_i.v_j - drem_i), drem the cotangent of what is left; then
  *          dz_ij = g_ij sigma(-z_ij) - sigma(z_ij) sum over j' < j of g_ij', and of lse_i, which is the
- * logarithm of what is left, -dlse_i sigma(z_ij) Source   Tan et al. 2024, arXiv:2410.17980;
- * shawntan/stickbreaking-attention
+ *          logarithm of what is left, -dlse_i sigma(z_ij)
+ * Source   Tan et al. 2024, arXiv:2410.17980; shawntan/stickbreaking-attention
  *
  * All in double: a sum of logarithms over thousands of keys is held back from the exponential only by its own
  * rounding. A key that is not allowed (-infinity) takes nothing and leaves all.

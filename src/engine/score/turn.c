@@ -68,7 +68,7 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
     t->share       = p->H / p->G;
     t->queries     = p->Lq;
     t->keys        = p->Lk;
-    t->key_allowed = a->mask & POSENC_MASK_KEY_PADDING ? a->key_allowed : (posenc_tensor){0};
+    t->key_allowed = a->key_allowed;
     t->k_segments  = a->k_segments;
     t->stored      = stored_of(a);
     t->every       = p->Lk / EVERY == t->stored ? EVERY : (p->Lk / (t->stored + 1) / EVERY + 1) * EVERY;
@@ -89,12 +89,6 @@ void pe_turn_lay_out(pe_attention *a, pe_arena *arena, int backward)
 
 /* ---- what a token says ---- */
 
-static int is_padding(const pe_turned *t, int64_t b, int64_t l)
-{
-    const posenc_tensor *k = &t->key_allowed;
-    return k->data && !pe_tensor_integer_at(k, (k->shape[0] == 1 ? 0 : b) * k->stride[0] + l * k->stride[1]);
-}
-
 static int starts_segment(const pe_turned *t, int64_t b, int64_t l)
 {
     return l == 0 || pe_pairs_segment(&t->k_segments, b, l) != pe_pairs_segment(&t->k_segments, b, l - 1);
@@ -112,7 +106,7 @@ static void step(const pe_attention *a, pe_turn_walk *x)
     x->token++;
     if (!pe_walls(a) && starts_segment(&a->turn, x->b, x->token))
         memset(x->at, 0, (size_t)n * sizeof *x->at);
-    if (is_padding(&a->turn, x->b, x->token))
+    if (pe_keys_is_padding(&a->turn.key_allowed, x->b, x->token))
         return;
     load(a->turn.token, x->b, x->row, x->token, n, x->at + (pe_walls(a) ? 2 : 1) * n);
     if (pe_walls(a))
@@ -240,11 +234,6 @@ int pe_turn_adds(const pe_attention *a, int64_t b, int64_t token)
     return token + 1 < a->turn.keys && !starts_segment(&a->turn, b, token + 1);
 }
 
-int pe_turn_is_padding(const pe_attention *a, int64_t b, int64_t token)
-{
-    return is_padding(&a->turn, b, token);
-}
-
 /* For each token of an item the queries that turn by its angle, in their order. */
 void pe_turn_list(const pe_attention *a, int64_t b)
 {
@@ -310,7 +299,7 @@ static void fold_row(void *context, int64_t index, int thread)
             z.sum[m]        = (adds ? z.sum[m] : 0) + dp;
             if (is == PE_CONTENT_POSITION && m > 0)
                 z.sum[0] += dp;
-            z.dangle[m] = is == PE_CONTENT_STEP && is_padding(t, b, l) ? 0 : z.sum[m];
+            z.dangle[m] = is == PE_CONTENT_STEP && pe_keys_is_padding(&t->key_allowed, b, l) ? 0 : z.sum[m];
         }
         z.dangle[0] = is == PE_CONTENT_POSITION && M ? z.sum[0] : z.dangle[0];
         pe_tensor_store_double(pe_tensor_row(t->dtoken, b, row, l), t->dtoken->dtype, 1, z.dangle,

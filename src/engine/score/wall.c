@@ -57,7 +57,7 @@ static void fold_row(void *context, int64_t row, int thread)
             memset(sum, 0, (size_t)D * sizeof *sum);
         gather(j, row, l, sum, q, dx);
         pe_tensor_load_double(x, pe_tensor_row(t->token, j->b, row, l), t->token->dtype, 1, D);
-        const int hidden = pe_turn_is_padding(a, j->b, l);
+        const int hidden = pe_keys_is_padding(&t->key_allowed, j->b, l);
         for (int64_t d = 0; d < D; d++)
             dx[d] = hidden ? 0 : sum[d];
         a->terms->wall.gates_back(a->parts[PE_SCORE].p, x, D, dx);

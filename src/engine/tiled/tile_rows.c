@@ -307,13 +307,10 @@ void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t b, int6
 
 const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b)
 {
-    const posenc_tensor *t = &T->a->key_allowed;
     if (!(T->a->mask & POSENC_MASK_KEY_PADDING))
         return NULL;
     for (int64_t j = 0; j < T->a->sizes.Lk; j++)
-        key[j] = pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1])
-                     ? 0
-                     : -INFINITY;
+        key[j] = pe_keys_is_padding(&T->a->key_allowed, b, j) ? -INFINITY : 0;
     return key;
 }
 

@@ -196,12 +196,15 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const pe_packed *x, int
         }
 }
 
-/* The key tile at distance 0 from query tile I if the nearest keys are to come first, else -1. A bias that
-   falls with the distance would raise the running maximum tile after tile if the farthest came first; a band
-   of products is walked in order. */
-static int64_t nearest_tile(const pe_tiles *T, int64_t I)
+/* The key tile that query tile I meets first, before those to the left of it and then those to the right: the
+   last one where keys are met one after the other, and the one at distance 0 where a bias that falls with the
+   distance would raise the running maximum tile after tile if the farthest came first. -1: they come in
+   order, as a band of products is walked. */
+static int64_t first_tile(const pe_tiles *T, int64_t I)
 {
     const pe_distances *d = &T->a->distances;
+    if (T->a->terms->hook.state > 0 || pe_chains(T->a) || pe_sticks(T->a))
+        return T->key_tiles - 1;
     if (!(pe_has(T->a->terms, PE_BIAS) || pe_drifts(T->a)) || pe_has(T->a->terms, PE_A) || !T->skewed ||
         d->step == 0)
         return -1;
@@ -235,25 +238,21 @@ static void meet_chain(const pe_tiles *T, pe_scratch *z, const pe_packed *x)
     pe_tile_chain_meet(T, z, z->Qu);
 }
 
-static void forward_tile(void *context, int64_t index, int thread)
+/* Rows of A meet the queries scaled another way. */
+static float *profiled(const pe_tiles *T, const pe_scratch *z)
 {
-    const pe_forward   *f  = context;
-    const pe_tiles     *T  = &f->T;
+    return pe_has(T->a->terms, PE_A) ? z->Qw : NULL;
+}
+
+/* The queries of a tile, in each of their forms. */
+static void load_queries(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R)
+{
     const pe_attention *a  = T->a;
-    const pe_problem   *p  = &a->sizes;
-    const int64_t    group = p->H / p->G, pair = index / f->tasks_per_pair, task = index % f->tasks_per_pair;
-    const pe_packed *x = f->pairs + pair;
-    const int64_t    b = (f->first + pair) / p->G, h = (f->first + pair) % p->G * group + task % group;
-    const int64_t    I  = T->query_tiles - 1 - task / group; /* longest causal rows first */
-    const int64_t    i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
-    pe_scratch      *z  = T->scratch + thread;
-    float           *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
-    start_rows(T, z, h, i0, R);
-    if (p->Lk <= PE_SHORT)
+    float              *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
+    if (a->sizes.Lk <= PE_SHORT)
         pe_tile_rows_prefetch(&a->q, b + 1, h, i0, R, a->D);
-    float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
     pe_tile_rows_load(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
-    pe_tile_rows_scale(T, z->Qu, Qw, b, h, i0, R);
+    pe_tile_rows_scale(T, z->Qu, profiled(T, z), b, h, i0, R);
     if (Q2)
         pe_tile_rows_scale(T, Q2, NULL, b, h, i0, R);
     z->forms.Q2 = Q2;
@@ -266,39 +265,60 @@ static void forward_tile(void *context, int64_t index, int thread)
         pe_tile_chain_resume(T, z->Qu, h, i0, R);
     z->map.Q    = z->Qu;
     z->map.step = T->Br * T->Dp;
+}
+
+/* A tile of keys: its scores to the caller, or its weights and values to the outputs. */
+static void meet_keys(const pe_forward *f, pe_scratch *z, const pe_packed *x, int64_t step, int64_t first)
+{
+    const pe_tiles     *T       = &f->T;
+    const pe_attention *a       = T->a;
+    const int64_t       keys    = z->J * a->sizes.D * T->Bcp;
+    const pe_softmax    running = {.shift    = z->softmax.most,
+                                   .sums     = z->softmax.sums,
+                                   .o        = z->softmax.O,
+                                   .o_stride = T->Dvp,
+                                   .columns  = a->sizes.Dv};
+    pe_tile_terms       terms;
+    z->growth.Kt = x->Kgt + keys;
+    z->map.Kt    = x->Kmt + keys;
+    if (pe_chains(a) && pe_tile_is_reached(T, z->I, z->J))
+        meet_chain(T, z, x);
+    if (!pe_tile_scores_multiply(T, z, z->S, z->Qu, profiled(T, z), x->Kt + keys, x->key_mask, first < 0,
+                                 &terms))
+        return;
+    if (pe_chains(a))
+        pe_tile_chain_step(T, z, z->Qu);
+    if (f->S) {
+        a->kernels->scores_finish(z->S, T->Bcp, &terms, z->R, z->C);
+        store_scores(f, z);
+        return;
+    }
+    terms.gate = pe_tile_scores_gate(T, z, &terms.gate_step);
+    if (pe_sticks(a))
+        pe_tile_stick_weights(T, z, &terms);
+    else
+        a->kernels->softmax(z->S, T->Bcp, &terms, &running, z->R, z->C);
+    add_values(T, z, x, next_tile(T, z->I, step, first));
+}
+
+static void forward_tile(void *context, int64_t index, int thread)
+{
+    const pe_forward   *f = context;
+    const pe_tiles     *T = &f->T;
+    const pe_attention *a = T->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t group = p->H / p->G, pair = index / f->tasks_per_pair, task = index % f->tasks_per_pair;
+    const int64_t b = (f->first + pair) / p->G, h = (f->first + pair) % p->G * group + task % group;
+    const int64_t I  = T->query_tiles - 1 - task / group; /* longest causal rows first */
+    const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), first = first_tile(T, I);
+    pe_scratch   *z = T->scratch + thread;
+    start_rows(T, z, h, i0, R);
+    load_queries(T, z, b, h, i0, R);
     if (pe_products64_serve(T))
         pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);
-    const int64_t first =
-        a->terms->hook.state > 0 || pe_chains(a) || pe_sticks(a) ? T->key_tiles - 1 : nearest_tile(T, I);
-    const pe_softmax running = {.shift    = z->softmax.most,
-                                .sums     = z->softmax.sums,
-                                .o        = z->softmax.O,
-                                .o_stride = T->Dvp,
-                                .columns  = p->Dv};
     for (int64_t step = 0; step < T->key_tiles; step++) {
-        const int64_t J = tile_at(step, first), C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
-        pe_tile_begin(T, z, b, h, I, J);
-        z->growth.Kt = x->Kgt + J * p->D * T->Bcp;
-        z->map.Kt    = x->Kmt + J * p->D * T->Bcp;
-        pe_tile_terms terms;
-        if (pe_chains(a) && pe_tile_is_reached(T, I, J))
-            meet_chain(T, z, x);
-        if (!pe_tile_scores_multiply(T, z, z->S, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, first < 0,
-                                     &terms))
-            continue;
-        if (pe_chains(a))
-            pe_tile_chain_step(T, z, z->Qu);
-        if (f->S) {
-            a->kernels->scores_finish(z->S, T->Bcp, &terms, R, C);
-            store_scores(f, z);
-            continue;
-        }
-        terms.gate = pe_tile_scores_gate(T, z, &terms.gate_step);
-        if (pe_sticks(a))
-            pe_tile_stick_weights(T, z, &terms);
-        else
-            a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
-        add_values(T, z, x, next_tile(T, I, step, first));
+        pe_tile_begin(T, z, b, h, I, tile_at(step, first));
+        meet_keys(f, z, f->pairs + pair, step, first);
     }
     if (pe_chains(a))
         pe_tile_chain_leave(T, z->Qu, h, i0, R);

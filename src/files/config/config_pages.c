@@ -6,7 +6,8 @@
  * have at the input, tables of edges and sizes put side by side or added, are no SPEC: they are named.
  *
  * LayoutLM  v2 adds the sum to the finished score, v3 divides it by sqrt(D); v3 knows no sum without the
- * text's UDOP      lists its coordinates in relative_bias_args; its decoder has T5's table, of the text alone
+ *           text's
+ * UDOP      lists its coordinates in relative_bias_args; its decoder has T5's table, of the text alone
  * Source    transformers 5.24, modeling_layoutlmv2.py, modeling_layoutlmv3.py, modeling_udop.py
  */
 #include "files/config/config.h"

@@ -6,12 +6,13 @@
  * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`.
  * New (5.0) rope_parameters, a dictionary with `rope_type`, or one per layer type for the classes that need
  *           it. Where both are given, rope_scaling replaces rope_parameters whole; for classes with
- * dictionaries per layer type it goes on top of those it is meant for. Base      dictionary, top level,
- * class. Length    of pre-training: top level (and the class where it has one), dictionary,
- * max_position_embeddings. Surprise  A class may bring a whole dictionary: a rope_theta outside it is then
- * not read. beta_fast, beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio
- * of the lengths, a missing one is refused. Source    transformers 5.16, modeling_rope_utils.py and the
- * classes of the types
+ *           dictionaries per layer type it goes on top of those it is meant for.
+ * Base      dictionary, top level, class.
+ * Length    of pre-training: top level (and the class where it has one), dictionary, max_position_embeddings.
+ * Surprise  A class may bring a whole dictionary: a rope_theta outside it is then not read. beta_fast,
+ *           beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio of the
+ *           lengths, a missing one is refused.
+ * Source    transformers 5.16, modeling_rope_utils.py and the classes of the types
  */
 #include "files/config/config.h"
 

@@ -3,11 +3,11 @@
  * params.c: the parameters of a SPEC out of a model's checkpoint
  *
  * The idea  What a checkpoint calls a parameter is data (tensors.def); what shape it must have, the library
- * says (posenc_param_shape). Between the two there is little: axes of length 1 come and go (ViT's table is
- *           [1,rows,dim], SwinV2's factor [H,1,1]), and 16-bit floats become float32.
+ *           says (posenc_param_shape). Between the two there is little: axes of length 1 come and go (ViT's
+ *           table is [1,rows,dim], SwinV2's factor [H,1,1]), and 16-bit floats become float32.
  * Names     A model inside another one has its name before those of its tensors, so a tensor is known by the
- * end of its name. Two of them that end alike are refused: which is meant, nobody has said. Memory    Of a
- * .safetensors only what is wanted is read, of a sharded one only the files that have it.
+ *           end of its name. Two of them that end alike are refused: which is meant, nobody has said.
+ * Memory    Of a .safetensors only what is wanted is read, of a sharded one only the files that have it.
  */
 #include "files/model/build.h"
 

@@ -14,8 +14,8 @@
  * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
  *                  there is none.
  * Links            are not followed: where DIR.partial or a run in it is one, or anything but a folder and
- * files, it is refused before it is read. Removing         takes runs, lock and temporary files, and nothing
- * else.
+ *                  files, it is refused before it is read.
+ * Removing         takes runs, lock and temporary files, and nothing else.
  */
 #define _XOPEN_SOURCE 700 /* fcntl's locks */
 

@@ -3,14 +3,16 @@
  * rates.c: from the runs of a suite to rates and ranks
  *
  * Rates     Accuracy is the share of right answers among all that are asked for at a length; in most tasks
- * every sequence is asked for the same number. Intervals are Wilson's, of the mean over seeds, about other
- * sequences and other seeds. n is not the number of answers: those of one sequence depend on each other, and
- * seeds differ by more than sequences do. It is the number of independent answers that would have the same
- * variance, p (1 - p) / n = p (1 - p) / sequences + spread / seeds (Kish 1965, Survey Sampling, 8.2:
- * effective sample size), with the spread of spread.h. Ranks     by accuracy beyond L, the mean over the
- * tested lengths; differences are paired by sequence, and a rank is shared where the interval of the
- * difference contains 0. Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023
- * (arXiv:2305.19466, section 4), among the tasks in which an encoding takes part.
+ *           every sequence is asked for the same number. Intervals are Wilson's, of the mean over seeds,
+ *           about other sequences and other seeds. n is not the number of answers: those of one sequence
+ *           depend on each other, and seeds differ by more than sequences do. It is the number of
+ *           independent answers that would have the same variance,
+ *           p (1 - p) / n = p (1 - p) / sequences + spread / seeds (Kish 1965, Survey Sampling, 8.2:
+ *           effective sample size), with the spread of spread.h.
+ * Ranks     by accuracy beyond L, the mean over the tested lengths; differences are paired by sequence, and
+ *           a rank is shared where the interval of the difference contains 0.
+ * Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023 (arXiv:2305.19466, section 4),
+ *           among the tasks in which an encoding takes part.
  */
 #include "train/judge/judge.h"
 

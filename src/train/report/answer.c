@@ -8,10 +8,10 @@
  * it holds nothing that a clock measured; costs do, and are a table of their own.
  *
  * Work     of a token that is decoded with as many keys in the cache as the furthest length: operations of
- * the encoding's formulas (posenc_plan_operations), in every layer unless it acts at the input, against two
- * per parameter of the model and four per key and channel of attention. Cache    keys and values, 2 x width
- * numbers per layer and token: encodings add nothing to it, as a rotation is applied before a key is stored,
- * and a bias follows from the distance.
+ *          the encoding's formulas (posenc_plan_operations), in every layer unless it acts at the input,
+ *          against two per parameter of the model and four per key and channel of attention.
+ * Cache    keys and values, 2 x width numbers per layer and token: encodings add nothing to it, as a rotation
+ *          is applied before a key is stored, and a bias follows from the distance.
  */
 #include "train/report/advice.h"
 #include "train/report/report.h"

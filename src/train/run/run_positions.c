@@ -5,10 +5,10 @@
  * Usually at 0 .. L - 1. A rule spreads them over 0 .. N - 1, so that positions beyond L were seen before
  * they are read:
  *
- *     random:N   L of the N, without replacement, in their order     Ruoss et al. 2023, arXiv:2305.16843
- *     pose:N     two halves, the second further on by a draw of 0 .. N - L    Zhu et al. 2023,
- * arXiv:2309.10400 shift:N    all further on by a draw of 0 .. N - L              Kiyono et al. 2021,
- * arXiv:2109.05644
+ *     random:N   L of the N, without replacement, in their order: Ruoss et al. 2023, arXiv:2305.16843
+ *     pose:N     two halves, the second further on by a draw of 0 .. N - L: Zhu et al. 2023,
+ *                arXiv:2309.10400
+ *     shift:N    all further on by a draw of 0 .. N - L: Kiyono et al. 2021, arXiv:2109.05644
  *
  * Each window has a draw of its own (the code of random draws once per batch, its paper per sequence). What
  * is read afterwards stands at 0, 1, 2 ... as ever.

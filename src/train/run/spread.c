@@ -16,12 +16,13 @@
  *            0.1 %) is "odd": it stays out of c and of all pools, and has no help from them.
  * Centring   c[s] is the mean over the encodings of class 0 that are not odd; their x then has the share
  *            (E - 1) / E of its variance and of its degrees of freedom. The variance is divided by that
- * share. With two encodings that keep their loss and many seeds this is the paired t-test. Rates      A share
- * of right answers varies most where a task is half learned: with q = (share - chance) / (1 - chance) the
- * stored deviation of q is RATE_DEVIATION q (1 - q), which is constant on the scale of log q/(1-q). Source
- * Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3, 3 (moderated t); Phipson et al. 2016, Ann. Appl. Stat. 10, 946
- * (odd variances); Searle, Casella and McCulloch 1992, Variance Components. Whether the intervals hold what
- * they say: tests/train/test_spread.c.
+ *            share. With two encodings that keep their loss and many seeds this is the paired t-test.
+ * Rates      A share of right answers varies most where a task is half learned: with
+ *            q = (share - chance) / (1 - chance) the stored deviation of q is RATE_DEVIATION q (1 - q), which
+ *            is constant on the scale of log q/(1-q).
+ * Source     Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3, 3 (moderated t); Phipson et al. 2016, Ann. Appl.
+ *            Stat. 10, 946 (odd variances); Searle, Casella and McCulloch 1992, Variance Components. Whether
+ *            the intervals hold what they say: tests/train/test_spread.c.
  */
 #include "train/run/spread.h"
 

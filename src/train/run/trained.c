@@ -181,7 +181,7 @@ static int has_softmaxes(const pe_model *m)
     int all = 1;
     for (int k = 0; k < m->kind_count; k++) {
         const posenc_encoding_info *part = posenc_encoding_part(m->kinds[k].encoding, POSENC_PLACE_WEIGHT);
-        all &= !part || (part->pictures && strstr(part->pictures, "factors"));
+        all &= !part || !part->replaces_softmax;
     }
     return all;
 }

@@ -66,15 +66,17 @@
  * Following what came before:
  *
  * fflm       flip-flop: n pairs of an instruction (w, r, i) and a bit; the first is w, the last r. The bit
- * after r is the one after the last w, those after w and i are fair coins. Asked at every r. Between w and r
- * others pass by: all but the last w must be ignored, however far it is. Trained with i at a share of 0.8;
- * three test sets: that, fflm_sparse with 0.98, fflm_dense with 0.1, of the same model (they have the same
- * training sequences). Source: Liu et al. 2023, arXiv:2306.00946. indirect   n symbols that all differ, SEP,
- * one of them, and an offset of -7 .. 7 but 0: which symbol stands that far from it? Content finds the
- * symbol, position alone goes on from there. Source: Gopalakrishnan et al. 2025 (PoPE), arXiv:2509.10534;
- * sizes are ours. mqrar_N    n pairs of a key and a value; 8 keys in a sequence, and values are drawn anew
- * each time. At a key that occurred N times before: the value it had N occurrences back. Source: Yang et al.
- * 2025 (PaTH), arXiv:2505.16381; sizes are ours.
+ *            after r is the one after the last w, those after w and i are fair coins. Asked at every r.
+ *            Between w and r others pass by: all but the last w must be ignored, however far it is. Trained
+ *            with i at a share of 0.8; three test sets: that, fflm_sparse with 0.98, fflm_dense with 0.1, of
+ *            the same model (they have the same training sequences).
+ *            Source: Liu et al. 2023, arXiv:2306.00946.
+ * indirect   n symbols that all differ, SEP, one of them, and an offset of -7 .. 7 but 0: which symbol stands
+ *            that far from it? Content finds the symbol, position alone goes on from there.
+ *            Source: Gopalakrishnan et al. 2025 (PoPE), arXiv:2509.10534; sizes are ours.
+ * mqrar_N    n pairs of a key and a value; 8 keys in a sequence, and values are drawn anew each time. At a
+ *            key that occurred N times before: the value it had N occurrences back.
+ *            Source: Yang et al. 2025 (PaTH), arXiv:2505.16381; sizes are ours.
  */
 #include "train/tasks/task.h"
 
