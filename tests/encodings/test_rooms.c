@@ -671,7 +671,7 @@ static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
 
 /* ---- outputs: a member writes what it is asked for ---- */
 
-enum { BEHIND = 4 }; /* numbers after the last row */
+enum { BEHIND = 4 };                     /* numbers after the last row */
 #define UNWRITTEN 0x1.23456789abcdep-900 /* no formula gives it */
 
 static double *unwritten(int64_t n)
