@@ -263,20 +263,47 @@ posenc_status pe_gnuplot_ready(posenc_error *err)
 
 /* ---------------------------------------------------------------- pictures ------------------ */
 
+/* Has it a title, which a report replaces, and does each element that begins end? Not where gnuplot went on
+   after a write that failed. */
+static int is_whole_svg(const char *at)
+{
+    enum { ELEMENT = 4 };
+    static const char *const ends[][2] = {
+        {"<?", "?>"}, {"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<!", ">"}, [ELEMENT] = {"<", ">"}};
+    int open = 0;
+    if (!strstr(at, "<title>"))
+        return 0;
+    while ((at = strchr(at, '<'))) {
+        int kind = 0;
+        while (strncmp(at, ends[kind][0], strlen(ends[kind][0])) != 0)
+            kind++;
+        const char *end = strstr(at, ends[kind][1]);
+        if (!end)
+            return 0;
+        if (at[1] == '/')
+            open--;
+        else if (kind == ELEMENT && end[-1] != '/')
+            open++;
+        at = end;
+    }
+    return open == 0;
+}
+
 /* clang-format off */
 /* width and height are variables that the script sets first, in pixels. */
 static const struct format {
     const char *ending, *terminal, *head, *tail; /* what every file of that kind begins with, and ends with */
+    int (*is_whole)(const char *picture);        /* NULL: these are enough */
 } formats[] = {
     {".png", "if (strstrt(GPVAL_TERMINALS, ' pngcairo ')) {\n"
              "set terminal pngcairo size width,height font 'Sans,13' background 'white'\n"
              "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}",
-             "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82"},
+             "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82", NULL},
     {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'",
-             "<?xml ", "</svg>"},
+             "<?xml ", "</svg>", is_whole_svg},
     {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,12.5' background 'white'",
-             "%PDF-", "%%EOF"},
-    {".csv", "", "", ""}, /* numbers: nothing to draw */
+             "%PDF-", "%%EOF", NULL},
+    {".csv", "", "", "", NULL}, /* numbers: nothing to draw */
 };
 /* clang-format on */
 
@@ -307,7 +334,8 @@ static int is_picture(const char *picture, size_t size, const struct format *for
     while (size && strchr(" \r\n", picture[size - 1]) && picture[size - 1])
         size--;
     return size >= head + tail && !memcmp(picture, format->head, head) &&
-           !memcmp(picture + size - tail, format->tail, tail);
+           !memcmp(picture + size - tail, format->tail, tail) &&
+           (!format->is_whole || format->is_whole(picture));
 }
 
 /* terminal: NULL: the format's own. */

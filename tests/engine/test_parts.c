@@ -183,6 +183,7 @@ static attention_result some_queries(const attention_case *c, int64_t Lq, int wi
     posenc_plan            *plan  = plan_of(c->e, &d, &options);
     posenc_bound           *bound = what & BOUND && !wide ? bind(c, plan, &in) : NULL;
     posenc_workspace        work  = workspace_for(plan, scores ? POSENC_RUN_SCORES : POSENC_RUN_ATTEND);
+    memset(work.memory, 0xff, work.bytes);
     if (scores ? posenc_scores(plan, &in, &S, &work, &err) : posenc_attend(plan, &in, &out, &work, &err))
         case_stop("attend", c, &err);
     for (int i = 0; i < c->token_count; i++)
@@ -235,8 +236,9 @@ static void assert_parts_agree(const attention_case *c, int what)
 typedef void change_fn(attention_case *c);
 
 /* Parts of both executors, and tables for all distances, take more than they may here. */
-static const posenc_dims wide = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 64, .Dv = 64},
-                         many = {.B = 1, .H = 64, .G = 16, .Lq = MANY, .Lk = KEYS, .D = 8, .Dv = 8};
+static const posenc_dims wide      = {.B = 2, .H = 4, .G = 2, .Lq = MANY, .Lk = KEYS, .D = 64, .Dv = 64},
+                         many      = {.B = 1, .H = 64, .G = 16, .Lq = MANY, .Lk = KEYS, .D = 8, .Dv = 8},
+                         short_one = {.B = 1, .H = 64, .G = 16, .Lq = MANY, .Lk = 20, .D = 8, .Dv = 8};
 
 static void for_spec(const char *spec, const posenc_encoding_info *info, posenc_dims dims, int mask,
                      change_fn *change, int what)
@@ -331,6 +333,28 @@ static void positions_may_have_gaps(void **state)
     for_every_encoding(POSENC_MASK_CAUSAL, leave_gaps, OUTPUTS);
 }
 
+/* Neighbours lie farther apart than a part has rows for: down to one query and few keys, or one of each. */
+static void lie_far_apart(attention_case *c)
+{
+    for (int64_t s = 0; s < KEYS; s++)
+        gaps[MANY + s] = s * s / 4;
+    for (int64_t s = 0; s < MANY; s++)
+        gaps[s] = KEYS * KEYS / 4 - 700 * s * s;
+    c->options.max_distances = KEYS * KEYS;
+    c->q_pos =
+        posenc_positions_array(posenc_tensor_contiguous(gaps, POSENC_DTYPE_I64, 1, (const int64_t[]){MANY}));
+    c->k_pos = posenc_positions_array(
+        posenc_tensor_contiguous(gaps + MANY, POSENC_DTYPE_I64, 1, (const int64_t[]){KEYS}));
+}
+
+static void positions_may_lie_far_apart(void **state)
+{
+    const posenc_encoding_info *info = posenc_encoding_find("kerple_log");
+    (void)state;
+    for_encoding(info, wide, 0, lie_far_apart, OUTPUTS);
+    for_encoding(info, wide, POSENC_MASK_CAUSAL, lie_far_apart, SCORES);
+}
+
 /* Frequencies of each head, of which a part has one. */
 static void heads_may_turn_on_their_own(void **state)
 {
@@ -341,6 +365,14 @@ static void heads_may_turn_on_their_own(void **state)
     own.G = own.H;
     for_spec(spec, info, own, POSENC_MASK_CAUSAL, NULL, OUTPUTS);
     for_spec(spec, info, own, 0, NULL, SCORES);
+}
+
+/* Every second position; room for more distances than these keys have. */
+static void count_by_two(attention_case *c)
+{
+    c->q_pos                 = posenc_positions_range(2.0 * (double)(c->dims.Lk - MANY), 2);
+    c->k_pos                 = posenc_positions_range(0, 2);
+    c->options.max_distances = 4 * KEYS;
 }
 
 /* Biases and gates that decoding makes a few keys at a time: learned ones, sinusoids, logarithms. */
@@ -354,6 +386,8 @@ static void many_heads_have_no_tables(void **state)
         for_encoding(info, many, POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING,
                      leave_gaps, OUTPUTS);
     }
+    for_spec("urpe[rows=129:index_offset=64]", posenc_encoding_find("urpe"), short_one, POSENC_MASK_CAUSAL,
+             count_by_two, OUTPUTS);
 }
 
 /* Queries and keys two apart, and what a bound has no rows for. */
@@ -446,6 +480,7 @@ int main(void)
         cmocka_unit_test(parts_are_masked),
         cmocka_unit_test(scores_are_those_of_all_parts),
         cmocka_unit_test(positions_may_have_gaps),
+        cmocka_unit_test(positions_may_lie_far_apart),
         cmocka_unit_test(heads_may_turn_on_their_own),
         cmocka_unit_test(many_heads_have_no_tables),
         cmocka_unit_test(vectors_by_distance_are_never_made),

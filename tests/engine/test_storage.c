@@ -394,6 +394,25 @@ static void products_in_float_do_not_round_weights(void **state)
     }
 }
 
+/* Not named, they are of pairs on a processor that has them, whatever the mask and the bias by distance. */
+static void products_by_storage_round_weights(void **state)
+{
+    const posenc_dtype all[3] = {POSENC_DTYPE_BF16, POSENC_DTYPE_BF16, POSENC_DTYPE_BF16};
+    (void)state;
+    if (strcmp(pe_kernels_choose()->isa, "avx512bf16") != 0)
+        skip();
+    for (int m = 0; m < MASKS; m++)
+        for (int alibi = 0; alibi < 2; alibi++) {
+            problem p      = make_problem(alibi ? "alibi" : "nope", both_ways[0], masks[m], all, 2);
+            result  paired = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
+            p.products     = POSENC_PRODUCTS_F32;
+            result floats  = run(&p, POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32, NULL);
+            assert_memory_not_equal(paired.o.data, floats.o.data, (size_t)floats.o.count * sizeof(float));
+            free_result(&paired), free_result(&floats);
+            free_problem(&p);
+        }
+}
+
 /* Weights that are rounded are divided by their own sum: a constant value comes out as it is, but for
    float. */
 static void a_constant_value_survives_rounded_weights(void **state)
@@ -420,6 +439,7 @@ int main(void)
         cmocka_unit_test(f16_agrees_with_the_reference),
         cmocka_unit_test(mixed_types_agree_with_the_reference),
         cmocka_unit_test(products_in_float_do_not_round_weights),
+        cmocka_unit_test(products_by_storage_round_weights),
         cmocka_unit_test(a_constant_value_survives_rounded_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -815,6 +815,69 @@ static void what_scores_have_besides_is_in_the_spec(void **state)
     }
 }
 
+#define MUSE SIX("muse_spark_text") ", 'num_key_value_heads': 2, 'head_dim': 16"
+
+/* Muse says which layers do not rotate by a base of 0; where it does not, every fourth from the last on. */
+static void layers_without_a_base_do_not_rotate(void **state)
+{
+    static const struct {
+        const char *line, *rotates; /* a letter for each layer: rotates, nope, no attention */
+    } rows[] = {
+        {MUSE ", 'layer_types': ['sliding_attention', 'full_attention', 'sliding_attention', "
+              "'sliding_attention', 'sliding_attention', 'full_attention'], "
+              "'layer_rope_theta': [1e4, 0, 1e4, 1e4, 1e4, 0]}",
+         "rnrrrn"},
+        {MUSE "}", "rnrrrn"},
+        {MUSE ", 'layer_rope_theta': [0, 0, 0, 0, 0, 1e4]}", "nnnnnr"},
+        {MUSE ", 'layer_types': ['linear_attention', 'full_attention', 'sliding_attention', "
+              "'linear_attention', 'full_attention', 'full_attention']}",
+         "-nr-nn"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        for (int64_t layer = 0; layer < 6; layer++) {
+            const posenc_model_group *g = posenc_model_group_at(model, posenc_model_group_of(model, layer));
+            const char                kind = !g ? '-' : !strcmp(g->spec, "nope") ? 'n' : 'r';
+            if (kind != rows[i].rotates[layer])
+                fail_msg("%s: layer %lld is \"%s\"", rows[i].line, (long long)layer, g ? g->spec : "none");
+            if (kind == 'r')
+                assert_string_equal(g->spec, "rope[layout=half,dim=16,base=10000]");
+        }
+        posenc_model_free(model);
+    }
+}
+
+/* Each of these readers serves one type. Files as transformers 5.24 writes them, with small sizes. */
+static void types_that_stand_alone_are_read(void **state)
+{
+    static const struct {
+        const char *line, *spec, *fact;
+        int64_t     is;
+    } rows[] = {
+        {"{'model_type': 'vit_mae', 'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 2, "
+         "'image_size': 32, 'patch_size': 8, 'decoder_hidden_size': 512}",
+         "sinusoidal2d[preset=mae,height=4,width=4,dim=64,prefix_rows=1]", "rows", 17},
+        {"{'model_type': 'vit_mae'}", "sinusoidal2d[preset=mae,height=14,width=14,dim=768,prefix_rows=1]",
+         "prefix_rows", 1},
+        {"{'model_type': 'parakeet_encoder', 'hidden_size': 64, 'num_attention_heads': 4, "
+         "'num_hidden_layers': 2, 'max_position_embeddings': 5000, 'scale_input': true}",
+         "transformer_xl[d_model=64]", "head_dim", 16},
+        {"{'model_type': 'pix2struct_text_model', 'hidden_size': 64, 'num_heads': 4, 'd_kv': 16, "
+         "'num_layers': 2, 'is_decoder': true, 'relative_attention_max_distance': 128, "
+         "'relative_attention_num_buckets': 20}",
+         "t5[num_buckets=20,max_distance=128,bidirectional=no,scale=1]", "num_buckets", 20},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_model *model = read_line(rows[i].line);
+        assert_int_equal(posenc_model_describe(model)->group_count, 1);
+        assert_string_equal(posenc_model_group_at(model, 0)->spec, rows[i].spec);
+        assert_int_equal(fact(model, 0, rows[i].fact)->integer, rows[i].is);
+        posenc_model_free(model);
+    }
+}
+
 static void slopes_of_another_maximum_are_arrays(void **state)
 {
     posenc_model *model =
@@ -877,6 +940,8 @@ int main(void)
         cmocka_unit_test(what_programs_disagree_about_is_said),
         cmocka_unit_test(what_no_spec_says_is_a_fact),
         cmocka_unit_test(what_scores_have_besides_is_in_the_spec),
+        cmocka_unit_test(layers_without_a_base_do_not_rotate),
+        cmocka_unit_test(types_that_stand_alone_are_read),
         cmocka_unit_test(slopes_of_another_maximum_are_arrays),
         cmocka_unit_test(tables_of_albert_and_electra_are_as_wide_as_their_words),
         cmocka_unit_test(heads_and_fractions_of_unknown_types_are_the_file_s),

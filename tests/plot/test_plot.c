@@ -193,6 +193,8 @@ static void what_is_no_picture_is_not_written(void **state)
     with_another("cat >/dev/null; echo hello", "a.pdf", "no .pdf", 2);
     with_another("cat >/dev/null; echo '<?xml version=\"1.0\"?><svg><g>'", "a.svg", "no .svg",
                  2); /* cut off */
+    with_another("PATH=${PATH#*:} gnuplot \"$@\" | grep -v '<title>'", "a.svg", "no .svg", 100);
+    with_another("PATH=${PATH#*:} gnuplot \"$@\" | grep -v '^</g>'", "a.svg", "no .svg", 100);
     with_another("cat >/dev/null; echo hello", NULL, "another program", 2);
 }
 

@@ -6,8 +6,9 @@
  * rule of the type says what a word means for the rotation. A list of the file wins over a pattern.
  *
  * Patterns  "every": layer i is full where (i + 1) % every == 0; "every-from-first": where i % every == 0;
- *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide,
- *           or are linear where the rule is attention-only.
+ *           "every-from-last": counted backward from the last layer, which is one; "every-and-first",
+ *           "every-and-last": layer 0, or the last one, as well. The other layers slide, or are linear where
+ *           the rule is attention-only.
  * Windows   "layers": the layers that slide see sliding_window keys; "all": every layer, unless layer_types
  * says otherwise; "late-if-used", "odd-if-used", "all-if-used": Qwen's, where use_sliding_window is true,
  * from layer max_window_layers on, or every second one before it, or all; "late": without that flag. Source
@@ -70,6 +71,8 @@ static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
     const char *pattern = c->type.pattern;
     if (pe_text_is(pattern, "every-from-first"))
         return i % every == 0;
+    if (pe_text_is(pattern, "every-from-last"))
+        return (depth - 1 - i) % every == 0;
     if ((pe_text_is(pattern, "every-and-first") && i == 0) ||
         (pe_text_is(pattern, "every-and-last") && i == depth - 1))
         return 1;
