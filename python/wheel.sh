@@ -4,9 +4,9 @@
 # wheel.sh FOLDER: builds the source distribution, the wheel from that, and tries the wheel in a bare environment
 #
 # Needs Python 3.11 or later and PyPI, where scikit-build-core (and CMake, where there is none) come from. PYTHON: another
-# interpreter. jansson goes into the wheel, compiled from Debian's source package (needs dpkg-dev and cmake; JANSSON: a
-# libjansson.a of position-independent code instead). Where pip can have auditwheel and abi3audit they check the wheel's tags
-# as well.
+# interpreter. jansson goes into the wheel, with its licence, compiled from Debian's source package (needs dpkg-dev and cmake;
+# JANSSON: a libjansson.a of position-independent code instead, with LICENSE beside it). Where pip can have auditwheel and
+# abi3audit they check the wheel's tags as well.
 set -eu
 python=${PYTHON:-python3}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,8 @@ if [ -z "${JANSSON:-}" ]; then
     { "$root/tools/deps.sh" --sources "$folder/sources" jansson &&
         cmake -S "$folder/sources/jansson" -B "$folder/jansson" -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
             -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON &&
-        cmake --build "$folder/jansson"; } >"$folder/jansson.log" 2>&1 ||
+        cmake --build "$folder/jansson" &&
+        cp "$folder/sources/jansson/LICENSE" "$folder/jansson/lib"; } >"$folder/jansson.log" 2>&1 ||
         { tail -5 "$folder/jansson.log" >&2; echo "wheel.sh: jansson could not be compiled; name a libjansson.a with JANSSON=" >&2; exit 1; }
 fi
 "$python" -m venv "$folder/build"

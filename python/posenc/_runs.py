@@ -71,13 +71,6 @@ def _shaped(out: np.ndarray, shape: tuple, name: str = "out") -> None:
         raise _core.PosencError(f"{name} has the shape {list(out.shape)}; it must be {list(shape)}")
 
 
-def _span(positions: Any) -> int:
-    """How far apart positions of an array may lie, which a plan must know; 0 for a range of steps of 1."""
-    if isinstance(positions, np.ndarray) and positions.size and positions.dtype.kind == "i":
-        return int(positions.max()) - int(positions.min()) + 1
-    return 0
-
-
 def _distances(q: Any, k: Any, Lq: int, Lk: int) -> int:
     """Distances that a run with arrays of positions may meet; 0 where Lq + Lk are enough."""
     if not isinstance(q, np.ndarray) and not isinstance(k, np.ndarray):

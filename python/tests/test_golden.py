@@ -13,7 +13,7 @@ def rows(case, dtype, single):
     e, exact = case.encoding, not single
     words = "out_re" in case
     x = case.get("in_x")
-    positions, grid = None, None
+    positions = None
     if words:
         ids = case["in_tokens"]
         positions = np.stack([ids, np.broadcast_to(np.arange(ids.shape[1]), ids.shape)], -1).astype(np.int64)

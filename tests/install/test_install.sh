@@ -43,8 +43,12 @@ for program in "$source"/examples/*.c "$source"/examples/*.cpp; do
     example "$program" "$packages" "$file"
 done
 
-# What is in the archive may become a part of somebody's shared library: it is independent of its position.
-"$compiler" -shared -Wl,-z,text -Wl,--whole-archive "$lib/libposenc.a" -Wl,--no-whole-archive -fopenmp -pthread -lm -o "$root/plugin.so"
+# What is in an archive may become a part of somebody's shared library: it is independent of its position. The shared library of
+# the same objects names every other that they call.
+for name in posenc posenc_files; do
+    named=$(objdump -p "$lib/lib$name.so" | sed -n 's/^ *NEEDED */-l:/p')
+    "$compiler" -shared -Wl,-z,text,-z,defs -Wl,--whole-archive "$lib/lib$name.a" -Wl,--no-whole-archive -L"$lib" $named -o "$root/plugin.so"
+done
 
 cat >"$root/files.c" <<'EOF'
 #include <posenc/files.h>
@@ -87,6 +91,10 @@ version=$("$root/prefix/bin/posenc" version --json | sed -n 's/.*"version": "\([
 for said in "CITATION.cff:^version: $version\$" "CHANGELOG.md:^## $version " "debian/changelog:^posenc ($version) "; do
     grep -q "${said#*:}" "$source/${said%%:*}" || { echo "test_install: ${said%%:*} does not speak of $version" >&2; exit 1; }
 done
+# Until it is released neither says a day.
+day=$(sed -n "s/^## $version (\([0-9-]*\))\$/\1/p" "$source/CHANGELOG.md")
+[ "$day" = "$(sed -n 's/^date-released: //p' "$source/CITATION.cff")" ] ||
+    { echo "test_install: CHANGELOG.md and CITATION.cff say different days of $version" >&2; exit 1; }
 test -s "$root/prefix/share/man/man1/posenc.1"
 for library in "$lib"/libposenc.so "$lib"/libposenc_files.so; do
     if nm -D --defined-only "$library" | awk '$2 ~ /[A-TV-Z]/ && $3 !~ /^posenc_/' | grep .; then

@@ -14,13 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import scipy.ndimage
 import timm.layers
 import torch
 import torch.nn.functional as F
 import transformers
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 RULES = ("linear", "linear_align_corners", "bilinear_align_corners", "bicubic", "bicubic_antialias", "bicubic_scale_factor",
          "repeat", "hierarchical")

@@ -219,10 +219,6 @@ def python_page(title, init, exports=None):
 
 # ---------------------------------------------------------------- the folder
 
-def title_of(text):
-    return re.search(r"^# (.+)$", text, re.M)[1]
-
-
 def write(folder):
     folder.mkdir(parents=True)
     decisions = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs/decisions").glob("*.md"))

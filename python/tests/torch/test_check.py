@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """check: nothing on models as transformers has them; on broken ones the fault, by its name."""
-import importlib
 import sys
 
 import pytest

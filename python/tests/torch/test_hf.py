@@ -4,7 +4,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-import posenc  # noqa: E402
 import posenc.torch as pt  # noqa: E402
 from posenc.torch import hf  # noqa: E402
 from models import make  # noqa: E402
