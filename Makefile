@@ -61,7 +61,7 @@ test-all: test ## that; figures and instruction sets; mpirun; the quick tests un
 	@$(MAKE) --no-print-directory test-sanitize ONLY="-LE '^(slow|long)'"
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-sanitize test-explore-all test-platforms test-debian wheel test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, packages, lines, PyPI, ports, handbook, faults, threads
+test-release: test-all test-sanitize test-explore-all test-platforms test-debian wheel test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, packages, coverage, PyPI, ports, handbook, faults, threads, mutants
 	@$(call tested,default) -R '^cross/'
 	@$(MAKE) --no-print-directory fuzz TIME=300
 

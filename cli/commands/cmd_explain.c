@@ -40,7 +40,8 @@ static const cli_option options[] = {
      offsetof(cli_explanation, length), 1, LONGEST},
     {0, "theta", "LIST", "frequencies of a rotation, one for all pairs or one each: pi/4, or 1,0.01"},
     {0, "words", "TEXT",
-     "a sentence, words parted by blanks (Chinese: characters): its words in two orders through attention, "
+     "a sentence, words separated by spaces (Chinese: characters): its words in two orders through "
+     "attention, "
      "with "
      "the encoding and without; the other order follows after /",
      CLI_TEXT, offsetof(cli_explanation, words)},
@@ -127,7 +128,7 @@ static int read_arguments(cli_explanation *x)
     if (args->count && cli_value(args, "config"))
         return cli_usage("explain: %s and --config both say what to explain; give only one", cli_at(args, 0));
     if (!args->count && !cli_value(args, "config") && !cli_value(args, "layer"))
-        return cli_usage("explain: what shall be explained? Name an encoding (posenc list shows them), or a "
+        return cli_usage("explain: what should be explained? Name an encoding (posenc list shows them), or a "
                          "model's file with --config F");
     if (cli_read(args, x) || read_theta(x))
         return CLI_USAGE;
@@ -247,7 +248,8 @@ const cli_command cli_explain = {
         "position.\n\n"
         "Rotary: the pairs of channels with frequencies, periods, angles, cosines and sines, the matrix, "
         "and the vector rotated in four ways: by the library, by the matrix, element by element, as "
-        "complex numbers. With --key also the score, which stays where both tokens move by as much: "
+        "complex numbers. With --key also the score, which stays the same where both tokens move by the same "
+        "distance: "
         "explain rope --vector 1,2,3,4 --position 2, explain rope --theta pi/4 --vector 1,0 --position "
         "1.\n\n"
         "Input: the row; of one made of waves their frequencies, with --length the tables of sines, "

@@ -3,7 +3,7 @@
  * cmd_extend.c: posenc extend: a checkpoint with a longer learned table of positions
  *
  * For whoever has a BERT of 512 positions and texts of 2048, or a ViT of 14x14 patches and larger images. The
- * new rows are a beginning: they want training, and the extension of `compare` shows what each rule is worth.
+ * new rows are a beginning: they need training, and the extension of `compare` shows what each rule is worth.
  */
 #include "cli/commands/progress.h"
 #include "cli/commands/rows.h"
@@ -28,14 +28,14 @@ typedef struct extend_job {
 static const cli_option options[] = {
     {'o', "output", "F", "where it goes: a .safetensors; its config.json goes beside it", CLI_TEXT,
      offsetof(extend_job, output), .words = ".safetensors"},
-    {0, "length", "N", "how many positions the table shall have", CLI_WHOLE, offsetof(extend_job, length), 1,
+    {0, "length", "N", "how many positions the new table has", CLI_WHOLE, offsetof(extend_job, length), 1,
      1 << 24},
-    {0, "grid", "HxW", "which grid of patches it shall have"},
+    {0, "grid", "HxW", "which grid of patches it has"},
     {0, "how", "NAME",
      "the rule: a kind of learned_resize (linear, linear_align_corners, bilinear_align_corners: the original "
      "ViT; bicubic: DeiT; bicubic_antialias: timm; bicubic_scale_factor: DINO), repeat, or hierarchical",
      CLI_WORD, offsetof(extend_job, how), .words = KINDS},
-    {0, "tensor", "NAME", "the table, where the file has several or calls it otherwise", CLI_TEXT,
+    {0, "tensor", "NAME", "the table, where the file has several, or one under another name", CLI_TEXT,
      offsetof(extend_job, tensor)},
     {0},
 };
@@ -138,7 +138,7 @@ const cli_command cli_extend = {
         "Interpolations read the old table at positions between its rows, by the rules of five programs "
         "(posenc list learned_resize); repeat begins again with the first position; hierarchical keeps the "
         "first rows and makes N positions from digits, up to the square of the old length (posenc list "
-        "hierarchical). The new rows want training.\n\n"
+        "hierarchical). The new rows need training.\n\n"
         "max_position_embeddings (or n_positions, max_target_positions) follows in the config.json that is "
         "written beside the output (as NAME.config.json where config.json is the old file's, which stays), "
         "image_size for a grid, and stored position_ids become as long. Other "

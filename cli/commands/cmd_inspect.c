@@ -8,7 +8,8 @@
  * Words           Per group of layers: its facts; the SPEC; and for a rotation what follows from its
  *                 frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is
  *                 longer than the context never completes a turn there, and tells far from near only by its
- *                 sign.
+ *                 sign. Turns are counted between a query and its keys, so within the window where layers
+ *                 have one; errors come from the positions themselves, which go on to the context's end.
  * Rounded angles  The error is the largest of all pairs at the last positions of the context. float32:
  *                 frequency and product rounded to float32, as the common Python code has it; bf16: the
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
@@ -178,18 +179,18 @@ static void put_errors(const posenc_fact *w, int64_t context)
         single, (long long)context, (long long)pair, half, (long long)half_pair);
 }
 
-static void put_turns(const posenc_fact *w, int64_t context)
+static void put_turns(const posenc_fact *w, int64_t reach, int64_t context)
 {
     int64_t never = 0, still = 0;
     for (int64_t m = 0; m < w->count; m++) {
         still += fabs(w->list[m]) < 1e-20;
-        never += fabs(w->list[m]) * (double)context < TAU;
+        never += fabs(w->list[m]) * (double)reach < TAU;
     }
     char none[TEXT] = "";
     if (still)
         snprintf(none, sizeof none, ", %lld of them are not rotated at all", (long long)still);
-    say("%lld of %lld pairs never complete a full rotation within %lld positions%s", (long long)never,
-        (long long)w->count, (long long)context, none);
+    say("%lld of %lld pairs never complete a full rotation within %s%lld positions%s", (long long)never,
+        (long long)w->count, reach == context ? "" : "the window of ", (long long)reach, none);
 }
 
 static void put_magnitude(const posenc_model_group *g)
@@ -213,25 +214,25 @@ static void put_magnitude(const posenc_model_group *g)
 /* ---------------------------------------------------------------- the tables ---------------- */
 
 /* Frequency, wavelength and turns; the last column of a line has no width. */
-static void put_wave(double w, int64_t context, int is_last)
+static void put_wave(double w, int64_t reach, int is_last)
 {
     char wavelength[TEXT] = "never", turns[TEXT] = "";
     if (fabs(w) >= 1e-20)
         snprintf(wavelength, TEXT, "%.9g", TAU / fabs(w));
-    if (context)
-        snprintf(turns, TEXT, "  %.6g", fabs(w) * (double)context / TAU);
-    printf("  %-16.9g  %-*s%-*s", w, is_last && !context ? 0 : 14, wavelength, is_last ? 0 : 14, turns);
+    if (reach)
+        snprintf(turns, TEXT, "  %.6g", fabs(w) * (double)reach / TAU);
+    printf("  %-16.9g  %-*s%-*s", w, is_last && !reach ? 0 : 14, wavelength, is_last ? 0 : 14, turns);
 }
 
-static void put_frequencies(const posenc_fact *w, const posenc_fact *far, int64_t context)
+static void put_frequencies(const posenc_fact *w, const posenc_fact *far, int64_t reach)
 {
-    printf("\n  %-5s  %-16s  %-*s%-*s%s\n", "PAIR", "FREQUENCY", far || context ? 14 : 0, "WAVELENGTH",
-           far ? 14 : 0, context ? "  TURNS" : "", far ? "  LONG: FREQUENCY  WAVELENGTH      TURNS" : "");
+    printf("\n  %-5s  %-16s  %-*s%-*s%s\n", "PAIR", "FREQUENCY", far || reach ? 14 : 0, "WAVELENGTH",
+           far ? 14 : 0, reach ? "  TURNS" : "", far ? "  LONG: FREQUENCY  WAVELENGTH      TURNS" : "");
     for (int64_t m = 0; m < w->count; m++) {
         printf("  %-5lld", (long long)m);
-        put_wave(w->list[m], context, !far);
+        put_wave(w->list[m], reach, !far);
         if (far)
-            put_wave(far->list[m], context, 1);
+            put_wave(far->list[m], reach, 1);
         putchar('\n');
     }
 }
@@ -239,6 +240,7 @@ static void put_frequencies(const posenc_fact *w, const posenc_fact *far, int64_
 static void put_group(const posenc_model_group *g, int64_t context)
 {
     const posenc_fact *w = posenc_model_fact(g, "inv_freq"), *slopes = posenc_model_fact(g, "slopes");
+    const int64_t      reach = cli_config_reach(g, context);
     char               layers[4096];
     const char        *where = g->is_input ? "at the input" : cli_config_layers(layers, sizeof layers, g);
     putchar('\n');
@@ -248,11 +250,11 @@ static void put_group(const posenc_model_group *g, int64_t context)
     if (w) {
         putchar('\n');
         put_magnitude(g);
-        if (context) {
-            put_turns(w, context);
+        if (reach)
+            put_turns(w, reach, context);
+        if (context)
             put_errors(w, context);
-        }
-        put_frequencies(w, posenc_model_fact(g, "inv_freq_long"), context);
+        put_frequencies(w, posenc_model_fact(g, "inv_freq_long"), reach);
     }
     if (slopes)
         printf("\n  %-5s  %s\n", "HEAD", "SLOPE");
@@ -408,7 +410,8 @@ const cli_command cli_inspect = {
         "refused, with the reason.\n\n"
         "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC "
         "for the other commands; for a rotation every frequency and wavelength, how many pairs never "
-        "complete a full rotation within the context, where the magnitude acts, and the largest error "
+        "complete a full rotation within the context (or the window, where layers have one), where the "
+        "magnitude acts, and the largest error "
         "that angles in float32 and bf16 would make at the model's context. Then the warnings: what "
         "engines disagree about in this file.\n\n"
         "ARRAYS and TRAINED name what the SPEC does not say: numbers of the file, and parameters that "

@@ -84,7 +84,8 @@ static const cli_option options[] = {
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
-     "1024; factors: 64; pair: 8; onehot: 4); for wavelengths the context (4096)"},
+     "1024; factors: 64; pair: 8; onehot: 4); for wavelengths the context "
+     "(4096; with --config the model's, or the window of that layer)"},
     {0, "dim", "D",
      "width of a vector (input: 64, similarity2d: 128, hierarchy: 8, onehot: 4) or of a head (64, decay, "
      "wavelengths: 128, words: 8)",
@@ -443,16 +444,21 @@ static int check_grid(const cli_args *args, plot_request *r)
     return r->data.axes && cli_rows_settings(&r->wanted, r->subject.p.e, grid) ? CLI_USAGE : CLI_DONE;
 }
 
-/* The model's own sizes; its context is what wavelengths are held against. */
+/* The model's own sizes; its context, or its window, is what wavelengths are held against. */
 static int fit_model(const cli_args *args, plot_request *r)
 {
     const cli_config *c = &r->subject.config;
     r->dim              = c->group->dims.D;
     if (cli_value(args, "length") || strcmp(r->kind->name, "wavelengths") != 0)
         return CLI_DONE;
-    if (c->info->max_positions < 2 || c->info->max_positions > PE_ENDLESS)
+    const int64_t reach = cli_config_reach(c->group, c->info->max_positions);
+    if (reach < 2 || reach > PE_ENDLESS)
         return cli_usage("plot: %s does not say how long its context is; give --length N", c->path);
-    r->length = c->info->max_positions;
+    r->length = reach;
+    if (reach != c->info->max_positions) {
+        const size_t n = strlen(r->subject.name);
+        snprintf(r->subject.name + n, sizeof r->subject.name - n, ", window %lld", (long long)reach);
+    }
     return CLI_DONE;
 }
 
@@ -625,8 +631,9 @@ const cli_command cli_plot = {
         "vectors of ones "
         "only; mass, the share of the attention that "
         "goes to the nearest keys; pair, a vector being rotated; wavelengths, those of the pairs compared "
-        "with the context, before and after scaling, coloured by how often they rotate within the context "
-        "of the first training; words, the words of a text before and after their rotation.\n\n"
+        "with the context (or the window of that layer), before and after scaling, coloured by how often "
+        "they rotate within the context of the first training; words, the words of a text before and after "
+        "their rotation.\n\n"
         "For an encoding in the scores: bias, what each head adds at each distance (t5, alibi ...) or a map "
         "of it (swin, tupe); mass, the share of the attention that the bias gives to the nearest keys; "
         "buckets, which distances share a bucket (t5, deberta) or a vector (shaw); factors, what urpe "

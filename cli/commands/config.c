@@ -42,6 +42,18 @@ double cli_config_fact(const posenc_model_group *group, const char *name)
                                              : (double)f->integer;
 }
 
+int64_t cli_config_reach(const posenc_model_group *group, int64_t context)
+{
+    const posenc_fact *f      = posenc_model_fact(group, "sliding_window");
+    int64_t            window = f && f->kind == POSENC_FACT_INTEGER ? f->integer : 0;
+    for (int64_t i = 0; f && f->kind == POSENC_FACT_INTEGERS && i < f->count; i++) {
+        if (f->list[i] <= 0)
+            return context;
+        window = f->list[i] > (double)window ? (int64_t)f->list[i] : window;
+    }
+    return window && (!context || window < context) ? window : context;
+}
+
 /* Can the command use it? */
 static int is_usable(const posenc_model_group *group, cli_config_use use)
 {

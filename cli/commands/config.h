@@ -59,6 +59,10 @@ const char *cli_config_layers(char *text, size_t size, const posenc_model_group 
 /* A fact as a number; NAN where there is none. */
 double cli_config_fact(const posenc_model_group *group, const char *name);
 
+/* Over how many positions the keys of a query lie: the sliding window of the group's layers, their longest,
+   where all have one that is shorter than the context; else the context (0 if nobody knows). */
+int64_t cli_config_reach(const posenc_model_group *group, int64_t context);
+
 /* The model's numbers in the place of parameters that are as they are initialised: those that its file holds,
    and of a .safetensors what training made. Others that training makes are refused. Nothing without --config.
  */

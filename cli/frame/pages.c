@@ -185,7 +185,8 @@ static void help_command(const cli_command *c)
 static const char introduction[] =
     "posenc knows the positional encodings of Transformers. It draws and measures them, computes with them "
     "on "
-    "your arrays, says which one a model's file has and what another program does otherwise, and trains the "
+    "your arrays, says which one a model's file has and what another program does differently, and trains "
+    "the "
     "same small model with each to compare them on your own text.";
 
 static const char conventions[] =

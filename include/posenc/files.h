@@ -125,8 +125,8 @@ POSENC_API void          posenc_cases_free(posenc_cases *cases); /* NULL is fine
    (metadata and frequency tensors), a .safetensors with its config.json beside it. */
 typedef struct posenc_model posenc_model;
 
-/* What a fact holds. REALS and INTEGERS are `list`; WORDS is `text`, parted by blanks. NONE: known not to be
-   there. */
+/* What a fact holds. REALS and INTEGERS are `list`; WORDS is `text`, separated by spaces. NONE: known not to
+   be there. */
 typedef enum posenc_fact_kind {
     POSENC_FACT_NONE = 0,
     POSENC_FACT_FLAG,

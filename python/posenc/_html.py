@@ -47,16 +47,24 @@ def _thumbnail(place: str, e: Any) -> str:
             f"<p><small>{escape(head[0])}: {escape('; '.join(names))}; from {low:.4g} to {high:.4g}</small></p>")
 
 
+def _reach(g: Any, context: int) -> int:
+    """Over how many positions the keys of a query lie: the window of layers that all have one, else the context."""
+    window = g.facts.get("sliding_window", (0, ""))[0]
+    window = 0 if isinstance(window, list) and not all(window) else max(window) if isinstance(window, list) else window
+    return min(window, context or window) if window else context
+
+
 def _wavelengths(m: Any) -> str:
-    """How the pairs of each rotation stand to the context, as `posenc plot wavelengths` counts them."""
+    """How the pairs of each rotation stand to the context or window, as `posenc plot wavelengths` counts them."""
     rows = []
     for g in m.groups:
-        found = _numbers("wavelengths", g.encoding, m.max_positions, dim=g.sizes.get("D")) if m.max_positions else None
+        reach = _reach(g, m.max_positions)
+        found = _numbers("wavelengths", g.encoding, reach, dim=g.sizes.get("D")) if reach else None
         pairs = [row for row in found or [] if len(row) == 3 and row[0] != "curve" and not row[0].startswith("context")]
         for name in dict.fromkeys(row[0] for row in pairs):
             waves = [float(row[2]) for row in pairs if row[0] == name]
-            rows.append((g.encoding.spec, name, len(waves), f"{waves[0]:.4g} to {waves[-1]:.4g}"))
-    return table(("encoding", f"within the context of {m.max_positions}", "pairs", "tokens per rotation"), rows) if rows else ""
+            rows.append((g.encoding.spec, reach, name, len(waves), f"{waves[0]:.4g} to {waves[-1]:.4g}"))
+    return table(("encoding", "positions that a query sees", "of these", "pairs", "tokens per rotation"), rows) if rows else ""
 
 
 def encoding_card(e: Any) -> str:

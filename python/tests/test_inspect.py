@@ -69,4 +69,11 @@ def test_a_notebook_shows_every_encoding_and_how_a_models_pairs_stand_to_its_con
     model = posenc.inspect({"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 2,
                             "rope_theta": 5e5, "max_position_embeddings": 4096})
     html = model._repr_html_()
-    assert "within the context of 4096" in html and "1 to 32 rotations" in html and "6.283 to" in html
+    assert "<td>4096</td>" in html and "1 to 32 rotations" in html and "6.283 to" in html
+
+
+def test_pairs_of_a_layer_with_a_window_are_counted_within_it():
+    model = posenc.inspect({"model_type": "gemma3_text", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16,
+                            "num_hidden_layers": 12, "sliding_window": 32, "max_position_embeddings": 4096})
+    html = model._repr_html_()
+    assert "<td>32</td><td>1 to 32 rotations</td>" in html and "<td>4096</td>" in html

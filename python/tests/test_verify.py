@@ -16,7 +16,7 @@ def rotate_by_hand(q, base=10000.0, start=0, half=False, sign=1):
 
 
 @pytest.mark.parametrize("fault, cause", [({}, None), ({"half": True}, "layout=half"), ({"base": 5e5}, "base=500000"),
-                                          ({"start": 1}, "one more"), ({"sign": -1}, "sign"), ({"base": 77.0}, "no other")])
+                                          ({"start": 1}, "too large by one"), ({"sign": -1}, "sign"), ({"base": 77.0}, "no other")])
 def test_a_rotation_written_by_hand(fault, cause):
     report = posenc.verify(lambda q, k: (rotate_by_hand(q, **fault), rotate_by_hand(k, **fault)), "rope")
     assert report.ok == (cause is None), report
@@ -30,7 +30,7 @@ def test_a_rotation_written_by_hand(fault, cause):
 def test_a_table_and_a_bias():
     table = posenc.encode("sinusoidal", range(9), 16)
     assert posenc.verify(table, "sinusoidal").ok
-    assert "one more" in posenc.verify(posenc.encode("sinusoidal", range(1, 10), 16), "sinusoidal").findings[0].cause
+    assert "too large by one" in posenc.verify(posenc.encode("sinusoidal", range(1, 10), 16), "sinusoidal").findings[0].cause
     slopes = 2.0 ** -np.arange(1, 9, dtype=np.float32)
     bias = lambda Lq, Lk: -slopes[:, None, None] * np.abs(np.arange(Lq)[:, None] - np.arange(Lk)).astype(np.float32)
     assert posenc.verify(bias, "alibi").ok

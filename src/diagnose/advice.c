@@ -10,6 +10,8 @@ void pe_advice_read(pe_reading *r, const pe_theory *t)
 {
     *r = (pe_reading){.departs = t->departs, .step = t->step, .offset = t->offset, .mismatch = t->misfit};
     snprintf(r->spec, sizeof r->spec, "%s", posenc_encoding_spec(t->e));
+    if (t->departs & pe_to_schedule)
+        pe_spec_strip(r->spec);
     snprintf(r->words, sizeof r->words, "%s", t->words);
     snprintf(r->positions, sizeof r->positions, "%s", t->places);
     memcpy(r->axes, t->axes, sizeof r->axes);

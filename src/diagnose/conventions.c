@@ -155,8 +155,8 @@ posenc_status pe_conventions_create(pe_conventions **list, const posenc_encoding
     const locale_t before = pe_decimal_begin(); /* numbers go into SPECs and come out of them */
     if (!posenc_encoding_part(e, POSENC_PLACE_INPUT) || m.joined)
         add(&m, NULL, NULL, 0, 1, "the sign is the other one");
-    add(&m, NULL, NULL, 1, 0, "positions are off by one more");
-    add(&m, NULL, NULL, -1, 0, "positions are off by one less");
+    add(&m, NULL, NULL, 1, 0, "positions are too large by one");
+    add(&m, NULL, NULL, -1, 0, "positions are too small by one");
     if (!m.joined && is_given(&m, "schedule"))
         add_unscaled(&m);
     add_settings(&m);

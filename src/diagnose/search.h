@@ -88,7 +88,10 @@ int    pe_spec_said(char *value, size_t size, const char *spec, const char *name
 double pe_spec_number(const char *spec, const char *name, double otherwise);
 int    pe_spec_is_word(const char *spec, const char *name, const char *word, int otherwise);
 /* The expected schedule with another factor, and all else of it the same? */
-int         pe_spec_is_rescaled(const char *spec, const char *expected);
+int pe_spec_is_rescaled(const char *spec, const char *expected);
+/* Without the numbers of other schedules than its own: a theory changes the expected SPEC, and leaves them.
+ */
+void        pe_spec_strip(char *spec);
 const char *pe_spec_fewest_digits(char text[40], double x, int digits);
 double      pe_spec_nearest_round(double x, double slackness, int *digits);
 const char *pe_spec_value(char text[64], const char *spec, const char *name, const char *otherwise);

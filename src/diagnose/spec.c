@@ -49,6 +49,57 @@ int pe_spec_is_rescaled(const char *spec, const char *expected)
     return is_it && pe_spec_number(spec, "factor", -1) != pe_spec_number(expected, "factor", -1);
 }
 
+/* "name=value" out of a SPEC's brackets, and these where nothing else is in them. */
+static void take_out(char *spec, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s=", name);
+    char *at = spec;
+    while ((at = strstr(at, key)) != NULL && !strchr("[:,", at[-(at > spec)]))
+        at++;
+    if (!at)
+        return;
+    char       *end     = at + strcspn(at, ":,]");
+    const int   is_last = *end == ']', is_only = is_last && at[-1] == '[';
+    char       *from = at - is_last;
+    const char *to   = end + (is_only || !is_last);
+    memmove(from, to, strlen(to) + 1);
+}
+
+void pe_spec_strip(char *spec)
+{
+    static const struct {
+        const char *setting, *schedules; /* that read it */
+    } readers[] = {
+        {"factor", " linear ntk_mixed dynamic yarn longrope llama3 proportional "},
+        {"alpha", " ntk "},
+        {"mixed_b", " ntk_mixed "},
+        {"original_length", " yarn longrope llama3 "},
+        {"max_length", " dynamic longrope "},
+        {"length", " dynamic longrope "},
+        {"beta_fast", " yarn "},
+        {"beta_slow", " yarn "},
+        {"truncate", " yarn "},
+        {"extrapolation_factor", " yarn "},
+        {"low_freq_factor", " llama3 "},
+        {"high_freq_factor", " llama3 "},
+        {"partial_rotary_factor", " proportional "},
+        {"min_period", " period "},
+        {"max_period", " period "},
+        {"max_freq", " pixel "},
+        {"linear_bands", " pixel "},
+        {"attention_factor", " yarn longrope "},
+        {"attention_factor_long", " longrope "},
+        {"mscale", " yarn "},
+        {"mscale_all_dim", " yarn "},
+    };
+    char value[64], schedule[68];
+    snprintf(schedule, sizeof schedule, " %s ", pe_spec_value(value, spec, "schedule", "default"));
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (!strstr(readers[i].schedules, schedule))
+            take_out(spec, readers[i].setting);
+}
+
 const char *pe_spec_fewest_digits(char text[40], double x, int digits)
 {
     snprintf(text, 40, "%.*g", digits, x);

@@ -257,6 +257,14 @@ static int is_news(const pe_diagnosis *d, const pe_theory *t, int is_near)
     return t->departs == d->departs ? is_near : (t->departs & d->departs) != d->departs;
 }
 
+/* A search for two numbers may find that one of them is as expected: that is another theory's finding. */
+static int is_twin(const pe_reading *a, const pe_reading *b)
+{
+    return !strcmp(a->spec, b->spec) && !strcmp(a->positions, b->positions) &&
+           !strcmp(a->angles, b->angles) && !strcmp(a->words, b->words) &&
+           fabs(a->magnitude - b->magnitude) < 1e-9;
+}
+
 static void list_alternatives(pe_diagnosis *d, const pe_search *s, const choice *c)
 {
     const int is_near = c->expected.e && c->away > pe_same && c->away < near_by;
@@ -266,7 +274,12 @@ static void list_alternatives(pe_diagnosis *d, const pe_search *s, const choice 
             t->cost > s->theories[c->best].cost / 100 * 100 + 199 ||
             (d->verdict == PE_SAME && !(t->misfit < c->away - 0.4)))
             continue;
-        pe_advice_read(&d->alternatives[d->alternative_count++], t);
+        pe_reading *r     = &d->alternatives[d->alternative_count];
+        int         is_it = 0;
+        pe_advice_read(r, t);
+        for (int k = 0; k < d->alternative_count; k++)
+            is_it |= is_twin(r, &d->alternatives[k]);
+        d->alternative_count += !is_it;
     }
 }
 

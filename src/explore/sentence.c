@@ -34,7 +34,8 @@ typedef struct run {
 
 /* ---------------------------------------------------------------- what is typed ------------- */
 
-/* Numbers parted by blanks or commas up to ';' or the end: *at goes behind it. How many, or -1: one is none.
+/* Numbers separated by spaces or commas up to ';' or the end: *at goes behind it. How many, or -1: one is
+ * none.
  */
 static int read_numbers(const char **at, double *to, int most)
 {
@@ -73,8 +74,8 @@ static posenc_status type_vectors(const run *r, const char *name, double *x, int
         return pe_draw_fail(r->err, POSENC_ERROR_MEMORY, "not enough memory");
     return wrong ? pe_draw_fail(
                        r->err, POSENC_ERROR_ARGUMENT,
-                       "%s is \"%.60s\"; it must be numbers, at most %d, parted by blanks; one vector, or "
-                       "one for each of the %d words, parted by ;",
+                       "%s is \"%.60s\"; it must be numbers, at most %d, separated by spaces; one vector, or "
+                       "one for each of the %d words, separated by ;",
                        name, text, D, own)
                  : POSENC_OK;
 }

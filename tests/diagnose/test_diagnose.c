@@ -113,8 +113,8 @@ static void shifts_signs_and_magnitudes_are_named(void **state)
 {
     tables t = make(1e4, WIDTH, 1, 0, 1);
     (void)state;
-    expect(judge("rope", make(1e4, WIDTH, 1, 1, 1)), "off by one more");
-    expect(judge("rope", make(1e4, WIDTH, 1, -1, 1)), "off by one less");
+    expect(judge("rope", make(1e4, WIDTH, 1, 1, 1)), "too large by one");
+    expect(judge("rope", make(1e4, WIDTH, 1, -1, 1)), "too small by one");
     expect(judge("rope", make(1e4, WIDTH, 1, 7, 1)), "positions are off by +7");
     expect(judge("rope", make(1e4, WIDTH, 1, 0, 1.2)), "magnitude is 1.2 times");
     for (int k = 0; k < ROWS * WIDTH; k++)

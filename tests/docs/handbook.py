@@ -161,7 +161,9 @@ def prepare(tool, folder):
     (folder / "config.json").write_text((ROOT / "tests/golden/configs/llama31_8b.json").read_text())
     (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin").mkdir()
-    (folder / "bin/python3").symlink_to(sys.executable)  # which has NumPy, whatever comes first in PATH
+    # This Python, which has NumPy, whatever comes first in PATH. A link would not find the packages of a virtual environment.
+    (folder / "bin/python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "bin/python3").chmod(0o755)
     import numpy as np
     q = np.random.default_rng(0).standard_normal((1, 2, 8, 128)).astype("float32")
     np.save(folder / "q.npy", q)

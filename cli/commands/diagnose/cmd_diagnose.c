@@ -431,7 +431,7 @@ static void lines(void (*line)(const char *text))
 
 const cli_command cli_diagnose = {
     .name     = "diagnose",
-    .summary  = "say what another implementation does otherwise, and how to mend it",
+    .summary  = "say what another implementation does differently, and how to mend it",
     .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F "
                 "[-i F] [--set K=V]... [--positions F] [--json]",
     .details =

@@ -149,7 +149,7 @@ static const struct {
     {NULL, NULL, "\nWithin the context"},
     {NULL, NULL,
      "wavelength of pair m = 2 pi / w'_m tokens: {wave 0} for pair 0, {slowest wave} for pair {slowest}"},
-    {"context", NULL, "{never} of {M} pairs never complete a full rotation within {context} positions"},
+    {"reach", NULL, "{never} of {M} pairs never complete a full rotation within {window}{reach} positions"},
     {"still", NULL, "{still} pairs are not rotated at all"},
 };
 // clang-format on
@@ -349,18 +349,19 @@ static void derive_magnitude(view *v)
 
 static void derive_context(view *v)
 {
-    const double context = (double)v->config->info->max_positions;
-    int64_t      slowest = 0;
-    double       never = 0, still = 0;
+    const int64_t context = v->config->info->max_positions, reach = cli_config_reach(v->group, context);
+    int64_t       slowest = 0;
+    double        never = 0, still = 0;
     for (int64_t m = 0; m < v->M; m++) {
         slowest = v->late[m].w != 0 ? m : slowest;
         still += v->late[m].w == 0;
-        never += v->late[m].w > 0 && TWO_PI / v->late[m].w > context;
+        never += v->late[m].w > 0 && TWO_PI / v->late[m].w > (double)reach;
     }
     set(v, "wave 0", TWO_PI / v->late[0].w);
     set(v, "slowest", (double)slowest);
     set(v, "slowest wave", TWO_PI / v->late[slowest].w);
-    set(v, "context", context);
+    set(v, "reach", (double)reach);
+    set_text(v, "window", reach == context ? "" : "the window of ");
     set(v, "never", never);
     set(v, "still", still);
     set(v, "rotated", (double)v->M - still);

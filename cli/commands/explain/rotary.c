@@ -310,7 +310,7 @@ static void show_properties(rotation *r)
 
 /* ---------------------------------------------------------------- shown: a score ------------ */
 
-/* q.k with both tokens moved by as much. */
+/* q.k with both tokens moved by the same distance. */
 static double score(rotation *r, const double *k, double moved)
 {
     double *q_to = cli_explain_numbers(r->p, r->D), *k_to = cli_explain_numbers(r->p, r->D);
@@ -348,7 +348,7 @@ static void show_score(rotation *r)
     const double alone = x->key.count ? score_by_distance(r, x->key.real) : NAN;
     if (pe_calc_failed(r->p) || !x->key.count)
         return;
-    cli_sheet_title(&x->sheet, "The score of x as a query with a key, both moved on by as much");
+    cli_sheet_title(&x->sheet, "The score of x as a query with a key, both moved on by the same distance");
     cli_sheet_vector(&x->sheet, "key", "k", x->key.real, r->D);
     cli_calc_said(r->p, cli_sheet_table(&x->sheet, "scores", columns, 3, *table, PLACES));
     cli_sheet_residual(&x->sheet, "scores_differ", "they differ by", furthest);

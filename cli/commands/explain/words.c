@@ -18,7 +18,7 @@
 
 /* ---------------------------------------------------------------- sentences ----------------- */
 
-/* Words are parted by blanks. Chinese has none, so there each character is a word. */
+/* Words are separated by spaces. Chinese has none, so there each character is a word. */
 static int64_t split(pe_calc *p, const char *text, size_t n, const char *words[CLI_WORDS_MOST + 1])
 {
     const char *end   = text + n;
@@ -119,7 +119,7 @@ static void read_sentences(cli_words *w)
     w->L = split(w->p, text, slash ? (size_t)(slash - text) : strlen(text), words);
     if (w->L < 2 || w->L > CLI_WORDS_MOST) {
         pe_calc_refuse(w->p,
-                       "--words is \"%.60s\"; it must be 2 to %d words parted by blanks, such as \"dog "
+                       "--words is \"%.60s\"; it must be 2 to %d words separated by spaces, such as \"dog "
                        "bites man\"",
                        w->x->words, CLI_WORDS_MOST);
         return;
