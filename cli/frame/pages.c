@@ -135,9 +135,18 @@ static void help_options(const cli_option *row)
     }
 }
 
+/* What is too long goes on below where its words begin. */
 static void help_line(const char *text)
 {
-    puts(text);
+    const char *words = text + strspn(text, " "), *gap = strstr(words, "  ");
+    if (gap)
+        words = gap + strspn(gap, " ");
+    const int at = (int)(words - text);
+    printf("%.*s", at, text);
+    if (cli_columns_of(text, strlen(text)) > width())
+        cli_wrap(words, strlen(words), at, at, width());
+    else
+        puts(words);
 }
 
 /* Where the next piece of a synopsis ends: before a bracket, bar or dash, outside of brackets, so that

@@ -4,7 +4,9 @@
  *
  * Every column is as wide as its widest cell, two spaces apart, as long as the lines fit the terminal. Where
  * they do not, columns of prose (PE_WIDE) wrap; and where that does not suffice, the columns that are too
- * many follow below, behind the first one again. Nothing is cut; programs should read the JSON.
+ * many follow below, behind the first one again. A long SPEC, there or in prose, goes on in a next line where
+ * one of its settings or parts ends, if the column beside it would not fit else. Nothing is cut; programs
+ * should read the JSON.
  */
 #include "cli/print/print.h"
 
@@ -29,13 +31,24 @@ static const char *cell_of(const pe_table *t, int row, int column)
     return row < 0 ? t->columns[column].head : pe_table_cell(t, row, column);
 }
 
-/* The widest cell of a column, or its longest word. */
-static int widest(const pe_table *t, int column, int is_word)
+/* How much of a text stays together: all of it, a word, or of a SPEC up to where a setting or a part ends. */
+enum { WHOLE, WORD, PIECE };
+
+static size_t extent(const char *text, int how)
+{
+    const size_t first = *text == '[', piece = first + strcspn(text + first, "[:,+/ ");
+    return how == WHOLE  ? strlen(text)
+           : how == WORD ? strcspn(text, " ")
+                         : piece + (text[piece] && strchr(":,+/", text[piece]));
+}
+
+/* The widest cell of a column, or what stays together in it. */
+static int widest(const pe_table *t, int column, int how)
 {
     int most = 1;
     for (int row = -1; row < t->row_count; row++)
         for (const char *s = cell_of(t, row, column); *s;) {
-            const size_t n     = is_word ? strcspn(s, " ") : strlen(s);
+            const size_t n     = extent(s, how);
             const int    width = cli_columns_of(s, n);
             most               = width > most ? width : most;
             s += n + strspn(s + n, " ");
@@ -59,7 +72,7 @@ static void shrink(layout *l)
     for (int k = 0; span_of(l, 0, last) > l->page && k >= 0;) {
         k = -1;
         for (int i = 0; i <= last; i++)
-            if (l->t->columns[i].is_text & PE_WIDE && l->width[i] > widest(l->t, i, 1) &&
+            if (l->t->columns[i].is_text & PE_WIDE && l->width[i] > widest(l->t, i, WORD) &&
                 (k < 0 || l->width[i] > l->width[k]))
                 k = i;
         if (k >= 0)
@@ -67,10 +80,34 @@ static void shrink(layout *l)
     }
 }
 
-/* How much of a text stands on one line of that width: whole words, or one that is wider. */
+/* Makes room for column k beside the keys: takes from the widest of these SPECs down to their longest pieces.
+ */
+static void squeeze(layout *l, int k)
+{
+    for (int most = 0; span_of(l, k, k) > l->page && most >= 0;) {
+        most = -1;
+        for (int i = 0; i <= k; i = i + 1 < l->keys ? i + 1 : i < k ? k : k + 1)
+            if (l->t->columns[i].is_text && l->width[i] > widest(l->t, i, PIECE) &&
+                (most < 0 || l->width[i] > l->width[most]))
+                most = i;
+        if (most >= 0)
+            l->width[most]--;
+    }
+}
+
+/* How much of a text stands on one line of that width: whole words, or as much of one that is wider. */
 static size_t line_of(const char *text, int width)
 {
-    size_t n = strcspn(text, " ");
+    size_t n = extent(text, WORD);
+    if (cli_columns_of(text, n) > width) {
+        for (n = extent(text, PIECE); text[n] && text[n] != ' ';) {
+            const size_t next = n + extent(text + n, PIECE);
+            if (cli_columns_of(text, next) > width)
+                break;
+            n = next;
+        }
+        return n;
+    }
     while (text[n]) {
         const size_t next = n + strspn(text + n, " ") + strcspn(text + n + strspn(text + n, " "), " ");
         if (cli_columns_of(text, next) > width)
@@ -122,10 +159,13 @@ void cli_print_indented(pe_table *t, int indent)
     layout    l    = {.t = t, .page = cli_width() - indent, .indent = indent};
     const int last = t->column_count - 1;
     for (int k = 0; k <= last; k++)
-        l.width[k] = t->columns[k].is_detail ? 0 : widest(t, k, 0);
+        l.width[k] = t->columns[k].is_detail ? 0 : widest(t, k, WHOLE);
     shrink(&l);
     for (l.keys = 1; l.keys <= last && t->columns[l.keys].is_text & PE_KEY;)
         l.keys++;
+    for (int k = l.keys; k <= last; k++)
+        if (l.width[k])
+            squeeze(&l, k);
     for (int first = 0, end; first <= last; first = end + 1) {
         for (end = first; end < last && span_of(&l, first, end + 1) <= l.page;)
             end++;

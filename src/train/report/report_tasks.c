@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NOTE = 512, LINE = 256, NAMES = 1024 };
+enum { LINE = 256, NAMES = 4096 };
 
 /* ---------------------------------------------------------------- terminal ------------------ */
 
@@ -34,23 +34,33 @@ static void put_cell(pe_table *t, int row, int column, const pe_cell *cell)
     pe_table_set(t, row, column, "%s", cell->diverged ? "diverged" : used ? text : "-");
 }
 
+/* "alibi, rope"; whom there is no room for is counted below as others. */
+static void add_name(char names[NAMES], const char *name)
+{
+    const char *others = ", and others";
+    size_t      used   = strlen(names);
+    if (used + strlen(name) + sizeof ", " + strlen(others) <= NAMES)
+        snprintf(names + used, NAMES - used, "%s%s", used ? ", " : "", name);
+    else if (used < strlen(others) || strcmp(names + used - strlen(others), others) != 0)
+        snprintf(names + used, NAMES - used, "%s", others);
+}
+
 /* Reasons are said once per task and reason, with all encodings that have it. */
 static void add_reasons(const pe_suite *s, int task, pe_table *t)
 {
     for (int l = 0; l < s->label_count; l++) {
-        const pe_cell *cell      = pe_suite_cell(s, task, l);
-        char           all[NOTE] = "";
-        int            is_first  = cell->reason[0] && !cell->is_unasked;
+        const pe_cell *cell       = pe_suite_cell(s, task, l);
+        char           all[NAMES] = "";
+        int            is_first   = cell->reason[0] && !cell->is_unasked;
         for (int k = 0; k < s->label_count && is_first; k++) {
             const pe_cell *other = pe_suite_cell(s, task, k);
             if (strcmp(other->reason, cell->reason) != 0)
                 continue;
             is_first = k >= l;
-            snprintf(all + strlen(all), sizeof all - strlen(all), "%s%.60s", all[0] ? ", " : "",
-                     other->label);
+            add_name(all, other->label);
         }
         if (is_first)
-            pe_table_note(t, "%.200s cannot do %s: %.200s.", all, cell->task->name, cell->reason);
+            pe_table_note(t, "%s cannot do %s: %s.", all, cell->task->name, cell->reason);
     }
 }
 
@@ -81,7 +91,7 @@ posenc_status pe_report_tasks_table(const pe_compare *compare, pe_table *table, 
     const posenc_status status = pe_table_open(table, heads, last + 1, rows, err);
     for (int row = 0; row < rows && !status; row++) {
         const int label = s->order[row];
-        pe_table_set(table, row, 0, "%s", s->labels[label]);
+        pe_table_text(table, row, 0, s->labels[label]);
         for (int t = 0; t < s->task_count; t++)
             put_cell(table, row, 1 + t, pe_suite_cell(s, t, label));
         pe_table_number(table, row, last, "%.2f", s->reciprocal[label]);
@@ -214,8 +224,7 @@ static void set_first(pe_page *page, const pe_suite *s)
     char names[NAMES] = "";
     for (int row = 0; row < s->label_count; row++)
         if (is_first_everywhere(s, s->order[row]))
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
-                     s->labels[s->order[row]]);
+            add_name(names, s->labels[s->order[row]]);
     pe_html_set(page, "first", "%s", names);
 }
 
@@ -319,7 +328,7 @@ void pe_report_tasks(pe_page *page, const pe_suite *s)
         for (int l = 0; l < s->label_count; l++) {
             const pe_cell *cell = pe_suite_cell(s, t, s->order[l]);
             if (cell->reason[0] && !cell->is_unasked)
-                pe_html_element(page->to, "p class=note", "%.200s does not apply: %s.", cell->label,
+                pe_html_element(page->to, "p class=note", "%s does not apply: %s.", cell->label,
                                 cell->reason);
         }
     }

@@ -188,7 +188,7 @@ static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome 
     const int            furthest = pe_stats_furthest(o->config.reach);
     const pe_run_result *first    = &o->runs[0].result;
     int                  k        = 0; /* ORDER first_columns, loss_column ... last_columns */
-    pe_table_set(t, row, k++, "%s", o->label);
+    pe_table_text(t, row, k++, o->label);
     for (int b = 0; b <= furthest; b++)
         pe_table_number(t, row, k++, o->untrained_beyond && b > PE_AT_L ? "%.3f*" : "%.3f", o->loss[b]);
     for (int b = PE_AT_2L; b <= furthest; b++)
@@ -217,7 +217,7 @@ static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome 
 static void add_absent_notes(const pe_compare *c, pe_table *t)
 {
     for (int i = 0; i < c->absent_count; i++)
-        pe_table_note(t, "%.200s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
+        pe_table_note(t, "%s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
 }
 
 /* What can be told apart, and how many seeds would tell what cannot. */
@@ -278,10 +278,10 @@ posenc_status pe_summary_table(const pe_compare *c, pe_table *table, posenc_erro
         put_row(table, row, c, &c->outcomes[c->order[PE_AT_L][row]]);
     for (int i = 0; !status && i < c->absent_count; i++)
         for (int k = 0; k < table->column_count; k++) /* dashes where numbers would stand */
-            pe_table_set(table, count + i, k, "%s",
-                         k == 0         ? c->absent[i].label
-                         : k == verdict ? "does not apply"
-                                        : "-");
+            pe_table_text(table, count + i, k,
+                          k == 0         ? c->absent[i].label
+                          : k == verdict ? "does not apply"
+                                         : "-");
     if (!status)
         add_notes(c, table);
     return status;
@@ -325,7 +325,7 @@ static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
     const pe_outcome *o        = &c->outcomes[index];
     const int         furthest = pe_stats_furthest(o->config.reach);
     int               column   = 0;
-    pe_table_set(t, row, column++, "%s", o->label);
+    pe_table_text(t, row, column++, o->label);
     pe_table_set(t, row, column++, "%s", pe_spec_combine_name(o->config.entry.combine));
     pe_table_set(t, row, column++, "%s", pe_spec_inject_name(o->config.entry.inject));
     pe_table_number(t, row, column++, "%.3f", o->loss[PE_AT_L]);
@@ -439,9 +439,9 @@ posenc_status pe_summary_plan(const pe_compare *compare, pe_table *table, posenc
                 snprintf(places + strlen(places), sizeof places - strlen(places), "%s%s", *places ? "+" : "",
                          posenc_place_name(o->parts[k]->place));
         pe_outcome_settings(settings, o);
-        pe_table_set(table, i, 0, "%s", o->label);
-        pe_table_set(table, i, 1, "%s", places);
-        pe_table_set(table, i, 2, "%s", settings);
+        pe_table_text(table, i, 0, o->label);
+        pe_table_text(table, i, 1, places);
+        pe_table_text(table, i, 2, settings);
     }
     if (status)
         return status;

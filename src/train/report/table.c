@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 
-enum { NOTE = 1024, CELL = 128 };
+enum { CELL = 128 };
 
 posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
                             posenc_error *err)
@@ -50,15 +50,18 @@ void pe_table_free(pe_table *table)
 
 void pe_table_note(pe_table *table, const char *format, ...)
 {
-    char    text[NOTE];
-    va_list values;
+    const size_t used = strlen(table->notes);
+    va_list      values;
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    const size_t n = (size_t)vsnprintf(NULL, 0, format, values);
     va_end(values);
-    char *longer = realloc(table->notes, strlen(table->notes) + strlen(text) + 2);
+    char *longer = realloc(table->notes, used + n + 2);
     if (!longer)
         return;
-    strcat(strcat(longer, text), "\n");
+    va_start(values, format);
+    vsnprintf(longer + used, n + 1, format, values);
+    va_end(values);
+    memcpy(longer + used + n, "\n", 2);
     table->notes = longer;
 }
 
