@@ -588,11 +588,14 @@ static void forward_row(void *context, int64_t i, int thread)
         return;
     }
     double m = -INFINITY, sum = 0, lse = -INFINITY;
-    for (int64_t j = 0; j < p->Lk; j++)
+    int    seen = 0; /* any key; a NaN counts and stays */
+    for (int64_t j = 0; j < p->Lk; j++) {
         m = fmax(m, s[j]);
+        seen |= s[j] != -INFINITY;
+    }
     memset(o, 0, (size_t)p->Dv * sizeof *o);
-    for (int64_t j = 0; m > -INFINITY && j < p->Lk; j++) {
-        const double e = exp(s[j] - m);
+    for (int64_t j = 0; seen && j < p->Lk; j++) {
+        const double e = s[j] == -INFINITY ? 0 : exp(s[j] - m);
         sum += e;
         if (e == 0) /* masked: its distance may have no row */
             continue;
@@ -600,9 +603,9 @@ static void forward_row(void *context, int64_t i, int thread)
         for (int64_t d = 0; d < p->Dv; d++)
             o[d] += e * (c ? *c : 1) * (x->V[j * p->Dv + d] + (r ? r[d] : 0));
     }
-    for (int64_t d = 0; m > -INFINITY && d < p->Dv; d++)
+    for (int64_t d = 0; seen && d < p->Dv; d++)
         o[d] /= sum;
-    if (m > -INFINITY)
+    if (seen)
         lse = m + log(sum);
     const double left = pe_sink_join(a, x->b, x->h, i, &lse);
     for (int64_t d = 0; a->has_sink && d < p->Dv; d++)
