@@ -80,6 +80,17 @@ static void tell_bases(double told[2], const pe_paired *p)
             told[1] = told_base(p, m, apart, fabs(p->w[m - apart]));
 }
 
+/* The factor is sought from the expected one, then from others, until one search ends well. */
+static void try_factors(pe_search *s, int p, pe_family f, int loose, unsigned departs)
+{
+    static const double others[] = {1.5, 3, 6, 12, 24, 48};
+    int                 is_told  = pe_numbers_try(s, p, f, loose, departs, "");
+    for (size_t i = 0; i < sizeof others / sizeof *others && !is_told; i++) {
+        f.factor = others[i];
+        is_told  = pe_numbers_try(s, p, f, loose, departs, "");
+    }
+}
+
 /* The expected schedule with other numbers, or none. */
 static void try_numbers(pe_search *s, int p, const char *prefix, unsigned departs)
 {
@@ -113,20 +124,8 @@ static void try_numbers(pe_search *s, int p, const char *prefix, unsigned depart
         pe_numbers_try(s, p, (pe_family){text, NULL, base, 1}, PE_LOOSE_BASE,
                        departs | pe_to_base | pe_to_schedule, "the schedule is dropped");
     if (f.key) {
-        static const double starts[] = {0, 1.5, 3, 6, 12, 24, 48};
-        for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-            pe_family other = f;
-            other.factor    = i ? starts[i] : f.factor;
-            if (pe_numbers_try(s, p, other, PE_LOOSE_FACTOR, departs | pe_to_factor, ""))
-                break;
-        }
-        for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-            pe_family other = f;
-            other.factor    = i ? starts[i] : f.factor;
-            if (pe_numbers_try(s, p, other, PE_LOOSE_BASE | PE_LOOSE_FACTOR,
-                               departs | pe_to_factor | pe_to_base, ""))
-                break;
-        }
+        try_factors(s, p, f, PE_LOOSE_FACTOR, departs | pe_to_factor);
+        try_factors(s, p, f, PE_LOOSE_BASE | PE_LOOSE_FACTOR, departs | pe_to_factor | pe_to_base);
     }
     if (has && (!strcmp(schedule, "dynamic") || !strcmp(schedule, "longrope"))) {
         snprintf(text, sizeof text, "%s length=1", prefix);

@@ -55,6 +55,8 @@ static void settings_that_do_not_fit_together_are_refused_by_the_plan(void **sta
         {"nope[temperature=inkling]", D, POSENC_ERROR_SETTING, "temperature=inkling needs temper_length"},
         {"rope[temperature=llama4:temperature_rule=llama4]", D, POSENC_ERROR_SETTING,
          "temperature=llama4 and rope's temperature_rule=llama4 both temper"},
+        {"nope[sink=head]+stick_breaking", D, POSENC_ERROR_UNSUPPORTED,
+         "stick_breaking has no sink, for there is no denominator"},
         {"rope[axes=2:axis_rule=matrix:resonance=yes]", D, POSENC_ERROR_SETTING,
          "resonance=yes changes the frequencies of a schedule; axis_rule=matrix has its own"},
         {"rope[angles=ggml:cut_length=9]", D, POSENC_ERROR_SETTING,
