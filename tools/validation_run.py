@@ -53,6 +53,12 @@ def long(text, length, encoding, times=16, more="", since=""):
                rate_of=(f"default-{text}-{length}{since}", encoding, times))
 
 
+def quarter(text, seeds):
+    """How much losses differ between seeds; spread_table.py makes its table of these."""
+    return job(f"seeds-{text}-quarter", text, f"--preset quick -e rope,alibi --seeds {seeds} --steps {STEPS // 4} "
+               f"--learning-rate 0.048 {ALONE}")
+
+
 def rates(length):
     """Is a rate as good at another length? As 0.024, 0.048 and 0.096 in the second table of decision 0014."""
     preset = {"length": length, "steps": 600, "encodings": "rope,t5,sinusoidal", "tasks": [], "stability": "none",
@@ -66,8 +72,8 @@ JOBS = [
     late("python", 64, "fox"),
     long("python", 64, "fox", since="-fox"),
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
-    job("seeds-python-quarter", "python", f"--preset quick -e rope,alibi --seeds 12 --steps {STEPS // 4} "
-        f"--learning-rate 0.048 {ALONE}"),
+    quarter("python", 12),
+    *(quarter(text, 4) for text in ("chinese", "logs", "kjv")),
     job("tasks-kjv", "kjv", "--preset full --steps 2 --task-steps 600 --extension none --stability none --rates 0.024 "
         "--tasks sort,count,parity,grid"),
     rates(128), rates(256),

@@ -599,23 +599,34 @@ static const char *name_spot(char text[96], const claim_row *r, pe_losses_readin
     return text;
 }
 
+/* "rope,t5" as "rope, t5"; "" where there is no list */
+static void spell(char text[MOST_NAMES], const char *list)
+{
+    size_t n = 0;
+    for (text[0] = 0; list && *list && n + 3 < MOST_NAMES; list++)
+        n += (size_t)snprintf(text + n, MOST_NAMES - n, *list == ',' ? "%c " : "%c", *list);
+}
+
 /* Of whom it speaks here, or would: "all except nope". */
 static void name_whom(char text[MOST_NAMES], const claim_row *r, const char *names)
 {
+    char of[MOST_NAMES];
+    spell(of, r->of);
     if (names[0])
         snprintf(text, MOST_NAMES, "%s", names);
     else if (r->whom == BY_DISTANCE)
         snprintf(text, MOST_NAMES, "encodings that see only differences");
     else
-        snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all except " : "", r->of);
+        snprintf(text, MOST_NAMES, "%s%s", r->whom == OTHERS ? "all except " : "", of);
 }
 
 static void describe(char *text, size_t n, const claim_row *r, const char *names)
 {
     static const char *const sides[] = {"at most", "at least", "below", "above"};
     const char              *side = sides[r->side], *at = pe_task_length_name(r->at);
-    char                     whom[MOST_NAMES], one[96], other[96];
+    char                     whom[MOST_NAMES], of[MOST_NAMES], one[96], other[96];
     name_whom(whom, r, names);
+    spell(of, r->of);
     switch (r->quantity) {
     case PERMUTED:
     case PERMUTED_CAUSAL:
@@ -645,9 +656,7 @@ static void describe(char *text, size_t n, const claim_row *r, const char *names
             snprintf(text, n, "%s at %s: %s %.2f right: %s", r->with, at, side, r->limit, whom);
         break;
     case EXACT: snprintf(text, n, "%s at %s: no more exact matches than by %s", r->with, at, r->of); break;
-    case LAST:
-        snprintf(text, n, "mean of 1/rank over tasks: among the last %.0f: %s", r->limit, r->of);
-        break;
+    case LAST: snprintf(text, n, "mean of 1/rank over tasks: among the last %.0f: %s", r->limit, of); break;
     default:
         snprintf(text, n, "loss at %s: %s %s %s", pe_way_bucket_name(bucket_of(r)),
                  name_spot(one, r, spot_of(r, 0)), side, name_spot(other, r, spot_of(r, 1)));

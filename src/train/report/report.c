@@ -95,6 +95,7 @@ static void set_values(pe_page *page, const pe_compare *c)
     set_flag(page, "tasks", c->suite->task_count > 0);
     set_flag(page, "extension", c->extension && c->extension->count && c->extension->means);
     set_flag(page, "claims", c->properties != NULL);
+    set_flag(page, "stability", c->orders[PE_ORDER_AT_L] && c->orders[PE_ORDER_AT_L]->levels > 1);
 }
 
 /* What to choose, the picture, what it costs. */
@@ -284,6 +285,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     write_answer(&page, c);
     pe_html_part(&page, "run");
     write_results(&page, c);
+    pe_report_settled(&page, c);
     write_entries(&page, c);
     write_drawing(&page, g, "length");
     write_drawing(&page, g, "loss");

@@ -104,6 +104,9 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 /* Parts of it. A point per encoding, loss at L and at 8 L: answer_chart.c. Nothing where there are fewer than
    two. */
 void pe_answer_chart(FILE *to, const pe_compare *c);
+/* What of the order is settled, and the learning rates that were tried: report_settled.c. Nothing where
+   neither was measured. */
+void pe_report_settled(pe_page *page, const pe_compare *c);
 /* The tasks, report_tasks.c; nothing where there are none. */
 void pe_report_tasks(pe_page *page, const pe_suite *suite);
 /* Models read further than they were trained: report_extension.c. Nothing where nothing was extended. */

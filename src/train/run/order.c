@@ -3,9 +3,8 @@
  * order.c: which pairs are settled, and how alike two orders are. Contract: order.h.
  *
  * Settled   A difference counts at a level where it exceeds the resolution there. A pair is settled if the
- *           same one is better at every level, if the difference counts at the two last, and if it has not
- *           shrunk to less than half since the first: what halves with four times the steps is likely to
- *           vanish, and may turn.
+ *           same one is better at every level, if the difference counts at the two last, and if it would
+ *           still count after sixteen times the steps, were it to shrink on as it did since the first level.
  * Groups    The order of the last level is cut wherever all pairs across the cut are settled. So items of
  *           two groups are in a settled order, and those of one group are not all.
  * tau-b     Kendall 1945: with s = 1, 0 or -1 for each pair, 0 where the difference does not count, the sum
@@ -207,15 +206,20 @@ static int ends(const pe_order *o, int i)
     return i + 1 == o->ranked || begins(o, i + 1);
 }
 
-void pe_order_write(char *text, size_t n, const pe_order *o, const char *const *labels)
+void pe_order_write_groups(char *text, size_t n, const pe_order *o, const char *const *labels)
 {
-    char pair[600], count[32];
-    int  open = 0;
-    text[0]   = 0;
+    text[0] = 0;
     for (int i = 0; i < o->ranked; i++) {
         append(text, n, i == 0 ? "" : begins(o, i) ? " < " : ", ", begins(o, i) && !ends(o, i) ? "{" : "");
         append(text, n, labels[o->sorted[i]], ends(o, i) && !begins(o, i) ? "}" : "");
     }
+}
+
+void pe_order_write(char *text, size_t n, const pe_order *o, const char *const *labels)
+{
+    char pair[600], count[32];
+    int  open = 0;
+    pe_order_write_groups(text, n, o, labels);
     for (const pe_order_pair *p = o->pairs; p < o->pairs + o->pair_count; p++) {
         if (!p->reason || ++open > SHOWN_PAIRS)
             continue;

@@ -53,7 +53,9 @@ posenc_status pe_order_create(pe_order **order, const pe_order_losses *losses, p
 void          pe_order_free(pe_order *order); /* NULL is fine */
 
 const char *pe_order_state_name(pe_pair_state state); /* "settled", "tied", ... */
-/* "{a, b} < c; not settled: a, b (crossed)"; labels [items]. What does not fit is counted. */
+/* "{a, b} < c"; labels [items]. */
+void pe_order_write_groups(char *text, size_t n, const pe_order *order, const char *const *labels);
+/* "{a, b} < c; not settled: a, b (crossed)". What does not fit is counted. */
 void pe_order_write(char *text, size_t n, const pe_order *order, const char *const *labels);
 
 #endif

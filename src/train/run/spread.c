@@ -6,14 +6,14 @@
  *            common to all encodings (same first weights, same batches) and cancels in differences. The
  *            spread of e is the variance of x[e,.]. The spreads of a class scatter about their pool v as
  *            v d0 / chi2(d0) does: d0 large means alike, d0 small that each is different.
- * Pool       of e: the spreads of the others in its class and the stored one, weighted with their degrees of
- *            freedom. The stored one counts STORED, as another text or model may make it wrong by a factor of
- *            two. A pool is known with D degrees of freedom, and as a prior for e with n0 = 1 / (1/d0 + 1/D),
+ * Pool       of e: the spreads of the others in its class and the stored one, weighted with their degrees
+ *            of freedom. The stored one counts STORED, for it is a mean of texts that differ (spread.def).
+ *            A pool is known with D degrees of freedom, and as a prior for e with n0 = 1 / (1/d0 + 1/D),
  *            as the variances of the logarithms, about 2/d0 and 2/D, add.
  * Moderated  The spread of e is (n0 v + n s^2) / (n0 + n) with n0 + n degrees of freedom; s^2 is e's own
  *            variance with n. With one seed there is no s^2, and this is the stored spread.
- * Test       Are the variances alike? An own variance that is too large for the pool of the others (F test,
- *            0.1 %) is "odd": it stays out of c and of all pools, and has no help from them.
+ * Test       Are the variances alike? An own variance that is too large for the pool of the others (F
+ *            test, 0.1 %) is "odd": it stays out of c and of all pools, and has no help from them.
  * Centring   c[s] is the mean over the encodings of class 0 that are not odd; their x then has the share
  *            (E - 1) / E of its variance and of its degrees of freedom. The variance is divided by that
  *            share. With two encodings that keep their loss and many seeds this is the paired t-test.
