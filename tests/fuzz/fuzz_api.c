@@ -383,12 +383,13 @@ static double largest(const draw_numbers *a, const draw_numbers *b)
     return most;
 }
 
-/* Do they agree, up to `rest`? */
+/* Do they agree, up to `rest`? What overflows in float64 may be NaN or infinite in float (a factor of xpos).
+ */
 static int agree(const draw_numbers *got, const draw_numbers *want, double rest)
 {
     for (int64_t i = 0; i < want->count; i++) {
         const double g = got->x[i], w = want->x[i];
-        if (isnan(w) ? !isnan(g) : isinf(w) ? g != w : !(fabs(g - w) <= rest))
+        if (isnan(w) ? isfinite(g) : isinf(w) ? g != w : !(fabs(g - w) <= rest))
             return 0;
     }
     return 1;
