@@ -291,9 +291,11 @@ static const struct {
     {"EXIT STATUS",
      "0 success; 1 failure, or verify, diagnose or tutorial found a difference; 2 the arguments or the input "
      "are unusable; 130 interrupted, and what was finished is saved and printed."},
-    {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
-                    "avx512, avx512bf16, neon) selects an instruction set, for tests; one that the processor "
-                    "lacks is refused. OMP_NUM_THREADS limits the threads of one run."},
+    {"ENVIRONMENT",
+     "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
+     "avx512, avx512bf16, neon) selects an instruction set, for tests; one that the processor "
+     "lacks is refused. OMP_NUM_THREADS limits the threads of one run. COLUMNS is how wide text "
+     "is printed, PAGER what shows a tutorial on a terminal (less -R)."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},
 };

@@ -147,7 +147,7 @@ def close(a, b):
 
 def windows_of(config):
     """One number per layer, 0 for all keys; None if the configuration does not say. ModernBERT's counts both sides."""
-    size = config.get("sliding_window") or 0
+    size = config.get("sliding_window") or config.get("sliding_window_size") or 0  # Inkling's
     kinds = config.get("layer_types")
     if config.get("model_type") == "modernbert":
         size = config["local_attention"] // 2 + 1
