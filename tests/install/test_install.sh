@@ -28,9 +28,11 @@ example() { # PROGRAM PACKAGES [FILE]: with the shared libraries and with the st
     *) compile="$compiler -std=c17" ;;
     esac
     archives=$(printf "$lib/lib%s.a " $2)
+    others=$(pkg-config --print-requires-private $2) # jansson and libzip as shared ones: Debian's libzip-dev brings not what its archive wants
+    others=${others:+$(pkg-config --libs $others)}
     $compile -Wall -Wextra -Werror "$1" $(pkg-config --cflags --libs $2) -lm -pthread -o "$root/$name"
     $compile "$1" $(pkg-config --cflags $2) $archives \
-        $(pkg-config --static --libs-only-l --libs-only-other $2 | sed 's/-lposenc[a-z_]*//g') -lm -o "$root/$name-static"
+        $(pkg-config --static --libs-only-l --libs-only-other posenc | sed 's/-lposenc[a-z_]*//g') $others -lm -o "$root/$name-static"
     "$root/$name" $3 >"$root/$name.shared"
     "$root/$name-static" $3 >"$root/$name.static"
     cmp "$root/$name.shared" "$root/$name.static"
