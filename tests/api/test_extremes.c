@@ -407,6 +407,37 @@ static void a_window_beyond_all_distances_is_none(void **state)
         }
 }
 
+/* ---- strides ---- */
+
+/* An axis of one element has any stride; what the sanitizer says of products with it counts. */
+static void a_stride_of_one_element_may_be_any(void **state)
+{
+    static const int64_t strides[] = {0, INT64_MIN, INT64_MAX};
+    const posenc_dims    dims      = {
+                .B = 1, .H = 2, .G = 1, .Lq = 70, .Lk = 1, .D = 64, .Dv = 64, .d_model = 128, .L = 70};
+    attention_case    c = case_make("nope", dims, 3);
+    posenc_plan      *plan;
+    posenc_error      err;
+    posenc_attend_in  in  = case_in(&c, 0, NULL);
+    array             o   = array_make4(1, 2, 70, 64);
+    posenc_attend_out out = {.size = sizeof(posenc_attend_out), .o = array_tensor(&o, 0)};
+    (void)state;
+    assert_int_equal(posenc_plan_create(&plan, c.e, &dims, NULL, &err), POSENC_OK);
+    posenc_workspace work = workspace_for(plan, POSENC_RUN_FORWARD);
+    for (size_t s = 0; s < sizeof strides / sizeof *strides; s++) {
+        for (int axis = 0; axis < 3; axis++)
+            in.k.stride[axis] = in.v.stride[axis] = strides[s];
+        in.q.stride[0] = out.o.stride[0] = strides[s];
+        assert_int_equal(posenc_attend(plan, &in, &out, &work, &err), POSENC_OK);
+        for (int64_t i = 0; i < o.count; i++)
+            assert_true(o.narrow[i] == c.v.narrow[i % 64]); /* the only key has all the weight */
+    }
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    array_free(&o);
+    case_free(&c);
+}
+
 /* ---- NaN and masks ---- */
 
 /* A NaN makes the weights of hidden pairs NaN too, whose distances have no row of any table. Positions that
@@ -612,6 +643,7 @@ int main(void)
         cmocka_unit_test(the_farthest_distance_has_a_bucket),
         cmocka_unit_test(windows_of_no_size_are_refused),
         cmocka_unit_test(a_window_beyond_all_distances_is_none),
+        cmocka_unit_test(a_stride_of_one_element_may_be_any),
         cmocka_unit_test(nan_in_a_row_reads_no_rows_of_hidden_distances),
         cmocka_unit_test(vectors_of_one_number_end_with_their_table),
         cmocka_unit_test(a_rotation_of_keys_alone_has_gradients),

@@ -89,7 +89,7 @@ static void begin_pair(const pe_forward *f, int64_t pair)
     const int64_t        b = (f->first + pair) / T->a->sizes.G, g = (f->first + pair) % T->a->sizes.G;
     const int            there = v->data && values_serve(T);
     x->values                  = there ? pe_tensor_row(v, b, g, 0) : x->V;
-    x->v_stride                = there ? v->stride[2] : T->Dvp;
+    x->v_stride                = there && T->a->sizes.Lk > 1 ? v->stride[2] : T->Dvp; /* of one key: any */
     x->key_mask                = pe_tile_rows_key_mask(T, x->key, b);
 }
 
