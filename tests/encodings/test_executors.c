@@ -341,6 +341,9 @@ static void tiled_agrees_with_reference_on_long_rows(void **state)
         {"xpos[scale_base=4]+dense_bias",
          {.B = 1, .H = 1, .G = 1, .Lq = 450, .Lk = 450, .D = 16, .Dv = 16},
          POSENC_MASK_CAUSAL},
+        /* one item's last head, then the next one's first, which one thread meets one after the other: their
+           queries lie in one tile, and the keys next to them in the tile left of it */
+        {"fox", {.B = 3, .H = 2, .G = 2, .Lq = 20, .Lk = 276, .D = 8, .Dv = 8}, POSENC_MASK_CAUSAL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

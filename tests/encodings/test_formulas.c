@@ -5,8 +5,8 @@
  * The oracle is formulas.h, a loop over pairs in double. Scores, outputs and log-sum-exp of the reference
  * executor must be its numbers to 1e-12 of the largest; gradients of the reference must be finite differences
  * of the oracle's loss, not of the executor's own forward; the tiled executor must agree within what float
- * can hold of scores of that size. Shapes have grouped heads, Dv other than D, one query, one key, and
- * lengths on both sides of a tile's edge.
+ * can hold of scores of that size. Shapes have grouped heads, Dv other than D, one query, one key, lengths on
+ * both sides of a tile's edge, and more channels than rooms take at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,6 +107,7 @@ static const posenc_dims shapes[] = {
     {.B = 2, .H = 3, .G = 1, .Lq = 1, .Lk = 1, .D = 4, .Dv = 7, .d_model = 6, .L = 80},
     {.B = 1, .H = 2, .G = 1, .Lq = 1, .Lk = 65, .D = 4, .Dv = 5, .d_model = 8, .L = 80},
     {.B = 1, .H = 2, .G = 2, .Lq = 64, .Lk = 63, .D = 8, .Dv = 4, .d_model = 8, .L = 80},
+    {.B = 1, .H = 2, .G = 1, .Lq = 3, .Lk = 4, .D = 72, .Dv = 5, .d_model = 72, .L = 80},
 };
 
 static const int masks[] = {POSENC_MASK_NONE, POSENC_MASK_CAUSAL,

@@ -26,6 +26,7 @@
 #include "api/objects.h"
 #include "base/expression.h"
 #include "differences.h"
+#include "engine/score/attention.h"
 #include "workspace.h"
 
 static const posenc_encoding_info *info;
@@ -719,6 +720,12 @@ static void check_member(member x, const pe_terms *terms, pe_kind kind, array *c
 {
     choose_member(&x, terms, kind);
     const int64_t n = x.outputs / x.width;
+    if (x.m.slope) {
+        const pe_part part = {.p = x.p, .par = x.par};
+        double       *rows = unwritten(n);
+        pe_members_fill(&part, &x.m, x.width, x.h, x.t0, n, rows);
+        check_written(rows, n, 1, "what is filled in by the slope");
+    }
     if (x.m.fill) {
         double *rows = unwritten(x.outputs);
         x.m.fill(x.p, x.par, x.h, x.t0, n, rows);
