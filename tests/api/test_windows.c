@@ -80,6 +80,41 @@ static void the_index_is_where_swin_reads_its_table(void **state)
     }
 }
 
+/* A table that holds its rows' numbers keeps them when its columns alone are resized. */
+static void a_table_of_other_columns_is_resized(void **state)
+{
+    enum {
+        ROWS    = 3,
+        COLUMNS = 2,
+        OLD     = 4,
+        N       = ROWS * COLUMNS,
+        NEW_ROW = 2 * COLUMNS - 1,
+        OLD_ROW = 2 * OLD - 1
+    };
+    const posenc_dims dims = {.B = 1, .H = 1, .Lq = N, .Lk = N, .D = 4};
+    double            table[(2 * ROWS - 1) * OLD_ROW], bias[N * N];
+    int64_t           index[N * N];
+    posenc_encoding  *e;
+    posenc_plan      *plan;
+    (void)state;
+    assert_int_equal(posenc_encoding_create(&e, "swin[window=3x2:table_window=3x4]", NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
+    for (int x = 0; x < (2 * ROWS - 1) * OLD_ROW; x++)
+        table[x] = x / OLD_ROW;
+    const posenc_tensor param =
+        posenc_tensor_contiguous(table, POSENC_DTYPE_F64, 2, (int64_t[]){(2 * ROWS - 1) * OLD_ROW, 1});
+    posenc_tensor          to   = posenc_tensor_contiguous(bias, POSENC_DTYPE_F64, 3, (int64_t[]){1, N, N});
+    const posenc_attend_in in   = {.size = sizeof in, .q = {.dtype = POSENC_DTYPE_F64}, .params = &param};
+    posenc_workspace       work = workspace_for(plan, POSENC_RUN_SCORES);
+    assert_int_equal(posenc_bias(plan, &in, &to, &work, NULL), POSENC_OK);
+    assert_int_equal(posenc_window_index(ROWS, COLUMNS, index, NULL), POSENC_OK);
+    for (int x = 0; x < N * N; x++)
+        assert_true(fabs(bias[x] - (double)(index[x] / NEW_ROW)) < 1e-12);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
 static double spread(double offset, double side)
 {
     const double share = side > 1 ? offset / (side - 1) * 8 : 0;
@@ -138,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_index_counts_offsets_row_by_row),
         cmocka_unit_test(the_index_is_where_swin_reads_its_table),
+        cmocka_unit_test(a_table_of_other_columns_is_resized),
         cmocka_unit_test(coordinates_are_logarithms_of_shares_of_the_window),
         cmocka_unit_test(windows_that_cannot_be_are_refused),
     };
