@@ -99,6 +99,8 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "wall[gate=yes:temperature=ssmax:sink=token]",
         "rope+alibi[learned=yes:temperature=ssmax]+stick_breaking[attend_current=yes]",
         "shaw[max_relative=3:softcap=4]+stick_breaking[remainder=self]",
+        "cope[npos=4]+stick_breaking",
+        "cope[npos=4:softcap=6]+stick_breaking[remainder=self]",
         "wall[temperature=inkling:temper_length=3:softcap=4]+urpe[rows=1025:index_offset=512]",
         "rope[content=position:layout=half:dim=2:temperature=ssmax]+alibi",
         "rope[content=angle:q_phase=0.4:phase_heads=odd]+fox",

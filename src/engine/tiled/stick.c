@@ -28,8 +28,7 @@ void pe_tile_stick_lay_out(const pe_tiles *T, pe_scratch *z, pe_arena *arena, in
 /* Row r of the tile's finished scores as numbers of the whole score. */
 static void load_row(const pe_tiles *T, const pe_scratch *z, int64_t r, double to[])
 {
-    const double taken = pe_center(T, z->h) + (pe_products64_serve(T) ? z->products64.top[r] : 0) +
-                         (pe_is_shifted(T, z) ? (double)z->back.lse[r] : 0);
+    const double taken = pe_center(T, z->h) + (pe_products64_serve(T) ? z->products64.top[r] : 0);
     for (int64_t c = 0; c < z->C; c++)
         to[c] =
             pe_stick_skips(T->a, z->q_pos[r], z->k_pos[c]) ? -INFINITY : (double)z->S[r * T->Bcp + c] + taken;

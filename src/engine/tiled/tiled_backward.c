@@ -300,6 +300,14 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     T->a->kernels->transpose(z->back.Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
+/* State at 0 for R queries, of which the first is the at-th of the item; it stays when their tiles are done.
+ */
+static void start_state(const pe_backward *w, pe_scratch *z, int64_t at, int64_t R)
+{
+    z->hook.state = w->T.a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->hook.own_state;
+    memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+}
+
 /* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and
    the moments of short rows. Both need all key tiles of a query once more, from the right. */
 static void look_ahead(void *context, int64_t index, int thread)
@@ -311,8 +319,7 @@ static void look_ahead(void *context, int64_t index, int thread)
                   R = pe_smaller(T->Br, p->Lq - I * T->Br);
     pe_scratch *z   = T->scratch + thread;
     z->backward     = 0;
-    z->hook.state   = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->hook.own_state;
-    memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+    start_state(w, z, at, R);
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         pe_pair_backward_begin(w, z, h, 0, I, J);
@@ -324,7 +331,8 @@ static void look_ahead(void *context, int64_t index, int thread)
         pe_pair_backward_leave_sink(w, h, I * T->Br, R);
 }
 
-/* What all keys leave of each query's stick, in double: a visit of all its key tiles, from the right. */
+/* What all keys leave of each query's stick, in double: a visit of all its key tiles, from the right. A
+   hook's state ends as look_ahead would leave it. */
 static void look_for_rest(void *context, int64_t index, int thread)
 {
     const pe_backward *w = context;
@@ -333,7 +341,8 @@ static void look_for_rest(void *context, int64_t index, int thread)
                   R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
     pe_scratch   *z = T->scratch + thread;
     pe_tile_terms terms;
-    z->backward = 1;
+    z->backward = !T->a->terms->hook.state;
+    start_state(w, z, h * T->a->sizes.Lq + i0, R);
     memset(z->stick.left, 0, (size_t)R * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         pe_pair_backward_begin(w, z, h, 0, I, J);

@@ -253,10 +253,11 @@ static inline int pe_profile_is_folded(const pe_tiles *T)
 }
 
 /* In the backward of a hook with content, lse is subtracted from scores already: X may be large, and X - lse
-   is computed in double, where float would round it at the size of X. */
+   is computed in double, where float would round it at the size of X. Not of a stick, whose lse is far below
+   its scores. */
 static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 {
-    return z->backward && T->a->terms->hook.content && !T->finishes;
+    return z->backward && T->a->terms->hook.content && !T->finishes && !pe_sticks(T->a);
 }
 
 /* Must a pair be asked for whether it is allowed? Otherwise its distance tells: e_low, e_high. */
