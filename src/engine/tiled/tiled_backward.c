@@ -341,7 +341,7 @@ static void look_for_rest(void *context, int64_t index, int thread)
                   R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
     pe_scratch   *z = T->scratch + thread;
     pe_tile_terms terms;
-    z->backward = !T->a->terms->hook.state;
+    z->backward = 0;
     start_state(w, z, h * T->a->sizes.Lq + i0, R);
     memset(z->stick.left, 0, (size_t)R * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
