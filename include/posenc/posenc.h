@@ -535,7 +535,7 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    encodings by distance are refused. key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8;
    q_segments [B or 1, Lq] and k_segments [B or 1, Lk] I64, I32 or U8: for POSENC_MASK_SEGMENTS, and for
    encodings that see segments (without data: all in one segment). A NaN or an infinite score makes the rows
-   that see it NaN.
+   that see it NaN, and may do so where a mask hides it; keys and values that key_allowed hides are not read.
 
    Caches as engines keep them. All of these may be without data.
    k_lengths [B] I64 or I32: item b has the keys 0 .. k_lengths[b]-1 of the Lk, each item attends as if it

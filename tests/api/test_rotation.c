@@ -47,6 +47,7 @@ static const char *const specs[] = {
     "rope[axes=3:axis_rule=axial:sections=2:5:5]",
     "rope[layout=half:base=100:axes=2:axis_rule=halves]",
     "rope[layout=half:base=100:axes=2:axis_rule=halves:sections=5:7:layout_out=interleaved]",
+    "rope[layout=half:axes=8:axis_rule=halves:sections=1:1:1:1:2:2:2:2]",
     "rope[axes=2:axis_rule=axial_alternate]",
     "rope[layout=half:axes=2:axis_rule=alternate]",
     "rope[axes=2:axis_rule=matrix]",

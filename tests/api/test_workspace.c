@@ -500,6 +500,16 @@ static void operations_grow_with_the_width(void **state)
     assert_true(operations_of("floater[dim=32:solver=exact]", 32) > 3 * some && some > (L - 1) * 16 * 16);
 }
 
+/* All 2^40 cells for each of two rows: eight operations for the weight of a tap, two for its product. */
+static void operations_are_counted_without_a_walk(void **state)
+{
+    const double one = operations_of("learned_resize[kind=bicubic_antialias:grid_in=1:grid_out=2:dim=1]", 16),
+                 all = operations_of(
+                     "learned_resize[kind=bicubic_antialias:grid_in=1099511627776:grid_out=2:dim=1]", 16);
+    (void)state;
+    assert_true(all - one == 2 * 10 * (0x1p40 - 1));
+}
+
 static void numbers_and_names_of_nothing_are_nothing(void **state)
 {
     posenc_workspace work;
@@ -541,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_child_of_a_process_that_ran_with_two_threads_runs),
         cmocka_unit_test(objects_live_in_memory_of_the_caller),
         cmocka_unit_test(operations_grow_with_the_width),
+        cmocka_unit_test(operations_are_counted_without_a_walk),
         cmocka_unit_test(numbers_and_names_of_nothing_are_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

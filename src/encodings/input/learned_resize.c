@@ -226,24 +226,22 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 }
 
 /* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
-   weight: two for a tent, some eight for a cubic. */
+   weight: two for a tent, some eight for a cubic. Near a border antialiasing reads a few less. */
 static double count_operations(const pe_problem *p)
 {
     const int       kind = (int)p->set[KIND].integer;
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
-    double          all  = 0;
-    int64_t         most = p->Lq - p->set[PREFIX_ROWS].integer;
-    for (int64_t row = 0; row < most && row < (int64_t)out->real; row++) {
-        double  cells = 1, taps = 0;
-        int64_t rest = row;
-        for (int a = in->count - 1; a >= 0; a--, rest /= out->items[a + 1]) {
-            const int64_t n = axis_of(kind, in->items[a], out->items[a], rest % out->items[a]).count;
-            cells *= (double)n;
-            taps += (double)n;
-        }
-        all += 2 * cells * (double)p->set[DIM].integer + taps * (kinds[kind].cubic ? 8 : 2);
+    const double    rows  = fmin(fmax((double)(p->Lq - p->set[PREFIX_ROWS].integer), 0), out->real);
+    double          cells = 1, taps = 0;
+    for (int a = 0; a < in->count; a++) {
+        const double n_in = (double)in->items[a], wide = 4 * fmax(n_in / (double)out->items[a], 1),
+                     n = kinds[kind].antialias ? fmin(wide, n_in)
+                         : kinds[kind].cubic   ? 4
+                                               : 2;
+        cells *= n;
+        taps += n;
     }
-    return all;
+    return rows * (2 * cells * (double)p->set[DIM].integer + taps * (kinds[kind].cubic ? 8 : 2));
 }
 
 const pe_encoding pe_learned_resize = {

@@ -24,7 +24,7 @@
 enum { INIT_L, EPS, MLP_WIDTH }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"init_L", "real", "512", "0..", "query position up to which distances count as they are, at the start"},
-    {"eps", "real", "1e-6", "0..", "added to the denominator"},
+    {"eps", "real", "1e-6", "1e-30..", "added to the denominator"},
     {"mlp_width", "integer", "32", "1..1024", "width of the hidden layer"},
     {0},
 };
