@@ -494,6 +494,31 @@ static void tiled_agrees_with_reference_on_steps(void **state)
         }
 }
 
+/* So far apart that a mask by distance hides every pair: nothing is seen, and nothing beside a table is
+   written (heap: AddressSanitizer). */
+static void far_positions_see_nothing(void **state)
+{
+    const double from[][2] = {{20, 1e9}, {1e9, 20}};
+    char         spec[512];
+    (void)state;
+    for (int i = 0;; i++)
+        for (int f = 0; f < 2; f++) {
+            const posenc_dims *d = &shapes[2 + 2 * f];
+            if (!spec_at(i, d, spec, sizeof spec))
+                return;
+            if (!is_asked(spec) || wants_rising(spec))
+                continue;
+            attention_case c = case_make(spec, *d, (uint64_t)(9500 + i));
+            c.q_pos          = posenc_positions_range(from[f][0], 1);
+            c.k_pos          = posenc_positions_range(from[f][1], 1);
+            c.options.mask   = f ? fitting(c.e, POSENC_MASK_WINDOW) : POSENC_MASK_CAUSAL;
+            c.options.window = f ? 10 : 0;
+            if (lift(c.e) == 0)
+                compare_tiles(&c, 2 + 2 * f, "far positions");
+            case_free(&c);
+        }
+}
+
 /* Multiplications enough for more threads than one (LITTLE in engine/attend.c), of many heads and of one;
    each head has its own tokens. */
 static void bits_are_the_same_for_any_number_of_threads(void **state)
@@ -545,6 +570,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tiled_agrees_with_reference_on_drawn_windows),
         cmocka_unit_test(tiled_agrees_with_reference_on_arrays),
         cmocka_unit_test(tiled_agrees_with_reference_on_steps),
+        cmocka_unit_test(far_positions_see_nothing),
         cmocka_unit_test(bits_are_the_same_for_any_number_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

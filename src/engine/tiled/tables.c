@@ -38,7 +38,7 @@ static void set_band(pe_tiles *T)
     T->band.last  = X;
     if (a->unmasked)
         return;
-    T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
+    T->band.first = pe_smaller(pe_larger(Lq - 1 - T->e_high, 0), X); /* X: no query sees a key */
     T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
     if (T->band.last < T->band.first)
         T->band.last = T->band.first;
