@@ -143,6 +143,7 @@ static void follow(matrix theta, const float *step, float shrink, float rate)
         }
 }
 
+/* A step of length 0 needs no direction, which costs most of it. */
 static void step_matrices(pe_optimiser *o, float *theta, const float *grad, const pe_weight *w, double rate,
                           double decay)
 {
@@ -152,6 +153,8 @@ static void step_matrices(pe_optimiser *o, float *theta, const float *grad, cons
         const matrix at    = matrix_of(w, theta, i);
         const double ratio = (double)at.columns / (double)at.rows;
         push(o->step, matrix_of(w, o->moments, i), matrix_of(w, (float *)grad, i));
+        if (rate == 0)
+            continue;
         pe_muon_orthogonalise(o->kernels, o->step, wide, narrow, scratch);
         follow(at, o->step, (float)(1 - matrix_decay * rate * decay),
                (float)(matrix_share * rate * sqrt(ratio > 1 ? ratio : 1)));

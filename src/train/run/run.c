@@ -308,6 +308,7 @@ posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
     pe_run_config c = *config;
     c.steps         = 1;
     c.batch         = 1;
+    c.learning_rate = 0; /* what matters is whether it runs */
     c.layers        = c.entry.inject == PE_IN_BLOCKS || pe_spec_is_layered(c.spec) ? c.layers : 1; /* alike */
     c.windows       = !c.task;
     c.sequences     = c.task != NULL;
