@@ -55,7 +55,7 @@ static int is_asked(const char *spec)
 /* Gates and angles are of tokens, and positions say which token a query is. */
 static int wants_rising(const char *spec)
 {
-    return (!strncmp(spec, "fox", 3) && !strstr(spec, "form=constant")) || !strncmp(spec, "path", 4) ||
+    return (strstr(spec, "fox") && !strstr(spec, "form=constant")) || !strncmp(spec, "path", 4) ||
            !strncmp(spec, "wall", 4) || strstr(spec, "remainder=self") || strstr(spec, "content=");
 }
 
@@ -93,6 +93,7 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "rope[q_phase=-0.7:phase_heads=odd:layout=half]",
         "rope[map=rerope:map_window=9:layout=half:temperature=ssmax:sink=head]",
         "rope[map=leaky_rerope:map_window=5:map_factor=3:q_phase=1]+alibi",
+        "rope[map=leaky_rerope:map_window=2]+fox[gate_of=key]",
         "path[gate=plain:temperature=ssmax:sink=token]",
         "path[gate=scaled:temperature=inkling:temper_length=3:softcap=4]",
         "path[temperature=ssmax:temper_on=score:sink=head]",
@@ -513,7 +514,7 @@ static void far_positions_see_nothing(void **state)
             c.k_pos          = posenc_positions_range(from[f][1], 1);
             c.options.mask   = f ? fitting(c.e, POSENC_MASK_WINDOW) : POSENC_MASK_CAUSAL;
             c.options.window = f ? 10 : 0;
-            if (lift(c.e) == 0)
+            if (lift(c.e) == 0 && !strstr(spec, "rows=")) /* tables that end before */
                 compare_tiles(&c, 2 + 2 * f, "far positions");
             case_free(&c);
         }

@@ -174,9 +174,9 @@ static void look_up(const pe_tiles *T, pe_scratch *z, const float *Qw, const flo
             const double  t   = z->q_pos[r] - z->k_pos[c];
             const int     out = t < low || t > high;
             const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? pe_band_row(T, t) : 0;
-            z->extra[at] = out ? -INFINITY : 0;
-            if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, z->h, row, Qw ? Qw + r * T->Ap : NULL, Kt + c);
+            z->extra[at] += out              ? -INFINITY
+                            : T->by_distance ? looked_up(T, z->h, row, Qw ? Qw + r * T->Ap : NULL, Kt + c)
+                                             : 0;
             if (T->by[PE_GATE].rows)
                 z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, z->h, row);
         }
@@ -259,15 +259,15 @@ void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z)
     }
 }
 
-/* All terms of pairs, into z->extra; z has the places of the tile where they matter. `with_keys`: the band
-   with keys too. */
+/* All terms of pairs, into z->extra, beside those that are there if it `has_some`; z has the places of the
+   tile where they matter. `with_keys`: the band with keys too. */
 static void fill_extra(const pe_tiles *T, pe_scratch *z, const float *Qu, const float *Qw, const float *Kt,
-                       int with_keys)
+                       int with_keys, int has_some)
 {
     const pe_attention *a = T->a;
-    if (T->skewed)
+    if (!has_some)
         memset(z->extra, 0, (size_t)(z->R * T->Bcp) * sizeof(float));
-    else
+    if (!T->skewed)
         look_up(T, z, Qw, Kt);
     if (with_keys)
         add_key_band(T, z, Kt);
@@ -821,7 +821,7 @@ int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, const fl
         pe_tile_scores_load_places(T, z);
     z->hook.is_called = is_hooked(T, z);
     if (T->has_extra || z->hook.is_called || banded_keys) {
-        fill_extra(T, z, Qu, Qw, Kt, banded_keys);
+        fill_extra(T, z, Qu, Qw, Kt, banded_keys, terms->extra == z->extra);
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
