@@ -7,12 +7,14 @@
  *     FAULT_COUNT=FILE      at the end the number of allocations goes there
  *     FAULT_CLOCK=SECONDS   every reading of a clock jumps by so much, forth and back in turn
  *
- * All allocations of a process count, whoever asks for them. The programs that it starts are left alone.
+ * All allocations of a process count, whoever asks for them. The processes and programs that it starts are
+ * left alone.
  */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +37,15 @@ static long number(const char *name)
     return text ? atol(text) : 0;
 }
 
+static void leave_alone(void)
+{
+    nth = jump = 0;
+    count_to   = NULL;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
+    pthread_atfork(NULL, NULL, leave_alone);
     nth      = number("FAULT_ALLOCATION");
     all      = number("FAULT_ALL");
     jump     = number("FAULT_CLOCK");
