@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What `make install` puts where: headers, libraries, pkg-config files, CMake package, tool, man page, completion,
-# licence and examples. Every file finds its neighbours relative to itself, so the tree may be moved afterwards.
+# licence, pages and examples. Every file finds its neighbours relative to itself, so the tree may be moved afterwards.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/posenc)
@@ -44,4 +44,8 @@ if(POSENC_BUILD_TOOL)
   endif()
 endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${doc_dir})
+# What the README links to
+file(GLOB handbook_pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${handbook_pages} docs/performance.csv docs/quick.json DESTINATION ${doc_dir}/docs)
+install(DIRECTORY docs/decisions DESTINATION ${doc_dir}/docs)
 install(DIRECTORY examples DESTINATION ${doc_dir})

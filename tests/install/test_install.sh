@@ -21,6 +21,9 @@ export PKG_CONFIG_PATH="$pc"
 export LD_LIBRARY_PATH="$lib"
 
 diff -r "$source/include" "$root/prefix/include"
+for page in $(grep -o '](docs/[a-z-]*\(\.md\)\?)' "$source/README.md" | tr -d ']()' | grep -v handbook); do # whose sources stay behind
+    test -e "$(dirname "$(find "$root/prefix" -name README.md)")/$page"
+done
 example() { # PROGRAM PACKAGES [FILE]: with the shared libraries and with the static ones, to the same output
     name=$(basename "${1%.*}")
     case $1 in
