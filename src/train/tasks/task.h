@@ -100,7 +100,7 @@ void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, 
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, uint16_t *symbols,
                   int16_t *targets);
 /* Answers that the first test sequence of that length is asked for: all of them, where their number does not
-   vary. Of each of so many: asked [count]. */
+   vary; 0 of a length that is not tested. Of each of so many: asked [count]. */
 int64_t pe_task_asked(const pe_task *task, int length);
 void    pe_task_asked_each(const pe_task *task, int length, int64_t count, int64_t *asked);
 
