@@ -401,8 +401,8 @@ static int print_plan(const cli_args *args, pe_compare *c)
         return CLI_FAILED;
     write_words(wall, sizeof wall, cost.seconds);
     write_words(processor, sizeof processor, cost.processor_seconds);
-    printf("Estimated time if nothing else runs here: %s\n"
-           "Estimated processor time: %s, %" PRId64 " run%s at a time\n",
+    printf("Estimated time if nothing else runs: %s\n"
+           "Processor time: %s, %" PRId64 " run%s at a time\n",
            wall, processor, cost.workers, cost.workers == 1 ? "" : "s");
     return CLI_DONE;
 }
