@@ -402,8 +402,8 @@ static int print_plan(const cli_args *args, pe_compare *c)
     write_words(wall, sizeof wall, cost.seconds);
     write_words(processor, sizeof processor, cost.processor_seconds);
     printf("Estimated time if nothing else runs: %s\n"
-           "Processor time: %s, %" PRId64 " run%s at a time\n",
-           wall, processor, cost.workers, cost.workers == 1 ? "" : "s");
+           "Estimated processor time: %s, %" PRId64 " at a time\n",
+           wall, processor, cost.workers);
     return CLI_DONE;
 }
 
