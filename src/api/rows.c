@@ -148,16 +148,25 @@ static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const po
                             err);
 }
 
+/* The first parameter of the input part whose gradient is asked for, or -1. */
+static int first_asked(const posenc_plan *plan, const posenc_tensor *dparams)
+{
+    for (int i = 0; dparams && i < plan->e->param_count; i++)
+        if (plan->e->params[i].place == POSENC_PLACE_INPUT && dparams[i].data)
+            return i;
+    return -1;
+}
+
 /* Gradients of the input part that are asked for, though its settings have none. */
 static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor *dparams, posenc_error *err)
 {
     const pe_resolved *part   = &plan->parts[POSENC_PLACE_INPUT];
     const char        *reason = part->room->no_gradient ? part->room->no_gradient(part->set) : NULL;
-    for (int i = 0; reason && dparams && i < plan->e->param_count; i++)
-        if (plan->e->params[i].place == POSENC_PLACE_INPUT && dparams[i].data)
-            return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no gradient for %s: %s",
-                           part->room->info.name, plan->e->names[i], reason);
-    return POSENC_OK;
+    const int          asked  = first_asked(plan, dparams);
+    if (!reason || asked < 0)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no gradient for %s: %s",
+                   part->room->info.name, plan->e->names[asked], reason);
 }
 
 static posenc_status open_workspace(pe_opened *run, const posenc_plan *plan, const posenc_workspace *work,
@@ -245,7 +254,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
                                      grad->dparams,
                                      PE_NUMBERS_BOTH},
                     &run.arena);
-    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, grad->dparams != NULL);
+    r.part = pe_numbers_part(plan, POSENC_PLACE_INPUT, &numbers, first_asked(plan, grad->dparams) >= 0);
     r.x    = grad->dy;
     r.y    = grad->dx;
     pe_rows_backward_run(&r, &run.arena);
