@@ -88,6 +88,7 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "cope[npos=4:temperature=ssmax:sink=head:softcap=6]",
         "shaw[max_relative=3:temperature=ssmax:temper_on=score:sink=token]+urpe[rows=1025:index_offset=512]",
         "rope+tupe[rows=600:sigma=0.2]",
+        "alibi+urpe[rows=1025:index_offset=512]",
         "inkling[extent=9:width=20:per_head=yes:temperature=inkling:temper_length=3:sink=token]",
         "rope+inkling[extent=40:width=3:softcap=5]",
         "rope[q_phase=-0.7:phase_heads=odd:layout=half]",

@@ -521,9 +521,11 @@ static int fill_extra(const decoder *x, decode_scratch *z, const key_block *n, i
 static const float *by_distance(const decoder *x, const decode_scratch *z, pe_kind kind, const key_block *n,
                                 int64_t h, int64_t i)
 {
+    if (kind == PE_BIAS && pe_fast_is_sloped(x->a)) /* it is there already */
+        return NULL;
     if (!x->banded)
         return x->T.by[kind].rows ? pe_rows_by(&x->T, kind, h, pe_band_start(&x->T, i, 1, n->j0)) : NULL;
-    if (!pe_has(x->a->terms, kind) || (kind == PE_BIAS && pe_fast_is_sloped(x->a)))
+    if (!pe_has(x->a->terms, kind))
         return NULL;
     if (i == 0)
         pe_bands_fill(&x->T, kind, h, n->j0, n->C, z->exact, z->band);
