@@ -121,9 +121,9 @@ static int64_t asked_of(const pe_task *task, int length, int64_t row)
 {
     uint16_t      symbols[MOST_TOKENS];
     int16_t       targets[MOST_TOKENS];
-    const int64_t tokens = pe_task_tokens(task, pe_task_size(task, length));
-    int64_t       asked  = 0;
-    if (pe_task_size(task, length) == 0)
+    const int64_t n = pe_task_size(task, length), tokens = pe_task_tokens(task, n);
+    int64_t       asked = 0;
+    if (n == 0)
         return 0;
     assert(tokens <= MOST_TOKENS);
     pe_task_test(task, length, row, 1, symbols, targets);
