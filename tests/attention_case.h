@@ -154,11 +154,16 @@ static inline void case_fill_tokens(attention_case *c, uint64_t seed)
     }
 }
 
-/* Some parts do not go together (pope with a rotation). */
-static inline int case_exists(const char *spec)
+/* Some parts do not go together (pope with a rotation); for dims, if not NULL, some have no plan (shaw with a
+   map of distances). */
+static inline int case_exists(const char *spec, const posenc_dims *dims)
 {
-    posenc_encoding    *e;
-    const posenc_status status = posenc_encoding_create(&e, spec, NULL, NULL);
+    posenc_encoding *e;
+    posenc_plan     *plan   = NULL;
+    posenc_status    status = posenc_encoding_create(&e, spec, NULL, NULL);
+    if (!status && dims)
+        status = posenc_plan_create(&plan, e, dims, NULL, NULL);
+    posenc_plan_free(plan);
     posenc_encoding_free(e);
     return status != POSENC_ERROR_UNSUPPORTED;
 }

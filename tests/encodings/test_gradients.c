@@ -38,7 +38,7 @@ static void every_pair_of_attention_encodings_has_the_gradients_of_its_loss(void
             if (!write_part(one, sizeof one, x) || !write_part(two, sizeof two, y) || x->place == y->place)
                 continue;
             snprintf(spec, sizeof spec, "%s+%s", one, two);
-            if (!case_exists(spec))
+            if (!case_exists(spec, NULL))
                 continue;
             compare_gradients(spec, dims, POSENC_MASK_CAUSAL, (uint64_t)(a * 100 + b));
             pairs++;

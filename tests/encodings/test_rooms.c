@@ -356,7 +356,7 @@ static void another_part_of_a_combination_changes_no_number(void **state)
         if (other->place == info->place)
             continue;
         snprintf(spec, sizeof spec, "%s+%s", info->name, other->name);
-        if (!case_exists(spec))
+        if (!case_exists(spec, NULL))
             continue;
         bench both = bench_make(spec, NULL, large, causal);
         init_param(both.e, 5, both.params);

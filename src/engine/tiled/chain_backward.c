@@ -172,7 +172,7 @@ static void find_moments(const pe_backward *w, pe_scratch *z, const head_rows *x
 {
     const pe_tiles *T       = &w->T;
     double         *moments = w->moments + 2 * (h * T->a->sizes.Lq + I * T->Br);
-    if (!w->is_short || T->key_tiles == 1)
+    if (w->stick || !w->is_short || T->key_tiles == 1)
         return;
     z->backward = 0;
     for (int64_t J = 0; J < T->key_tiles; J++) {
@@ -190,6 +190,29 @@ static void find_moments(const pe_backward *w, pe_scratch *z, const head_rows *x
     z->chain.X = NULL;
     if (T->a->has_sink)
         pe_pair_backward_leave_sink(w, h, I * T->Br, z->R);
+}
+
+/* What all keys leave of each query's stick, from right to left. */
+static void find_rest(const pe_backward *w, pe_scratch *z, const head_rows *x, int64_t h, int64_t I)
+{
+    const pe_tiles *T = &w->T;
+    pe_tile_terms   terms;
+    if (!w->stick)
+        return;
+    z->backward = 0;
+    memset(z->stick.left, 0, (size_t)T->Br * sizeof(double));
+    for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
+        pe_pair_backward_begin(w, z, h, 0, I, J);
+        if (!pe_tile_is_reached(T, I, J))
+            continue;
+        load_tile(T, z, x);
+        z->chain.X = x->X + J * T->Br * T->Dp;
+        meet(T, z, x, z->chain.X);
+        if (pe_pair_backward_scores(w, z, &terms))
+            pe_tile_stick_weights(T, z, &terms);
+    }
+    z->chain.X = NULL;
+    pe_stick_start(w, z, h, I * T->Br, z->R);
 }
 
 /* From left to right, with the cotangents of what the queries became. */
@@ -258,6 +281,7 @@ static void head_back(void *context, int64_t index, int thread)
         for (int64_t I = 0; I < T->query_tiles && !pe_parallel_is_cancelled(&T->a->team); I++) {
             walk_left(w, z, x, h, I);
             find_moments(w, z, x, h, I);
+            find_rest(w, z, x, h, I);
             walk_right(w, z, x, h, I);
         }
     for (int64_t J = 0; J < T->key_tiles; J++)

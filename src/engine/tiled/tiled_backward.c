@@ -581,7 +581,8 @@ void pe_tiled_backward_run(pe_backward *w)
         pe_parallel_for(p->H * T->query_tiles, &a->team, prepare_queries, w);
         if (w->stick) {
             pe_stick_find_own(w);
-            pe_parallel_for(p->H * T->query_tiles, &a->team, look_for_rest, w);
+            if (!w->chain) /* which finds what becomes of its queries, and the rest with it */
+                pe_parallel_for(p->H * T->query_tiles, &a->team, look_for_rest, w);
         }
         if (look)
             pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
