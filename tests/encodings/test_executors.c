@@ -53,8 +53,8 @@ enum {
     TILES  = sizeof tiles / sizeof *tiles
 };
 
-static const char *only;       /* the encoding asked for, or NULL: all */
-static int64_t     draws = 100;/* of parts that are joined */
+static const char *only;        /* the encoding asked for, or NULL: all */
+static int64_t     draws = 100; /* of parts that are joined */
 
 /* Does SPEC begin with the encoding that is asked for? */
 static int is_asked(const char *spec)
