@@ -69,15 +69,13 @@ void pe_pair_backward_begin(const pe_backward *w, pe_scratch *z, int64_t h, int6
 /* Their share of all sums. */
 void pe_pair_backward_run(const pe_backward *w, pe_scratch *z);
 
-/* Their weights into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. With
-   `sums`, values, gate and r get theirs. */
-int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums);
-
-/* Only their products into z->S, which the terms are still to be added to. */
-int pe_pair_backward_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *terms);
-
-/* Rows i0 .. i0+n-1 of head h, whose moments are complete, where the denominator has a sink. */
-void pe_pair_backward_leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n);
+/* What the sums need of all keys of a query, if anything: the moments of short rows of several tiles, what is
+   left of a stick, what a travelling hook's state ends as. Queries i0 .. i0+R-1 of head h: before their key
+   tiles, with each of these at hand, from right to left, and after them. */
+int  pe_looks_ahead(const pe_backward *w);
+void pe_look_begin(const pe_backward *w, pe_scratch *z, int64_t h, int64_t i0, int64_t R);
+void pe_look(const pe_backward *w, pe_scratch *z);
+void pe_look_end(const pe_backward *w, pe_scratch *z, int64_t h, int64_t i0, int64_t R);
 
 /* x += f*y */
 static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)

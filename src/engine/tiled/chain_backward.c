@@ -167,40 +167,14 @@ static void reach_back(const pe_tiles *T, const pe_scratch *z, const head_rows *
     k->product(x->dM + z->j0 * T->Bcp, T->Bcp, z->chain.upper, 1, T->Bcp, dP, T->Bcp, z->C, z->C, z->R, 1);
 }
 
-/* The moments of short rows of several tiles. */
-static void find_moments(const pe_backward *w, pe_scratch *z, const head_rows *x, int64_t h, int64_t I)
+/* From right to left once more, where there is something to look for. */
+static void look_ahead(const pe_backward *w, pe_scratch *z, const head_rows *x, int64_t h, int64_t I)
 {
-    const pe_tiles *T       = &w->T;
-    double         *moments = w->moments + 2 * (h * T->a->sizes.Lq + I * T->Br);
-    if (w->stick || !w->is_short || T->key_tiles == 1)
+    const pe_tiles *T  = &w->T;
+    const int64_t   i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
+    if (!pe_looks_ahead(w))
         return;
-    z->backward = 0;
-    for (int64_t J = 0; J < T->key_tiles; J++) {
-        pe_pair_backward_begin(w, z, h, 0, I, J);
-        if (J == 0)
-            memset(moments, 0, (size_t)(2 * z->R) * sizeof(double));
-        if (!pe_tile_is_reached(T, I, J))
-            continue;
-        load_tile(T, z, x);
-        z->chain.X = x->X + J * T->Br * T->Dp;
-        meet(T, z, x, z->chain.X);
-        pe_pair_backward_weights(w, z, 0);
-        T->a->kernels->row_moments(moments, z->S, z->W, T->Bcp, z->R, z->C);
-    }
-    z->chain.X = NULL;
-    if (T->a->has_sink)
-        pe_pair_backward_leave_sink(w, h, I * T->Br, z->R);
-}
-
-/* What all keys leave of each query's stick, from right to left. */
-static void find_rest(const pe_backward *w, pe_scratch *z, const head_rows *x, int64_t h, int64_t I)
-{
-    const pe_tiles *T = &w->T;
-    pe_tile_terms   terms;
-    if (!w->stick)
-        return;
-    z->backward = 0;
-    memset(z->stick.left, 0, (size_t)T->Br * sizeof(double));
+    pe_look_begin(w, z, h, i0, R);
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         pe_pair_backward_begin(w, z, h, 0, I, J);
         if (!pe_tile_is_reached(T, I, J))
@@ -208,11 +182,10 @@ static void find_rest(const pe_backward *w, pe_scratch *z, const head_rows *x, i
         load_tile(T, z, x);
         z->chain.X = x->X + J * T->Br * T->Dp;
         meet(T, z, x, z->chain.X);
-        if (pe_pair_backward_scores(w, z, &terms))
-            pe_tile_stick_weights(T, z, &terms);
+        pe_look(w, z);
     }
     z->chain.X = NULL;
-    pe_stick_start(w, z, h, I * T->Br, z->R);
+    pe_look_end(w, z, h, i0, R);
 }
 
 /* From left to right, with the cotangents of what the queries became. */
@@ -280,8 +253,7 @@ static void head_back(void *context, int64_t index, int thread)
     for (int64_t h = g * group; h < (g + 1) * group; h++)
         for (int64_t I = 0; I < T->query_tiles && !pe_parallel_is_cancelled(&T->a->team); I++) {
             walk_left(w, z, x, h, I);
-            find_moments(w, z, x, h, I);
-            find_rest(w, z, x, h, I);
+            look_ahead(w, z, x, h, I);
             walk_right(w, z, x, h, I);
         }
     for (int64_t J = 0; J < T->key_tiles; J++)

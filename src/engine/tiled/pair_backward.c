@@ -526,7 +526,7 @@ static void settle_certain(const pe_scratch *z, const float *W, float *dS, int64
 }
 
 /* With a sink the weights of a row sum to what that leaves: delta is not their mean. */
-void pe_pair_backward_leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n)
+static void leave_sink(const pe_backward *w, int64_t h, int64_t i0, int64_t n)
 {
     const pe_attention *a = w->T.a;
     for (int64_t r = h * a->sizes.Lq + i0; r < h * a->sizes.Lq + i0 + n; r++) {
@@ -579,7 +579,8 @@ static const float *queries_of(const pe_backward *w, const pe_scratch *z)
     return z->chain.X ? z->chain.X : w->Qu + (z->h * w->T.a->sizes.Lq + z->i0) * w->T.Dp;
 }
 
-int pe_pair_backward_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *terms)
+/* The tile's products into z->S, which the terms are still to be added to. */
+static int find_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *terms)
 {
     const pe_tiles   *T  = &w->T;
     const pe_problem *p  = &T->a->sizes;
@@ -595,13 +596,15 @@ int pe_pair_backward_scores(const pe_backward *w, pe_scratch *z, pe_tile_terms *
     return pe_tile_scores_multiply(T, z, z->S, Qu, Qw, z->back.Kt, w->key_mask, 0, terms);
 }
 
-int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
+/* The tile's weights into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed.
+   With `sums`, values, gate and r get theirs. */
+static int find_weights(const pe_backward *w, pe_scratch *z, int sums)
 {
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
     const float      *dO = w->dout + (z->h * T->a->sizes.Lq + z->i0) * T->Dvp;
     pe_tile_terms     terms;
-    if (!pe_pair_backward_scores(w, z, &terms))
+    if (!find_scores(w, z, &terms))
         return 0;
     if (pe_sticks(T->a))
         pe_stick_weights_again(w, z, &terms);
@@ -611,6 +614,42 @@ int pe_pair_backward_weights(const pe_backward *w, pe_scratch *z, int sums)
     values_back(w, z, z->S, z->W, dO, sums);
     return 1;
 }
+
+/* ---- a visit before ---- */
+
+int pe_looks_ahead(const pe_backward *w)
+{
+    return w->stick || (w->T.key_tiles > 1 && (w->T.a->terms->hook.state || w->is_short));
+}
+
+void pe_look_begin(const pe_backward *w, pe_scratch *z, int64_t h, int64_t i0, int64_t R)
+{
+    z->backward = 0;
+    memset(w->moments + 2 * (h * w->T.a->sizes.Lq + i0), 0, (size_t)(2 * R) * sizeof(double));
+    if (w->stick)
+        memset(z->stick.left, 0, (size_t)R * sizeof(double));
+}
+
+void pe_look(const pe_backward *w, pe_scratch *z)
+{
+    const pe_tiles *T = &w->T;
+    pe_tile_terms   terms;
+    if (w->stick && find_scores(w, z, &terms))
+        pe_tile_stick_weights(T, z, &terms);
+    if (!w->stick && find_weights(w, z, 0) && w->is_short)
+        T->a->kernels->row_moments(w->moments + 2 * (z->h * T->a->sizes.Lq + z->i0), z->S, z->W, T->Bcp, z->R,
+                                   z->C);
+}
+
+void pe_look_end(const pe_backward *w, pe_scratch *z, int64_t h, int64_t i0, int64_t R)
+{
+    if (w->stick)
+        pe_stick_start(w, z, h, i0, R);
+    else if (w->is_short && w->T.a->has_sink)
+        leave_sink(w, h, i0, R);
+}
+
+/* ---- the tile's share ---- */
 
 /* Products of grown queries and keys: dKg sees the queries as they were grown, dQ the keys by the same
    factors. */
@@ -669,7 +708,7 @@ static void softmax_back(const pe_backward *w, pe_scratch *z, const float *W, fl
         k->row_moments(moments, W, dS, T->Bcp, z->R, z->C);
     }
     if (w->is_short && a->has_sink && T->key_tiles == 1)
-        pe_pair_backward_leave_sink(w, z->h, z->i0, z->R);
+        leave_sink(w, z->h, z->i0, z->R);
     if (w->is_short)
         k->exact_cotangent(dS, W, T->Bcp, moments, z->R, z->C);
     else
@@ -693,7 +732,7 @@ void pe_pair_backward_run(const pe_backward *w, pe_scratch *z)
         memset(z->hook.state, 0, (size_t)(z->R * PE_HOOK_STATE) * sizeof(double));
     if (a->has_rest)
         pe_stick_rest_back(w, z);
-    if (!pe_pair_backward_weights(w, z, 1))
+    if (!find_weights(w, z, 1))
         return;
     z->hook.whole_row = 0;
     if (pe_sticks(a))

@@ -308,49 +308,22 @@ static void start_state(const pe_backward *w, pe_scratch *z, int64_t at, int64_t
     memset(z->hook.state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
 }
 
-/* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and
-   the moments of short rows. Both need all key tiles of a query once more, from the right. */
+/* From right to left, before the sums. */
 static void look_ahead(void *context, int64_t index, int thread)
-{
-    const pe_backward *w = context;
-    const pe_tiles    *T = &w->T;
-    const pe_problem  *p = &T->a->sizes;
-    const int64_t      h = index / T->query_tiles, I = index % T->query_tiles, at = h * p->Lq + I * T->Br,
-                  R = pe_smaller(T->Br, p->Lq - I * T->Br);
-    pe_scratch *z   = T->scratch + thread;
-    z->backward     = 0;
-    start_state(w, z, at, R);
-    memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
-    for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
-        pe_pair_backward_begin(w, z, h, 0, I, J);
-        load_keys(w, z, z->back.g, J);
-        if (pe_pair_backward_weights(w, z, 0) && w->is_short)
-            T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, z->R, z->C);
-    }
-    if (w->is_short && T->a->has_sink)
-        pe_pair_backward_leave_sink(w, h, I * T->Br, R);
-}
-
-/* What all keys leave of each query's stick, in double: a visit of all its key tiles, from the right. A
-   hook's state ends as look_ahead would leave it. */
-static void look_for_rest(void *context, int64_t index, int thread)
 {
     const pe_backward *w = context;
     const pe_tiles    *T = &w->T;
     const int64_t      h = index / T->query_tiles, I = index % T->query_tiles, i0 = I * T->Br,
                   R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
-    pe_scratch   *z = T->scratch + thread;
-    pe_tile_terms terms;
-    z->backward = 0;
+    pe_scratch *z   = T->scratch + thread;
     start_state(w, z, h * T->a->sizes.Lq + i0, R);
-    memset(z->stick.left, 0, (size_t)R * sizeof(double));
+    pe_look_begin(w, z, h, i0, R);
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         pe_pair_backward_begin(w, z, h, 0, I, J);
         load_keys(w, z, z->back.g, J);
-        if (pe_pair_backward_scores(w, z, &terms))
-            pe_tile_stick_weights(T, z, &terms);
+        pe_look(w, z);
     }
-    pe_stick_start(w, z, h, i0, R);
+    pe_look_end(w, z, h, i0, R);
 }
 
 /* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both
@@ -570,7 +543,6 @@ void pe_tiled_backward_run(pe_backward *w)
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
-    const int look = T->key_tiles > 1 && !w->chain && !w->stick && (a->terms->hook.state || w->is_short);
     /* heads that share a matrix add to the same numbers, one after the other */
     pe_team team = a->team;
     if (pe_pairs_wanted(a) && a->terms->pairs.shared)
@@ -579,12 +551,9 @@ void pe_tiled_backward_run(pe_backward *w)
     for (w->b = 0; w->b < p->B; w->b++) {
         w->key_mask = pe_tile_rows_key_mask(T, w->key, w->b);
         pe_parallel_for(p->H * T->query_tiles, &a->team, prepare_queries, w);
-        if (w->stick) {
+        if (w->stick)
             pe_stick_find_own(w);
-            if (!w->chain) /* which finds what becomes of its queries, and the rest with it */
-                pe_parallel_for(p->H * T->query_tiles, &a->team, look_for_rest, w);
-        }
-        if (look)
+        if (pe_looks_ahead(w) && !w->chain)
             pe_parallel_for(p->H * T->query_tiles, &a->team, look_ahead, w);
         if (w->dtau)
             memset(w->dtau, 0, (size_t)(w->chunks * p->H * p->Lq) * sizeof *w->dtau);
