@@ -524,10 +524,10 @@ static void fill_places(int64_t *x, int64_t n, int64_t from, int64_t kind)
         x[i] = from + (kind == 0 ? i : kind == 1 ? i % (n / 2 + 1) : kind == 2 ? (i < 2 ? 0 : i - 2) : 2 * i);
 }
 
-/* An encoding of scores with whatever may stand at its side: some hundred draws of a rotation, settings of
-   all scores, a weight, a shape, a mask, positions and tiles, of which each part must still be what it is
-   alone. */
-static void tiled_agrees_with_reference_on_joined_parts(void **state)
+/* An encoding of scores between a rotation and a weight, with settings of all scores; 0 if these do not go
+   together. */
+static int draw_joined(const posenc_encoding_info *info, const posenc_dims *d, uint64_t seed, char *spec,
+                       size_t n)
 {
     static const char *const rotations[] = {"",
                                             "rope+",
@@ -553,7 +553,41 @@ static void tiled_agrees_with_reference_on_joined_parts(void **state)
                                             "+stick_breaking",
                                             "+stick_breaking[attend_current=yes]",
                                             "+stick_breaking[remainder=self]"};
+    char                     small[256];
+    assert_int_equal(posenc_small_model(info->name, d, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
+                     POSENC_OK);
+    const char *settings = more[drawn(seed, "more", 0, 5)];
+    settings += !*small && *settings;
+    snprintf(spec, n, "%s%s%s%s%s%s%s", rotations[drawn(seed, "rotation", 0, 11)], info->name,
+             *small || *settings ? "[" : "", small, settings, *small || *settings ? "]" : "",
+             weights[drawn(seed, "weight", 0, 5)]);
+    return !is_refused(spec) && case_exists(spec, d);
+}
 
+/* A mask, and positions in q [B,Lq] and k [B,Lk] or ranges. */
+static void draw_places(attention_case *c, uint64_t seed, int64_t *q, int64_t *k)
+{
+    const posenc_dims *d     = &c->dims;
+    const int64_t      kinds = d->Lq + d->Lk > 60 ? 3 : 4; /* tables end before twice as many */
+    const int64_t      kind = drawn(seed, "places", -2, kinds - 1), from = drawn(seed, "from", 0, 4);
+    const int          shared = (int)drawn(seed, "shared", 0, 1);
+    c->options.mask           = fitting(c->e, masks[drawn(seed, "mask", 0, MASKS - 1)]);
+    c->options.window         = c->options.mask & POSENC_MASK_WINDOW ? 6 : 0;
+    c->options.max_distances  = 800;
+    for (int64_t b = 0; b < d->B; b++) {
+        fill_places(q + b * d->Lq, d->Lq, from, (kind + b) % kinds);
+        fill_places(k + b * d->Lk, d->Lk, 0, (kind + b) % kinds);
+    }
+    if (kind >= 0 && !wants_rising(posenc_encoding_spec(c->e))) {
+        c->q_pos = places(q, d->B, d->Lq, shared);
+        c->k_pos = places(k, d->B, d->Lk, shared);
+    } else if (kind == -1 || (c->q_pos.start < 0 && lift(c->e) > 0))
+        c->q_pos = posenc_positions_range((double)from, 1);
+}
+
+/* Each part of a combination must still be what it is alone. */
+static void tiled_agrees_with_reference_on_joined_parts(void **state)
+{
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
@@ -561,34 +595,13 @@ static void tiled_agrees_with_reference_on_joined_parts(void **state)
             continue;
         for (int64_t n = 0; n < draws; n++) {
             const uint64_t    seed = (uint64_t)(1000000 * (i + 1) + n);
-            const posenc_dims d    = joined[drawn(seed, "shape", 0, 5)];
-            char              small[256], spec[512];
+            const posenc_dims d    = joined[drawn(seed, "shape", 0, sizeof joined / sizeof *joined - 1)];
+            char              spec[512];
             int64_t           q[200], k[200];
-            assert_int_equal(
-                posenc_small_model(info->name, &d, POSENC_MASK_CAUSAL, small, sizeof small, NULL), POSENC_OK);
-            const char *settings = more[drawn(seed, "more", 0, 5)];
-            settings += !*small && *settings;
-            snprintf(spec, sizeof spec, "%s%s%s%s%s%s%s", rotations[drawn(seed, "rotation", 0, 11)],
-                     info->name, *small || *settings ? "[" : "", small, settings,
-                     *small || *settings ? "]" : "", weights[drawn(seed, "weight", 0, 5)]);
-            if (is_refused(spec) || !case_exists(spec, &d))
+            if (!draw_joined(info, &d, seed, spec, sizeof spec))
                 continue;
-            attention_case c        = case_make(spec, d, seed);
-            c.options.mask          = fitting(c.e, masks[drawn(seed, "mask", 0, MASKS - 1)]);
-            c.options.window        = c.options.mask & POSENC_MASK_WINDOW ? 6 : 0;
-            c.options.max_distances = 800;
-            const int     rises = wants_rising(spec), shared = (int)drawn(seed, "shared", 0, 1);
-            const int64_t kinds = d.Lq + d.Lk > 60 ? 3 : 4; /* tables end before twice as many */
-            const int64_t kind = drawn(seed, "places", -2, kinds - 1), from = drawn(seed, "from", 0, 4);
-            for (int64_t b = 0; b < d.B; b++) {
-                fill_places(q + b * d.Lq, d.Lq, from, (kind + b) % kinds);
-                fill_places(k + b * d.Lk, d.Lk, 0, (kind + b) % kinds);
-            }
-            if (kind >= 0 && !rises) {
-                c.q_pos = places(q, d.B, d.Lq, shared);
-                c.k_pos = places(k, d.B, d.Lk, shared);
-            } else if (kind == -1 || (c.q_pos.start < 0 && lift(c.e) > 0))
-                c.q_pos = posenc_positions_range((double)from, 1);
+            attention_case c = case_make(spec, d, seed);
+            draw_places(&c, seed, q, k);
             compare_drawn(&c, seed);
             case_free(&c);
         }
