@@ -77,27 +77,32 @@ static posenc_status check_floats(const posenc_tensor *t, const char *who, int n
     return status;
 }
 
+static posenc_status check_last_axis(const posenc_tensor *t, const char *who, posenc_error *err)
+{
+    if (t->stride[3] == 1)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_ERROR_SHAPE,
+                   "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)", who,
+                   (long long)t->stride[3]);
+}
+
 static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
                                 posenc_error *err)
 {
-    posenc_status status = check_floats(t, who, 4, shape, err);
-    if (!status && t->stride[3] != 1)
-        status = pe_fail(err, POSENC_ERROR_SHAPE,
-                         "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
-                         who, (long long)t->stride[3]);
-    return status;
+    const posenc_status status = check_floats(t, who, 4, shape, err);
+    return status ? status : check_last_axis(t, who, err);
 }
 
 /* Keys or values: quantised rows too, whose blocks must begin where rows do; their scale [G]. */
 static posenc_status check_keys(const posenc_tensor *t, const posenc_tensor *scale, const char *who,
                                 const char *scale_name, const int64_t shape[4], posenc_error *err)
 {
-    posenc_tensor floats = *t;
-    if (t->data && pe_tensor_is_quantised(t->dtype))
-        floats.dtype = POSENC_DTYPE_F32;
-    posenc_status status = check_rows(&floats, who, shape, err);
+    posenc_status status = pe_tensor_is_quantised(t->dtype) ? pe_tensor_check(t, who, 4, shape, err)
+                                                            : check_floats(t, who, 4, shape, err);
+    if (!status)
+        status = check_last_axis(t, who, err);
     for (int a = 0; !status && t->dtype == POSENC_DTYPE_Q8_0 && a < 4; a++)
-        if ((a < 3 ? t->stride[a] : t->shape[a]) % PE_HALF_Q8 != 0)
+        if ((a == 3 ? t->shape[a] : t->shape[a] > 1 ? t->stride[a] : 0) % PE_HALF_Q8 != 0)
             status =
                 pe_fail(err, POSENC_ERROR_SHAPE,
                         "%s is Q8_0, blocks of %d numbers: its width and strides must be multiples of %d",
@@ -294,11 +299,10 @@ static posenc_status check_growth(const posenc_plan *plan, const pe_attention *a
 }
 
 /* Self-Extend and DCA divide positions into blocks. */
-static posenc_status check_map(const posenc_plan *plan, const pe_attention *a, int64_t keys,
-                               posenc_error *err)
+static posenc_status check_map(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
     const posenc_positions *pos[2]  = {&a->q_pos, &a->k_pos};
-    const int64_t           L[2]    = {a->sizes.Lq, keys};
+    const int64_t           L[2]    = {a->sizes.Lq, a->sizes.Lk};
     const char *const       names[] = {"q_pos", "k_pos"};
     if (plan->rotary.map.kind != PE_SELF_EXTEND && plan->rotary.map.kind != PE_DCA)
         return POSENC_OK;
@@ -315,7 +319,7 @@ static posenc_status check_map(const posenc_plan *plan, const pe_attention *a, i
 }
 
 /* Where queries and keys are, and which distances they span; whether the encoding can do with them. `keys`:
-   those that have positions, of which a length may leave some. */
+   those that have positions; what stands at those beyond a length is not looked at. */
 static posenc_status find_distances(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
                                     int64_t keys, posenc_error *err)
 {
@@ -327,14 +331,13 @@ static posenc_status find_distances(const posenc_plan *plan, const posenc_attend
     a->q_coordinates = pe_rotary_read_positions(plan, &in->q_pos);
     a->k_coordinates = pe_rotary_read_positions(plan, &in->k_pos);
     if ((status = pe_positions_check(&a->q_coordinates, "attend: q_pos", p->B, p->Lq, N, err)) ||
-        (status = pe_positions_check(&a->k_coordinates, "attend: k_pos", p->B, keys, N, err)) ||
+        (status = pe_positions_check_some(&a->k_coordinates, "attend: k_pos", p->B, keys, N, p->Lk, err)) ||
         (status = count_tokens(plan, a, err)) || is_empty(a) || (status = check_growth(plan, a, err)))
         return status;
     a->reach = pe_positions_reach(a->mask, plan->options.window);
     pe_positions_distances(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
                            a->unmasked ? pe_positions_reach(POSENC_MASK_NONE, 0) : a->reach);
-    if ((status = pe_tokens_check_order(a, plan, keys, "attend", err)) ||
-        (status = check_map(plan, a, keys, err)))
+    if ((status = pe_tokens_check_order(a, plan, "attend", err)) || (status = check_map(plan, a, err)))
         return status;
     if (!pe_uses_distance(a->terms))
         return check_reach(plan, a, err);
@@ -430,10 +433,11 @@ static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const pos
 }
 
 static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, const char *who,
-                               posenc_error *err)
+                               int is_output, posenc_error *err)
 {
     const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
-    posenc_status status   = pe_tensor_check_output(lse, who, 3, shape, err);
+    posenc_status status   = is_output ? pe_tensor_check_output(lse, who, 3, shape, err)
+                                       : pe_tensor_check(lse, who, 3, shape, err);
     if (!status && lse->dtype != POSENC_DTYPE_F32 && lse->dtype != POSENC_DTYPE_F64)
         status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be F32 or F64, not %s", who,
                          pe_tensor_dtype_name(lse->dtype));
@@ -480,8 +484,8 @@ static posenc_status check_shapes_back(const pe_attention *a, const posenc_atten
     posenc_status status;
     if ((status = check_rows(&g->o, "attend: o", o, err)) ||
         (status = check_rows(&g->dout, "attend: dout", o, err)) ||
-        (status = check_lse(a, &g->lse, "attend: lse", err)) ||
-        (g->dlse.data && (status = check_lse(a, &g->dlse, "attend: dlse", err))) ||
+        (status = check_lse(a, &g->lse, "attend: lse", 0, err)) ||
+        (g->dlse.data && (status = check_lse(a, &g->dlse, "attend: dlse", 0, err))) ||
         (g->dq.data && (status = check_output_rows(&g->dq, "attend: dq", q, err))) ||
         (g->dk.data && (status = check_output_rows(&g->dk, "attend: dk", k, err))) ||
         (g->dv.data && (status = check_output_rows(&g->dv, "attend: dv", v, err))))
@@ -689,7 +693,7 @@ static posenc_status check_out(const pe_attention *a, const attend_run *r, const
     pe_named       inputs[3 + PE_MAX_TOKENS] = {{&a->q, "q"}, {&a->k, "k"}, {&a->v, "v"}};
     posenc_status  status                    = check_output_rows(&out->o, "attend: o", o, err);
     if (!status && out->lse.data)
-        status = check_lse(a, &out->lse, "attend: lse", err);
+        status = check_lse(a, &out->lse, "attend: lse", 1, err);
     return status
                ? status
                : pe_overlap_check_apart(outputs, 2, inputs, 3 + name_tokens(inputs + 3, r->plan, r->in), err);
@@ -730,7 +734,7 @@ static posenc_status see_nothing(const attend_run *r, const pe_attention *a, pos
         return status;
     const int n = sink_param(r);
     pe_items_clear(&a->o, 0);
-    for (int64_t b = 0; a->lse.data && b < a->sizes.B; b++)
+    for (int64_t b = 0; a->lse.data && !pe_tensor_is_empty(&a->lse) && b < a->sizes.B; b++)
         for (int64_t h = 0; h < a->sizes.H; h++)
             for (int64_t i = 0; i < a->sizes.Lq; i++) {
                 const double lse = lonely_lse(r, a, n, b, h, i);

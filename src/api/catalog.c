@@ -106,7 +106,7 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int 
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "small model: name, dims and buf must not be NULL, nor n 0");
     if (!room)
-        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
+        return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%.60s'; did you mean '%s'?", name,
                        posenc_encoding_nearest(name));
     const posenc_dims full   = pe_encoding_full_dims(dims);
     const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
@@ -119,8 +119,10 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int 
         pe_value                   value;
         snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);
         const posenc_status status = pe_settings_resolve(&value, row, text, &full, name, err);
-        if (status)
+        if (status) {
+            buf[0] = '\0';
             return status;
+        }
         const int is_number = !strcmp(row->type, "integer") || !strcmp(row->type, "real");
         if (is_number)
             print_number(text, sizeof text, value.real);
@@ -129,9 +131,11 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, int 
                                (long long)value.items[item]);
         used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name,
                                  text);
-        if (used >= n)
+        if (used >= n) {
+            buf[0] = '\0';
             return pe_fail(err, POSENC_ERROR_ARGUMENT,
                            "small model: buf has %zu bytes, too few for the settings of %s", n, name);
+        }
     }
     return pe_done(err);
 }

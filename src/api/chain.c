@@ -111,7 +111,7 @@ posenc_status posenc_path_keys(const posenc_plan *plan, posenc_tensor *k, const 
     if (status)
         return status;
     const int64_t last = from + w->shape[2] - 1; /* key that stands before a new token */
-    for (int64_t row = 0; row < k->shape[0] * k->shape[1]; row++)
+    for (int64_t row = 0; last > 0 && row < k->shape[0] * k->shape[1]; row++)
         for (int64_t j = 0; j < last; j++)
             rewrite(k, w, beta, row / k->shape[1], row % k->shape[1], from, j);
     return pe_done(err);

@@ -159,8 +159,9 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     if (status)
         return status;
     shape_names names = {&full, &r};
-    *ndim             = 0;
-    double total      = 1;
+    double      total = 1;
+    int64_t     sizes[POSENC_MAX_DIMS];
+    int32_t     n_axes = 0;
     for (const char *at = part->room->info.params[local].shape; *at;) {
         char         piece[PE_MAX_TEXT];
         double       size;
@@ -174,8 +175,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
             return pe_fail(err, POSENC_ERROR_SHAPE,
                            "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
-        shape[(*ndim)++] = (int64_t)size;
+        sizes[n_axes++] = (int64_t)size;
     }
+    *ndim = n_axes;
+    memcpy(shape, sizes, (size_t)n_axes * sizeof *shape);
     return pe_done(err);
 }
 

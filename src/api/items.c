@@ -130,7 +130,7 @@ posenc_attend_in pe_items_in(const posenc_plan *plan, const posenc_attend_in *in
 
 void pe_items_clear(const posenc_tensor *t, int64_t from)
 {
-    for (int64_t b = 0; t->data && b < t->shape[0]; b++)
+    for (int64_t b = 0; t->data && !pe_tensor_is_empty(t) && b < t->shape[0]; b++)
         for (int64_t h = 0; h < t->shape[1]; h++)
             for (int64_t s = from; s < t->shape[2]; s++)
                 memset(pe_tensor_row(t, b, h, s), 0, (size_t)pe_tensor_bytes(t->dtype, t->shape[3]));

@@ -129,7 +129,7 @@ static posenc_status take_entry(posenc_layer *layer, stretch entry, posenc_error
 /* The entry of `text` at which it begins, and for how many layers. */
 static posenc_status next_entry(stretch *entry, int64_t *count, const char *text, posenc_error *err)
 {
-    const stretch all  = before(text, strlen(text), '/');
+    const stretch all  = {text, strcspn(text, "/")};
     const stretch spec = before(text, all.length, ':');
     *entry             = spec;
     *count             = 1;
@@ -160,7 +160,7 @@ static posenc_status walk(int64_t *period, stretch *found, const char *spec, int
         if (*period <= index && index < *period + count)
             *found = entry;
         *period += count;
-        spec += before(spec, strlen(spec), '/').length;
+        spec += strcspn(spec, "/");
         if (!*spec++)
             return POSENC_OK;
     }
@@ -168,17 +168,20 @@ static posenc_status walk(int64_t *period, stretch *found, const char *spec, int
 
 posenc_status posenc_layer_read(posenc_layer *layer, const char *spec, int64_t index, posenc_error *err)
 {
-    stretch entry = {0};
+    stretch      entry = {0};
+    posenc_layer read  = {.window = 0}; /* `layer` is written when nothing can fail any more */
     if (!layer || !spec)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "layers: layer and spec must not be NULL");
     if (index < 0)
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "layers: index is %lld; it must be at least 0",
                        (long long)index);
-    *layer               = (posenc_layer){.window = 0};
-    posenc_status status = walk(&layer->period, &entry, spec, -1, err);
+    posenc_status status = walk(&read.period, &entry, spec, -1, err);
     if (!status)
-        status = walk(&layer->period, &entry, spec, index % layer->period, err);
+        status = walk(&read.period, &entry, spec, index % read.period, err);
     if (!status)
-        status = take_entry(layer, entry, err);
-    return status ? status : pe_done(err);
+        status = take_entry(&read, entry, err);
+    if (status)
+        return status;
+    *layer = read;
+    return pe_done(err);
 }

@@ -98,6 +98,9 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
 {
     if (!map || (n > 0 && (!rel || !out)))
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map: map, rel and out must not be NULL");
+    if (n < 0)
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map: n is %lld; it must be at least 0",
+                       (long long)n);
     const uintptr_t from = (uintptr_t)rel, to = (uintptr_t)out, apart = from > to ? from - to : to - from;
     if (n > 0 && apart && apart / sizeof *rel < (uint64_t)n)
         return pe_fail(err, POSENC_ERROR_ARGUMENT,
@@ -105,7 +108,7 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
     for (int m = 0; m < MAPS; m++)
         if (!strcmp(map, maps[m].name))
             return run_map(m, settings, rel, n, out, err);
-    return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map '%s' is unknown; there are t5 and deberta", map);
+    return pe_fail(err, POSENC_ERROR_ARGUMENT, "index map '%.40s' is unknown; there are t5 and deberta", map);
 }
 
 /* ---- windows ---- */

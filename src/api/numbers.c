@@ -42,6 +42,22 @@ posenc_status pe_numbers_check_apart(const posenc_plan *plan, int places, const 
     return status;
 }
 
+/* Of each other; sums go to all of them. */
+static posenc_status check_gradients_apart(const posenc_plan *plan, int places, const posenc_tensor *dparams,
+                                           const char *who, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; dparams && i < plan->e->param_count; i++)
+        for (int n = 0; !status && is_of(plan, places, i) && n < i; n++) {
+            char name[2 * PE_MAX_NAME], other[2 * PE_MAX_NAME];
+            snprintf(name, sizeof name, "%s: gradient of %s", who, plan->e->names[i]);
+            snprintf(other, sizeof other, "that of %s", plan->e->names[n]);
+            if (is_of(plan, places, n))
+                status = pe_overlap_check(&dparams[i], name, &dparams[n], other, 0, err);
+        }
+    return status;
+}
+
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
@@ -61,7 +77,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_sou
         if (is_of(plan, places, i))
             status = pe_numbers_check_apart(plan, places, dparams,
                                             &(pe_named){&given.params[i], plan->e->names[i]}, 1, who, err);
-    return status;
+    return status ? status : check_gradients_apart(plan, places, dparams, who, err);
 }
 
 pe_stay pe_numbers_stay(const posenc_plan *plan, pe_param_place at)

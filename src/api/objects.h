@@ -333,9 +333,9 @@ posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const pe_
                              posenc_error *err);
 posenc_status pe_tokens_take_gradients(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,
                                        posenc_error *err);
-/* Do positions rise, where they say which token a query is? *a has the positions of so many keys. */
-posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
-                                    const char *who, posenc_error *err);
+/* Do positions rise, where they say which token a query is? */
+posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, const char *who,
+                                    posenc_error *err);
 
 /* ---- items.c: batches whose keys have lengths or lie in pages ---- */
 

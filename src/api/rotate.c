@@ -515,7 +515,7 @@ static posenc_status take_turned(pe_attention *a, const posenc_plan *plan, const
                        (long long)a->sizes.B, (long long)a->sizes.Lk);
     if ((status = check_lengths(plan, a, err)) ||
         (status = pe_positions_check(&a->k_pos, "rotate: k_pos", a->sizes.B, a->sizes.Lk, 1, err)) ||
-        (status = pe_tokens_check_order(a, plan, a->sizes.Lk, "rotate", err)))
+        (status = pe_tokens_check_order(a, plan, "rotate", err)))
         return status;
     if (dtokens && with_sums)
         return pe_fail(err, POSENC_ERROR_UNSUPPORTED,

@@ -127,15 +127,16 @@ size_t pe_rows_bytes(const posenc_plan *plan, int threads, int backward)
 }
 
 static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main,
-                               const char *name, const posenc_rows_in *in, const posenc_tensor *dparams,
-                               posenc_error *err)
+                               const char *name, int is_output, const posenc_rows_in *in,
+                               const posenc_tensor *dparams, posenc_error *err)
 {
     posenc_status status = require_part(plan->e, err);
     if (status)
         return status;
     *r                   = make_run(plan, &(pe_team){.threads = 1}); /* until there is a workspace */
     const int64_t any[3] = {-1, -1, r->width};
-    if ((status = pe_tensor_check_output(main, name, 3, any, err)))
+    if ((status = is_output ? pe_tensor_check_output(main, name, 3, any, err)
+                            : pe_tensor_check(main, name, 3, any, err)))
         return status;
     r->B   = main->shape[0];
     r->L   = main->shape[1];
@@ -194,7 +195,7 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: plan, in and y must not be NULL");
     if (!(in = read_in(&copy, in, err)))
         return POSENC_ERROR_ARGUMENT;
-    if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
+    if ((status = start_run(plan, &r, y, "rows: y", 1, in, NULL, err)) ||
         (in->x.data && (status = pe_tensor_check(&in->x, "rows: x", 3, y->shape, err))) ||
         (status = pe_overlap_check(y, "rows: y", &in->x, "x", 1, err)))
         return status;
@@ -235,7 +236,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     if (!(in = read_in(&copy, in, err)) ||
         !(grad = pe_given_read(&grad_copy, grad, PE_GIVEN(posenc_rows_grad, dy), "rows", "grad", err)))
         return POSENC_ERROR_ARGUMENT;
-    if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
+    if ((status = start_run(plan, &r, &grad->dy, "rows: dy", 0, in, grad->dparams, err)) ||
         (grad->dx.data && (status = pe_tensor_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
         (status = pe_overlap_check(&grad->dx, "rows: dx", &grad->dy, "dy", 1, err)) ||
         (status = check_gradient(plan, grad->dparams, err)) ||

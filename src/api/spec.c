@@ -58,7 +58,7 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
                 "%s: window is a setting of layers, as posenc compare takes them; here the mask has "
                 "it (--window, options.window)",
                 who);
-        return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%.60s'; did you mean '%s'?", who, word,
                        nearest_setting(part->room, word));
     }
     if (value_length == 0)
@@ -177,12 +177,13 @@ static posenc_status refuse_name(const char *name, posenc_error *err)
     const size_t first    = strcspn(name, "({,=");
     const int    is_close = pe_settings_distance(name, near) <= 2 * ((int)strlen(name) / 3 + 1);
     if (name[first] == ',')
-        return pe_fail(err, POSENC_ERROR_SETTING, "'%s' is no encoding; join several by '+': NAME+NAME",
+        return pe_fail(err, POSENC_ERROR_SETTING, "'%.60s' is no encoding; join several by '+': NAME+NAME",
                        name);
     if (name[first])
         return pe_fail(err, POSENC_ERROR_SETTING,
-                       "'%s' is no encoding; settings stand in square brackets: NAME[setting=value]", name);
-    return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%s'; did you mean '%s'?%s", name, near,
+                       "'%.60s' is no encoding; settings stand in square brackets: NAME[setting=value]",
+                       name);
+    return pe_fail(err, POSENC_ERROR_SETTING, "unknown encoding '%.60s'; did you mean '%s'?%s", name, near,
                    is_close ? "" : " (posenc list shows all)");
 }
 

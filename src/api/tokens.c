@@ -155,8 +155,9 @@ static void load_summed(const posenc_plan *plan, int side, const posenc_tensor *
     const int         steps = side == OF_TURN && !plan->terms.wall.is_given;
     double            x[CHUNK];
     pe_tensor_load_double(steps ? to : x,
-                          (char *)pe_tensor_row(token, b, h, j) + pe_tensor_bytes(token->dtype, first),
-                          token->dtype, 1, n);
+                          (char *)pe_tensor_row(token, b, h, j) +
+                              pe_tensor_bytes(token->dtype, first * token->stride[3]),
+                          token->dtype, token->stride[3], n);
     if (!steps)
         (side == OF_TURN ? plan->terms.wall.gates : plan->terms.drift.gates)(p, x, n, to);
 }
@@ -220,7 +221,7 @@ posenc_status posenc_token_sums(const posenc_plan *plan, int index, const posenc
 static posenc_status check_rising(const posenc_positions *pos, const posenc_tensor *segments, int64_t B,
                                   int64_t L, const char *who, const char *name, posenc_error *err)
 {
-    if (!pos->array.data && pos->step > 0)
+    if (!pos->array.data && pos->step >= 0) /* 0: of 1 */
         return POSENC_OK;
     for (int64_t b = 0; b < B; b++)
         for (int64_t s = 1; s < L; s++)
@@ -260,17 +261,17 @@ static posenc_status check_together(const pe_attention *a, const char *who, pose
     return POSENC_OK;
 }
 
-posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, int64_t keys,
-                                    const char *who, posenc_error *err)
+posenc_status pe_tokens_check_order(const pe_attention *a, const posenc_plan *plan, const char *who,
+                                    posenc_error *err)
 {
     if (plan->terms.drift.kind != PE_DRIFT_GATES && !plan->rotary.content && !plan->terms.chain.is_given &&
         !plan->terms.wall.is_given && !plan->terms.stick.to_self)
         return POSENC_OK;
-    const int64_t B      = a->sizes.B;
-    posenc_status status = check_together(a, who, err);
+    const pe_problem *p      = &a->sizes;
+    posenc_status     status = check_together(a, who, err);
     if (!status)
-        status = check_rising(&a->q_pos, &a->q_segments, B, a->sizes.Lq, who, "q_pos", err);
-    return status ? status : check_rising(&a->k_pos, &a->k_segments, B, keys, who, "k_pos", err);
+        status = check_rising(&a->q_pos, &a->q_segments, p->B, p->Lq, who, "q_pos", err);
+    return status ? status : check_rising(&a->k_pos, &a->k_segments, p->B, p->Lk, who, "k_pos", err);
 }
 
 posenc_status pe_tokens_take(pe_attention *a, const posenc_plan *plan, const pe_tokens_given *given,

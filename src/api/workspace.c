@@ -65,6 +65,10 @@ static posenc_status read_sizes(pe_run_size *to, const posenc_plan *plan, const 
     }
     if (s->threads < 0 || s->threads > PE_MOST_THREADS)
         return refuse_size("threads", err);
+    if (!pe_tensor_is_float(s->dtype))
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
+                       "workspace: sizes.dtype is %s; it must be F32, F64, F16 or BF16",
+                       pe_tensor_dtype_name(s->dtype));
     to->threads  = s->threads ? s->threads : to->threads;
     to->dtype    = s->dtype;
     to->any_type = 0;

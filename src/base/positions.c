@@ -61,16 +61,22 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
 posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err)
 {
+    return pe_positions_check_some(p, who, B, L, N, L, err);
+}
+
+posenc_status pe_positions_check_some(const posenc_positions *p, const char *who, int64_t B, int64_t L,
+                                      int64_t N, int64_t n, posenc_error *err)
+{
     const posenc_tensor *a = &p->array;
     if (!a->data) {
         if (!isfinite(p->start) || !isfinite(p->step))
             return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s: start and step must be finite", who);
-        if (p->step == 0 && p->start != 0 && L > 1)
+        if (p->step == 0 && p->start != 0 && n > 1)
             return pe_fail(
                 err, POSENC_ERROR_ARGUMENT,
                 "%s has start %g and step 0; give a step, or an array where all positions are the same", who,
                 p->start);
-        const double first = pe_positions_at(p, 0, 0), last = pe_positions_at(p, 0, L - 1);
+        const double first = pe_positions_at(p, 0, 0), last = pe_positions_at(p, 0, n - 1);
         if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
             return pe_fail(err, POSENC_ERROR_RANGE, "%s runs from %g to %g; positions must stay below 2^53",
                            who, first, last);
@@ -82,8 +88,8 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     const posenc_status status = check_shape(p, who, B, L, N, err);
     if (status)
         return status;
-    for (int64_t b = 0; b < pe_positions_batches(p); b++)
-        for (int64_t i = 0; i < L * N; i++)
+    for (int64_t b = 0; B > 0 && n > 0 && b < pe_positions_batches(p); b++)
+        for (int64_t i = 0; i < n * N; i++)
             if (!(fabs(pe_positions_coordinate(p, b, i / N, i % N)) <= 0x1p53))
                 return pe_fail(err, POSENC_ERROR_RANGE, "%s[%lld,%lld] is not a finite number below 2^53",
                                who, (long long)b, (long long)(i / N));

@@ -14,6 +14,9 @@
    the caller must know whether that is enough. */
 posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err);
+/* Of them only the first n are read. */
+posenc_status pe_positions_check_some(const posenc_positions *p, const char *who, int64_t B, int64_t L,
+                                      int64_t N, int64_t n, posenc_error *err);
 
 /* The same positions with an array of three axes where there are several coordinates: [L,N] becomes [1,L,N],
    because functions that read positions cannot tell [L,N] from [B,L]. */

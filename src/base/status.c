@@ -12,6 +12,9 @@ posenc_status pe_fail(posenc_error *err, posenc_status status, const char *forma
         va_start(args, format);
         pe_decimal_print(err->message, sizeof err->message, format, args);
         va_end(args);
+        for (char *c = err->message; *c; c++) /* a caller's text may have any */
+            if ((unsigned char)*c < ' ' || *c == 0x7f)
+                *c = '?';
     }
     return status;
 }

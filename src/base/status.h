@@ -14,7 +14,8 @@
 
 #include "base/shared/compiler.h"
 
-/* Writes status and sentence to *err (which may be NULL) and returns status. Too long a sentence is cut. */
+/* Writes status and sentence to *err (which may be NULL) and returns status. Too long a sentence is cut, and
+   control characters become '?', so that it stays one line. */
 posenc_status pe_fail(posenc_error *err, posenc_status status, const char *format, ...) PE_PRINTF(3, 4);
 
 /* Clears *err and returns POSENC_OK. */

@@ -63,7 +63,7 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 const pe_kernels *pe_kernels_at(int index)
 {
     for (int i = 0; i < LEVELS; i++)
-        if (levels[i].runs() && index-- == 0)
+        if (index >= 0 && levels[i].runs() && index-- == 0)
             return levels[i].kernels;
     return NULL;
 }

@@ -522,7 +522,7 @@ static void pass_on(const pe_rotated *x, const pe_rotary *rotary, int64_t b, int
 static void rotate_in_order(pe_rotate_args *r, pe_rotate_fn *rotate, size_t size)
 {
     const int64_t heads = r->heads;
-    if (heads == 1 || llabs(r->from_head) <= llabs(r->from_token)) {
+    if (heads == 1 || fabs((double)r->from_head) <= fabs((double)r->from_token)) {
         rotate(r);
         return;
     }

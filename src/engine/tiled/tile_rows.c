@@ -279,7 +279,7 @@ static void load_profile(const pe_tiles *T, float *to, const posenc_tensor *t, i
     for (int64_t r = 0; r < n; r++) {
         float *row = to + r * T->Ap;
         load_from(row, T->Ap, t, pe_token_row(a, t, b, h, i0 + r), 1, width);
-        const float tau = (float)(pe_profile_is_folded(T) ? pe_temper_at(a, b, h, i0 + r) : 1);
+        const float tau = (float)(pe_scores_are_folded(T) ? pe_temper_at(a, b, h, i0 + r) : 1);
         for (int64_t d = 0; tau != 1 && d < width; d++)
             row[d] *= tau;
     }

@@ -448,6 +448,13 @@ static void add_cached(const pe_tiles *T, pe_scratch *z, float *s, pe_tile_terms
 
 /* ---- products of queries and keys, and the terms that join them on their way out ---- */
 
+/* Queries carry the factor of their scores, whose sign a modulus would lose. */
+static int is_negative(const pe_tiles *T, const pe_scratch *z, int64_t r)
+{
+    const double tau = pe_scores_are_folded(T) ? pe_temper_at(T->a, z->b, z->h, z->i0 + r) : 1;
+    return T->a->terms->scale * tau < 0;
+}
+
 /* The modulus of both forms; backward, also the share of each in it: 0 where both are 0 and no direction
    is known. */
 static void join_forms(const pe_tiles *T, pe_scratch *z, float *s)
@@ -457,10 +464,15 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s)
     if (first)
         memcpy(first, s, (size_t)(z->R * T->Bcp) * sizeof *s);
     T->a->kernels->modulus(s, z->forms.S2, T->Bcp, z->R, z->C);
+    for (int64_t r = 0; r < z->R; r++) {
+        const int64_t turned = is_negative(T, z, r) ? z->C : 0;
+        for (int64_t c = 0; c < turned; c++)
+            s[r * T->Bcp + c] = -s[r * T->Bcp + c];
+    }
     for (int64_t r = 0; first && r < z->R; r++)
         for (int64_t x = r * T->Bcp; x < r * T->Bcp + z->C; x++) {
-            first[x]  = s[x] > 0 ? first[x] / s[x] : 0;
-            second[x] = s[x] > 0 ? z->forms.S2[x] / s[x] : 0;
+            first[x]  = s[x] != 0 ? first[x] / s[x] : 0;
+            second[x] = s[x] != 0 ? z->forms.S2[x] / s[x] : 0;
         }
 }
 

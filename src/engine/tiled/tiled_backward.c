@@ -482,7 +482,7 @@ static void store_profile(void *context, int64_t index, int thread)
         const int64_t n         = pe_smaller(SOME, width - d);
         double        sum[SOME] = {0};
         for (int64_t h = h0; h < h0 + share; h++) {
-            const double tau = pe_profile_is_folded(&w->T) ? pe_temper_at(a, w->b, h, i) : 1;
+            const double tau = pe_scores_are_folded(&w->T) ? pe_temper_at(a, w->b, h, i) : 1;
             for (int64_t c = 0; c < w->chunks; c++) {
                 const float *from = w->dprofile + ((c * a->sizes.H + h) * a->sizes.Lq + i) * w->T.Ap + d;
                 for (int64_t k = 0; k < n; k++)

@@ -247,7 +247,7 @@ static inline int pe_profile_is_over(const pe_tiles *T, int64_t x)
 }
 
 /* Does the factor of the whole score go into rows of the profile too? */
-static inline int pe_profile_is_folded(const pe_tiles *T)
+static inline int pe_scores_are_folded(const pe_tiles *T)
 {
     return T->folds && T->a->temper_on == PE_TEMPER_SCORE;
 }

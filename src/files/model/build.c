@@ -532,7 +532,7 @@ int posenc_model_group_of(const posenc_model *model, int64_t layer)
         for (int64_t k = 0; !g->is_input && !g->is_all && k < g->layer_count; k++)
             if (g->layers[k] == layer)
                 return i;
-        if (g->is_all && !g->is_input && layer >= 0)
+        if (g->is_all && !g->is_input && layer >= 0 && (!model->info.layers || layer < model->info.layers))
             return i;
     }
     return -1;

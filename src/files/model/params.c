@@ -330,7 +330,7 @@ static posenc_status choose_layer(param_search *s, int group, int64_t layer)
 {
     const posenc_model_group *g     = s->group;
     const int64_t             first = g->is_all || !g->layer_count ? 0 : g->layers[0];
-    s->layer                        = layer < 0 ? first : layer;
+    s->layer                        = layer == -1 ? first : layer;
     const int64_t depth             = s->model->info.layers;
     if (!g->is_input && !g->stack &&
         (posenc_model_group_of(s->model, s->layer) != group || (depth && s->layer >= depth)))

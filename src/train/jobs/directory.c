@@ -164,16 +164,19 @@ posenc_status pe_directory_check(const char *path, posenc_error *err)
 /* Removes a flat directory; what is not a file in it stays, and so does the directory then. */
 static void remove_flat(const char *path)
 {
-    DIR *dir = opendir(path);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *name = is_dot(entry->d_name) ? NULL : pe_directory_join(path, "/", entry->d_name);
-        if (name)
-            unlink(name);
-        free(name);
+    for (int tries = 2; tries > 0; tries--) { /* the system may fail in the middle of a folder */
+        DIR *dir = opendir(path);
+        for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+            char *name = is_dot(entry->d_name) ? NULL : pe_directory_join(path, "/", entry->d_name);
+            if (name)
+                unlink(name);
+            free(name);
+        }
+        if (dir)
+            closedir(dir);
+        if (!rmdir(path))
+            return;
     }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
 }
 
 /* Is `name` that of a half-written result of `base`, or with OLD_ENDING that of an older one renamed for it?

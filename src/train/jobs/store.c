@@ -137,12 +137,14 @@ static int kind_of(const char *entry)
 
 static void remove_those(const pe_store *s, int kinds)
 {
-    DIR *dir = opendir(s->path);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        if (kind_of(entry->d_name) & kinds)
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
+    for (int tries = 2; tries > 0; tries--) { /* the system may fail in the middle of a folder */
+        DIR *dir = opendir(s->path);
+        for (const struct dirent *entry; dir && (entry = readdir(dir));)
+            if (kind_of(entry->d_name) & kinds)
+                unlinkat(dirfd(dir), entry->d_name, 0);
+        if (dir)
+            closedir(dir);
+    }
 }
 
 /* What is looked at, and what was found in it. */
