@@ -97,6 +97,8 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "transformer_xl[temperature=ministral:temper_length=3:temper_scale=0.7:sink=head]",
         "xlnet[temperature=inkling:temper_length=3:sink=token:softcap=4]",
         "cope[npos=4:temperature=ssmax:sink=head:softcap=6]",
+        "complex_order_attention[scale=-1]",
+        "complex_order_attention[temperature=llama4:temper_scale=-3:temper_length=2:temper_on=score]",
         "shaw[max_relative=3:temperature=ssmax:temper_on=score:sink=token]+urpe[rows=1025:index_offset=512]",
         "rope+tupe[rows=600:sigma=0.2]",
         "alibi+urpe[rows=1025:index_offset=512]",

@@ -96,7 +96,7 @@ static void add_setting(problem *p, const posenc_setting_info *row, const char *
     }
 }
 
-/* One encoding: settings of a small model or none, and some of the bytes' own. */
+/* One encoding: settings of a small model or none, and some of the bytes' own, its and those of all. */
 static void add_part(problem *p)
 {
     const posenc_encoding_info *info =
@@ -111,6 +111,10 @@ static void add_part(problem *p)
     add_text(p, small);
     for (int64_t n = draw_below(&p->s, 4), i = 0; i < n && info->setting_count; i++)
         add_setting(p, &info->settings[draw_below(&p->s, info->setting_count)], i || *small ? ":" : "");
+    const posenc_setting_info *common;
+    const int                  count = posenc_common_settings(&common);
+    for (int64_t n = draw_chance(&p->s, 3) ? 1 + draw_below(&p->s, 3) : 0; n > 0; n--)
+        add_setting(p, &common[draw_below(&p->s, count)], p->spec[strlen(p->spec) - 1] == '[' ? "" : ":");
     add_text(p, "]");
 }
 
@@ -520,19 +524,27 @@ static places draw_places(problem *p, int64_t B, int64_t L, int64_t N, double fr
     const int64_t batch    = draw_chance(s, 2) ? B : 1;
     const int     axes     = N > 1 ? 3 : batch > 1 || draw_chance(s, 2) ? 2 : 1;
     const int64_t shape[3] = {batch, L, N};
-    const int     kind     = (int)draw_below(s, 8);
+    const int     kind     = (int)draw_below(s, 10);
     if (kind == 1)
         x.range = posenc_positions_range((double)draw_below(s, 20), 1 + (double)draw_below(s, 3));
     if (kind == 2) {
         x.range = posenc_positions_range(draw_real(s), draw_real(s));
         p->wild = 1;
     }
-    if (kind < 3 && !(kind == 0 && N > 1))
+    if (kind > 7) { /* steps that few ask for, down and broken ones among them */
+        static const double steps[]  = {-1, -2, -5, 0.5, -0.25, 3, 16, 1.0 / 3, -1.1, 100},
+                            starts[] = {0, -3, 5, 1000, -1000, 65536, 0.5, -0.75};
+        x.range = posenc_positions_range(starts[draw_below(s, 8)], steps[draw_below(s, 10)]);
+        p->wild |= strstr(p->spec, "xpos") != NULL; /* float does not hold its decay from 0 */
+    }
+    if ((kind < 3 || kind == 8) && !((kind == 0 || kind == 8) && N > 1))
         return x;
     x.array = draw_array(axes, axes == 1 ? shape + 1 : shape);
     s->noise += (uint64_t)draw_below(s, 256);
     for (int64_t i = 0; i < x.array.count; i++)
-        x.array.x[i] = kind < 6 ? (double)(i / N % L) + from : floor(8 * (1.75 + draw_noise(s)));
+        x.array.x[i] = kind > 7   ? x.range.start + x.range.step * (double)(i / N % L)
+                       : kind < 6 ? (double)(i / N % L) + from
+                                  : floor(8 * (1.75 + draw_noise(s)));
     if (draw_chance(s, 8) && x.array.count) {
         x.array.x[draw_below(s, x.array.count)] = draw_real(s);
         p->wild                                 = 1;
@@ -1375,7 +1387,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     draw_sizes(p);
     draw_options(p);
     add_part(p);
-    for (int64_t more = draw_below(&p->s, 8) > 5; more > 0; more--) {
+    for (int64_t more = (draw_below(&p->s, 8) > 3) + draw_chance(&p->s, 4); more > 0; more--) {
         add_text(p, "+");
         add_part(p);
     }
