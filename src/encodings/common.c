@@ -49,7 +49,7 @@ static const posenc_setting_info settings[] = {
     {"sink", "word", "none", "none|head|token",
      "one more term in the denominator: the exponential of a learned number of each head, or of a token "
      "input"},
-    {"softcap", "real", "", "0<..", "c: scores become c tanh(S/c) before the masks (Gemma 2: 50)"},
+    {"softcap", "real", "", "1e-30..1e30", "c: scores become c tanh(S/c) before the masks (Gemma 2: 50)"},
     {0},
 };
 static_assert(PE_ROWS(settings) == SOFTCAP + 1, "ORDER settings");

@@ -266,6 +266,8 @@ static void calls_that_fail_write_nothing_and_say_one_line(void **state)
     assert_refused(posenc_index_map("t\x1b\n5", NULL, rel, 1, rel, &err), &err, POSENC_ERROR_ARGUMENT,
                    "'t??5'");
     assert_refused(posenc_encoding_create(&e, "ro\npe", NULL, &err), &err, POSENC_ERROR_SETTING, "'ro?pe'");
+    assert_refused(posenc_encoding_create(&e, "alibi[softcap=1e300]", NULL, &err), &err, POSENC_ERROR_SETTING,
+                   "1e-30..1e30"); /* float does not hold it */
     assert_null(posenc_isa_at(INT32_MIN));
     posenc_plan_free(plan);
 }
