@@ -48,8 +48,8 @@
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity (or its sink), and zero gradients.
  *   - Sizes of a run may be 0: what is left to do is done, without a workspace.
- *   - Keys and values that key padding or a length hides are not read. Those that only another mask hides are
- *     multiplied by zero, not skipped: they must be finite.
+ *   - Keys and values that key padding or a length hides are not read, nor are positions of keys beyond a
+ *     length. Those that only another mask hides are multiplied by zero, not skipped: they must be finite.
  *   - A struct of options or arguments begins with its size: posenc_attend_in in = {.size = sizeof in, ...}.
  *     What is not set is 0. So programs and libraries of different versions go together: what a shorter
  *     struct lacks is taken as 0, and a longer one is refused (ARGUMENT) unless 0 is all that it says more.
