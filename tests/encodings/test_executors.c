@@ -548,6 +548,7 @@ static int draw_joined(const posenc_encoding_info *info, const posenc_dims *d, u
                                             ":temperature=inkling:temper_length=3:sink=token",
                                             ":temperature=logn:temper_length=4:temper_on=score",
                                             ":softcap=3",
+                                            ":scale=-0.7",
                                             ":temperature=ssmax:temper_count=position:temper_bias=yes"};
     static const char *const weights[]   = {"",
                                             "",
@@ -558,7 +559,7 @@ static int draw_joined(const posenc_encoding_info *info, const posenc_dims *d, u
     char                     small[256];
     assert_int_equal(posenc_small_model(info->name, d, POSENC_MASK_CAUSAL, small, sizeof small, NULL),
                      POSENC_OK);
-    const char *settings = more[drawn(seed, "more", 0, 5)];
+    const char *settings = more[drawn(seed, "more", 0, sizeof more / sizeof *more - 1)];
     settings += !*small && *settings;
     snprintf(spec, n, "%s%s%s%s%s%s%s", rotations[drawn(seed, "rotation", 0, 11)], info->name,
              *small || *settings ? "[" : "", small, settings, *small || *settings ? "]" : "",
