@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "base/overlap.h"
 #include "base/expression.h"
 #include "base/sizes.h"
 #include "base/tensor.h"
@@ -277,8 +278,13 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
     const posenc_dims full   = pe_encoding_full_dims(dims);
     posenc_status     status = POSENC_OK;
-    for (int i = 0; !status && i < e->param_count; i++)
+    pe_named          all[PE_MAX_PARAMS];
+    for (int i = 0; !status && i < e->param_count; i++) {
+        all[i] = (pe_named){&params[i], e->names[i]};
         status = pe_encoding_check_param(e, dims, i, &params[i], "parameters", err);
+    }
+    if (!status)
+        status = pe_overlap_check_apart(all, e->param_count, NULL, 0, err);
     for (int i = 0; !status && i < e->param_count; i++)
         status = init_one(e, &full, i, &params[i], seed, err);
     return status ? status : pe_done(err);

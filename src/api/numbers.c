@@ -42,20 +42,21 @@ posenc_status pe_numbers_check_apart(const posenc_plan *plan, int places, const 
     return status;
 }
 
-/* Of each other; sums go to all of them. */
+/* Of each other. */
 static posenc_status check_gradients_apart(const posenc_plan *plan, int places, const posenc_tensor *dparams,
                                            const char *who, posenc_error *err)
 {
-    posenc_status status = POSENC_OK;
-    for (int i = 0; dparams && i < plan->e->param_count; i++)
-        for (int n = 0; !status && is_of(plan, places, i) && n < i; n++) {
-            char name[2 * PE_MAX_NAME], other[2 * PE_MAX_NAME];
-            snprintf(name, sizeof name, "%s: gradient of %s", who, plan->e->names[i]);
-            snprintf(other, sizeof other, "that of %s", plan->e->names[n]);
-            if (is_of(plan, places, n))
-                status = pe_overlap_check(&dparams[i], name, &dparams[n], other, 0, err);
-        }
-    return status;
+    pe_named all[PE_MAX_PARAMS];
+    char     names[PE_MAX_PARAMS][2 * PE_MAX_NAME];
+    int      n = 0;
+    for (int i = 0; dparams && i < plan->e->param_count; i++) {
+        if (!is_of(plan, places, i))
+            continue;
+        snprintf(names[n], sizeof names[n], "%s: gradient of %s", who, plan->e->names[i]);
+        all[n] = (pe_named){&dparams[i], names[n]};
+        n++;
+    }
+    return pe_overlap_check_apart(all, n, NULL, 0, err);
 }
 
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, pe_param_source given,

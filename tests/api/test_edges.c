@@ -229,6 +229,39 @@ static void cotangents_may_be_repeated(void **state)
     posenc_plan_free(plan), posenc_plan_free(rope), posenc_plan_free(table);
 }
 
+static void parameters_and_their_gradients_are_apart(void **state)
+{
+    const posenc_dims  dims = {.B = 1, .H = 2, .G = 2, .Lq = 4, .Lk = 4, .D = 4, .Dv = 4, .L = 8};
+    attention_case     c    = case_make("transformer_xl", dims, 1);
+    posenc_tensor      params[CASE_PARAMS], dparams[CASE_PARAMS];
+    posenc_plan       *plan = plan_of("transformer_xl", dims, 0);
+    posenc_workspace   work = workspace_for(plan, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD);
+    posenc_attend_in   in   = case_in(&c, 0, params);
+    array              lse  = array_make(3, (int64_t[]){1, 2, 4});
+    posenc_error       err;
+    posenc_attend_grad grad = {
+        .size = sizeof grad, .o = in.q, .lse = array_tensor(&lse, 0), .dout = in.q, .dparams = dparams};
+    (void)state;
+    for (int i = 0; i < c.param_count; i++)
+        dparams[i] = (posenc_tensor){0};
+    assert_string_equal(posenc_param_name(c.e, 0), "u_bias");
+    assert_string_equal(posenc_param_name(c.e, 1), "v_bias");
+    dparams[0] = dparams[1] = array_tensor(&c.dout, 0);
+    dparams[0].ndim = dparams[1].ndim = params[0].ndim;
+    memcpy(dparams[0].shape, params[0].shape, sizeof params[0].shape);
+    memcpy(dparams[0].stride, params[0].stride, sizeof params[0].stride);
+    dparams[1] = dparams[0];
+    assert_refused(posenc_attend_backward(plan, &in, &grad, &work, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "gradient of u_bias overlaps attend: gradient of v_bias");
+    params[1] = params[0];
+    assert_refused(posenc_param_init(c.e, &dims, params, 1, &err), &err, POSENC_ERROR_ARGUMENT,
+                   "u_bias overlaps v_bias");
+    array_free(&lse);
+    posenc_workspace_free(&work);
+    posenc_plan_free(plan);
+    case_free(&c);
+}
+
 /* ---- calls that fail ---- */
 
 static void calls_that_fail_write_nothing_and_say_one_line(void **state)
@@ -280,6 +313,7 @@ int main(void)
         cmocka_unit_test(running_sums_read_tokens_of_any_stride),
         cmocka_unit_test(rows_of_bytes_begin_anywhere),
         cmocka_unit_test(cotangents_may_be_repeated),
+        cmocka_unit_test(parameters_and_their_gradients_are_apart),
         cmocka_unit_test(calls_that_fail_write_nothing_and_say_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
