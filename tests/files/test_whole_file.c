@@ -237,6 +237,26 @@ static void a_device_is_written_to_and_not_replaced(void **state)
     assert_true(S_ISCHR(s.st_mode));
 }
 
+/* Of a link to a pipe, as /dev/stdout may be, the system gives no name that could be opened. */
+static void a_link_to_a_pipe_is_written_to(void **state)
+{
+    int          ends[2];
+    char         path[40], got[4] = "";
+    posenc_error err;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[1]);
+    if (access(path, W_OK))
+        skip();
+    posenc_whole_file file = opened(path);
+    fputs("x", file.stream);
+    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_OK);
+    assert_int_equal(read(ends[0], got, sizeof got), 1);
+    assert_string_equal(got, "x");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void standard_output_is_flushed_and_stays_open(void **state)
 {
     posenc_whole_file file = opened("-");
@@ -262,6 +282,7 @@ int main(void)
         cmocka_unit_test_teardown(a_disk_that_is_full_long_before_leaves_the_old_file, scratch_clear),
         cmocka_unit_test_teardown(why_a_stream_failed_some_time_ago_is_said, scratch_clear),
         cmocka_unit_test(a_device_is_written_to_and_not_replaced),
+        cmocka_unit_test(a_link_to_a_pipe_is_written_to),
         cmocka_unit_test(standard_output_is_flushed_and_stays_open),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

@@ -125,11 +125,11 @@ posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, 
     const int exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return refuse(path, EISDIR, err);
-    file->path = exists ? realpath(path, NULL) : strdup(path);
+    const int is_file = exists && S_ISREG(old.st_mode); /* of a pipe, realpath gives no name that opens */
+    file->path        = is_file ? realpath(path, NULL) : strdup(path);
     if (!file->path)
         return refuse(path, errno, err);
-    file->stream =
-        exists && !S_ISREG(old.st_mode) ? fopen(file->path, "wb") : open_beside(file, exists ? &old : NULL);
+    file->stream = exists && !is_file ? fopen(file->path, "wb") : open_beside(file, exists ? &old : NULL);
     if (file->stream)
         return pe_file_done(err);
     const posenc_status status = refuse(path, errno, err);
