@@ -127,7 +127,9 @@ static posenc_status read_shape(const tensors_header *h, entry *e, const json_t 
     {
         if (!take_size(value, &size))
             return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
-                                "size %zu of its shape is not a whole number from 0", i);
+                                size < 0 ? "size %zu of its shape is not a whole number from 0"
+                                         : "size %zu of its shape is too large to be read",
+                                i);
         if (size > most / product)
             return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "its shape holds more than %lld elements, the most that are read",
