@@ -47,6 +47,8 @@ static int read_one(reading *t, const char *path)
 {
     if (!strcmp(path, "-"))
         return append(t, stdin, "standard input");
+    if (!*path)
+        return cli_usage("\"\": the name is empty; name a text, or - for standard input");
     FILE *from = fopen(path, "rb");
     if (!from)
         return cli_usage("%s: it cannot be opened: %s%s", path, strerror(errno),

@@ -230,6 +230,9 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     if (!cases || !dir)
         return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"cases", NULL},
                             "cases and dir must not be NULL");
+    if (!*dir)
+        return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){"\"\"", NULL},
+                            "the name is empty; name a folder with a manifest.json");
     const size_t length = strlen(dir) + sizeof "/manifest.json";
     char        *path   = malloc(length);
     if (!path)

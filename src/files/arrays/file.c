@@ -109,6 +109,11 @@ posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posen
 {
     const pe_origin origin = {path, NULL};
     struct stat     s;
+    if (!*path) {
+        *stream = NULL;
+        return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){"\"\"", NULL},
+                            "the name is empty; name a file, or - for standard input");
+    }
     *stream = strcmp(path, "-") ? fopen(path, "rb") : stdin;
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
