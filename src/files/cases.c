@@ -239,7 +239,7 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
         return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){dir, NULL},
                             "not enough memory for its name");
     snprintf(path, length, "%s/manifest.json", dir);
-    if (!(status = pe_file_open(&stream, &size, path, err))) {
+    if (!(status = pe_file_open_found(&stream, &size, path, err))) {
         status = pe_file_read(&bytes, stream, LONGEST, path, err);
         pe_file_close(stream);
     }

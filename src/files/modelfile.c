@@ -106,7 +106,7 @@ static posenc_status read_beside(posenc_model **model, const char *path, posenc_
         return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL},
                             "not enough memory for a name");
     sprintf(name, "%.*sconfig.json", folder, path);
-    posenc_status status = pe_file_open(&stream, &size, name, &why);
+    posenc_status status = pe_file_open_found(&stream, &size, name, &why);
     if (status)
         pe_file_fail(err, status, (pe_origin){path, NULL},
                      "its rotation is read from the config.json in its folder: %.120s", why.message);

@@ -16,6 +16,7 @@
 
 #include <posenc/positions.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const pe_case_executor pe_case_executors[PE_CASE_EXECUTORS] = {
     {"reference", POSENC_EXECUTOR_REFERENCE, POSENC_DTYPE_F64},
@@ -172,6 +173,19 @@ static void run_trial(pe_trial *t)
     t->result->passed = !t->result->problem[0];
 }
 
+/* Only the manifest names it: a pipe in its place is not waited for. */
+static void read_file(pe_calc *p, const char *dir, const char *name)
+{
+    struct stat about;
+    const char *path = pe_calc_text(p, "%s/%s", dir, name);
+    if (strchr(name, '/'))
+        pe_calc_refuse(p, "its file name leaves the folder; name a file in the folder of the manifest");
+    else if (!pe_calc_failed(p) && !stat(path, &about) && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        pe_calc_refuse(p, "it is no regular file, which is needed here");
+    else
+        pe_calc_read(p, path);
+}
+
 void pe_case_run(pe_case_result *result, const char *dir, const posenc_arrays *file, const posenc_case *c,
                  const pe_case_options *options)
 {
@@ -181,10 +195,8 @@ void pe_case_run(pe_case_result *result, const char *dir, const posenc_arrays *f
     if (!dir) {
         p->file = *file;
         p->used = pe_calc_block(p, (size_t)file->count);
-    } else if (strchr(c->file, '/'))
-        pe_calc_refuse(p, "its file name leaves the folder; name a file in the folder of the manifest");
-    else
-        pe_calc_read(p, pe_calc_text(p, "%s/%s", dir, c->file));
+    } else
+        read_file(p, dir, c->file);
     p->most = LEAST_BYTES;
     for (int i = 0; i < p->file.count && p->most < INT64_MAX / 2 / BYTES_PER_NUMBER; i++)
         p->most += BYTES_PER_NUMBER * pe_tensor_elements(&p->file.items[i].tensor);

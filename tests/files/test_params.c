@@ -10,6 +10,8 @@
 
 #include "scratch.h"
 
+#include <sys/stat.h>
+
 enum { MOST_HEADER = 8192 };
 
 typedef struct tensor {
@@ -217,6 +219,8 @@ static void a_divided_checkpoint_is_read_where_its_index_says(void **state)
     static const char   index[]   = "{\"weight_map\":{\"a\":\"missing.safetensors\","
                                     "\"bert.embeddings.position_embeddings.weight\":\"part2.safetensors\"}}";
     static const char   out[]     = "{\"weight_map\":{\"embeddings.position_embeddings.weight\":\"../x\"}}";
+    static const char   pipe[] =
+        "{\"weight_map\":{\"embeddings.position_embeddings.weight\":\"pipe.safetensors\"}}";
     (void)state;
     write_checkpoint("part2.safetensors", tensors);
     scratch_write("model.safetensors.index.json", index, sizeof index - 1);
@@ -226,6 +230,9 @@ static void a_divided_checkpoint_is_read_where_its_index_says(void **state)
     posenc_arrays_free(&set);
     scratch_write("out.json", out, sizeof out - 1);
     refused(BERT, 0, -1, scratch("out.json"), "weight_map names no file of its folder");
+    assert_int_equal(mkfifo(scratch("pipe.safetensors"), 0600), 0); /* nobody would ever write into it */
+    scratch_write("pipe.json", pipe, sizeof pipe - 1);
+    refused(BERT, 0, -1, scratch("pipe.json"), "pipe.safetensors: it is no regular file");
     scratch_write("none.json", "{}", 2);
     refused(BERT, 0, -1, scratch("none.json"), "it has no object weight_map");
     refused(BERT, 0, -1, scratch("bert.npz"),

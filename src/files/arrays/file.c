@@ -132,6 +132,16 @@ posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posen
     return POSENC_OK;
 }
 
+posenc_status pe_file_open_found(FILE **stream, int64_t *size, const char *path, posenc_error *err)
+{
+    struct stat s;
+    if (strcmp(path, "-") && (stat(path, &s) || S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)))
+        return pe_file_open(stream, size, path, err);
+    *stream = NULL;
+    return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){path, NULL},
+                        "it is no regular file, which is needed here");
+}
+
 void pe_file_close(FILE *stream)
 {
     if (stream && stream != stdin)

@@ -68,6 +68,9 @@ int pe_file_is_torch(const void *bytes, size_t n);
 /* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
    no regular file and cannot be sought. */
 posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
+/* The same of a file that the caller did not name, or that must be sought in: a pipe, where opening it would
+   wait for a writer, is refused, and "-" too. */
+posenc_status pe_file_open_found(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 
 /* Memory for n numbers of so many bytes, and one byte more, so that none have memory too; NULL: there is not

@@ -403,17 +403,13 @@ posenc_status pe_checkpoint_open(pe_checkpoint *c, const char *path, posenc_erro
 {
     tensors_header h     = {.err = err, .is_checked = 1};
     *c                   = (pe_checkpoint){.path = path};
-    posenc_status status = pe_file_open(&c->stream, &c->size, path, err);
+    posenc_status status = pe_file_open_found(&c->stream, &c->size, path, err);
     if (status)
         return status;
-    if (c->size < 0)
-        status = pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                              "it is no regular file, which a checkpoint must be");
     const pe_stream stream = pe_file_stream(c->stream, c->size, path);
     h.stream               = &stream;
-    if (!status)
-        status = read_header(&h);
-    c->tensors = status ? NULL : calloc(h.count + 1, sizeof *c->tensors);
+    status                 = read_header(&h);
+    c->tensors             = status ? NULL : calloc(h.count + 1, sizeof *c->tensors);
     if (!status && !c->tensors)
         status = pe_file_fail(err, POSENC_ERROR_MEMORY, stream.origin, "not enough memory for its header");
     for (size_t i = 0; !status && i < h.count; i++)

@@ -143,12 +143,10 @@ static posenc_status read_safetensors(param_search *s, const char *path)
     FILE           *stream;
     int64_t         size;
     const pe_picker wanted = {is_wanted, s};
-    posenc_status   status = pe_file_open(&stream, &size, path, s->err);
+    posenc_status   status = pe_file_open_found(&stream, &size, path, s->err);
     if (status)
         return status;
-    status = size < 0 ? pe_file_fail(s->err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
-                                     "it is no regular file, which a checkpoint must be")
-                      : pe_safetensors_pick(&s->found, stream, size, path, &wanted, s->err);
+    status = pe_safetensors_pick(&s->found, stream, size, path, &wanted, s->err);
     pe_file_close(stream);
     return status;
 }
