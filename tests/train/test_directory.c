@@ -121,6 +121,19 @@ static void what_the_file_system_fails_at_is_no_wrong_argument(void **state)
     unlink("loop");
 }
 
+/* Reading it to see whose directory that is would not end. */
+static void a_pipe_in_the_place_of_the_list_is_not_waited_for(void **state)
+{
+    posenc_error err;
+    (void)state;
+    mkdir("out", 0777);
+    assert_int_equal(mkfifo("out/" PE_RESULTS_NAME, 0600), 0);
+    assert_int_equal(pe_directory_check("out", &err), POSENC_ERROR_ARGUMENT);
+    assert_non_null(strstr(err.message, "which compare did not write"));
+    unlink("out/" PE_RESULTS_NAME);
+    rmdir("out");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +142,7 @@ int main(void)
         cmocka_unit_test(an_older_result_goes_back_where_no_newer_one_came),
         cmocka_unit_test(what_is_not_ours_stays),
         cmocka_unit_test(what_the_file_system_fails_at_is_no_wrong_argument),
+        cmocka_unit_test(a_pipe_in_the_place_of_the_list_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "tiny_compare.h"
+#include "train/jobs/directory.h"
 
 static char folder[] = "/tmp/posenc-store-XXXXXX";
 
@@ -241,6 +242,20 @@ static void a_link_is_not_followed(void **state)
     assert_int_equal(rmdir("elsewhere"), 0);
 }
 
+/* A pipe in the place of an older result's runs, which --resume looks into. */
+static void a_pipe_in_an_older_result_is_not_waited_for(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("out", 0700), 0);
+    assert_int_equal(mkfifo("out/runs.npz", 0600), 0);
+    write_file("out/results.json",
+               "{\"format\":\"" PE_RESULTS_FORMAT "\",\"files\":[\"results.json\",\"runs.npz\"]}");
+    refused(1, "runs.npz is no regular file");
+    unlink("out/runs.npz");
+    unlink("out/results.json");
+    assert_int_equal(rmdir("out"), 0);
+}
+
 static void strangers_are_left_alone_and_what_is_half_written_goes(void **state)
 {
     static const char *const strangers[] = {"out.partial/mine.npz", "out.partial/0123456789abcdef.npz.mine",
@@ -286,6 +301,7 @@ int main(void)
         cmocka_unit_test(one_process_at_a_time_works_there),
         cmocka_unit_test(who_comes_while_one_works_is_not_told_to_remove_anything),
         cmocka_unit_test(a_link_is_not_followed),
+        cmocka_unit_test(a_pipe_in_an_older_result_is_not_waited_for),
         cmocka_unit_test(strangers_are_left_alone_and_what_is_half_written_goes),
         cmocka_unit_test(a_place_that_cannot_be_written_is_a_sentence),
     };

@@ -49,14 +49,17 @@ char *pe_directory_join(const char *a, const char *between, const char *b)
     return text;
 }
 
-/* "files" of the results.json in that directory, or NULL if there is none that compare wrote. */
+/* "files" of the results.json in that directory, or NULL if there is none that compare wrote. A pipe of that
+   name is not waited for. */
 static json_t *read_list(const char *path)
 {
-    char       *name   = pe_directory_join(path, "/", PE_RESULTS_NAME);
-    json_t     *json   = name ? json_load_file(name, 0, NULL) : NULL;
-    json_t     *files  = json_incref(json_object_get(json, "files"));
-    const char *format = json_string_value(json_object_get(json, "format"));
-    const int   ours   = format && !strcmp(format, PE_RESULTS_FORMAT) && json_is_array(files);
+    char       *name = pe_directory_join(path, "/", PE_RESULTS_NAME);
+    struct stat about;
+    const int   is_file = name && !stat(name, &about) && S_ISREG(about.st_mode);
+    json_t     *json    = is_file ? json_load_file(name, 0, NULL) : NULL;
+    json_t     *files   = json_incref(json_object_get(json, "files"));
+    const char *format  = json_string_value(json_object_get(json, "format"));
+    const int   ours    = format && !strcmp(format, PE_RESULTS_FORMAT) && json_is_array(files);
     json_decref(json);
     free(name);
     if (ours)

@@ -311,18 +311,23 @@ static posenc_status look_into(search *s, int purpose, const posenc_arrays *set,
     return POSENC_OK;
 }
 
-/* What we have put there ourselves is a regular file. A link would lead to somebody else's, a pipe nowhere.
- */
-static posenc_status check_file(const pe_store *s, int dir, const char *name, posenc_error *err)
+/* What we have put into `folder` ourselves is a regular file. A link would lead to somebody else's, a pipe
+   nowhere. */
+static posenc_status check_file(const char *folder, const char *name, posenc_error *err)
 {
     struct stat about;
-    if (fstatat(dir, name, &about, AT_SYMLINK_NOFOLLOW) || S_ISREG(about.st_mode))
+    char       *path   = pe_directory_join(folder, "/", name);
+    const int   is_odd = path && !lstat(path, &about) && !S_ISREG(about.st_mode);
+    if (!path)
+        return no_memory(err);
+    free(path);
+    if (!is_odd)
         return POSENC_OK;
     return pe_fail(
         err, POSENC_ERROR_ARGUMENT,
         "%.120s: %.60s is %s, which compare did not put there; remove it, or name another directory "
         "with -o",
-        s->path, name, S_ISLNK(about.st_mode) ? "a symbolic link" : "no regular file");
+        folder, name, S_ISLNK(about.st_mode) ? "a symbolic link" : "no regular file");
 }
 
 static posenc_status check_folder(const pe_store *s, posenc_error *err)
@@ -347,7 +352,7 @@ static posenc_status for_files(search *s, int purpose, posenc_error *err)
             kind_of(entry->d_name) == RUN ? pe_directory_join(s->c->store->path, "/", entry->d_name) : NULL;
         s->file = entry->d_name;
         if (kind_of(entry->d_name) != FOREIGN)
-            status = check_file(s->c->store, dirfd(dir), entry->d_name, err);
+            status = check_file(s->c->store->path, entry->d_name, err);
         if (path && !status && posenc_arrays_read(&set, path, NULL) != POSENC_ERROR_MEMORY)
             status = look_into(s, purpose, &set, path, err);
         posenc_arrays_free(&set);
@@ -363,8 +368,10 @@ static posenc_status take_older(search *s, posenc_error *err)
 {
     posenc_arrays set    = {0};
     const char   *path   = s->c->store->older;
-    posenc_status status = access(path, F_OK) ? POSENC_OK : posenc_arrays_read(&set, path, err);
-    s->is_older          = 1;
+    posenc_status status = check_file(s->c->config.directory, PE_RUNS_NAME, err);
+    if (!status && !access(path, F_OK))
+        status = posenc_arrays_read(&set, path, err);
+    s->is_older = 1;
     if (status == POSENC_ERROR_FORMAT && s->is_early)
         status = POSENC_OK;
     if (status == POSENC_ERROR_FORMAT) {
