@@ -363,29 +363,54 @@ static posenc_status write_index(const pe_permute *p, const char *output, posenc
     return status;
 }
 
+/* Only the index names its files: what a link in the place of one points to is left alone. `old`: the file
+   that may be replaced there, NULL: none. */
+static posenc_status check_place(const char *path, const char *old, posenc_error *err)
+{
+    struct stat about;
+    if (lstat(path, &about)) /* a link to nowhere is something too */
+        return POSENC_OK;
+    if (old && S_ISLNK(about.st_mode))
+        return fail(err, POSENC_ERROR_ARGUMENT, path,
+                    "it is a symbolic link, which only the index names; put the file itself in its place, or "
+                    "name another folder");
+    return old && pe_file_is_same(path, old)
+               ? POSENC_OK
+               : fail(err, POSENC_ERROR_ARGUMENT, path,
+                      "it exists; name a folder without files of a sharded checkpoint, or the index itself, "
+                      "to replace them");
+}
+
+static posenc_status check_file(const pe_permute *p, int i, const char *output, posenc_error *err)
+{
+    const char *slash = strrchr(output, '/'), *name = p->files[i].name;
+    if (!strcmp(slash ? slash + 1 : output, name))
+        return fail(err, POSENC_ERROR_ARGUMENT, output,
+                    "the index lists a file of that very name; name the output otherwise");
+    char *path = pe_file_beside(output, name);
+    if (!path)
+        return no_memory(err, output);
+    const posenc_status status =
+        check_place(path, pe_file_is_same(p->path, output) ? p->files[i].path : NULL, err);
+    free(path);
+    return status;
+}
+
 /* Where a sharded checkpoint may go: in its own place, or where nothing is. */
 static posenc_status check_output(const pe_permute *p, const char *output, posenc_error *err)
 {
-    if (!p->is_sharded || pe_file_is_same(p->path, output))
+    const int is_same = pe_file_is_same(p->path, output);
+    if (!p->is_sharded)
         return POSENC_OK;
-    if (!pe_text_ends_with(output, ".json"))
+    if (!is_same && !pe_text_ends_with(output, ".json"))
         return fail(
             err, POSENC_ERROR_ARGUMENT, output,
             "the output of a sharded checkpoint is its index too: name it as %.200s, in another folder",
             p->path);
     posenc_status status = POSENC_OK;
-    struct stat   about;
-    for (int i = 0; !status && i <= p->file_count; i++) {
-        char *path = i < p->file_count ? pe_file_beside(output, p->files[i].name) : strdup(output);
-        if (!path)
-            return no_memory(err, output);
-        if (!lstat(path, &about)) /* a link to nowhere is something too */
-            status = fail(err, POSENC_ERROR_ARGUMENT, path,
-                          "it exists; name a folder without files of a sharded checkpoint, or the index "
-                          "itself, to replace them");
-        free(path);
-    }
-    return status;
+    for (int i = 0; !status && i < p->file_count; i++)
+        status = check_file(p, i, output, err);
+    return status || is_same ? status : check_place(output, NULL, err);
 }
 
 posenc_status pe_permute_run(const pe_permute *p, const char *output, pe_progress progress, posenc_error *err)
