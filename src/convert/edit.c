@@ -51,10 +51,22 @@ static const char *find(const char *at, const char *key)
     return NULL;
 }
 
-char *pe_edit_set(const char *text, const char *object, const char *key, const char *value)
+static const char *find_object(const char *text, const char *object)
 {
     const char *root = skip_blanks(text), *in = object ? find(root, object) : root;
-    if (!in || *in != '{')
+    return in && *in == '{' ? in : NULL;
+}
+
+int pe_edit_finds(const char *text, const char *object, const char *key)
+{
+    const char *in = find_object(text, object);
+    return in && (!key || find(in, key));
+}
+
+char *pe_edit_set(const char *text, const char *object, const char *key, const char *value)
+{
+    const char *in = find_object(text, object);
+    if (!in)
         return NULL;
     const char  *old = find(in, key), *from = old ? old : in + 1, *rest = old ? skip_value(old) : from;
     const size_t room = strlen(text) + strlen(key) + strlen(value) + 16;

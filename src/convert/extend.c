@@ -25,7 +25,7 @@
 #include "files/arrays/json.h"
 #include "files/arrays/text.h"
 
-enum { LONGEST_CONFIG = 8 << 20, MOST_ROWS = 1 << 24, MOST_PREFIX = 2 };
+enum { LONGEST_CONFIG = 8 << 20, MOST_ROWS = 1 << 24, MOST_PREFIX = 2, WIDEST_PATCH = 1 << 20 };
 
 static posenc_status fail(const pe_extend *x, posenc_error *err, posenc_status status, const char *format,
                           ...) PE_PRINTF(4, 5);
@@ -190,6 +190,11 @@ static posenc_status read_config(pe_extend *x, posenc_error *err)
     pe_file_close(stream);
     if (status)
         return status;
+    if (bytes.size && memchr(bytes.data, 0, bytes.size)) { /* what follows it would be lost */
+        free(bytes.data);
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){x->config, NULL},
+                            "it has a NUL byte, as no JSON has; mend it, or take it out of the folder");
+    }
     x->config_text = malloc(bytes.size + 1);
     if (x->config_text) {
         memcpy(x->config_text, bytes.data, bytes.size);
@@ -320,57 +325,81 @@ static posenc_status choose_sizes(pe_extend *x, posenc_error *err)
 
 static const char *const objects[] = {NULL, "text_config", "vision_config"};
 
-static posenc_status replace(pe_extend *x, const char *object, const char *key, const char *value,
-                             posenc_error *err)
+/* The config's text, member by member. A name may be written with escapes, which JSON's reader knows and the
+   text does not show: then nothing of it is changed. */
+typedef struct config_edit {
+    pe_extend    *x;
+    const json_t *config;
+    int           is_set, is_hidden;
+    posenc_error *err;
+} config_edit;
+
+static const json_t *object_of(const config_edit *e, const char *object)
 {
+    return object ? json_object_get(e->config, object) : e->config;
+}
+
+static posenc_status replace(config_edit *e, const char *object, const char *key, const char *value)
+{
+    pe_extend *x        = e->x;
+    const int  is_there = json_object_get(object_of(e, object), key) != NULL;
+    if (!pe_edit_finds(x->config_text, object, is_there ? key : NULL)) {
+        e->is_hidden = 1;
+        return POSENC_OK;
+    }
     char *text = pe_edit_set(x->config_text, object, key, value);
     if (!text)
-        return fail(x, err, POSENC_ERROR_MEMORY, "not enough memory");
+        return fail(x, e->err, POSENC_ERROR_MEMORY, "not enough memory");
     free(x->config_text);
     x->config_text = text;
+    e->is_set      = 1;
     return POSENC_OK;
 }
 
 /* Every count of positions that is this table's, rows before them included or not. */
-static posenc_status set_length(pe_extend *x, const json_t *config, int *set, posenc_error *err)
+static posenc_status set_length(config_edit *e)
 {
     static const char *const keys[] = {"max_position_embeddings", "n_positions", "n_ctx",
                                        "max_target_positions", "max_source_positions"};
+    const pe_extend         *x      = e->x;
     posenc_status            status = POSENC_OK;
     char                     value[24];
     for (size_t o = 0; o < 2 && !status; o++)
         for (size_t i = 0; i < sizeof keys / sizeof *keys && !status; i++) {
-            const json_t *in  = objects[o] ? json_object_get(config, objects[o]) : config;
-            const json_t *old = json_object_get(in, keys[i]);
+            const json_t *old = json_object_get(object_of(e, objects[o]), keys[i]);
             const int64_t n   = (int64_t)json_integer_value(old);
             if (!json_is_integer(old) || (n != x->old_rows && n != x->old_rows - x->prefix))
                 continue;
             snprintf(value, sizeof value, "%lld", (long long)(n + x->rows - x->old_rows));
-            status = replace(x, objects[o], keys[i], value, err);
-            *set   = 1;
+            status = replace(e, objects[o], keys[i], value);
         }
     return status;
 }
 
+/* Pixels of n patches; 0: it is no patch, or wider than any. */
+static int64_t pixels(const json_t *patch, int64_t n)
+{
+    const int64_t wide = (int64_t)json_integer_value(patch);
+    return wide > 0 && wide <= WIDEST_PATCH ? wide * n : 0;
+}
+
 /* image_size = grid times patch_size, where the object has a patch. */
-static posenc_status set_grid(pe_extend *x, const json_t *config, int *set, posenc_error *err)
+static posenc_status set_grid(config_edit *e)
 {
     posenc_status status = POSENC_OK;
     char          value[60];
     for (size_t o = 0; o < 3 && !status; o += 2) {
-        const json_t *in    = objects[o] ? json_object_get(config, objects[o]) : config;
+        const json_t *in    = object_of(e, objects[o]);
         const json_t *patch = json_object_get(in, "patch_size"), *high = patch, *wide = patch;
         if (json_array_size(patch) == 2)
             high = json_array_get(patch, 0), wide = json_array_get(patch, 1);
-        const int64_t h = (int64_t)json_integer_value(high) * x->wish.grid[0],
-                      w = (int64_t)json_integer_value(wide) * x->wish.grid[1];
-        if (h <= 0 || w <= 0)
+        const int64_t h = pixels(high, e->x->wish.grid[0]), w = pixels(wide, e->x->wish.grid[1]);
+        if (!h || !w)
             continue;
         snprintf(value, sizeof value,
                  h == w && !json_is_array(json_object_get(in, "image_size")) ? "%lld" : "[%lld, %lld]",
                  (long long)h, (long long)w);
-        status = replace(x, objects[o], "image_size", value, err);
-        *set   = 1;
+        status = replace(e, objects[o], "image_size", value);
     }
     return status;
 }
@@ -378,16 +407,17 @@ static posenc_status set_grid(pe_extend *x, const json_t *config, int *set, pose
 static posenc_status edit_config(pe_extend *x, posenc_error *err)
 {
     json_error_t  why;
-    int           set    = 0;
     json_t       *config = x->config_text ? pe_json_load(x->config_text, strlen(x->config_text), &why) : NULL;
+    config_edit   e      = {.x = x, .config = config, .err = err};
     posenc_status status = POSENC_OK;
     if (json_is_object(config))
-        status = x->wish.length ? set_length(x, config, &set, err) : set_grid(x, config, &set, err);
+        status = x->wish.length ? set_length(&e) : set_grid(&e);
     json_decref(config);
-    if (!status && !set) {
+    if (!status && (!e.is_set || e.is_hidden)) {
         snprintf(x->note, sizeof x->note, "%s: %s; set %s in it yourself", x->c.tensors[x->table].name,
-                 x->config_text ? "the config.json beside the file does not say its size"
-                                : "no config.json lies beside the file",
+                 e.is_hidden      ? "the config.json beside the file writes the name of its size with escapes"
+                 : x->config_text ? "the config.json beside the file does not say its size"
+                                  : "no config.json lies beside the file",
                  x->wish.length ? "max_position_embeddings" : "image_size");
         free(x->config_text);
         x->config_text = NULL;

@@ -52,6 +52,17 @@ static void what_is_missing_becomes_the_first(void **state)
     expect("{}", NULL, "a", "{\n  \"a\": 7}");
 }
 
+/* What escapes spell, the text does not show. */
+static void a_name_is_found_as_it_is_written(void **state)
+{
+    static const char text[] = "{\"\\u0061\":1,\"b\":2,\"t\":{\"a\":2},\"\\u0075\":{\"a\":3}}";
+    (void)state;
+    assert_true(pe_edit_finds(text, NULL, NULL) && pe_edit_finds(text, NULL, "b"));
+    assert_true(pe_edit_finds(text, "t", NULL) && pe_edit_finds(text, "t", "a"));
+    assert_false(pe_edit_finds(text, NULL, "a") || pe_edit_finds(text, "t", "b"));
+    assert_false(pe_edit_finds(text, "u", "a") || pe_edit_finds(text, "b", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +70,7 @@ int main(void)
         cmocka_unit_test(strings_with_marks_in_them_do_not_mislead),
         cmocka_unit_test(an_inner_object_has_members_of_its_own),
         cmocka_unit_test(what_is_missing_becomes_the_first),
+        cmocka_unit_test(a_name_is_found_as_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
