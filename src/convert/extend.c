@@ -138,9 +138,12 @@ static posenc_status read_shape(pe_extend *x, posenc_error *err)
     while (first < t->ndim - 2 && first < POSENC_MAX_DIMS && t->shape[first] == 1)
         first++;
     const int axes = t->ndim - first;
-    if (t->ndim > POSENC_MAX_DIMS || axes < 2 || axes > 3 || (axes == 3 && !first) || !t->bytes)
+    if (t->ndim > POSENC_MAX_DIMS || axes < 2 || axes > 3 || (axes == 3 && !first))
         return fail(x, err, POSENC_ERROR_FORMAT,
                     "it has %d axes; a table must be [rows,dim], [1,rows,dim] or [1,h,w,dim]", t->ndim);
+    if (!t->bytes)
+        return fail(x, err, POSENC_ERROR_FORMAT,
+                    "it is empty: a size of its shape is 0; a table must have a row and a channel");
     x->dim      = t->shape[t->ndim - 1];
     x->old_rows = t->shape[first] * (axes == 3 ? t->shape[first + 1] : 1);
     if (axes == 3)
