@@ -74,7 +74,7 @@ static const char *kind_at(char text[40], int i)
 /* The old configuration is not written over. */
 static int warn_of_config(const extend_job *j)
 {
-    char *path = j->plan.config_text && strcmp(j->output, "-") ? pe_extend_config(&j->plan, j->output) : NULL;
+    char *path = pe_extend_config(&j->plan, j->output);
     if (path && pe_text_ends_with(path, ".config.json"))
         cli_warn("%s: the config.json in its folder is that of the old table; the new one is %s", j->output,
                  path);

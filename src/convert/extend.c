@@ -172,21 +172,16 @@ static void find_ids(pe_extend *x)
 /* The text of the config.json beside the file, if there is one. */
 static posenc_status read_config(pe_extend *x, posenc_error *err)
 {
-    FILE    *stream;
-    int64_t  size;
-    pe_bytes bytes;
+    FILE       *stream;
+    int64_t     size;
+    pe_bytes    bytes;
+    struct stat about;
     x->config = pe_file_beside(x->path, "config.json");
     if (!x->config)
         return fail(x, err, POSENC_ERROR_MEMORY, "not enough memory");
-    if (!(stream = fopen(x->config, "rb"))) {
-        if (errno == ENOENT)
-            return POSENC_OK;
-        fail(x, err, POSENC_ERROR_FILE, "the config.json in its folder cannot be opened: %s",
-             pe_file_reason(errno));
-        return POSENC_ERROR_FILE;
-    }
-    fclose(stream);
-    posenc_status status = pe_file_open(&stream, &size, x->config, err);
+    if (stat(x->config, &about) && errno == ENOENT)
+        return POSENC_OK;
+    posenc_status status = pe_file_open_found(&stream, &size, x->config, err);
     if (status)
         return status;
     status = pe_file_read(&bytes, stream, LONGEST_CONFIG, x->config, err);
@@ -527,9 +522,16 @@ static posenc_status write_all(const pe_extend *x, pe_writer *w, posenc_error *e
     return status;
 }
 
+/* "-", a pipe and a device have no place for a config beside them. */
+static int has_config(const pe_extend *x, const char *output)
+{
+    struct stat about;
+    return x->config_text && strcmp(output, "-") && (stat(output, &about) || S_ISREG(about.st_mode));
+}
+
 char *pe_extend_config(const pe_extend *x, const char *output)
 {
-    char *path = pe_file_beside(output, "config.json");
+    char *path = has_config(x, output) ? pe_file_beside(output, "config.json") : NULL;
     if (!path || !pe_file_is_same(path, x->config) || pe_file_is_same(output, x->path))
         return path;
     free(path);
@@ -539,29 +541,42 @@ char *pe_extend_config(const pe_extend *x, const char *output)
     return path;
 }
 
-/* Nobody named the config: what a link in its place points to, such as a file of a cache, is left alone. */
-static posenc_status check_config(const pe_extend *x, const char *path, const char *output, posenc_error *err)
+/* Nobody named the config: what a link in its place points to, such as a file of a cache, is left alone, and
+   a pipe is not waited for. */
+static posenc_status check_config(const char *path, posenc_error *err)
 {
     struct stat about;
-    if (pe_file_is_same(output, x->path) || lstat(path, &about) || !S_ISLNK(about.st_mode))
+    if (lstat(path, &about) || S_ISREG(about.st_mode))
         return POSENC_OK;
     return pe_file_fail(
         err, POSENC_ERROR_FILE, (pe_origin){path, NULL},
-        "it is a symbolic link, which the config of the output does not follow; remove it, or "
-        "name another folder");
+        "it is %s, which the config of the output does not follow; put a file in its place, or "
+        "name another folder",
+        S_ISLNK(about.st_mode) ? "a symbolic link" : "no regular file");
 }
 
-posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err)
+/* The config would be written over the checkpoint, or the checkpoint over the old config. `config`: where the
+   new one goes, NULL: there is none. */
+static posenc_status check_output(const pe_extend *x, const char *output, const char *config,
+                                  posenc_error *err)
 {
-    pe_file_begin();
+    const char *slash = strrchr(output, '/');
+    if (strcmp(slash ? slash + 1 : output, "config.json") && !pe_file_is_same(output, x->config) &&
+        !(config && pe_file_is_same(output, config)))
+        return POSENC_OK;
+    return pe_file_fail(err, POSENC_ERROR_ARGUMENT, (pe_origin){output, NULL},
+                        "that is the place of the config; name the checkpoint otherwise than config.json");
+}
+
+static posenc_status write_both(const pe_extend *x, const char *output, const char *path,
+                                pe_progress progress, posenc_error *err)
+{
     posenc_whole_file config = {0};
     pe_writer         w;
     posenc_status     status = pe_writer_open(&w, output, progress, err);
     if (status)
         return status;
-    char *path = x->config_text && strcmp(output, "-") ? pe_extend_config(x, output) : NULL;
-    if (path && !(status = check_config(x, path, output, err)) &&
-        !(status = posenc_whole_file_open(&config, path, err)))
+    if (path && !(status = posenc_whole_file_open(&config, path, err)))
         fputs(x->config_text, config.stream); /* whether it arrived, commit says */
     if (!status)
         status = write_all(x, &w, err);
@@ -572,6 +587,19 @@ posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress 
     else if (config.path)
         posenc_whole_file_discard(&config);
     pe_writer_discard(&w);
+    return status;
+}
+
+posenc_status pe_extend_run(const pe_extend *x, const char *output, pe_progress progress, posenc_error *err)
+{
+    pe_file_begin();
+    char         *path   = pe_extend_config(x, output);
+    posenc_status status = pe_file_lost_memory() ? fail(x, err, POSENC_ERROR_MEMORY, "not enough memory")
+                                                 : check_output(x, output, path, err);
+    if (!status && path)
+        status = check_config(path, err);
+    if (!status)
+        status = write_both(x, output, path, progress, err);
     free(path);
     return status ? status : pe_file_done(err);
 }
