@@ -14,7 +14,8 @@
 #include <math.h>
 
 enum { PALETTE = 8 };
-#define FAMILY_END 0.88
+#define FAMILY_END  0.88
+#define NINE_DIGITS 1e-8 /* numbers that differ by more, in parts of the larger, differ in nine digits */
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
@@ -108,4 +109,22 @@ void pe_colours_range(const pe_figure *figure, double *low, double *high)
         *low -= 1;
         *high += 1;
     }
+}
+
+int pe_colours_widen(double *low, double *high)
+{
+    *low             = fmin(fmax(*low, -PE_MOST_DRAWN), PE_MOST_DRAWN);
+    *high            = fmin(fmax(*high, -PE_MOST_DRAWN), PE_MOST_DRAWN);
+    const double far = fmax(fabs(*low), fabs(*high)), beyond = far < PE_LEAST_DRAWN ? 1 : far / 100;
+    if (*high - *low > fmax(NINE_DIGITS * far, PE_LEAST_DRAWN))
+        return 0;
+    *low -= beyond;
+    *high += beyond;
+    return 1;
+}
+
+void pe_colours_drawn(const pe_figure *figure, double *low, double *high)
+{
+    pe_colours_range(figure, low, high);
+    pe_colours_widen(low, high);
 }

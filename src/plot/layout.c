@@ -249,7 +249,7 @@ static size frame_size(const pe_figure *f, int columns)
 static pe_ticks value_ticks(const pe_figure *f, double height)
 {
     double low, high;
-    pe_colours_range(f, &low, &high);
+    pe_colours_drawn(f, &low, &high);
     const pe_ticks t = pe_layout_ticks(low, high, height, fmax(1.6 * PE_TEXT_LINE, height / 12), 0, 0);
     return t.count > 1 ? t : (pe_ticks){.first = low, .step = high - low, .count = 2, .decimals = -1};
 }

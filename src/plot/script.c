@@ -11,9 +11,12 @@
  *            '...', so every text goes into single quotes. A quote of its own becomes 'it' ."'". 's', because
  *            gnuplot misreads several doubled ones in a row, and a line break in a title 'one' ."\n". 'two'.
  *            What is no text, or would end a CDATA section of the SVG, does not pass. `noenhanced` keeps '_'
- * and
- *            '^' what they are; the label of a tick is a format, so its '%' are doubled. A value that is not
- *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
+ *            and '^' what they are; the label of a tick is a format, so its '%' are doubled. A value that is
+ *            not finite, or so large that gnuplot takes it for infinite, is written as NaN, which breaks a
+ *            line and leaves a hole in a grid.
+ * Emptiness  gnuplot refuses an empty range, and curves without a number: the picture would be lost, and
+ *            with it a report after hours of training. So such a range is widened, and such a frame says that
+ *            it has no numbers.
  */
 #include "plot/draw.h"
 
@@ -25,6 +28,7 @@
 /* Solid, long dashes, dash and dot: three, so that with eight colours a pair repeats only after 24 curves. */
 static const char *const dashes[] = {"1", "(14,5)", "(14,4,2,4)"};
 enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES = 1024, CELL_POINTS = 11 };
+enum { BAR_LABEL = 9001, SECOND_LABEL, PAGE_TITLE, NO_NUMBERS }; /* beyond the tags of marks and arrows */
 
 static void write_text(FILE *to, const char *text)
 {
@@ -61,7 +65,7 @@ static void write_tick_label(FILE *to, const char *text)
 
 static void write_number(FILE *to, double x)
 {
-    if (isfinite(x))
+    if (fabs(x) <= PE_MOST_DRAWN)
         fprintf(to, " %.9g", x);
     else
         fputs(" NaN", to);
@@ -176,6 +180,62 @@ static void write_x_step(FILE *to, const pe_figure *f, const pe_box *pane)
                 pe_layout_ticks(low, high, (pane->right - pane->left) / 2, PE_EM, whole, 1).step);
 }
 
+/* What gnuplot can draw of curves; x0 > x1, or y0 > y1, where that is nothing. */
+typedef struct curves_extent {
+    double x0, x1, y0, y1;
+    int    is_empty; /* bands alone are not enough */
+} curves_extent;
+
+static int is_drawn(double x, int is_log)
+{
+    return fabs(x) <= PE_MOST_DRAWN && (!is_log || x >= PE_LEAST_DRAWN);
+}
+
+static void extend(double *low, double *high, double x, int is_log)
+{
+    *low  = is_drawn(x, is_log) ? fmin(*low, x) : *low;
+    *high = is_drawn(x, is_log) ? fmax(*high, x) : *high;
+}
+
+static curves_extent extent_of(const pe_figure *f)
+{
+    curves_extent e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 1};
+    for (const pe_curve *c = f->curves; c < f->curves + f->curve_count; c++)
+        for (int64_t i = 0; i < c->n; i++) {
+            extend(&e.x0, &e.x1, c->x[i], f->log_x);
+            extend(&e.y0, &e.y1, c->y[i], f->log_y);
+            extend(&e.y0, &e.y1, c->low ? c->low[i] : c->y[i], f->log_y);
+            extend(&e.y0, &e.y1, c->high ? c->high[i] : c->y[i], f->log_y);
+            e.is_empty = e.is_empty && !(is_drawn(c->x[i], f->log_x) && is_drawn(c->y[i], f->log_y));
+        }
+    return e;
+}
+
+/* The axes of curves of which nothing can be drawn; their names stay. */
+static void write_empty_frame(FILE *to, curves_extent e)
+{
+    if (e.x0 > e.x1)
+        e.x0 = 1, e.x1 = 2;
+    pe_colours_widen(&e.x0, &e.x1);
+    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [1:2]\nunset ytics\n", e.x0, e.x1);
+    fprintf(to,
+            "set style textbox opaque noborder\n" /* a mark may run behind it */
+            "set label %d 'no finite numbers' at graph 0.5, graph 0.5 center front boxed tc rgb '#333333'\n",
+            NO_NUMBERS);
+}
+
+/* gnuplot's own range of y, unless the figure has one, or it would be empty. */
+static void write_frame(FILE *to, const pe_figure *f)
+{
+    const curves_extent e      = extent_of(f);
+    const int           is_set = f->low < f->high;
+    double              low = is_set ? f->low : e.y0, high = is_set ? f->high : e.y1;
+    if (e.is_empty)
+        write_empty_frame(to, e);
+    else if (pe_colours_widen(&low, &high) || is_set)
+        fprintf(to, "set yrange [%.9g:%.9g]\n", low, high);
+}
+
 /* All bands first, so that no band covers a line. */
 static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int is_panel)
 {
@@ -183,8 +243,7 @@ static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int i
     fputs(key_of(f, is_panel), to);
     write_x_step(to, f, pane);
     fputs("set grid lt 1 lw 1 lc rgb '#d8d8d8'\nset tics nomirror\nset autoscale xfix\n", to);
-    if (f->low < f->high)
-        fprintf(to, "set yrange [%.9g:%.9g]\n", f->low, f->high);
+    write_frame(to, f);
     write_curve_data(to, f);
     for (int i = 0; i < f->curve_count; i++) {
         if (!f->curves[i].low || !f->curves[i].high)
@@ -285,7 +344,7 @@ static void write_palette(FILE *to, int signed_scale)
 static void write_ranges(FILE *to, const pe_figure *f)
 {
     double low, high;
-    pe_colours_range(f, &low, &high);
+    pe_colours_drawn(f, &low, &high);
     fprintf(to, "set cbrange [%.9g:%.9g]\n", low, high);
     fprintf(to, "set xrange [%.9g:%.9g]\n", f->x0 - f->dx / 2, f->x0 + f->dx * ((double)f->cols - 0.5));
     fprintf(to, "set yrange [%.9g:%.9g]\n", f->y0 + f->dy * ((double)f->rows - 0.5), f->y0 - f->dy / 2);
@@ -330,8 +389,6 @@ static void write_upright(FILE *to, int tag, const char *text, double x, const p
             1 - (p->frame.top + p->frame.bottom) / 2 / l->height);
 }
 
-enum { BAR_LABEL = 9001, SECOND_LABEL, PAGE_TITLE }; /* beyond the tags of marks and arrows */
-
 static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_page_layout *l)
 {
     write_ticks(to, "xtics", &p->x);
@@ -370,7 +427,7 @@ static void write_numbers_of_cells(FILE *to, const pe_figure *f)
 {
     char   text[PE_CELL_TEXT];
     double low, high;
-    pe_colours_range(f, &low, &high);
+    pe_colours_drawn(f, &low, &high);
     fputs("$numbers << END_OF_DATA\n", to);
     for (int64_t i = 0; i < f->rows * f->cols; i++) {
         const pe_rgb c     = pe_colours_on_scale(f->signed_scale, (f->values[i] - low) / (high - low));

@@ -129,6 +129,37 @@ static void a_file_is_what_its_ending_says(void **state)
     assert_int_not_equal(access("harmed", F_OK), 0);
 }
 
+/* Numbers that gnuplot refuses, or has no axis for: whatever a table holds, there is a picture. */
+static void any_numbers_are_drawn(void **state)
+{
+    static const double values[][2] = {
+        {0, 0},   {1, 1 + 1e-12},   {5e-324, 0},        {-1e308, 1e308},
+        {7, 7},   {1e300, -1e300},  {1e20, 1e20 + 1e5}, {(double)NAN, (double)NAN},
+        {0, NAN}, {INFINITY, 1e308}};
+    double   x[4]  = {1, 2, 3, 4}, y[4];
+    pe_curve curve = {.name = "curve", .x = x, .y = y, .n = 4};
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            pe_figure    f = kind < 3 ? some_curves() : a_grid();
+            posenc_error err;
+            for (int k = 0; k < 4; k++)
+                y[k] = values[i][k % 2];
+            f.curves      = &curve;
+            f.curve_count = 1;
+            f.log_y       = kind == 1;
+            curve.low     = kind == 2 ? y : NULL;
+            curve.high    = kind == 2 ? y : NULL;
+            f.values      = y;
+            f.rows = f.cols = 2;
+            f.signed_scale  = kind == 3;
+            f.with_numbers  = kind == 5;
+            if (pe_gnuplot_file(&f, "a.svg", &err))
+                fail_msg("%g and %g, %d: %s", values[i][0], values[i][1], kind, err.message);
+            assert_int_equal(unlink("a.svg"), 0);
+        }
+}
+
 static void other_endings_and_places_are_refused_and_leave_nothing(void **state)
 {
     const pe_figure f = a_grid();
@@ -515,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_what_its_ending_says),
+        cmocka_unit_test(any_numbers_are_drawn),
         cmocka_unit_test(other_endings_and_places_are_refused_and_leave_nothing),
         cmocka_unit_test(without_gnuplot_the_sentence_names_the_package),
         cmocka_unit_test(what_is_no_picture_is_not_written),

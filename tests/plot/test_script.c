@@ -178,6 +178,66 @@ static void panels_are_figures_of_one_page(void **state)
     free(script);
 }
 
+/* gnuplot is told nine digits, and refuses an empty range. */
+static void a_range_is_one_in_nine_digits_too(void **state)
+{
+    static const double bounds[][4] = {
+        {1, 1 + 1e-12, 0.99, 1.01},      {0, 5e-324, -1, 1},       {-3, -3 - 1e-15, -3.03, -2.97},
+        {1e20, 1e20 * (1 + 1e-9), 0, 0}, {-1e308, 1e308, 0, 0},    {0, (double)INFINITY, 0, 0},
+        {2, 2 + 1e-6, 2, 2 + 1e-6},      {-1e-200, 0, -1e-200, 0}, {7, 7, 6.93, 7.07},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const double *b   = bounds[i];
+        double        low = fmin(b[0], b[1]), high = fmax(b[0], b[1]), told[2];
+        char          text[60];
+        pe_colours_widen(&low, &high);
+        snprintf(text, sizeof text, "%.9g:%.9g", low, high);
+        assert_int_equal(sscanf(text, "%lf:%lf", &told[0], &told[1]), 2);
+        assert_true(told[0] < told[1] && isfinite(1 / (told[1] - told[0])));
+        if (b[2] < b[3])
+            assert_true(fabs(low - b[2]) <= 1e-9 && fabs(high - b[3]) <= 1e-9);
+    }
+}
+
+static void curves_that_are_almost_level_have_a_frame(void **state)
+{
+    pe_figure f = some_curves(1);
+    (void)state;
+    f.low        = 5;
+    f.high       = 5 + 1e-12;
+    char *script = script_of(&f);
+    range_is(script, "yrange", 4.95, 5.05);
+    free(script);
+}
+
+/* One number is enough for gnuplot; without any the frame says so. */
+static void a_frame_without_numbers_says_so(void **state)
+{
+    const double none[N] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 1e308, (double)NAN, -1e308,
+                            -1e301};
+    double       one[N]  = {-5, -4, -3, (double)NAN, 0, -1, -2};
+    pe_figure    f       = some_curves(2);
+    (void)state;
+    curves[0].y = curves[1].y = none;
+    for (int log_x = 0; log_x < 2; log_x++) {
+        f.log_x      = log_x;
+        char *script = script_of(&f);
+        assert_int_equal(count_of(script, "'no finite numbers'"), 1);
+        range_is(script, "xrange", log_x ? 1 : -2, 4);
+        free(script);
+    }
+    curves[1].y = one;
+    for (int log_y = 0; log_y < 2; log_y++) {
+        f.log_y      = log_y; /* which has no place for numbers below 0 */
+        char *script = script_of(&f);
+        assert_int_equal(count_of(script, "'no finite numbers'"), log_y);
+        free(script);
+    }
+    curves[0].y = ys[0];
+    curves[1].y = ys[1];
+}
+
 /* ---------------------------------------------------------------- texts --------------------- */
 
 /* Is the script free of `word` outside of '...'? Between two of these a quote may stand as "'". */
@@ -345,6 +405,9 @@ int main(void)
         cmocka_unit_test(a_grid_arrives_row_by_row),
         cmocka_unit_test(a_single_row_is_written_twice),
         cmocka_unit_test(curves_arrive_with_their_bands_below_them),
+        cmocka_unit_test(a_range_is_one_in_nine_digits_too),
+        cmocka_unit_test(curves_that_are_almost_level_have_a_frame),
+        cmocka_unit_test(a_frame_without_numbers_says_so),
         cmocka_unit_test(panels_are_figures_of_one_page),
         cmocka_unit_test(no_text_leaves_its_quotes),
         cmocka_unit_test(a_scale_of_sizes_gets_lighter_and_a_signed_one_is_lightest_at_zero),

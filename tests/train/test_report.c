@@ -214,6 +214,48 @@ static void wide_bands_do_not_press_losses_together(void **state)
     pe_compare_free(c);
 }
 
+/* Where no run has a number there is still a page, which says so. */
+static void a_comparison_that_diverged_is_a_page(void **state)
+{
+    pe_compare_config config    = tiny_compare("nope,alibi");
+    config.preset.learning_rate = 1000;
+    config.preset.weight_decay  = 1000;
+    (void)state;
+    tiny_write_words();
+    pe_compare *c = tiny_trained(&config, NULL);
+    for (int i = 0; i < c->count; i++)
+        assert_true(c->outcomes[i].diverged);
+    for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
+        char *page = page_of(c, (pe_language)language);
+        judge_texts(page, (pe_language)language);
+        assert_non_null(strstr(page, language == PE_ENGLISH ? ">no finite numbers<" : ">没有有限的数值<"));
+        free(page);
+    }
+    pe_compare_free(c);
+}
+
+/* No digit that gnuplot is told is between these losses: its range must not be empty. */
+static void losses_that_are_almost_equal_are_drawn(void **state)
+{
+    pe_compare_config config = tiny_compare("nope,alibi");
+    pe_gallery        g;
+    posenc_error      err;
+    (void)state;
+    tiny_write_words();
+    pe_compare *c = tiny_trained(&config, NULL);
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        for (int i = 0; i < c->count; i++)
+            c->outcomes[i].loss[b] = 0.1 + 1e-13 * i;
+        c->outcomes[1].difference[b] = (pe_interval){.value = 1e-13, .low = -1, .high = 1};
+    }
+    if (pe_gallery_create(&g, c, &err))
+        fail_msg("%s", err.message);
+    const pe_figure *f = pe_gallery_find(&g, "length")->figure;
+    assert_true(f->low < f->high && f->high - f->low < 1e-12);
+    pe_gallery_free(&g);
+    pe_compare_free(c);
+}
+
 /* A reader has titles, not the numbers of docs/errata.md. */
 static void introductions_are_named_by_title(void **state)
 {
@@ -257,6 +299,8 @@ int main(void)
         cmocka_unit_test(each_item_of_a_list_is_translated_by_itself),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
         cmocka_unit_test(wide_bands_do_not_press_losses_together),
+        cmocka_unit_test(a_comparison_that_diverged_is_a_page),
+        cmocka_unit_test(losses_that_are_almost_equal_are_drawn),
         cmocka_unit_test(introductions_are_named_by_title),
         cmocka_unit_test(the_page_has_formulas_curves_and_what_papers_found),
     };
