@@ -210,11 +210,13 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
         return pe_draw_fail(err, POSENC_ERROR_FILE,
                             "gnuplot wrote more than %d bytes and was ended; ask for a smaller picture",
                             (int)MOST_BYTES);
-    if (status == 127) /* some C libraries find out only in the child that there is no such program */
-        return fail_to_start(ENOENT, err);
     if (status == 0 && *size > 0)
         return POSENC_OK;
     read_complaint(complaints, complaint);
+    /* Some C libraries find out only in the child that there is no such program, and it says nothing; a
+       gnuplot whose own libraries cannot be loaded ends in the same way, but complains. */
+    if (status == 127 && !complaint[0])
+        return fail_to_start(ENOENT, err);
     return pe_draw_fail(err, POSENC_ERROR_FILE, "gnuplot could not draw the picture: %s",
                         complaint[0] ? complaint : "it wrote nothing");
 }

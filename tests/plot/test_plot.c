@@ -236,6 +236,15 @@ static void a_gnuplot_that_says_nothing_is_ended(void **state)
     with_another("cat >/dev/null; exec <&- >&-; exec sleep 1000", "a.png", "could not draw", 2);
 }
 
+/* Its loader ends with the status of a shell that finds no program. */
+static void a_gnuplot_that_cannot_be_loaded_is_quoted(void **state)
+{
+    (void)state;
+    with_another("echo 'gnuplot: libgd.so.3: failed to map segment' >&2; exit 127", "a.png",
+                 "could not draw the picture: gnuplot: libgd.so.3: failed to map segment", 2);
+    with_another("exit 127", "a.png", "gnuplot-nox", 2);
+}
+
 static void a_gnuplot_that_dies_is_noticed_though_its_child_holds_the_line(void **state)
 {
     (void)state;
@@ -551,6 +560,7 @@ int main(void)
         cmocka_unit_test(without_gnuplot_the_sentence_names_the_package),
         cmocka_unit_test(what_is_no_picture_is_not_written),
         cmocka_unit_test(a_gnuplot_that_says_nothing_is_ended),
+        cmocka_unit_test(a_gnuplot_that_cannot_be_loaded_is_quoted),
         cmocka_unit_test(a_gnuplot_that_dies_is_noticed_though_its_child_holds_the_line),
         cmocka_unit_test(after_a_signal_there_is_less_patience),
         cmocka_unit_test(many_large_panels_do_not_wait_for_each_other),
