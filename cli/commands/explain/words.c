@@ -12,6 +12,8 @@
  */
 #include "cli/commands/explain/words.h"
 
+#include "files/arrays/text.h"
+
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -111,9 +113,17 @@ static void read_order(cli_words *w, const char *second)
                        "both sentences have the same order; say another one with --permute, such as 2,1");
 }
 
+/* The caller's own words, as they can be shown: JSON and screens take UTF-8 only. */
+static const char *clean_words(cli_words *w)
+{
+    const size_t size = strlen(w->x->words) + 1;
+    char        *copy = pe_calc_block(w->p, size);
+    return copy ? pe_text_clean(memcpy(copy, w->x->words, size)) : "";
+}
+
 static void read_sentences(cli_words *w)
 {
-    const char *text  = w->x->words + strspn(w->x->words, " ");
+    const char *clean = clean_words(w), *text = clean + strspn(clean, " ");
     const char *slash = strchr(text, '/'), *second = slash ? slash + 1 + strspn(slash + 1, " ") : NULL;
     const char *words[CLI_WORDS_MOST + 1];
     w->L = split(w->p, text, slash ? (size_t)(slash - text) : strlen(text), words);
