@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { QUERIES, KEYS, SIDES };
+enum { QUERIES, KEYS, SIDES, WIDEST = 65536 /* of dims.D */ };
 
 /* q or k; all that is said of one holds of the other. */
 typedef struct rotate_side {
@@ -126,6 +126,9 @@ static void read_side(rotate_job *j, rotate_side *s)
     cli_calc_check_heads(p, s->array->name, t, t->ndim - s->array->is_complex, s->array->is_text, j->is_blhd);
     if (!pe_calc_failed(p))
         s->from = cli_calc_heads(s->array, j->is_blhd, t->data, t->dtype);
+    if (!pe_calc_failed(p) && s->from.shape[3] > WIDEST) /* often a whole file in one line */
+        pe_calc_refuse(p, "%s has vectors of %lld numbers; at most %d are rotated", s->array->name,
+                       (long long)s->from.shape[3], WIDEST);
 }
 
 /* A file of neither is what this command wrote, or a lone array without a name of its own. */
