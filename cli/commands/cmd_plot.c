@@ -462,11 +462,31 @@ static int fit_model(const cli_args *args, plot_request *r)
     return CLI_DONE;
 }
 
+/* A picture of holes alone, or with holes where the largest numbers are, would be no answer. As text all
+   numbers can be shown. */
+static int check_range(const plot_request *r)
+{
+    const cli_subject *s    = &r->subject;
+    const double      *x    = s->p.params[0].data;
+    double             most = -1;
+    for (int64_t i = 0; i < s->rows * s->width; i++)
+        most = isfinite(x[i]) ? fmax(most, fabs(x[i])) : most;
+    if (!r->path || pe_text_ends_with(r->path, ".csv") || (most >= 0 && most <= PE_MOST_DRAWN))
+        return CLI_DONE;
+    return most < 0
+               ? cli_usage("plot: %s has no finite number; give another --table, or leave out -o", s->name)
+               : cli_usage("plot: %s has numbers up to %.3g; at most %.0e is drawn: scale it down, or write "
+                           "its numbers (-o F.csv)",
+                           s->name, most, PE_MOST_DRAWN);
+}
+
 static int find_subject(const cli_args *args, plot_request *r)
 {
     const char *table = cli_value(args, "table");
-    if (table)
-        return cli_subject_table(&r->subject, table);
+    if (table) {
+        const int status = cli_subject_table(&r->subject, table);
+        return status ? status : check_range(r);
+    }
     if (!cli_value(args, "config"))
         return cli_subject_encoding(&r->subject, args, r->spec, "");
     const int status = cli_subject_config(&r->subject, args);

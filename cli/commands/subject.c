@@ -117,7 +117,9 @@ static void become_learned(cli_subject *s, const posenc_tensor *table)
     pe_calc            *p   = &s->p;
     const posenc_tensor two = pe_calc_with_axes(*table, 2);
     if (two.ndim != 2 || !pe_tensor_is_float(two.dtype) || two.shape[0] < 2 || two.shape[1] < 1)
-        pe_calc_refuse(p, "%s has the shape %s; a table of positions must be real numbers, [rows, width]",
+        pe_calc_refuse(p,
+                       "%s has the shape %s; a table of positions must be real numbers, [rows, width], of 2 "
+                       "rows or more",
                        s->name, pe_calc_shape_text(p, table->ndim, table->shape));
     s->rows   = two.shape[0];
     s->width  = two.shape[1];

@@ -46,8 +46,7 @@ void pe_colours_extremes(const pe_figure *figures, int count, double *low, doubl
 /* The range of values that the scale covers: symmetric about zero if signed; never empty. */
 void pe_colours_range(const pe_figure *figure, double *low, double *high);
 
-/* gnuplot holds numbers up to about DBL_MAX / 2, and scales by the inverse of a range. */
-#define PE_MOST_DRAWN  1e300
+/* gnuplot scales by the inverse of a range. */
 #define PE_LEAST_DRAWN 1e-290
 /* Widens a range whose bounds would be one number in gnuplot, where an empty range is an error: by 1 % of
    them, about zero by 1. Bounds beyond PE_MOST_DRAWN are cut. Was it widened? */

@@ -81,6 +81,9 @@ typedef struct pe_figure {
     int                     panel_count, panel_columns;
 } pe_figure;
 
+/* A larger number is a hole in what gnuplot draws: it takes those beyond about DBL_MAX / 2 for infinite. */
+#define PE_MOST_DRAWN 1e300
+
 /* POSENC_OK if gnuplot can be run, else FILE with the package to install: to be called before long work. */
 posenc_status pe_gnuplot_ready(posenc_error *err);
 /* How many seconds gnuplot may be silent before it is ended (300), and how many after this process has caught
