@@ -89,18 +89,18 @@ static void keys_beyond_a_length_have_no_positions(void **state)
     static int64_t           zero[1], length[1] = {3};
     double                   some[4] = {0, 1, 2, NAN};
     const posenc_dims        dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 4, .D = 4};
+    const int64_t            keys[4] = {1, 1, 4, 4};
     posenc_error             err;
     (void)state;
     for (int s = 0; s < 2; s++) {
         posenc_plan      *plan = plan_of(specs[s], dims, POSENC_MASK_CAUSAL);
         posenc_workspace  work = workspace_for(plan, POSENC_RUN_FORWARD);
         posenc_tensor     q    = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (int64_t[]){1, 1, 1, 4});
-        posenc_attend_in  in   = {.size = sizeof in,
-                                  .q    = q,
-                                  .k = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, (int64_t[]){1, 1, 4, 4}),
-                                  .q_pos = posenc_positions_range(3, 1),
-                                  .k_lengths =
-                                      posenc_tensor_contiguous(length, POSENC_DTYPE_I64, 1, (int64_t[]){1})};
+        posenc_attend_in  in   = {.size      = sizeof in,
+                                  .q         = q,
+                                  .k         = posenc_tensor_contiguous(x, POSENC_DTYPE_F32, 4, keys),
+                                  .q_pos     = posenc_positions_range(3, 1),
+                                  .k_lengths = posenc_tensor_contiguous(length, POSENC_DTYPE_I64, 1, keys)};
         posenc_attend_out to   = {.size = sizeof to, .o = q};
         to.o.data              = out;
         in.v                   = in.k;
