@@ -14,14 +14,7 @@
 #include <cmocka.h>
 
 #include "attention_case.h"
-
-static void assert_refused(posenc_status got, const posenc_error *err, posenc_status status,
-                           const char *words)
-{
-    if (got != status || !strstr(err->message, words))
-        fail_msg("'%s' (%s) instead of '%s' (%s)", got ? err->message : "", posenc_status_string(got), words,
-                 posenc_status_string(status));
-}
+#include "refused.h"
 
 /* ---- empty runs, and what stands beyond a length ---- */
 

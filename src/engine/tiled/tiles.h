@@ -246,7 +246,7 @@ static inline int pe_profile_is_over(const pe_tiles *T, int64_t x)
     return T->a->terms->profile != PE_NONE && pe_run_is_flat(&T->by[PE_A], x);
 }
 
-/* Does the factor of the whole score go into rows of the profile too? */
+/* Do queries carry the temper of the whole score? Then rows of the profile do too. */
 static inline int pe_scores_are_folded(const pe_tiles *T)
 {
     return T->folds && T->a->temper_on == PE_TEMPER_SCORE;
