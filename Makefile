@@ -19,7 +19,7 @@ help: ## this list
 deps: ## install the Debian packages that the build needs (tools/packages.txt)
 	@tools/deps.sh
 
-# $(call built,PRESET): configures and builds. Where configuring fails for want of packages, one line says what mends it.
+# $(call built,PRESET): configures and builds. Where configuring fails for want of packages, one line says how to fix it.
 built = mkdir -p build && if ! cmake --preset $(1) >/dev/null 2>build/configure.log; then \
 	tools/deps.sh --missing || cat build/configure.log >&2; exit 1; fi && $(2) cmake --build --preset $(1) -j $(JOBS)
 quietly := tools/quietly.sh
@@ -61,7 +61,7 @@ test-all: test ## that; figures and instruction sets; mpirun; the quick tests un
 	@$(MAKE) --no-print-directory test-sanitize ONLY="-LE '^(slow|long)'"
 	@$(MAKE) --no-print-directory fuzz
 
-test-release: test-all test-sanitize test-explore-all test-platforms test-debian wheel test-coverage test-peers test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, packages, coverage, PyPI, ports, handbook, faults, threads, mutants
+test-release: test-all test-sanitize test-explore-all test-platforms test-debian wheel test-coverage test-peers test-torch test-ports test-docs test-faults test-threads test-mutants ## that, sanitizers, platforms, packages, coverage, PyPI, torch (of PYTHON), ports, handbook, faults, threads, mutants
 	@$(call tested,default) -R '^cross/'
 	@$(MAKE) --no-print-directory fuzz TIME=300
 
@@ -113,7 +113,7 @@ test-platforms: ## compilers, configurations, musl, ARM, Windows: the table of d
 	@tools/deps.sh --platforms
 	@JOBS=$(JOBS) tools/platforms.sh $(NAME)
 
-test-debian: ## Debian's packages and the README's two commands where nothing else is installed (as root; STEP=..: one step)
+test-debian: ## the Debian packages and the README's two commands where nothing else is installed (as root; STEP=..: one step)
 	@tools/deps.sh --debian
 	@tests/install/debian.sh $(CURDIR) build/debian $(STEP)
 

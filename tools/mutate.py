@@ -111,7 +111,7 @@ class Bench:
     def require_sound(self, name, limit):
         """A test that fails without a change notices none."""
         if name not in self.sound and not passes(self.tests[name], limit):
-            sys.exit(f"mutate.py: {name} fails without a change; mend that first")
+            sys.exit(f"mutate.py: {name} fails without a change; fix that first")
         self.sound.add(name)
 
 
@@ -149,7 +149,7 @@ class Reach:
         program = bench.linked(program, objects, "--coverage")
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         if not passes([program, *arguments], 600):
-            sys.exit(f"mutate.py: {name} fails without a change; mend that first")
+            sys.exit(f"mutate.py: {name} fails without a change; fix that first")
         seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         print(f"mutate.py: {name} {seconds:.1f} s", flush=True)
         lines, data = {}, list(self.kept.glob("*.gcda"))

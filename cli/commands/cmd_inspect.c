@@ -284,7 +284,8 @@ static int print_words(const posenc_model *model, int group)
         putchar((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
     int n = snprintf(text, sizeof text, "(%s): %s", info->format, info->encoding);
     if (info->layers)
-        n += snprintf(text + n, sizeof text - (size_t)n, ", %lld layers", (long long)info->layers);
+        n += snprintf(text + n, sizeof text - (size_t)n, ", %lld layer%s", (long long)info->layers,
+                      info->layers == 1 ? "" : "s");
     if (info->max_positions)
         n += snprintf(text + n, sizeof text - (size_t)n, ", up to %lld positions",
                       (long long)info->max_positions);

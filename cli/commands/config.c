@@ -15,7 +15,7 @@ const char *cli_config_layers(char *text, size_t size, const posenc_model_group 
     enum { RANGE = 48 }; /* two numbers of 19 digits, and what stands between them */
     const int64_t *layers = group->layers, n = group->layer_count;
     if (group->is_all || !layers) {
-        snprintf(text, size, n ? "all %lld layers" : "all layers", (long long)n);
+        snprintf(text, size, n == 1 ? "the only layer" : n ? "all %lld layers" : "all layers", (long long)n);
         return text;
     }
     size_t used = (size_t)snprintf(text, size, n ? n == 1 ? "layer" : "layers" : "no layers");

@@ -50,7 +50,7 @@ void cli_print_text(const char *text, int width)
     printf("%*s", width > (int)strlen(text) ? width - (int)strlen(text) : 0, "");
 }
 
-/* FILE and MEMORY come from the system; everything else the caller can mend. */
+/* FILE and MEMORY come from the system; everything else the caller can fix. */
 int cli_error(const posenc_error *err)
 {
     const int is_system = err->status == POSENC_ERROR_FILE || err->status == POSENC_ERROR_MEMORY;

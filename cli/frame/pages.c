@@ -298,6 +298,8 @@ static const struct {
      "is printed, PAGER what shows a tutorial on a terminal (less -R)."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},
+    {"SEE ALSO", "The documents that are named here, such as docs/experiments.md: share/doc/posenc of the "
+                 "installation, and the sources."},
 };
 
 static void print_man(void)

@@ -347,7 +347,7 @@ static int failures(const cli_tour *t)
 static void summarise(const cli_tour *t)
 {
     static const char *const forms[CLI_TONGUES] = {
-        "%d rows: %d numbers as printed, %d in the errata; %d measurements hold; %d failed.",
+        "Rows: %d; numbers as printed: %d; in the errata: %d; measurements that hold: %d; failed: %d.",
         "%d 条：%d 个数值与原文一致，%d 个见勘误；%d 项实测成立；%d 项失败。"};
     char line[SENTENCE];
     snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->kinds[CLI_AS_PRINTED],

@@ -191,7 +191,7 @@ static posenc_status read_config(pe_extend *x, posenc_error *err)
     if (bytes.size && memchr(bytes.data, 0, bytes.size)) { /* what follows it would be lost */
         free(bytes.data);
         return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){x->config, NULL},
-                            "it has a NUL byte, as no JSON has; mend it, or take it out of the folder");
+                            "it has a NUL byte, as no JSON has; fix it, or take it out of the folder");
     }
     x->config_text = malloc(bytes.size + 1);
     if (x->config_text) {

@@ -19,25 +19,25 @@ void pe_advice_read(pe_reading *r, const pe_theory *t)
     snprintf(r->angles, sizeof r->angles, "%s", pe_misfit_angles(t));
 }
 
-static void advise_setting(pe_diagnosis *d, const char *name, const char *otherwise, const char *mend)
+static void advise_setting(pe_diagnosis *d, const char *name, const char *otherwise, const char *fix)
 {
     char got[64], wanted[64];
     pe_spec_value(got, d->found.spec, name, otherwise);
     pe_spec_value(wanted, d->expected.spec, name, otherwise);
     if (strcmp(got, wanted))
-        pe_mends_add(&d->advice, "%s is %s, and should be %s%s", name, got, wanted, mend);
+        pe_fixes_add(&d->advice, "%s is %s, and should be %s%s", name, got, wanted, fix);
 }
 
 static void advise_magnitude(pe_diagnosis *d, double wanted)
 {
     const double got = d->found.magnitude;
     if (fabs(got / wanted / wanted - 1) < 0.004 && fabs(wanted - 1) > 0.004)
-        pe_mends_add(&d->advice, "the magnitude %.6g is applied twice: leave one of the two out", wanted);
+        pe_fixes_add(&d->advice, "the magnitude %.6g is applied twice: leave one of the two out", wanted);
     else if (fabs(got - 1) < 0.004)
-        pe_mends_add(&d->advice, "the magnitude %.6g is never applied: multiply cosine and sine by it",
+        pe_fixes_add(&d->advice, "the magnitude %.6g is never applied: multiply cosine and sine by it",
                      wanted);
     else
-        pe_mends_add(&d->advice, "cosine and sine are multiplied by %.6g, and should be by %.6g", got,
+        pe_fixes_add(&d->advice, "cosine and sine are multiplied by %.6g, and should be by %.6g", got,
                      wanted);
 }
 
@@ -70,7 +70,7 @@ static void advise_layout(pe_diagnosis *d)
     char got[64], out[64];
     pe_spec_value(got, d->found.spec, "layout", "interleaved");
     pe_spec_value(out, d->found.spec, "layout_out", "same");
-    pe_mends_add(
+    pe_fixes_add(
         &d->advice,
         "the pairs are those of layout=%s, written as %s: rotate with layout=%s, or reorder the rows "
         "of q and k in the checkpoint (posenc permute --to %s)",
@@ -83,7 +83,7 @@ static void advise_dim(pe_diagnosis *d)
     advise_setting(d, "dim", "the whole head", " (rotary_dim, partial_rotary_factor)");
     advise_setting(d, "offset_dim", "0", "");
     if (strstr(d->found.words, "exponent"))
-        pe_mends_add(&d->advice, "%s", d->found.words);
+        pe_fixes_add(&d->advice, "%s", d->found.words);
 }
 
 static void advise_schedule(pe_diagnosis *d)
@@ -92,12 +92,12 @@ static void advise_schedule(pe_diagnosis *d)
     pe_spec_value(got, d->found.spec, "schedule", "default");
     pe_spec_value(wanted, d->expected.spec, "schedule", "default");
     if (strstr(d->found.words, "no schedule"))
-        pe_mends_add(&d->advice,
+        pe_fixes_add(&d->advice,
                      "the frequencies are those of no schedule that is known, and should be of schedule=%s: "
                      "compare them one by one (--json lists what was measured)",
                      wanted);
     else
-        pe_mends_add(
+        pe_fixes_add(
             &d->advice,
             "the frequencies are those of schedule=%s, and should be of schedule=%s (rope_scaling)%s%s", got,
             wanted, *d->found.words ? ": " : "", d->found.words);
@@ -109,21 +109,21 @@ static void advise_axes(pe_diagnosis *d)
     sections_of(got, d->found.spec);
     sections_of(wanted, d->expected.spec);
     if (strcmp(got, wanted))
-        pe_mends_add(&d->advice, "sections are %s, and should be %s (mrope_section)", got, wanted);
+        pe_fixes_add(&d->advice, "sections are %s, and should be %s (mrope_section)", got, wanted);
     pe_spec_value(got, d->found.spec, "axis_rule", "sections");
     pe_spec_value(wanted, d->expected.spec, "axis_rule", "sections");
     if (*order_of(order, d) || strcmp(got, wanted))
-        pe_mends_add(&d->advice, "pairs follow other coordinates: axis_rule=%s%s, and should be axis_rule=%s",
+        pe_fixes_add(&d->advice, "pairs follow other coordinates: axis_rule=%s%s, and should be axis_rule=%s",
                      got, order, wanted);
 }
 
 static void advise_angles(pe_diagnosis *d)
 {
     if (!strcmp(d->found.angles, "float32"))
-        pe_mends_add(&d->advice, "angles are those of float32, and angles=exact was asked for: compute "
+        pe_fixes_add(&d->advice, "angles are those of float32, and angles=exact was asked for: compute "
                                  "frequencies and angles in float64");
     else
-        pe_mends_add(&d->advice,
+        pe_fixes_add(&d->advice,
                      "angles are those of %s: compute frequencies, positions and angles in float32 at least",
                      d->found.angles);
 }
@@ -137,7 +137,7 @@ void pe_advice_all(pe_diagnosis *d, double wanted_size)
     if (x >> PE_DIM & 1)
         advise_dim(d);
     if (x >> PE_DIRECTION & 1)
-        pe_mends_add(&d->advice, "it rotates the other way: change the sign of the sine");
+        pe_fixes_add(&d->advice, "it rotates the other way: change the sign of the sine");
     if (x >> PE_BASE & 1)
         advise_setting(d, "base", "10000", " (rope_theta)");
     if (x >> PE_SCHEDULE & 1)
@@ -147,7 +147,7 @@ void pe_advice_all(pe_diagnosis *d, double wanted_size)
         advise_setting(d, "alpha", "none", "");
     }
     if (x >> PE_POSITIONS & 1)
-        pe_mends_add(&d->advice, "positions are %s, and should be as expected", d->found.positions);
+        pe_fixes_add(&d->advice, "positions are %s, and should be as expected", d->found.positions);
     if (x >> PE_MAGNITUDE & 1)
         advise_magnitude(d, wanted_size);
     if (x >> PE_AXES & 1)

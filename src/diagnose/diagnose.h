@@ -120,10 +120,10 @@ extern const char *const pe_departures[PE_DEPARTURES];
 enum { PE_WORDS = 300, PE_SPEC = 640, PE_MOST_ALTERNATIVES = 12, PE_MOST_ADVICE = 12, PE_MOST_AXES = 8 };
 
 /* What to change, in words. */
-typedef struct pe_mends {
+typedef struct pe_fixes {
     int  count;
     char words[PE_MOST_ADVICE][PE_WORDS];
-} pe_mends;
+} pe_fixes;
 
 typedef enum pe_verdict { PE_SAME, PE_DIFFERENT, PE_UNEXPLAINED } pe_verdict;
 
@@ -161,7 +161,7 @@ typedef struct pe_diagnosis {
     pe_reading  found, expected; /* `found` has no spec where the verdict is UNEXPLAINED */
     pe_reading  alternatives[PE_MOST_ALTERNATIVES];
     int         alternative_count;
-    pe_mends    advice;
+    pe_fixes    advice;
     double      residual;    /* rms of what the finding leaves over, in units of the rounding of `after` */
     double      difference;  /* the same of what was expected */
     double     *frequencies; /* [pairs] of the finding; pe_diagnosis_free */
@@ -209,7 +209,7 @@ typedef struct pe_scores_diagnosis {
     unsigned          alternatives[PE_MOST_ALTERNATIVES];
     char              alternative_words[PE_MOST_ALTERNATIVES][PE_WORDS];
     int               alternative_count;
-    pe_mends          advice;
+    pe_fixes          advice;
     double            residual; /* rms, in units of the rounding of `after`, float32 with that of sums */
 } pe_scores_diagnosis;
 

@@ -335,7 +335,7 @@ void pe_channels_changed(double *changed, const pe_rows *rows)
     free(noise);
 }
 
-void pe_mends_add(pe_mends *to, const char *format, ...)
+void pe_fixes_add(pe_fixes *to, const char *format, ...)
 {
     va_list list;
     if (to->count == PE_MOST_ADVICE)

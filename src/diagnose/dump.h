@@ -90,6 +90,6 @@ typedef struct pe_course {
 double pe_place(const pe_gains *g, int64_t row, const pe_course *c, int axis, double expected);
 
 /* One more, as printf writes it; what there is no room for is left out. */
-void pe_mends_add(pe_mends *to, const char *format, ...) PE_PRINTF(2, 3);
+void pe_fixes_add(pe_fixes *to, const char *format, ...) PE_PRINTF(2, 3);
 
 #endif

@@ -162,7 +162,7 @@ posenc_status pe_rotation_judge(pe_diagnosis *d, const pe_rotation *in, posenc_e
         *d           = alone[wrong];
         d->side      = in->sides[wrong].name;
         alone[wrong] = (pe_diagnosis){0};
-        pe_mends_add(&d->advice, "all this is of %s alone: %s is as expected", d->side,
+        pe_fixes_add(&d->advice, "all this is of %s alone: %s is as expected", d->side,
                      in->sides[!wrong].name);
     }
     pe_diagnosis_free(&alone[0]);

@@ -107,14 +107,14 @@ static void compare_caps(pe_scores_diagnosis *d, const pe_scores_reading *e)
 {
     const pe_scores_reading *r = &d->found;
     if (r->caps == 2)
-        pe_mends_add(&d->advice, "scores are capped at %.6g twice%s", r->softcap,
+        pe_fixes_add(&d->advice, "scores are capped at %.6g twice%s", r->softcap,
                      e->softcap > 0 ? ": leave one of the two out" : ", and should not be");
     else if (fabs(r->softcap - e->softcap) <= 0.02 * fmax(r->softcap, e->softcap))
         return;
     else if (r->softcap > 0 && e->softcap > 0)
-        pe_mends_add(&d->advice, "scores are capped at %.6g, and should be at %.6g", r->softcap, e->softcap);
+        pe_fixes_add(&d->advice, "scores are capped at %.6g, and should be at %.6g", r->softcap, e->softcap);
     else
-        pe_mends_add(&d->advice,
+        pe_fixes_add(&d->advice,
                      r->softcap > 0 ? "scores are capped at %.6g, and should not be"
                                     : "scores are not capped, and should be at %.6g",
                      fmax(r->softcap, e->softcap));
@@ -130,13 +130,13 @@ static void compare_masks(pe_scores_diagnosis *d, const pe_scores_reading *e, co
     pe_scores_range_text(got, &d->found.seen, f->Lk);
     pe_scores_range_text(wanted, &e->seen, f->Lk);
     if (d->found.is_irregular)
-        pe_mends_add(
+        pe_fixes_add(
             &d->advice,
             "which keys a query sees is not told by their distance; it should see %s, of those that the "
             "scores before have",
             wanted);
     else
-        pe_mends_add(&d->advice, "queries see %s, and should see %s", got, wanted);
+        pe_fixes_add(&d->advice, "queries see %s, and should see %s", got, wanted);
 }
 
 static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, const pe_fit *f)
@@ -144,7 +144,7 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     const pe_scores_reading *r = &d->found;
     if (r->has_temperature != e->has_temperature) {
         depart(d, PE_TEMPERATURE);
-        pe_mends_add(
+        pe_fixes_add(
             &d->advice,
             r->has_temperature
                 ? "rows are multiplied by %.6g to %.6g, and should all be by %.6g"
@@ -154,12 +154,12 @@ static void compare_rest(pe_scores_diagnosis *d, const pe_scores_reading *e, con
     } else if (r->has_temperature && fmax(fabs(r->first / e->first - 1), fabs(r->last / e->last - 1)) >
                                          fmax(1e-3, ldexp(1, 1 - (int)f->bits))) {
         depart(d, PE_TEMPERATURE);
-        pe_mends_add(&d->advice, "rows are multiplied by %.6g to %.6g, and should be by %.6g to %.6g",
+        pe_fixes_add(&d->advice, "rows are multiplied by %.6g to %.6g, and should be by %.6g to %.6g",
                      r->first, r->last, e->first, e->last);
     } else if (!r->has_temperature &&
                fabs(r->scale / e->scale - 1) > fmax(1e-5, ldexp(1, 1 - (int)f->bits))) {
         depart(d, PE_SCALE);
-        pe_mends_add(&d->advice, "scores are multiplied by %.6g, and should be by %.6g", r->scale, e->scale);
+        pe_fixes_add(&d->advice, "scores are multiplied by %.6g, and should be by %.6g", r->scale, e->scale);
         d->alternatives[d->alternative_count] = (d->departs & ~(1u << PE_SCALE)) | 1u << PE_TEMPERATURE;
         snprintf(d->alternative_words[d->alternative_count++], PE_WORDS, "a temperature of %.6g",
                  e->scale / r->scale);
@@ -253,7 +253,7 @@ static posenc_status judge(pe_scores_diagnosis *d, pe_fit *f)
     find_range(&before, f, &f->in->before);
     if (!explain(d, f)) {
         d->verdict = PE_UNEXPLAINED;
-        pe_mends_add(&d->advice, "no scale, temperature, bias by distance or softcap makes these scores of "
+        pe_fixes_add(&d->advice, "no scale, temperature, bias by distance or softcap makes these scores of "
                                  "those before: are both of the same tokens and layer?");
         return POSENC_OK;
     }

@@ -196,7 +196,7 @@ static void compare_slopes(pe_scores_diagnosis *d, const pe_scores_reading *e, c
     if (first < 0)
         return;
     d->departs |= 1u << PE_SLOPES;
-    pe_mends_add(
+    pe_fixes_add(
         &d->advice,
         "the slope of head %lld is %.6g, and should be %.6g: 2^(-8(h+1)/H), for other H than powers of 2 "
         "by the paper's rule",
@@ -239,12 +239,12 @@ void pe_bias_compare(pe_scores_diagnosis *d, const pe_scores_reading *e, const p
         return;
     else if (strcmp(r->encoding, e->encoding)) {
         d->departs |= 1u << (is_line || !strcmp(r->encoding, "alibi") ? PE_SLOPES : PE_BUCKETS);
-        pe_mends_add(&d->advice, "the bias is %s, and should be %s", bias_name(r->encoding),
+        pe_fixes_add(&d->advice, "the bias is %s, and should be %s", bias_name(r->encoding),
                      bias_name(e->encoding));
     } else if (!strcmp(e->encoding, "t5")) {
         d->departs |= 1u << PE_BUCKETS;
         char got[BUCKETS_TEXT], wanted[BUCKETS_TEXT];
-        pe_mends_add(&d->advice, "the buckets are those of %s, and should be those of %s",
+        pe_fixes_add(&d->advice, "the buckets are those of %s, and should be those of %s",
                      buckets_text(got, r), buckets_text(wanted, e));
     }
 }

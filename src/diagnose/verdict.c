@@ -234,7 +234,7 @@ static void judge(pe_diagnosis *d, pe_search *s, const choice *c)
         judge_best(d, s, &s->theories[c->best]);
     else {
         d->verdict = PE_UNEXPLAINED;
-        pe_mends_add(
+        pe_fixes_add(
             &d->advice,
             s->floor > 40 * s->rows->total
                 ? "no pairs of channels are rotated by an angle: is it a rotation of this tensor, and are "

@@ -27,7 +27,7 @@ void pe_calc_free(pe_calc *p)
 void pe_calc_refuse(pe_calc *p, const char *format, ...)
 {
     va_list list;
-    if (pe_calc_failed(p)) /* the first reason is the one to mend */
+    if (pe_calc_failed(p)) /* the first reason is the one to fix */
         return;
     va_start(list, format);
     vsnprintf(p->sentence, sizeof p->sentence, format, list);

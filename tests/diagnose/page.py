@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""page.py POSENC: does the tool say of the ports of docs/diagnose.md what the page says, and are they mended as it says?"""
+"""page.py POSENC: does the tool say of the ports of docs/diagnose.md what the page says, and are they fixed as it says?"""
 import fnmatch
 import json
 import os
@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
         done = posenc(call.split(), folder)
         pattern = re.sub(r"(?m)^    ", "", shown).replace("[", "[[]").replace("...\n", "*").replace("...", "*")
         check(f"posenc {call}: not as shown", fnmatch.fnmatchcase(done.stdout, pattern), done)
-    mend = [posenc(call.split(), folder) for call in re.findall(r"^    posenc (.* mended\.npy .*)$", page, re.M)]
-    check("mended, it is not same", len(mend) == 2 and mend[1].stdout.startswith("same\n") and not mend[1].returncode, mend[-1])
+    fix = [posenc(call.split(), folder) for call in re.findall(r"^    posenc (.* fixed\.npy .*)$", page, re.M)]
+    check("fixed, it is not same", len(fix) == 2 and fix[1].stdout.startswith("same\n") and not fix[1].returncode, fix[-1])
 print(f"{len(rows)} ports of the page, {len(wrong)} not as it says")
 sys.exit(len(wrong) > 0)

@@ -182,7 +182,7 @@ def page_does_what_it_says(page, url):
     page.js("choose('spec', 'learned'); pick('heatmap'); choose('spec', 'learned'); document.querySelector('[data-name=twice]').click();" + AFTER)
     must("twice as long as its table is made for breaks a learned one", "outside the table" in page.js("return $('problem').textContent"))
     page.js("document.querySelector('[data-name=twice]').click();" + AFTER)
-    must("and is mended", page.js("return $('problem').hidden && shown.cols") == 128)
+    must("and is fixed", page.js("return $('problem').hidden && shown.cols") == 128)
     page.js("$('kinds').firstChild.onkeydown({key: 'ArrowRight', preventDefault() {}});" + AFTER)
     must("arrow keys choose a picture", page.js("return document.activeElement.dataset.kind") == "curves")
     page.js("choose('spec', 't5'); $('kinds').lastChild.click();" + AFTER)

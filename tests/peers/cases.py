@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cases.py OUT: reference cases of positions on grids, made by the peers' own modules, as tests/golden/peers_grids holds them
+"""cases.py OUT: reference cases of positions on grids, made by the peers' own modules, as tests/golden/grids holds them
 
 Needs torch, transformers and timm. Every case is one run of the peer's own function in float64, forward and backward;
 the format is that of docs/reference-cases.md. Read by `posenc verify OUT`.

@@ -4,7 +4,7 @@
  *
  * For whoever ports a model: tensors before and after the other program's rotation, or logits without and
  * with its bias, and the model's config. What was done to them is measured (src/diagnose) and held against
- * what the config asks for; the difference is named and a mend is said.
+ * what the config asks for; the difference is named and a fix is said.
  */
 #include "cli/commands/diagnose/diagnose.h"
 #include "files/arrays/text.h"
@@ -351,7 +351,7 @@ static int print_json(diagnose_job *j)
     pe_json_set(&o, "difference", cli_diagnose_six_digits(d->difference));
     if (d->side)
         pe_json_set(&o, "side", json_string(d->side));
-    pe_json_set(&o, "advice", cli_diagnose_mends(&d->advice));
+    pe_json_set(&o, "advice", cli_diagnose_fixes(&d->advice));
     return cli_print_json(o, 0);
 }
 
@@ -380,7 +380,7 @@ static int print_words(diagnose_job *j)
             printf("; from what was found %.3g", d->residual);
         printf("\n");
     }
-    cli_diagnose_print_mends(&d->advice);
+    cli_diagnose_print_fixes(&d->advice);
     return CLI_DONE;
 }
 
@@ -431,7 +431,7 @@ static void lines(void (*line)(const char *text))
 
 const cli_command cli_diagnose = {
     .name     = "diagnose",
-    .summary  = "say what another implementation does differently, and how to mend it",
+    .summary  = "say what another implementation does differently, and how to fix it",
     .synopsis = "[SPEC | --config F [--layer N]] --before F --after F | --scores-before F --scores-after F "
                 "[-i F] [--set K=V]... [--positions F] [--json]",
     .details =

@@ -28,10 +28,10 @@ typedef struct diagnose_job {
 const char *cli_diagnose_setting(pe_calc *p, const char *spec, const char *name, const char *otherwise);
 json_t     *cli_diagnose_names(unsigned departs);
 json_t     *cli_diagnose_six_digits(double x);
-json_t     *cli_diagnose_mends(const pe_mends *m);
+json_t     *cli_diagnose_fixes(const pe_fixes *m);
 void        cli_diagnose_print_verdict(pe_verdict verdict, unsigned departs);
 void        cli_diagnose_print_names(unsigned departs);
-void        cli_diagnose_print_mends(const pe_mends *m);
+void        cli_diagnose_print_fixes(const pe_fixes *m);
 extern const char *const cli_diagnose_verdicts[];
 
 /* scores.c */

@@ -36,7 +36,7 @@ json_t *cli_diagnose_six_digits(double x)
     return json_real(power > 0 ? round(x / step) * step : round(x * step) / step);
 }
 
-json_t *cli_diagnose_mends(const pe_mends *m)
+json_t *cli_diagnose_fixes(const pe_fixes *m)
 {
     json_t *list = json_array();
     for (int i = 0; i < m->count; i++)
@@ -44,10 +44,10 @@ json_t *cli_diagnose_mends(const pe_mends *m)
     return list;
 }
 
-void cli_diagnose_print_mends(const pe_mends *m)
+void cli_diagnose_print_fixes(const pe_fixes *m)
 {
     for (int i = 0; i < m->count; i++)
-        printf("%-10s %s\n", i ? "" : "mend", m->words[i]);
+        printf("%-10s %s\n", i ? "" : "fix", m->words[i]);
 }
 
 void cli_diagnose_print_names(unsigned departs)

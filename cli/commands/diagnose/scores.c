@@ -213,7 +213,7 @@ static int print_scores_json(diagnose_job *j, const pe_scores_diagnosis *d, cons
     pe_json_set(&o, "expected", j->is_expected ? scores_json(e) : json_null());
     pe_json_set(&o, "alternatives", list);
     pe_json_set(&o, "residual", cli_diagnose_six_digits(d->residual));
-    pe_json_set(&o, "advice", cli_diagnose_mends(&d->advice));
+    pe_json_set(&o, "advice", cli_diagnose_fixes(&d->advice));
     return cli_print_json(o, 0);
 }
 
@@ -248,7 +248,7 @@ static int print_scores_words(diagnose_job *j, const pe_scores_diagnosis *d, con
         print_reading(j, "expected", e);
     for (int i = 0; i < d->alternative_count; i++)
         printf("%-10s %s\n", i ? "" : "or", d->alternative_words[i]);
-    cli_diagnose_print_mends(&d->advice);
+    cli_diagnose_print_fixes(&d->advice);
     return CLI_DONE;
 }
 

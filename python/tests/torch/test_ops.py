@@ -263,7 +263,7 @@ def test_posenc_itself_takes_tensors_and_keeps_their_gradients():
     assert isinstance(posenc.encode("sinusoidal", x=q[0]), torch.Tensor)
 
 
-def test_other_devices_are_refused_with_the_mend():
+def test_other_devices_are_refused_with_a_fix():
     with pytest.raises(posenc.DeviceError, match="k lies on meta; .* call .cpu"):
         pt._ops._refuse(["q", "k"])(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 4, device="meta"))
     with pytest.raises(posenc.DtypeError, match="type"):
