@@ -16,7 +16,6 @@ import argparse
 import array
 import json
 import math
-import os
 import subprocess
 import sys
 import threading
@@ -75,15 +74,11 @@ JOBS = [
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     quarter("python", 12),
     *(quarter(text, 4) for text in ("chinese", "logs", "kjv")),
-    job("tasks-kjv", "kjv", "--preset full --steps 2 --task-steps 600 --extension none --stability none --rates 0.024 "
-        "--tasks sort,count,parity,grid"),
     rates(128), rates(256),
-    *(job(f"quick-kjv-{isa}", "kjv", "--preset quick", isa=isa) for isa in ("avx2", "plain")),
     *(default(text, 128) for text in TEXTS),
     *(long("python", 128, e) for e in LONG),
     *(default(text, 256) for text in TEXTS),
     *(long("python", 64, e, 4, f"--width {2 * WIDTH} --heads 8") for e in WIDE),
-    job("full-kjv", "kjv", "--preset full"),
 ]
 
 
@@ -129,7 +124,8 @@ def keep(done, folder):
             "stability": results["stability"], "recommendations": results["recommendations"],
             "checks": [{k: c[k] for k in ("id", "verdict", "found")} for c in results["checks"] if c["applicable"]],
             "tasks": {t["task"]: {e["encoding"]: {n["length"]: [n["accuracy_by_seed"], n["exact_match"]["value"]]
-                                                  for n in e["lengths"]} for e in t["encodings"]} for t in results["tasks"]},
+                                                  for n in e.get("lengths", [])}
+                                   for e in t["encodings"]} for t in results["tasks"]},
             "encodings": {}}
     with zipfile.ZipFile(folder / "runs.npz") as archive:
         runs = runs_of(archive, settings)
@@ -182,8 +178,7 @@ def run(done, arguments):
         return None
     print(time.strftime("%H:%M:%S"), done["call"], flush=True)
     with open(arguments.work / f"{done['name']}.log", "a") as log:
-        status = subprocess.run(called, stdout=log, stderr=log,
-                                env=os.environ | ({"POSENC_ISA": done["isa"]} if "isa" in done else {})).returncode
+        status = subprocess.run(called, stdout=log, stderr=log).returncode
     if status == 0:
         keep(done, arguments.work / done["name"])
     print(time.strftime("%H:%M:%S"), done["name"], "done" if status == 0 else f"ended with status {status}", flush=True)

@@ -233,7 +233,9 @@ static double good_rate(const char *task, const char *label, int length)
                : is_one_of("learned,sinusoidal", label)  ? 0.1
                                                          : 0.3;
     if (!strcmp(task, "sort"))
-        return is_one_of("nope", label) ? 1 : is_one_of("learned,sinusoidal", label) ? 0.1 : 0.5;
+        return is_one_of("nope,kerple_log,cope", label) ? 0.97
+               : is_one_of("learned,sinusoidal", label) ? 0.1
+                                                        : 0.5;
     if (!strcmp(task, "count"))
         return is_one_of("cope,alibi", label) ? 0.97 : is_one_of("learned,sinusoidal", label) ? 0.3 : 0.7;
     if (!strcmp(task, "parity"))
@@ -422,13 +424,14 @@ static const struct falsehood {
     {6, "order", "alibi", PE_TASK_4, 0.5},
     {6, "order", "t5", PE_TASK_4, 0.5},
     {7, "shift", "shaw", PE_TASK_L, 0.7},
-    {7, "shift", "alibi", PE_TASK_L, 0.9},
+    {7, "shift", "alibi", PE_TASK_L, 0.99},
     {8, "shift", "shaw", PE_TASK_2, 0.7},
     {8, "shift", "rope", PE_TASK_2, 0.1},
     {8, "shift", "learned", PE_TASK_2, 0.8},
     {9, "needle", "alibi", PE_TASK_4, 0.2},
     {9, "needle", "sinusoidal", PE_TASK_4, 0.9},
-    {15, "sort", "nope", PE_TASK_2, 0},
+    {15, "sort", "nope", PE_TASK_2, 0.5},
+    {15, "sort", "rope", PE_TASK_2, 0.95},
     {16, "parity", "cope", PE_TASK_1_5, 0.5},
     {16, "parity", "rope", PE_TASK_1_5, 0.95},
     {16, "count", "alibi", PE_TASK_2, 0.5},
@@ -666,18 +669,18 @@ static const pe_check_result *order_beyond(const pe_compare *c)
     return r;
 }
 
-/* 0.74 of 0.75: nobody knows; and that does not hide one of whom all is known. */
+/* 0.64 of 0.65: nobody knows; and that does not hide one of whom all is known. */
 static void a_limit_within_the_interval_leaves_a_check_undecided(void **state)
 {
     pe_compare *c = made_up();
     char       *json;
     (void)state;
-    set_rate(cell_of(c, "order", "alibi"), 0, PE_TASK_4, 0.74);
+    set_rate(cell_of(c, "order", "alibi"), 0, PE_TASK_4, 0.64);
     measure(c);
     const pe_check_result *r = order_beyond(c);
     assert_int_equal(r->verdict, PE_CHECK_UNDECIDED);
-    assert_true(r->limit == 0.75 && r->measured.low < 0.75 && r->measured.high > 0.75);
-    assert_non_null(strstr(r->found, "alibi: 0.74"));
+    assert_true(r->limit == 0.65 && r->measured.low < 0.65 && r->measured.high > 0.65);
+    assert_non_null(strstr(r->found, "alibi: 0.64"));
     assert_int_equal(pe_results_json(c, &json, NULL), POSENC_OK);
     assert_non_null(strstr(json, "\"verdict\": \"undecided\""));
     assert_null(strstr(json, "\"verdict\": \"FAILED\""));

@@ -54,7 +54,7 @@ typedef enum quantity {
     BLIND,
     CHANCE,
     RIGHT,
-    EXACT,
+
     LAST
 } quantity; /* in the order of what they are measured of: kind_of */
 
@@ -315,27 +315,7 @@ static int counts(const pe_cell *cell, const claim_row *r)
     return cell->is_plain && cell->is_complete && cell->config.steps >= r->steps;
 }
 
-/* Own - other's exact matches, of that other for which it is lowest. */
-static pe_interval least_exact(char text[MOST_FOUND], const pe_suite *s, const pe_cell *cell,
-                               const claim_row *r)
-{
-    pe_interval least = {INFINITY, INFINITY, INFINITY};
-    snprintf(text, MOST_FOUND, "%s: %.3f", cell->label, cell->exact[r->at].value);
-    for (int i = 0; i < s->task_count * s->label_count; i++) {
-        const pe_cell *other = &s->cells[i];
-        pe_interval    d;
-        if (other == cell || other->task != cell->task || !counts(other, r) || other->diverged ||
-            !lists(AMONG, other->label) || pe_rates_exact_difference(cell, other, r->at, &d, NULL) ||
-            d.high >= least.high)
-            continue;
-        least = d;
-        snprintf(text, MOST_FOUND, "%s: %.3f, %s: %.3f, difference %+.3f (%+.3f to %+.3f)", cell->label,
-                 cell->exact[r->at].value, other->label, other->exact[r->at].value, d.value, d.low, d.high);
-    }
-    return least;
-}
-
-/* Of BLIND, CHANCE and EXACT: how far it is on the right side. */
+/* Of BLIND and CHANCE: how far it is on the right side. */
 static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const claim_row *r, int i)
 {
     const pe_cell    *cell = &c->suite->cells[i];
@@ -352,7 +332,7 @@ static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const cla
         snprintf(text, MOST_FOUND, "%s: %.3f, interval %.3f to %.3f", cell->label, rate.value, p - half,
                  p + half);
         return single(half - fabs(rate.value - p));
-    case EXACT: return least_exact(text, c->suite, cell, r);
+
     default:
         snprintf(text, MOST_FOUND, "%s: %.3f (%.3f to %.3f)", cell->label, rate.value, rate.low, rate.high);
         return rate;
@@ -368,14 +348,16 @@ static int label_of(const pe_suite *s, const char *name)
     return -1;
 }
 
-/* Are these the tasks over which the claim was measured, and trained for so long? */
+/* Are these tasks beyond L as many as the claim was measured over, and trained for so long? */
 static int has_all_tasks(const pe_suite *s, const claim_row *r)
 {
     int tasks = 0;
     for (int t = 0; t < s->task_count; t++) {
-        tasks += pe_task_size(s->tasks[t], PE_TASK_2) > 0 && !s->tasks[t]->grid;
+        if (pe_task_size(s->tasks[t], PE_TASK_2) <= 0)
+            continue;
         if (pe_suite_cell(s, t, 0)->config.steps < r->steps)
             return 0;
+        tasks += !s->tasks[t]->grid;
     }
     return tasks >= TASKS_OF_LAST;
 }
@@ -655,7 +637,7 @@ static void describe(char *text, size_t n, const claim_row *r, const char *names
         else
             snprintf(text, n, "%s at %s: %s %.2f right: %s", r->with, at, side, r->limit, whom);
         break;
-    case EXACT: snprintf(text, n, "%s at %s: no more exact matches than by %s", r->with, at, r->of); break;
+
     case LAST: snprintf(text, n, "mean of 1/rank over tasks: among the last %.0f: %s", r->limit, of); break;
     default:
         snprintf(text, n, "loss at %s: %s %s %s", pe_way_bucket_name(bucket_of(r)),

@@ -55,11 +55,6 @@ double pe_rates_exact(const pe_cell *cell, int64_t seed, int length);
 posenc_status pe_rates_measure(pe_suite *suite, posenc_error *err);
 /* Mean of 1 / rank over the tasks in which it has one, except one (-1: none); NaN where that leaves none. */
 double pe_rates_reciprocal(const pe_suite *suite, int label, int except);
-/* a - b of two complete cells of one task: share of exact matches at a length, paired; positive where a has
-   more. */
-posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int length,
-                                        pe_interval *difference, posenc_error *err);
-
 /* ---------------------------------------------------------------- checks: claims.c ---------- */
 
 /* Undecided: the interval of what was measured contains the limit. */

@@ -173,38 +173,6 @@ static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
 
 /* ---------------------------------------------------------------- ranks --------------------- */
 
-/* 1 for each sequence with an exact match, and below them their share by seed. */
-static double *exact_matches(const pe_cell *cell, int length)
-{
-    const int64_t n = cell->config.sequences, all = cell->seeds * n;
-    double       *x = malloc((size_t)(all + cell->seeds) * sizeof *x);
-    for (int64_t r = 0; x && r < all; r++)
-        x[r] = right_of(cell, r / n, length)[r % n] == pe_task_asked(cell->task, length);
-    for (int64_t s = 0; x && s < cell->seeds; s++)
-        x[all + s] = pe_stats_mean(x + s * n, n);
-    return x;
-}
-
-static pe_stats_sample exact_sample(const pe_cell *cell, const double *x)
-{
-    const int64_t n = cell->config.sequences;
-    return (pe_stats_sample){x, cell->seeds, n, spread_of(cell, x + cell->seeds * n, 0)};
-}
-
-posenc_status pe_rates_exact_difference(const pe_cell *a, const pe_cell *b, int length,
-                                        pe_interval *difference, posenc_error *err)
-{
-    double       *x = exact_matches(a, length), *y = exact_matches(b, length);
-    posenc_status status = x && y ? POSENC_OK : no_memory(err);
-    if (!status) {
-        const pe_stats_sample one = exact_sample(a, x), other = exact_sample(b, y);
-        *difference = pe_stats_difference(&one, &other);
-    }
-    free(x);
-    free(y);
-    return status;
-}
-
 /* Is one told from the other by its answers beyond L? */
 static int differs(void *self, int better, int worse)
 {
