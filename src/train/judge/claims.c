@@ -54,7 +54,6 @@ typedef enum quantity {
     BLIND,
     CHANCE,
     RIGHT,
-
     LAST
 } quantity; /* in the order of what they are measured of: kind_of */
 
@@ -332,7 +331,6 @@ static pe_interval of_cell(char text[MOST_FOUND], const pe_compare *c, const cla
         snprintf(text, MOST_FOUND, "%s: %.3f, interval %.3f to %.3f", cell->label, rate.value, p - half,
                  p + half);
         return single(half - fabs(rate.value - p));
-
     default:
         snprintf(text, MOST_FOUND, "%s: %.3f (%.3f to %.3f)", cell->label, rate.value, rate.low, rate.high);
         return rate;
@@ -637,7 +635,6 @@ static void describe(char *text, size_t n, const claim_row *r, const char *names
         else
             snprintf(text, n, "%s at %s: %s %.2f right: %s", r->with, at, side, r->limit, whom);
         break;
-
     case LAST: snprintf(text, n, "mean of 1/rank over tasks: among the last %.0f: %s", r->limit, of); break;
     default:
         snprintf(text, n, "loss at %s: %s %s %s", pe_way_bucket_name(bucket_of(r)),
