@@ -83,6 +83,7 @@ step_install() {
         apt-get install -y ./debs/*.deb
         for name in compare example python; do AUTOPKGTEST_TMP=$(mktemp -d) sh tests/$name; done
         posenc plot bias alibi -o bias.svg
+        posenc explore alibi -o page.html
         gcc -std=c17 /usr/share/doc/posenc/examples/attend.c $(pkg-config --cflags posenc) \
             -Wl,-Bstatic -lposenc -Wl,-Bdynamic $(pkg-config --static --libs posenc | sed s/-lposenc//) -lm -o attend-static
         ./attend-static
