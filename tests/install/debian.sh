@@ -53,7 +53,7 @@ step_packages() {
         apt-get install -y --no-install-recommends git build-essential lintian
         git clone -q posenc.git source && cd source
         apt-get build-dep -y --no-install-recommends ./
-        dpkg-buildpackage -b -us -uc
+        DEB_CFLAGS_APPEND=-Werror dpkg-buildpackage -b -us -uc
         lintian --allow-root --fail-on error,warning ../*.changes'
     rm -rf "$folder/debs"
     mkdir "$folder/debs"

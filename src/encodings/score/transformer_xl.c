@@ -159,7 +159,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
     double        W[2][CHANNELS][COLUMNS];
     wave_rows     w;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
-    for (int64_t k = 0; k < half; k += w.count)
+    for (int64_t k = 0; k < half; k += CHANNELS)
         for (int64_t d = 0; d < D; d += COLUMNS) {
             const int64_t columns = D - d < COLUMNS ? D - d : COLUMNS;
             start_waves(p, &w, k);
@@ -179,7 +179,7 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     wave_rows     w;
-    for (int64_t k = 0; dpar[WR] && k < half; k += w.count) {
+    for (int64_t k = 0; dpar[WR] && k < half; k += CHANNELS) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
             m = next_rows(p, par, &w, t0, i, n);
