@@ -107,8 +107,8 @@ posenc_status pe_rotary_require_positions(const posenc_plan *plan, const char *w
     if (plan->rotary.content == PE_CONTENT_NONE)
         return pe_rotary_require(plan, who, err);
     return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
-                   "%s: angles of %s follow a token input, not positions: rotate or attend with that input", who,
-                   plan->e->spec);
+                   "%s: angles of %s follow a token input, not positions: rotate or attend with that input",
+                   who, plan->e->spec);
 }
 
 /* Real numbers of a shape that is right, rotated where they lie: nothing to find fault with, at one look. */
