@@ -504,7 +504,7 @@ static void what_is_wrong_with_angles_of_content_is_said(void **state)
     says(posenc_rotate_backward(plan, &io, &grad, &work, &err), POSENC_ERROR_ARGUMENT, &err,
          "comes from dq and dk");
     says(posenc_rotary_table(plan, POSENC_SIDE_KEYS, &table, &token, &work, &err), POSENC_ERROR_UNSUPPORTED,
-         &err, "posenc_rotate");
+         &err, "attend with that input");
     io.tokens = NULL;
     io.sums   = &sum;
     assert_int_equal(posenc_token_sums(plan, 0, &token, &sum, 0, &err), POSENC_OK);
