@@ -75,10 +75,11 @@ JOBS = [
     quarter("python", 12),
     *(quarter(text, 4) for text in ("chinese", "logs", "kjv")),
     rates(128), rates(256),
-    *(default(text, 128) for text in TEXTS),
-    *(long("python", 128, e) for e in LONG),
-    *(default(text, 256) for text in TEXTS),
+    default("python", 128),
     *(long("python", 64, e, 4, f"--width {2 * WIDTH} --heads 8") for e in WIDE),
+    *(long("python", 128, e) for e in LONG),
+    *(default(text, 128) for text in TEXTS if text != "python"),
+    *(default(text, 256) for text in TEXTS),
 ]
 
 
