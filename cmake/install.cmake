@@ -43,8 +43,15 @@ if(POSENC_BUILD_TOOL)
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   endif()
 endif()
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${doc_dir})
-# What the README links to
+install(FILES LICENSE CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${doc_dir})
+foreach(readme README.md README.zh.md) # without links to what stays behind
+  file(READ ${readme} text)
+  string(REGEX REPLACE "\\[([^]\n]*)\\]\\((src|include|docs/handbook)[^)]*\\)" "\\1" text "${text}")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/installed/${readme} "${text}")
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/installed/${readme} DESTINATION ${doc_dir})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${readme})
+endforeach()
+# What they link to
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 install(FILES ${pages} docs/performance.csv docs/quick.json DESTINATION ${doc_dir}/docs)
 install(DIRECTORY docs/decisions DESTINATION ${doc_dir}/docs)

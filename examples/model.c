@@ -11,8 +11,10 @@
  */
 #include <math.h>
 #include <posenc/files.h>
+#include <posenc/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { L = 48, LAYER = 0, MOST_PARAMS = 4 };
 
@@ -39,6 +41,29 @@ static posenc_tensor tokens(posenc_tensor t, int64_t from, int64_t n) /* a view 
     return t;
 }
 
+/* What holds without the rotation too (scale, softcap, temperature, sink): "nope[softcap=50]". */
+static void without_rotation(char out[256], const char *spec)
+{
+    const posenc_setting_info *common;
+    const int                  count = posenc_common_settings(&common);
+    int                        used  = snprintf(out, 256, "nope[");
+    for (const char *at = spec + strcspn(spec, "["); *at && *at != ']'; at += strcspn(at, ",]")) {
+        const size_t length = strcspn(++at, ",]"), name = strcspn(at, "=");
+        for (int i = 0; i < count && used < 256; i++)
+            if (strlen(common[i].name) == name && !strncmp(common[i].name, at, name))
+                used += snprintf(out + used, 256 - (size_t)used, "%.*s,", (int)length, at);
+    }
+    require(used < 256, "its SPEC is too long for this example");
+    out[used - 1] = used > 5 ? ']' : 0;
+}
+
+static void read_params(posenc_tensor params[MOST_PARAMS], const posenc_encoding *e,
+                        const posenc_arrays *held)
+{
+    for (int i = 0; i < posenc_param_count(e) && i < MOST_PARAMS; i++)
+        params[i] = *posenc_arrays_find(held, posenc_param_name(e, i));
+}
+
 int main(int argc, char **argv)
 {
     posenc_model    *model;
@@ -46,7 +71,7 @@ int main(int argc, char **argv)
     posenc_plan     *whole, *cached;
     posenc_workspace work, decode;
     posenc_arrays    held = {0}; /* parameters: factors of frequencies, where the file has some */
-    posenc_tensor    params[MOST_PARAMS];
+    posenc_tensor    params[MOST_PARAMS], rest[MOST_PARAMS];
     posenc_options   options = posenc_options_default();
     posenc_error     err;
     require(argc == 2, "give it a model's file: model config.json");
@@ -57,21 +82,20 @@ int main(int argc, char **argv)
             "its first layer does not rotate, or the file does not say its heads");
     require(!posenc_encoding_create(&rope, group->spec, NULL, &err), err.message);
     require(!posenc_model_params(&held, model, layers, LAYER, NULL, &err), err.message);
-    for (int i = 0; i < posenc_param_count(rope) && i < MOST_PARAMS; i++)
-        params[i] = *posenc_arrays_find(&held, posenc_param_name(rope, i));
 
-    /* The scale of the scores is the model's own and holds without the rotation too. */
-    const posenc_fact *scale = posenc_model_fact(group, "score_scale");
-    posenc_dims        dims  = group->dims;
-    char               nope[64];
-    snprintf(nope, sizeof nope, "nope[scale=%.17g]", scale ? scale->real : 1 / sqrt((double)dims.D));
-    dims.B = 1, dims.Lq = dims.Lk = L, dims.G = dims.G ? dims.G : dims.H, options.mask = POSENC_MASK_CAUSAL;
+    posenc_dims dims = group->dims;
+    char        nope[256];
+    without_rotation(nope, group->spec);
+    dims.B = 1, dims.Lq = dims.Lk = L, dims.G = dims.G ? dims.G : dims.H;
+    options.window = posenc_model_window(model, LAYER);
+    options.mask   = POSENC_MASK_CAUSAL | (options.window ? POSENC_MASK_WINDOW : 0);
     require(!posenc_encoding_create(&none, nope, NULL, &err) &&
                 !posenc_plan_create(&whole, rope, &dims, &options, &err) &&
                 !posenc_plan_create(&cached, none, &dims, &options, &err) &&
                 !posenc_workspace_create(&work, whole, POSENC_RUN_FORWARD, NULL, &err) &&
                 !posenc_workspace_create(&decode, cached, POSENC_RUN_DECODE, NULL, &err),
             err.message);
+    read_params(params, rope, &held), read_params(rest, none, &held);
 
     const posenc_tensor q = noise(dims.H, dims.D), k = noise(dims.G, dims.D), v = noise(dims.G, dims.D),
                         o = noise(dims.H, dims.D), want = noise(dims.H, dims.D);
@@ -79,9 +103,10 @@ int main(int argc, char **argv)
     const posenc_attend_out at_once = {.size = sizeof at_once, .o = want};
     require(!posenc_attend(whole, &all, &at_once, &work, &err), err.message);
     for (int64_t t = 0; t < L; t++) { /* a token: its key is rotated for good */
-        posenc_rotate_io  turn = {.size = sizeof turn, .direction = 1, .params = params};
-        posenc_attend_in  in   = {.size = sizeof in, .k = tokens(k, 0, t + 1), .v = tokens(v, 0, t + 1)};
-        posenc_attend_out out  = {.size = sizeof out, .o = tokens(o, t, 1)};
+        posenc_rotate_io turn = {.size = sizeof turn, .direction = 1, .params = params};
+        posenc_attend_in in   = {
+              .size = sizeof in, .k = tokens(k, 0, t + 1), .v = tokens(v, 0, t + 1), .params = rest};
+        posenc_attend_out out = {.size = sizeof out, .o = tokens(o, t, 1)};
         in.q = turn.to_q = turn.q = tokens(q, t, 1), turn.to_k = turn.k = tokens(k, t, 1);
         in.q_pos = turn.q_pos = turn.k_pos = posenc_positions_range((double)t, 1);
         require(!posenc_rotate(whole, &turn, &work, &err), err.message);

@@ -232,8 +232,9 @@ enum {
 /* ---------------------------------------------------------------- encodings (prepare) ------- */
 
 /* All sizes of a problem. Zero means "not used here", G = 0 means G = H, Dv = 0 means Dv = D. Lq and Lk are
-   the largest lengths that runs will bring. d_model: width of the input encodings and of what projects it;
-   0 means H*D. L: the length that a model is trained at (posenc_small_model); 0 means Lk. */
+   the largest lengths that runs will bring (where there are k_lengths, the longest of these). d_model: width
+   of the input encodings and of what projects it; 0 means H*D. L: the length that a model is trained at
+   (posenc_small_model); 0 means Lk. */
 typedef struct posenc_dims {
     int64_t B, H, G, Lq, Lk, D, Dv, d_model, L;
 } posenc_dims;
@@ -254,6 +255,8 @@ typedef struct posenc_encoding posenc_encoding;
    settings in brackets: "t5[num_buckets=16:max_distance=64]+rope[base=5e5]" (':' or ',' or ' ' separates).
    `settings` (may be NULL) are further "name=value" pairs, separated by spaces or commas, that override; in a
    combination write "rope.base=5e5". The result is immutable and shared by any number of plans.
+   What settings mean together is checked with the sizes, by posenc_plan_create: "rope[schedule=yarn]" lacks a
+   factor there. A setting that the others leave without a use (rope[factor=8] without a schedule) is ignored.
    Errors: SETTING for an unknown encoding, setting or value (the nearest name is suggested); UNSUPPORTED for
    a combination without a meaning; ARGUMENT (NULL); MEMORY. */
 POSENC_API posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
@@ -303,7 +306,8 @@ typedef enum posenc_products {
 
 /* Tasks 0 .. n-1 of a run, each once, in any order and on any threads; returns when all are done. `slot` is a
    number below the number of threads that no other task has at that moment: it names a task's scratch memory.
-   A run calls this several times, and never from within a task. */
+   A run calls this any number of times, also never, where the work is too little for two threads; and not
+   from within a task. */
 typedef void posenc_task(void *argument, int64_t index, int slot);
 typedef void posenc_parallel_for(void *context, int64_t n, posenc_task *task, void *argument);
 
@@ -394,6 +398,8 @@ static inline posenc_workspace posenc_workspace_over(void *memory, size_t bytes)
 }
 
 /* Bytes that the largest of these runs takes, a multiple of 64; sizes NULL: those of the plan, q of any type.
+   With more than 8 queries attention may keep a head's keys and values for each thread, in the order of its
+   kernels: 4 Lk (D + Dv) bytes. Fewer threads take less; POSENC_RUN_DECODE has none of it.
    A run in fewer bytes than its own sizes take is refused (WORKSPACE). 0 where there is no such run: plan is
    NULL, runs is none of POSENC_RUN_..., a size is negative or larger than the plan's. */
 POSENC_API size_t posenc_plan_workspace(const posenc_plan *plan, posenc_run runs, const posenc_sizes *sizes);
@@ -541,7 +547,8 @@ POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const p
    k_lengths [B] I64 or I32: item b has the keys 0 .. k_lengths[b]-1 of the Lk, each item attends as if it
    were a call of its own (short ones share the threads; a schedule that follows the length follows the
    item's; tables of parameters that are not bound are made for each), and dk, dv of the others are 0.
-   Positions are given as ever: of the queries as an array [B, Lq], where items differ. k_pages [B, P] I64 or
+   Positions are given as ever: of the queries as an array [B, Lq], where items differ. Items with different
+   numbers of queries are packed into one, with POSENC_MASK_SEGMENTS. k_pages [B, P] I64 or
    I32: k is [N, G, n, D] and v [N, G, n, Dv], N pages of n keys each in any order, and key j of item b is row
    j % n of page k_pages[b, j / n]; Lk is P*n. Pages that a length leaves unused may have any number. The
    backward takes no pages. k and v may be F8_E4M3 or, with D and Dv divisible by 32, Q8_0: they become floats

@@ -136,12 +136,12 @@ static posenc_status check_limit(const char *what, int64_t size, int64_t most, p
 
 static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in *in, posenc_error *err)
 {
-    const int64_t H = in->q.ndim == 4 ? in->q.shape[1] : 0, G = in->k.ndim == 4 ? in->k.shape[1] : 0;
-    if (H > 0 && G > 0 && H % G != 0)
+    const int64_t q[4] = {-1, plan->dims.H, -1, plan->dims.D};
+    if (in->q.ndim == 4 && in->q.shape[1] != plan->dims.H && in->q.shape[2] == plan->dims.H)
         return pe_fail(err, POSENC_ERROR_SHAPE,
-                       "attend: k has %lld heads but q has %lld; heads of k must divide heads of q",
-                       (long long)G, (long long)H);
-    const int64_t q[4]   = {-1, plan->dims.H, -1, plan->dims.D};
+                       "attend: q has %lld heads on axis 1, and the plan %lld; for [B,L,H,D] take "
+                       "posenc_tensor_from_blhd",
+                       (long long)in->q.shape[1], (long long)plan->dims.H);
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;

@@ -193,9 +193,11 @@ posenc_status pe_encoding_check_param(const posenc_encoding *e, const posenc_dim
     snprintf(name, sizeof name, "%s: %s", who, e->names[index]);
     if (!status)
         status = pe_tensor_check(t, name, ndim, shape, err);
-    if (!status &&
-        ((t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64) || !pe_tensor_is_contiguous(t)))
-        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s must be contiguous F32 or F64", name);
+    if (!status && t->dtype != POSENC_DTYPE_F32 && t->dtype != POSENC_DTYPE_F64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s is %s; it must be F32 or F64", name,
+                         pe_tensor_dtype_name(t->dtype));
+    if (!status && !pe_tensor_is_contiguous(t))
+        status = pe_fail(err, POSENC_ERROR_DTYPE, "%s has strides; it must be contiguous", name);
     return status;
 }
 

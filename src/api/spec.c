@@ -17,14 +17,22 @@
 
 /* ---- parsing ---- */
 
+/* NULL: none is near. A setting is also found by the first word that explains it: base by "theta". */
 static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
     const posenc_encoding_info *const from[] = {&pe_common.info, &room->info};
-    const char                       *best   = pe_common.info.settings->name;
+    const char                       *best   = NULL;
+    int                               far    = 2 * ((int)strlen(name) / 3 + 1) + 1;
     for (int k = 0; k < 2; k++)
-        for (int i = 0; i < from[k]->setting_count; i++)
-            if (pe_settings_distance(name, from[k]->settings[i].name) < pe_settings_distance(name, best))
-                best = from[k]->settings[i].name;
+        for (int i = 0; i < from[k]->setting_count; i++) {
+            const posenc_setting_info *s = &from[k]->settings[i];
+            const size_t               n = strcspn(s->meaning, " ,:;");
+            const int                  is_said =
+                strlen(name) == n && pe_settings_begins(s->meaning, name, n) && s->meaning[n] == ':';
+            const int d = is_said ? 0 : pe_settings_distance(name, s->name);
+            if (d < far)
+                far = d, best = s->name;
+        }
     return best;
 }
 
@@ -58,8 +66,11 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
                 "%s: window is a setting of layers, as posenc compare takes them; here the mask has "
                 "it (--window, options.window)",
                 who);
-        return pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%.60s'; did you mean '%s'?", who, word,
-                       nearest_setting(part->room, word));
+        const char *near = nearest_setting(part->room, word);
+        return near ? pe_fail(err, POSENC_ERROR_SETTING, "%s has no setting '%.60s'; did you mean '%s'?", who,
+                              word, near)
+                    : pe_fail(err, POSENC_ERROR_SETTING,
+                              "%s has no setting '%.60s'; posenc list %s shows all", who, word, who);
     }
     if (value_length == 0)
         return pe_fail(err, POSENC_ERROR_SETTING, "%s: %s has no value; write %s=value", who, row->name,

@@ -118,6 +118,15 @@ static int are_far(const posenc_tensor *x, const posenc_tensor *y)
     return low[0] >= high[1] || low[1] >= high[0];
 }
 
+/* "rotate: to_q overlaps q": the caller's name stands once. */
+static const char *within(const char *out_name, const char *in_name)
+{
+    const char *colon = strstr(out_name, ": ");
+    return colon && !strncmp(out_name, in_name, (size_t)(colon + 2 - out_name))
+               ? in_name + (colon + 2 - out_name)
+               : in_name;
+}
+
 int pe_overlap_is_same(const posenc_tensor *x, const posenc_tensor *y)
 {
     int same = x->data == y->data && x->dtype == y->dtype && x->ndim == y->ndim;
@@ -135,7 +144,8 @@ posenc_status pe_overlap_check(const posenc_tensor *out, const char *out_name, c
     const block x = block_of(out), y = block_of(in);
     if (!cross(&x, &y, &cuts))
         return POSENC_OK;
-    return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s overlaps %s; it must be %s", out_name, in_name,
+    return pe_fail(err, POSENC_ERROR_ARGUMENT, "%s overlaps %s; it must be %s", out_name,
+                   within(out_name, in_name),
                    may_be_same ? "that tensor (data, type and strides) or apart from it"
                                : "in memory of its own");
 }

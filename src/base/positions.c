@@ -49,9 +49,10 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
                        who, pe_tensor_dtype_name(a->dtype));
     const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
     if ((batch != 1 && batch != B) || length != L)
-        return pe_fail(err, POSENC_ERROR_SHAPE,
-                       "%s holds %lld items of %lld positions; it must hold 1 or %lld items of %lld", who,
-                       (long long)batch, (long long)length, (long long)B, (long long)L);
+        return pe_fail(
+            err, POSENC_ERROR_SHAPE,
+            "%s holds %lld x %lld positions; it must be [%lld], or [B,%lld] where B is 1 or the batch", who,
+            (long long)batch, (long long)length, (long long)L, (long long)L);
     if (coordinates_of(p) != N)
         return pe_fail(err, POSENC_ERROR_SHAPE, "%s has %lld coordinates per position; it must have %lld",
                        who, (long long)coordinates_of(p), (long long)N);

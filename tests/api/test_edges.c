@@ -245,7 +245,7 @@ static void parameters_and_their_gradients_are_apart(void **state)
     memcpy(dparams[0].stride, params[0].stride, sizeof params[0].stride);
     dparams[1] = dparams[0];
     assert_refused(posenc_attend_backward(plan, &in, &grad, &work, &err), &err, POSENC_ERROR_ARGUMENT,
-                   "gradient of u_bias overlaps attend: gradient of v_bias");
+                   "gradient of u_bias overlaps gradient of v_bias");
     params[1] = params[0];
     assert_refused(posenc_param_init(c.e, &dims, params, 1, &err), &err, POSENC_ERROR_ARGUMENT,
                    "u_bias overlaps v_bias");

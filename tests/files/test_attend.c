@@ -485,7 +485,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {wrong_table,
          {"t5[num_buckets=32]"},
          "table has the shape [31,4]; with these settings and sizes it must be [32,4]"},
-        {wrong_positions, {"nope"}, "q_pos holds 1 items of 4 positions"},
+        {wrong_positions, {"nope"}, "q_pos holds 1 x 4 positions"},
         {some_positions, {"nope", "--q-offset=1"}, "both the file and --q-offset give positions"},
         {real_mask, {"nope"}, "key_allowed holds real numbers"},
         {wrong_mask, {"nope"}, "allowed"},

@@ -523,7 +523,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {odd_heads, {"rope"}, "k has 2 heads but q has 3; heads of k must divide heads of q"},
         {short_q, {"rope"}, "q has 2 tokens and k 5; give the positions of both, in arrays q_pos and k_pos"},
         {positions, {"--offset=1"}, "both the file and --offset give positions; leave out one of them"},
-        {long_positions, {"rope"}, "q_pos holds 1 items of 6 positions"},
+        {long_positions, {"rope"}, "q_pos holds 1 x 6 positions"},
         {long_positions, {"rope[axes=2:axis_rule=axial]"}, "q_pos"},
         {complex_positions, {"rope"}, "pos holds complex numbers; it must be real"},
         {NULL,

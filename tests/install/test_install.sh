@@ -21,8 +21,9 @@ export PKG_CONFIG_PATH="$pc"
 export LD_LIBRARY_PATH="$lib"
 
 diff -r "$source/include" "$root/prefix/include"
-for page in $(grep -o '](docs/[a-z-]*\(\.md\)\?)' "$source/README.md" | tr -d ']()' | grep -v handbook); do # whose sources stay behind
-    test -e "$(dirname "$(find "$root/prefix" -name README.md)")/$page"
+pages=$(dirname "$(find "$root/prefix" -name README.zh.md)")
+for readme in README.md README.zh.md; do
+    for page in $(grep -o ']([^):#]*)' "$pages/$readme" | tr -d ']()'); do test -e "$pages/$page"; done
 done
 example() { # PROGRAM PACKAGES [FILE]: with the shared libraries and with the static ones, to the same output
     name=$(basename "${1%.*}")
@@ -86,11 +87,26 @@ EOF
 "$cmake" --build "$root/consumer/build" >/dev/null
 sed -i 's/COMPONENTS files/COMPONENTS gpu/' "$root/consumer/CMakeLists.txt"
 if "$cmake" -S "$root/consumer" -B "$root/consumer/none" -DCMAKE_PREFIX_PATH="$root/prefix" \
-    -DCMAKE_C_COMPILER="$compiler" >/dev/null 2>&1; then
-    echo "test_install: a component that does not exist is found" >&2
+    -DCMAKE_C_COMPILER="$compiler" >/dev/null 2>"$root/none" || ! grep -q "no component 'gpu'" "$root/none"; then
+    echo "test_install: a component that does not exist is found, or refused without a reason" >&2
     exit 1
 fi
 for name in attend attend_static files files_static; do "$root/consumer/build/$name" >/dev/null; done
+
+mkdir "$root/plusplus"
+cp "$source/examples/raii.cpp" "$root/plusplus"
+cat >"$root/plusplus/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(plusplus CXX)
+find_package(posenc 0.2 REQUIRED COMPONENTS files)
+foreach(kind "" _static)
+  add_executable(raii${kind} raii.cpp)
+  target_link_libraries(raii${kind} posenc::posenc${kind} m)
+endforeach()
+EOF
+"$cmake" -S "$root/plusplus" -B "$root/plusplus/build" -DCMAKE_PREFIX_PATH="$root/prefix" >/dev/null
+"$cmake" --build "$root/plusplus/build" >/dev/null
+for name in raii raii_static; do "$root/plusplus/build/$name" >/dev/null; done
 
 version=$("$root/prefix/bin/posenc" version --json | sed -n 's/.*"version": "\([0-9.]*\)".*/\1/p')
 for said in "CITATION.cff:^version: $version\$" "CHANGELOG.md:^## $version " "debian/changelog:^posenc ($version) "; do
