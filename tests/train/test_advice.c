@@ -35,16 +35,21 @@ static int is_moving(const void *self, int other, int first)
     return ((const made_up *)self)->moving[other] > 0;
 }
 
+static pe_contest contest_of(const made_up *m, double resolution)
+{
+    return (pe_contest){.count      = m->count,
+                        .value      = m->value,
+                        .resolution = resolution,
+                        .margin     = 0.05,
+                        .most       = 3,
+                        .behind     = behind,
+                        .is_moving  = is_moving,
+                        .self       = m};
+}
+
 static pe_advice advice_on(const made_up *m, double resolution)
 {
-    const pe_contest c = {.count      = m->count,
-                          .value      = m->value,
-                          .resolution = resolution,
-                          .margin     = 0.05,
-                          .most       = 3,
-                          .behind     = behind,
-                          .is_moving  = is_moving,
-                          .self       = m};
+    const pe_contest c = contest_of(m, resolution);
     return pe_advice_decide(&c);
 }
 
@@ -66,6 +71,20 @@ static void those_within_their_intervals_tie_best_first(void **state)
     assert_int_equal(a.confidence, PE_TIE);
     assert_int_equal(a.count, 3);
     assert_true(a.group[0] == 2 && a.group[1] == 3 && a.group[2] == 0);
+}
+
+/* Nothing was measured well enough to call it a tie. */
+static void a_group_that_may_differ_by_what_matters_is_open(void **state)
+{
+    const made_up m = {.value = {1.30, 1.31}, .half = 0.04, .count = 2};
+    pe_contest    c = contest_of(&m, 0.04);
+    (void)state;
+    c.matters = 0.06;
+    assert_int_equal(pe_advice_decide(&c).confidence, PE_TIE);
+    c.matters         = 0.03;
+    const pe_advice a = pe_advice_decide(&c);
+    assert_int_equal(a.confidence, PE_OPEN);
+    assert_int_equal(a.count, 2);
 }
 
 /* Intervals that are clear of zero settle nothing below what one seed can tell. */
@@ -118,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_is_told_from_all_others_is_settled),
         cmocka_unit_test(those_within_their_intervals_tie_best_first),
+        cmocka_unit_test(a_group_that_may_differ_by_what_matters_is_open),
         cmocka_unit_test(below_the_resolution_there_is_no_winner),
         cmocka_unit_test(a_wide_interval_leaves_it_open),
         cmocka_unit_test(an_order_that_still_moves_leaves_it_open),

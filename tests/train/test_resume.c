@@ -511,6 +511,22 @@ static void assert_numbers(const char *all)
     remove_all();
 }
 
+/* Trials are the level of a quarter here: it is complete before the comparison is. */
+static void an_interruption_after_all_trials_has_its_result(void **state)
+{
+    pe_compare_config config        = rates_of("out", 1);
+    int               interruptions = 0, status;
+    char              words[SENTENCE];
+    (void)state;
+    config.preset.rate_share = 0.25;
+    config.workers           = 1;
+    while ((status = compare(&config, 1, words)) == 130)
+        assert_true(++interruptions < 9);
+    assert_int_equal(status, POSENC_OK);
+    assert_true(interruptions >= 3);
+    remove_all();
+}
+
 static void a_choice_of_rates_is_gone_on_with(void **state)
 {
     pe_compare_config config        = rates_of("out", 0);
@@ -629,6 +645,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_finished_run_cut_short_is_left_aside_with_a_sentence),
         cmocka_unit_test(a_run_that_was_changed_is_left_aside_with_a_sentence),
         cmocka_unit_test(a_result_grows_by_seeds_and_encodings),
+        cmocka_unit_test(an_interruption_after_all_trials_has_its_result),
         cmocka_unit_test(a_choice_of_rates_is_gone_on_with),
         cmocka_unit_test(a_damaged_trial_is_trained_again),
         cmocka_unit_test(another_choice_of_rates_is_refused),

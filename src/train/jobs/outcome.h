@@ -20,7 +20,13 @@
 enum { PE_MOST_PARTS = 16, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
 /* Where the order of the encodings is judged (order.h): in the bucket at L, and in the last. */
-enum { PE_ORDER_AT_L, PE_ORDER_FURTHEST, PE_ORDERS };
+enum {
+    PE_ORDER_AT_L,
+    PE_ORDER_FURTHEST,
+    PE_ORDERS_SHOWN,
+    PE_ORDER_OF_BUCKET = PE_ORDERS_SHOWN, /* + a bucket between these, on which advice stands */
+    PE_ORDERS          = PE_ORDER_OF_BUCKET + PE_MOST_BUCKETS
+};
 
 typedef struct pe_outcome {
     char                        label[PE_LONGEST_SPEC]; /* as it was asked for */

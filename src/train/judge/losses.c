@@ -317,10 +317,11 @@ static int ascending(const void *a, const void *b)
 /* Does it count for the resolution? */
 static int is_usual(const pe_outcome *o, int bucket, int class, int most)
 {
-    return class >= 0 && class <= most && !o->spread[bucket].is_odd;
+    return class >= 0 && class <= most && (most == PE_SPREAD_CLASSES || !o->spread[bucket].is_odd);
 }
 
-/* Half the widths of the intervals of all pairs up to a class; returns how many. */
+/* Half the widths of the intervals of all pairs up to a class (PE_SPREAD_CLASSES: of all, odd ones too);
+   returns how many. */
 static int pair_widths(double *widths, const pe_compare *c, int bucket, const int *classes, int most)
 {
     int count = 0;
@@ -338,7 +339,7 @@ static int pair_widths(double *widths, const pe_compare *c, int bucket, const in
 static double resolution_of(const pe_compare *c, int bucket, bucket_space *space)
 {
     int count = 0;
-    for (int most = 0; most < PE_SPREAD_CLASSES && !count; most++)
+    for (int most = 0; most <= PE_SPREAD_CLASSES && !count; most++)
         count = pair_widths(space->widths, c, bucket, space->classes, most);
     qsort(space->widths, (size_t)count, sizeof *space->widths, ascending);
     return count ? (space->widths[(count - 1) / 2] + space->widths[count / 2]) / 2 : NAN;

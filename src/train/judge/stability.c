@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* Differences of one seed that mean nothing: two standard deviations of a difference between seeds. */
-static const double resolutions[PE_ORDERS] = {0.01, 0.05};
+static const double resolutions[PE_ORDERS_SHOWN] = {0.01, 0.05};
 
 double pe_stability_resolution(int order)
 {
@@ -26,13 +26,27 @@ typedef struct judged_order {
     int               which, bucket;
 } judged_order;
 
-/* Half of the interval of the pair's difference, and at least what one seed cannot tell: a level has one. */
+/* Half of the interval of the pair's difference, and at least what one seed cannot tell: a level has one.
+   Levels may be there before the comparison is, after an interrupt. */
 static double resolution_of(const void *self, int level, int a, int b)
 {
-    const judged_order *o = self;
-    const pe_interval   d = pe_losses_difference(o->c, a, b, o->bucket);
+    const judged_order *o     = self;
+    const double        least = resolutions[o->which == PE_ORDER_AT_L ? PE_ORDER_AT_L : PE_ORDER_FURTHEST];
     (void)level;
-    return fmax(resolutions[o->which], (d.high - d.low) / 2); /* fmax ignores NaN */
+    if (!o->c->outcomes[a].is_complete || !o->c->outcomes[b].is_complete)
+        return least;
+    const pe_interval d = pe_losses_difference(o->c, a, b, o->bucket);
+    return fmax(least, (d.high - d.low) / 2); /* fmax ignores NaN */
+}
+
+/* -1: no such bucket between the two orders that are shown. */
+static int bucket_of(const pe_compare *c, int which)
+{
+    const int furthest = pe_stats_furthest(c->config.preset.reach), between = which - PE_ORDER_OF_BUCKET;
+    return which == PE_ORDER_AT_L                    ? PE_AT_L
+           : which == PE_ORDER_FURTHEST              ? furthest
+           : between > PE_AT_L && between < furthest ? between
+                                                     : -1;
 }
 
 int pe_stability_level(const pe_levels *levels, int k)
@@ -72,8 +86,8 @@ static posenc_status measure_levels(pe_compare *c, posenc_error *err)
 
 static posenc_status judge_order(pe_compare *c, int which, int levels, double *losses, posenc_error *err)
 {
-    const int          bucket = which == PE_ORDER_AT_L ? PE_AT_L : pe_stats_furthest(c->config.preset.reach);
-    const judged_order self   = {c, which, bucket};
+    const int             bucket   = bucket_of(c, which);
+    const judged_order    self     = {c, which, bucket};
     const pe_order_losses question = {
         .items = c->count, .levels = levels, .losses = losses, .resolution = resolution_of, .self = &self};
     for (int k = 0; k < levels; k++)
@@ -81,6 +95,7 @@ static posenc_status judge_order(pe_compare *c, int which, int levels, double *l
             losses[k * c->count + i] =
                 loss_of(pe_level_outcome(c, pe_stability_level(c->levels, k), i), bucket);
     pe_order_free(c->orders[which]);
+    c->orders[which] = NULL;
     return pe_order_create(&c->orders[which], &question, err);
 }
 
@@ -92,7 +107,8 @@ posenc_status pe_stability_measure(pe_compare *c, posenc_error *err)
     if (!status && !losses)
         status = pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory for the order");
     for (int which = 0; which < PE_ORDERS && levels && !status; which++)
-        status = judge_order(c, which, levels, losses, err);
+        if (bucket_of(c, which) >= 0)
+            status = judge_order(c, which, levels, losses, err);
     free(losses);
     return status;
 }

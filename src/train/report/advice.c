@@ -32,33 +32,36 @@ static void add(int *list, int *count, const double *value, int candidate)
     ++*count;
 }
 
-static void place(pe_advice *a, const pe_contest *c, int other, int first)
+/* Returns whether the other is in the group, and may differ from the first by what matters. */
+static int place(pe_advice *a, const pe_contest *c, int other, int first)
 {
     const pe_interval d         = c->behind(c->self, other, first);
     const int         is_level  = !(d.low > 0) || d.value < c->resolution;
     const int         is_moving = c->is_moving && c->is_moving(c->self, other, first);
-    if (is_level && d.value < c->margin)
+    const int         is_near   = is_level && d.value < c->margin;
+    if (is_near)
         add(a->group, &a->count, c->value, other);
     else if (is_level || is_moving)
         add(a->doubtful, &a->doubtful_count, c->value, other);
+    return is_near && c->matters > 0 && d.high > c->matters;
 }
 
 pe_advice pe_advice_decide(const pe_contest *c)
 {
     const int first = first_of(c);
-    int       part  = 0;
-    pe_advice a     = {.confidence = PE_NOBODY};
+    int       part = 0, wide = 0;
+    pe_advice a = {.confidence = PE_NOBODY};
     if (first < 0)
         return a;
     add(a.group, &a.count, c->value, first);
     for (int i = 0; i < c->count; i++) {
         part += !isnan(c->value[i]);
         if (i != first && !isnan(c->value[i]))
-            place(&a, c, i, first);
+            wide += place(&a, c, i, first);
     }
     a.confidence = c->value[first] > c->most ? PE_FAILED_ALL
                    : part == 1               ? PE_SINGLE
-                   : a.doubtful_count        ? PE_OPEN
+                   : a.doubtful_count + wide ? PE_OPEN
                    : a.count > 1             ? PE_TIE
                                              : PE_SETTLED;
     return a;

@@ -15,7 +15,8 @@ typedef struct pe_contest {
     const double *value;      /* [count]; NaN: takes no part */
     double        resolution; /* smaller differences are not told by these runs, whatever their interval says;
                                  0: the intervals know all */
-    double margin;            /* a difference that matters: one as large is no tie, only not excluded */
+    double margin;            /* one as large is not in the group, only not excluded */
+    double matters;           /* a group is a tie where no difference can be as large; 0: not asked */
     double most;              /* a larger number is no success */
     /* value[other] - value[first], with its 95 % interval */
     pe_interval (*behind)(const void *self, int other, int first);
@@ -26,8 +27,8 @@ typedef struct pe_contest {
 
 typedef enum pe_confidence {
     PE_SETTLED, /* the first is told from all others */
-    PE_TIE,     /* several cannot be told apart, and differ by little */
-    PE_OPEN,    /* another may be as good, or better: the interval is wide, or the order still moves */
+    PE_TIE,     /* several cannot be told apart, and differ by little, whatever their intervals hold */
+    PE_OPEN,    /* another may be as good, or better: an interval is wide, or the order still moves */
     PE_SINGLE,  /* nothing was compared with it */
     PE_FAILED_ALL,
     PE_NOBODY

@@ -97,13 +97,15 @@ static void take_losses(candidates *k, const pe_compare *c, int bucket)
     }
 }
 
-/* May more steps still turn two round? At L and at the furthest length that was looked at. */
+/* May more steps still turn two round? */
 static int is_moving(const void *self, int other, int first)
 {
     const candidates *k        = self;
     const int         furthest = pe_stats_furthest(k->c->config.preset.reach);
-    const int which   = k->bucket == PE_AT_L ? PE_ORDER_AT_L : k->bucket == furthest ? PE_ORDER_FURTHEST : -1;
-    const pe_order *o = which < 0 ? NULL : k->c->orders[which];
+    const int         which    = k->bucket == PE_AT_L    ? PE_ORDER_AT_L
+                                 : k->bucket == furthest ? PE_ORDER_FURTHEST
+                                                         : PE_ORDER_OF_BUCKET + k->bucket;
+    const pe_order   *o        = k->c->orders[which];
     for (int i = 0; o && i < o->pair_count; i++)
         if (o->pairs[i].better == first && o->pairs[i].worse == other)
             return o->pairs[i].state == PE_PAIR_MOVING || o->pairs[i].state == PE_PAIR_CROSSED;
@@ -119,6 +121,7 @@ static pe_contest loss_contest(const candidates *k)
                         .value      = k->value,
                         .resolution = k->c->resolution[k->bucket],
                         .margin     = fmax(MATTERS * least, k->c->resolution[k->bucket]),
+                        .matters    = MATTERS * least,
                         .most       = INFINITY,
                         .behind     = loss_behind,
                         .is_moving  = is_moving,
@@ -156,6 +159,9 @@ static void explain_losses(need *n, const candidates *k)
            k->value[a->group[0]], last);
     if (a->confidence == PE_SETTLED)
         append_margin(n->because, k, a->group[0]);
+    if (a->confidence == PE_SETTLED &&
+        (!k->c->orders[PE_ORDER_AT_L] || k->c->orders[PE_ORDER_AT_L]->levels < 2))
+        append(n->because, "; not tried with less training (--stability brief)");
     if (a->count > 1)
         append(n->because, "; differences below %.3f are not told apart", k->c->resolution[k->bucket]);
     if (a->count > 1 && k->c->seeds_to_settle[k->bucket] > PE_MOST_SEEDS)

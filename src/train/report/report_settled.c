@@ -77,9 +77,9 @@ static void write_orders(pe_page *page, const pe_compare *c, int levels)
     pe_table  t;
     int       row = 0;
     name_levels(heads + TAU, texts, c, levels - 1, "tau, %s");
-    if (pe_table_open(&t, heads, TAU + levels - 1, PE_ORDERS, NULL))
+    if (pe_table_open(&t, heads, TAU + levels - 1, PE_ORDERS_SHOWN, NULL))
         return;
-    for (int which = 0; which < PE_ORDERS; which++)
+    for (int which = 0; which < PE_ORDERS_SHOWN; which++)
         if (order_of(c, which))
             put_order(&t, row++, c, which);
     t.row_count = row;
@@ -122,7 +122,7 @@ static void write_pairs(pe_page *page, const pe_compare *c, int levels, int rows
     name_levels(heads + DIFFERENCE, texts, c, levels, "%s");
     if (pe_table_open(&t, heads, DIFFERENCE + levels, rows, NULL))
         return;
-    for (int which = 0; which < PE_ORDERS; which++)
+    for (int which = 0; which < PE_ORDERS_SHOWN; which++)
         for (int i = 0; order_of(c, which) && i < order_of(c, which)->pair_count; i++)
             if (is_doubtful(&order_of(c, which)->pairs[i]))
                 put_pair(&t, row++, c, which, &order_of(c, which)->pairs[i]);

@@ -164,7 +164,7 @@ json_t *pe_settled_orders_json(const pe_compare *c)
     json_t *levels = json_array(), *orders = json_array();
     for (int k = 0; c->orders[0] && k < c->orders[0]->levels; k++)
         pe_json_add(&levels, level_json(c, pe_stability_level(c->levels, k)));
-    for (int which = 0; which < PE_ORDERS && c->orders[which]; which++)
+    for (int which = 0; which < PE_ORDERS_SHOWN && c->orders[which]; which++)
         pe_json_add(&orders, order_json(c, which));
     return json_pack("{s:s, s:o, s:o}", "extent", pe_preset_extent_name(c->levels->extent), "levels", levels,
                      "orders", orders);
