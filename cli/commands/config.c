@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TWO_PI 6.283185307179586
+
 /* ---------------------------------------------------------------- words --------------------- */
 
 const char *cli_config_layers(char *text, size_t size, const posenc_model_group *group)
@@ -52,6 +54,25 @@ int64_t cli_config_reach(const posenc_model_group *group, int64_t context)
         window = f->list[i] > (double)window ? (int64_t)f->list[i] : window;
     }
     return window && (!context || window < context) ? window : context;
+}
+
+const posenc_fact *cli_config_frequencies(const posenc_model_group *group, int64_t context)
+{
+    const posenc_fact *late    = posenc_model_fact(group, "inv_freq_long");
+    const int          is_late = late && (double)context > cli_config_fact(group, "original_length");
+    return is_late ? late : posenc_model_fact(group, "inv_freq");
+}
+
+int64_t cli_config_unfinished(const posenc_fact *frequencies, int64_t reach, int64_t *still)
+{
+    int64_t unfinished = 0;
+    *still             = 0;
+    for (int64_t m = 0; m < frequencies->count; m++) {
+        const double w = fabs(frequencies->list[m]);
+        *still += w < 1e-20;
+        unfinished += w * (double)reach < TWO_PI;
+    }
+    return unfinished;
 }
 
 /* Can the command use it? */
