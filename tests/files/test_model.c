@@ -77,6 +77,12 @@ static void each_warning_has_its_file(void **state)
         {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 2},"
                " 'rope_parameters': {'rope_type': 'default'}}",
          "both-styles"},
+        {LLAMA ", 'rope_theta': 1e5, 'rope_scaling': {'type': 'linear', 'factor': 2, 'a': null},"
+               " 'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 1e5}}",
+         ""},
+        {LLAMA ", 'rope_theta': 1e5, 'rope_scaling': {'type': 'linear', 'factor': 2},"
+               " 'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 1e6}}",
+         "both-styles"},
         {LLAMA ", 'rope_theta': 1e4, 'rope_parameters': {'rope_theta': 1e5}}", "base-conflict"},
         {"{'model_type': 'phi', " SMALL ", 'rope_theta': 1e4, 'partial_rotary_factor': 0.25,"
          " 'rope_parameters': {'partial_rotary_factor': 0.5}}",

@@ -52,6 +52,50 @@ static int is_layered(const json_t *object)
     return 0;
 }
 
+/* 8 and 8.0 are one value, alone and in lists. */
+static int is_one_value(const json_t *a, const json_t *b)
+{
+    if (a == b)
+        return 1;
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    int is_one = json_array_size(a) == json_array_size(b);
+    for (size_t i = 0; is_one && i < json_array_size(a); i++)
+        is_one = is_one_value(json_array_get(a, i), json_array_get(b, i));
+    return json_is_array(a) && json_is_array(b) ? is_one : json_equal(a, b);
+}
+
+/* Does b say what a says, but for the base and how the schedule is called? */
+static int says_all_of(const json_t *b, const json_t *a)
+{
+    const char *key;
+    json_t     *value;
+    int         is_it = 1;
+    json_object_foreach((json_t *)(uintptr_t)a, key, value)
+    {
+        if (!json_is_null(value) && !pe_text_is_among("rope_theta rope_type type", key))
+            is_it &= is_one_value(value, json_object_get(b, key));
+    }
+    return is_it;
+}
+
+/* The member under its first name that is there. */
+static const json_t *either(const json_t *object, const char *name, const json_t *other,
+                            const char *otherwise)
+{
+    const json_t *found = pe_config_get(object, name);
+    return found ? found : pe_config_get(other, otherwise);
+}
+
+/* One rotation in both styles? */
+static int say_the_same(const pe_config *c, const json_t *a, const json_t *b)
+{
+    const char *key = c->type.base_key ? c->type.base_key : "rope_theta";
+    return says_all_of(a, b) && says_all_of(b, a) &&
+           is_one_value(either(a, "rope_type", a, "type"), either(b, "rope_type", b, "type")) &&
+           is_one_value(either(a, "rope_theta", c->file, key), either(b, "rope_theta", c->file, key));
+}
+
 static void check_form(pe_config *c, const json_t *scaling, const json_t *parameters)
 {
     if (scaling && is_layered(scaling))
@@ -66,7 +110,7 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
                         "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
                         c->type.name, pe_config_label(c, PE_SOURCE_FULL),
                         pe_config_label(c, PE_SOURCE_LOCAL));
-    if (scaling && parameters && !json_equal(scaling, parameters))
+    if (scaling && parameters && !say_the_same(c, scaling, parameters))
         pe_build_warn(c->m, "both-styles",
                       "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
                       takes_layers(c) ? "is applied on top of it" : "replaces the other, base included");
