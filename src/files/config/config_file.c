@@ -255,6 +255,7 @@ static posenc_model *read_object(const json_t *object, const char *type, const c
         pe_config_other_terms(&c);
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */
             info->max_positions = pe_config_size(&c, PE_CONTEXT);
+        pe_config_warn_of_sizes(&c);
     }
     if (!c.m->status && depth < MOST_NESTED)
         add_towers(c.m, object, key, type, depth + 1);
