@@ -133,6 +133,8 @@ static void put_facts(const posenc_model_group *g)
     }
     const int at = printf("  %-*s", NAME, "SPEC");
     cli_wrap(g->spec, strlen(g->spec), at, at, cli_width());
+    if (posenc_model_fact(g, "sliding_window"))
+        printf("  %-*swithout sliding_window, which is a mask\n", NAME, "");
     put_arrays(g);
 }
 
@@ -261,13 +263,16 @@ static void put_group(const posenc_model_group *g, int64_t context)
 
 static void put_warnings(const posenc_model *model)
 {
-    const int n = posenc_model_describe(model)->warning_count;
+    const int n     = posenc_model_describe(model)->warning_count;
+    int       width = NAME;
     if (!n)
         return;
+    for (int i = 0; i < n; i++)
+        width = (int)fmax(width, (double)strlen(posenc_model_warning_at(model, i)->code) + 2);
     puts("\nWarnings");
     for (int i = 0; i < n; i++) {
         const posenc_model_warning *w  = posenc_model_warning_at(model, i);
-        const int                   at = printf("  %-*s", NAME, w->code);
+        const int                   at = printf("  %-*s", width, w->code);
         cli_wrap(w->sentence, strlen(w->sentence), at, at, cli_width());
     }
 }
