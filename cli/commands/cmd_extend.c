@@ -71,13 +71,13 @@ static const char *kind_at(char text[40], int i)
     return text;
 }
 
-/* The old configuration is not written over. */
+/* A configuration that is not this output's is not written over. */
 static int warn_of_config(const extend_job *j)
 {
     char *path = pe_extend_config(&j->plan, j->output);
     if (path && pe_text_ends_with(path, ".config.json"))
-        cli_warn("%s: the config.json in its folder is that of the old table; the new one is %s", j->output,
-                 path);
+        cli_warn("%s: the config.json in its folder is not that of this table, and stays; the new one is %s",
+                 j->output, path);
     free(path);
     return CLI_DONE;
 }
@@ -140,8 +140,8 @@ const cli_command cli_extend = {
         "first rows and makes N positions from digits, up to the square of the old length (posenc list "
         "hierarchical). The new rows need training.\n\n"
         "max_position_embeddings (or n_positions, max_target_positions) follows in the config.json that is "
-        "written beside the output (as NAME.config.json where config.json is the old file's, which stays), "
-        "image_size for a grid, and stored position_ids become as long. Other "
+        "written beside the output (as NAME.config.json where a config.json is there that is not this "
+        "output's, which stays), image_size for a grid, and stored position_ids become as long. Other "
         "tensors are copied, whatever their size; the file is written whole or not at all.",
     .lines   = lines,
     .options = options,

@@ -133,6 +133,8 @@ static void put_facts(const posenc_model_group *g)
     }
     const int at = printf("  %-*s", NAME, "SPEC");
     cli_wrap(g->spec, strlen(g->spec), at, at, cli_width());
+    if (posenc_model_fact(g, "sliding_window"))
+        printf("  %-*swithout sliding_window, which is a mask\n", NAME, "");
     put_arrays(g);
 }
 
@@ -181,12 +183,9 @@ static void put_errors(const posenc_fact *w, int64_t context)
 
 static void put_turns(const posenc_fact *w, int64_t reach, int64_t context)
 {
-    int64_t never = 0, still = 0;
-    for (int64_t m = 0; m < w->count; m++) {
-        still += fabs(w->list[m]) < 1e-20;
-        never += fabs(w->list[m]) * (double)reach < TAU;
-    }
-    char none[TEXT] = "";
+    int64_t       still;
+    const int64_t never      = cli_config_unfinished(w, reach, &still);
+    char          none[TEXT] = "";
     if (still)
         snprintf(none, sizeof none, ", %lld of them are not rotated at all", (long long)still);
     say("%lld of %lld pairs never complete a full rotation within %s%lld positions%s", (long long)never,
@@ -251,9 +250,9 @@ static void put_group(const posenc_model_group *g, int64_t context)
         putchar('\n');
         put_magnitude(g);
         if (reach)
-            put_turns(w, reach, context);
+            put_turns(cli_config_frequencies(g, context), reach, context);
         if (context)
-            put_errors(w, context);
+            put_errors(cli_config_frequencies(g, context), context);
         put_frequencies(w, posenc_model_fact(g, "inv_freq_long"), reach);
     }
     if (slopes)
@@ -264,13 +263,16 @@ static void put_group(const posenc_model_group *g, int64_t context)
 
 static void put_warnings(const posenc_model *model)
 {
-    const int n = posenc_model_describe(model)->warning_count;
+    const int n     = posenc_model_describe(model)->warning_count;
+    int       width = NAME;
     if (!n)
         return;
+    for (int i = 0; i < n; i++)
+        width = (int)fmax(width, (double)strlen(posenc_model_warning_at(model, i)->code) + 2);
     puts("\nWarnings");
     for (int i = 0; i < n; i++) {
         const posenc_model_warning *w  = posenc_model_warning_at(model, i);
-        const int                   at = printf("  %-*s", NAME, w->code);
+        const int                   at = printf("  %-*s", width, w->code);
         cli_wrap(w->sentence, strlen(w->sentence), at, at, cli_width());
     }
 }

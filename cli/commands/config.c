@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TWO_PI 6.283185307179586
+
 /* ---------------------------------------------------------------- words --------------------- */
 
 const char *cli_config_layers(char *text, size_t size, const posenc_model_group *group)
@@ -52,6 +54,25 @@ int64_t cli_config_reach(const posenc_model_group *group, int64_t context)
         window = f->list[i] > (double)window ? (int64_t)f->list[i] : window;
     }
     return window && (!context || window < context) ? window : context;
+}
+
+const posenc_fact *cli_config_frequencies(const posenc_model_group *group, int64_t context)
+{
+    const posenc_fact *late    = posenc_model_fact(group, "inv_freq_long");
+    const int          is_late = late && (double)context > cli_config_fact(group, "original_length");
+    return is_late ? late : posenc_model_fact(group, "inv_freq");
+}
+
+int64_t cli_config_unfinished(const posenc_fact *frequencies, int64_t reach, int64_t *still)
+{
+    int64_t unfinished = 0;
+    *still             = 0;
+    for (int64_t m = 0; m < frequencies->count; m++) {
+        const double w = fabs(frequencies->list[m]);
+        *still += w < 1e-20;
+        unfinished += w * (double)reach < TWO_PI;
+    }
+    return unfinished;
 }
 
 /* Can the command use it? */
@@ -119,16 +140,31 @@ static int refuse_layer(const cli_config *c)
                      g->encoding);
 }
 
+/* "; posenc explain alibi --heads 32 shows it" of a bias, which explain takes by its SPEC. */
+static const char *what_to_try(char text[], size_t size, const cli_config *c)
+{
+    const posenc_model_group   *g    = posenc_model_group_at(c->part, 0);
+    const posenc_encoding_info *info = g ? posenc_encoding_find(g->encoding) : NULL;
+    const char                 *mark = g && strchr(g->spec, '[') ? "'" : "";
+    *text                            = '\0';
+    if (info && info->place == POSENC_PLACE_SCORE && g->dims.H > 0)
+        snprintf(text, size, "; posenc explain %s%s%s --heads %lld shows it", mark, g->spec, mark,
+                 (long long)g->dims.H);
+    return text;
+}
+
 static int refuse_none(const cli_config *c, cli_config_use use)
 {
     static const char *const sentences[] = {
-        [CLI_CONFIG_ROTATE] = "%s: no layer is rotated: its encoding is %s",
+        [CLI_CONFIG_ROTATE] = "%s: no layer is rotated: its encoding is %s%s",
         [CLI_CONFIG_ATTEND] =
             "%s: nothing acts in its attention: its encoding is %s; encode writes rows of the "
-            "input, and nope attends without positions",
-        [CLI_CONFIG_ENCODE] = "%s: nothing acts at its input: its encoding is %s",
+            "input, and nope attends without positions%s",
+        [CLI_CONFIG_ENCODE] = "%s: nothing acts at its input: its encoding is %s%s",
     };
-    return cli_usage(sentences[use], c->path, c->info->encoding);
+    char text[512];
+    return cli_usage(sentences[use], c->path, c->info->encoding,
+                     use == CLI_CONFIG_ROTATE ? what_to_try(text, sizeof text, c) : "");
 }
 
 static int choose(cli_config *c, const cli_args *args, cli_config_use use)

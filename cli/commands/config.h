@@ -63,6 +63,13 @@ double cli_config_fact(const posenc_model_group *group, const char *name);
    where all have one that is shorter than the context; else the context (0 if nobody knows). */
 int64_t cli_config_reach(const posenc_model_group *group, int64_t context);
 
+/* The frequencies of pairs in a sequence as long as the context: where that is longer than the original
+   length, those of longrope's long factors. */
+const posenc_fact *cli_config_frequencies(const posenc_model_group *group, int64_t context);
+/* How many pairs never complete a rotation within so many positions; *still of them are not rotated at all.
+ */
+int64_t cli_config_unfinished(const posenc_fact *frequencies, int64_t reach, int64_t *still);
+
 /* The model's numbers in the place of parameters that are as they are initialised: those that its file holds,
    and of a .safetensors what training made. Others that training makes are refused. Nothing without --config.
  */

@@ -157,7 +157,7 @@ static PyObject *departures(unsigned set)
     return list;
 }
 
-static const char *const verdicts[] = {"same", "different", "unexplained"};
+static const char *const verdicts[] = {"same", "different", "unexplained", "found"};
 
 static PyObject *words_list(const char (*words)[PE_WORDS], int count)
 {

@@ -17,9 +17,10 @@ class Diagnosis(Report, Mapping[str, Any]):
 
     def __init__(self, of: str, said: Mapping[str, Any]):
         self._said, verdict = said, said["verdict"]
-        wrong = list(said["advice"]) if verdict != "same" else []
+        is_right = verdict in ("same", "found")
+        wrong = [] if is_right else list(said["advice"])
         cause, reading = ", ".join(said["departs"]), said["found"] or {}
-        found = [Finding(of, what, said["residual"], cause) for what in wrong or ["nothing known explains it"] * (verdict != "same")]
+        found = [Finding(of, what, said["residual"], cause) for what in wrong or ["nothing known explains it"] * (not is_right)]
         super().__init__(f"diagnose: {of}", [], found, [f"found: {reading.get('spec') or reading.get('encoding', 'nothing')}"])
 
     def __getitem__(self, key: str) -> Any:
@@ -38,9 +39,10 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
 
     before, after: q, or (q, k), [B,H,L,D] (order="blhd": [B,L,H,D]), NumPy or torch. encoding: what is expected, a
     rope or a model's (inspect(F), of which `layer`); None: nothing is. positions: a number n stands for n, n+1, ...; or
-    an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained), departs, found,
-    expected (layout, dim, base, schedule ... as the command's --json has them; None: nothing is), alternatives, residual,
-    difference (rms, in units of the rounding of after), advice, and side ("q" or "k") where the other is as expected.
+    an array [L], [B,L], with N coordinates [...,L,N]. Keys: verdict (same, different, unexplained; found where nothing
+    is expected), departs, found, expected (layout, dim, base, schedule ... as the command's --json has them; None:
+    nothing is), alternatives, residual, difference (rms, in units of the rounding of after), advice, and side ("q" or
+    "k") where the other is as expected.
 
     >>> q = np.random.default_rng(0).standard_normal((1, 4, 32, 64)).astype(np.float32)
     >>> found = diagnose(q, _runs.rotate(q, None, "rope[layout=half]"), "rope[layout=half:base=5e5]")
@@ -48,8 +50,8 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
     (False, 'different', ['base'])
     >>> found["found"]["layout"], found["found"]["base"], found["expected"]["base"]
     ('half', 10000.0, 500000.0)
-    >>> diagnose(q, q)["expected"] is None
-    True
+    >>> diagnose(q, q)["expected"] is None, diagnose(q, q)["verdict"]
+    (True, 'found')
     """
     encoding = encoding.encoding(layer) if isinstance(encoding, Model) else encoding
     e = None if encoding is None else as_encoding(encoding)

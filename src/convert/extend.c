@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "base/shared/compiler.h"
+#include "convert/beside.h"
 #include "convert/edit.h"
 #include "convert/index.h"
 #include "convert/table.h"
@@ -357,13 +358,12 @@ static posenc_status replace(config_edit *e, const char *object, const char *key
 /* Every count of positions that is this table's, rows before them included or not. */
 static posenc_status set_length(config_edit *e)
 {
-    static const char *const keys[] = {"max_position_embeddings", "n_positions", "n_ctx",
-                                       "max_target_positions", "max_source_positions"};
-    const pe_extend         *x      = e->x;
-    posenc_status            status = POSENC_OK;
-    char                     value[24];
+    const char *const *keys   = pe_beside_lengths;
+    const pe_extend   *x      = e->x;
+    posenc_status      status = POSENC_OK;
+    char               value[24];
     for (size_t o = 0; o < 2 && !status; o++)
-        for (size_t i = 0; i < sizeof keys / sizeof *keys && !status; i++) {
+        for (size_t i = 0; keys[i] && !status; i++) {
             const json_t *old = json_object_get(object_of(e, objects[o]), keys[i]);
             const int64_t n   = (int64_t)json_integer_value(old);
             if (!json_is_integer(old) || (n != x->old_rows && n != x->old_rows - x->prefix))
@@ -404,8 +404,9 @@ static posenc_status set_grid(config_edit *e)
 
 static posenc_status edit_config(pe_extend *x, posenc_error *err)
 {
-    json_error_t  why;
-    json_t       *config = x->config_text ? pe_json_load(x->config_text, strlen(x->config_text), &why) : NULL;
+    json_error_t why;
+    json_t      *config =
+        x->config_text ? pe_json_load_python(x->config_text, strlen(x->config_text), &why) : NULL;
     config_edit   e      = {.x = x, .config = config, .err = err};
     posenc_status status = POSENC_OK;
     if (json_is_object(config))
@@ -529,16 +530,33 @@ static int has_config(const pe_extend *x, const char *output)
     return x->config_text && strcmp(output, "-") && (stat(output, &about) || S_ISREG(about.st_mode));
 }
 
+/* NAME.config.json for NAME.safetensors; malloc'd. */
+static char *own_config(const char *output)
+{
+    const int n    = (int)strlen(output) - (pe_text_ends_with(output, ".safetensors") ? 12 : 0);
+    char     *path = malloc((size_t)n + sizeof ".config.json");
+    if (path)
+        sprintf(path, "%.*s.config.json", n, output);
+    return path;
+}
+
+/* Is the place of config.json free for the new one? */
+static int is_free(const pe_extend *x, const char *path, const char *output, const char *own)
+{
+    struct stat about;
+    return !pe_file_is_same(path, x->config) &&
+           pe_beside_may_go(path, x->config_text, x->config, !stat(output, &about) && stat(own, &about));
+}
+
 char *pe_extend_config(const pe_extend *x, const char *output)
 {
     char *path = has_config(x, output) ? pe_file_beside(output, "config.json") : NULL;
-    if (!path || !pe_file_is_same(path, x->config) || pe_file_is_same(output, x->path))
+    if (!path || pe_file_is_same(output, x->path))
         return path;
-    free(path);
-    const int n = (int)strlen(output) - (pe_text_ends_with(output, ".safetensors") ? 12 : 0);
-    if ((path = malloc((size_t)n + sizeof ".config.json")))
-        sprintf(path, "%.*s.config.json", n, output);
-    return path;
+    char     *own    = own_config(output);
+    const int may_go = own && is_free(x, path, output, own);
+    free(may_go ? own : path);
+    return may_go ? path : own;
 }
 
 /* Nobody named the config: what a link in its place points to, such as a file of a cache, is left alone, and

@@ -37,8 +37,9 @@ typedef struct pe_extend {
    or grid that changes nothing or cannot be had), MEMORY. `path` and the wish's texts must live as long as
    the plan, which is the caller's to free in either case. */
 posenc_status pe_extend_plan(pe_extend *x, const char *path, const pe_extend_wish *wish, posenc_error *err);
-/* Where the new configuration goes, malloc'd: config.json beside the output; NAME.config.json where that
-   would be the old file's and the old file stays. NULL: none is written, or no memory. */
+/* Where the new configuration goes, malloc'd: config.json beside the output; NAME.config.json where that is
+   the old table's and the old file stays, or another model's or output's (beside.h). NULL: none is written,
+   or no memory. */
 char *pe_extend_config(const pe_extend *x, const char *output);
 /* Writes the checkpoint and, where there is one beside the old, its configuration. Memory: the table
    in float64, some MiB and the header. */

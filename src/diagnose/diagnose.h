@@ -125,7 +125,8 @@ typedef struct pe_fixes {
     char words[PE_MOST_ADVICE][PE_WORDS];
 } pe_fixes;
 
-typedef enum pe_verdict { PE_SAME, PE_DIFFERENT, PE_UNEXPLAINED } pe_verdict;
+/* FOUND: nothing was expected, and this is what it is. */
+typedef enum pe_verdict { PE_SAME, PE_DIFFERENT, PE_UNEXPLAINED, PE_FOUND } pe_verdict;
 
 /* One way to understand what was found. */
 typedef struct pe_reading {

@@ -257,8 +257,10 @@ static posenc_status judge(pe_scores_diagnosis *d, pe_fit *f)
                                  "those before: are both of the same tokens and layer?");
         return POSENC_OK;
     }
-    if (!e)
+    if (!e) {
+        d->verdict = PE_FOUND;
         return POSENC_OK;
+    }
     pe_scores_reading wanted  = *e;
     const int         is_said = e->seen.low <= e->seen.high;
     wanted.seen.low           = clipped(is_said ? e->seen.low : before.low, f->Lk);

@@ -170,6 +170,8 @@ void pe_lows_try(pe_search *s);
 /* advice.c */
 void pe_advice_read(pe_reading *r, const pe_theory *t);
 void pe_advice_all(pe_diagnosis *d, double wanted_size);
+/* A default is written out where it departs from what the other SPEC says. */
+void pe_advice_spell(pe_diagnosis *d);
 
 /* verdict.c: How far what is expected is from what was found, in roundings. */
 double pe_verdict_distance(const pe_search *s, int is_strict, pe_theory *expected);

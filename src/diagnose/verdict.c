@@ -219,7 +219,7 @@ static void judge_best(pe_diagnosis *d, const pe_search *s, pe_theory *t)
     if (s->in->is_strict && !t->low && t->strict > pe_same)
         t->departs |= 1u << PE_ANGLES;
     d->found.departs = d->departs = s->in->e ? t->departs : 0;
-    d->verdict                    = s->in->e && t->departs ? PE_DIFFERENT : PE_SAME;
+    d->verdict                    = !s->in->e ? PE_FOUND : t->departs ? PE_DIFFERENT : PE_SAME;
     d->residual                   = t->misfit;
 }
 
@@ -309,5 +309,7 @@ void pe_verdict_choose(pe_diagnosis *d, pe_search *s)
         give_frequencies(d, s, &c.expected);
     else if (d->verdict != PE_UNEXPLAINED)
         give_frequencies(d, s, &s->theories[c.best]);
+    if (d->verdict == PE_DIFFERENT)
+        pe_advice_spell(d);
     posenc_encoding_free(c.expected.e);
 }

@@ -72,10 +72,24 @@ static void each_warning_has_its_file(void **state)
         {"{'model_type': 'cohere', " SMALL "}", "base-default base-default-changed"},
         {"{'model_type': 'gpt_oss', " SMALL ", 'rope_theta': 1e5}",
          "factor-vs-max_position schedule-default truncate-false"},
+        {"{'model_type': 'llama', 'rope_theta': 1e4}", "size-default"},
+        {"{'model_type': 'llama', 'rope_theta': 1e4, 'rope_scaling': {'type': 'llama3', 'factor': 4,"
+         " 'low_freq_factor': 1, 'high_freq_factor': 4, 'original_max_position_embeddings': 8192}}",
+         "size-default"},
+        {"{'model_type': 'llama', 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4,"
+         " 'original_max_position_embeddings': 32768}}",
+         "size-default"},
+        {"{'model_type': 'gpt2', 'n_embd': 64, 'n_head': 4, 'n_layer': 2, 'n_positions': 64}", ""},
         {"{'model_type': 'novel', " SMALL ", 'rotary_emb_base': 1e4}", "unknown-model-type"},
         {"{'model_type': 'novel'}", "unknown-model-type"},
         {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 2},"
                " 'rope_parameters': {'rope_type': 'default'}}",
+         "both-styles"},
+        {LLAMA ", 'rope_theta': 1e5, 'rope_scaling': {'type': 'linear', 'factor': 2, 'a': null},"
+               " 'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 1e5}}",
+         ""},
+        {LLAMA ", 'rope_theta': 1e5, 'rope_scaling': {'type': 'linear', 'factor': 2},"
+               " 'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 1e6}}",
          "both-styles"},
         {LLAMA ", 'rope_theta': 1e4, 'rope_parameters': {'rope_theta': 1e5}}", "base-conflict"},
         {"{'model_type': 'phi', " SMALL ", 'rope_theta': 1e4, 'partial_rotary_factor': 0.25,"

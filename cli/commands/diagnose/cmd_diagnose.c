@@ -390,7 +390,7 @@ static void judge(diagnose_job *j)
 {
     if (pe_rotation_judge(&j->d, &j->in, &j->p.err))
         return;
-    j->status         = j->d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    j->status         = cli_diagnose_status(j->d.verdict);
     const int printed = (j->is_json ? print_json : print_words)(j);
     if (printed)
         j->status = printed;
@@ -442,14 +442,15 @@ const cli_command cli_diagnose = {
         "at which positions, with which magnitude, and how its angles were rounded.\n\n"
         "This is held against --config, SPEC or --set. The first line is same, different with the names of "
         "what departs, or unexplained; then what was found and expected, other causes that give the same "
-        "rotation, and what to change. Without something expected it says what it found. Exact angles and "
+        "rotation, and what to change. Where nothing is expected it is found, or unexplained. Exact angles "
+        "and "
         "those of float32 count as right, unless --set angles=exact asks for exact ones. Differences below "
         "2.5 times the rounding of the file after are none.\n\n"
         "Of scores, --scores-after is explained by --scores-before (or by the products of q and k of -i): a "
         "bias (alibi with its slopes, t5 with its buckets), a scale, a temperature of each row, a softcap, a "
         "mask. What is expected is SPEC (alibi, t5), --config, or --set encoding=alibi, scale=, softcap=, "
         "causal=yes, window=; a mask that the scores before have is expected too.\n\n"
-        "Exit status: 0 same, 1 different or unexplained.",
+        "Exit status: 0 same or found, 1 different or unexplained.",
     .lines   = lines,
     .options = options,
     .run     = run,

@@ -29,6 +29,7 @@ const char *cli_diagnose_setting(pe_calc *p, const char *spec, const char *name,
 json_t     *cli_diagnose_names(unsigned departs);
 json_t     *cli_diagnose_six_digits(double x);
 json_t     *cli_diagnose_fixes(const pe_fixes *m);
+int         cli_diagnose_status(pe_verdict verdict);
 void        cli_diagnose_print_verdict(pe_verdict verdict, unsigned departs);
 void        cli_diagnose_print_names(unsigned departs);
 void        cli_diagnose_print_fixes(const pe_fixes *m);

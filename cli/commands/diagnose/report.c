@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const char *const cli_diagnose_verdicts[] = {"same", "different", "unexplained"};
+const char *const cli_diagnose_verdicts[] = {"same", "different", "unexplained", "found"};
 
 json_t *cli_diagnose_names(unsigned departs)
 {
@@ -55,6 +55,11 @@ void cli_diagnose_print_names(unsigned departs)
     for (int i = 0, n = 0; i < PE_DEPARTURES; i++)
         if (departs >> i & 1)
             printf("%s%s", n++ ? ", " : "", pe_departures[i]);
+}
+
+int cli_diagnose_status(pe_verdict verdict)
+{
+    return verdict == PE_SAME || verdict == PE_FOUND ? CLI_DONE : CLI_FAILED;
 }
 
 void cli_diagnose_print_verdict(pe_verdict verdict, unsigned departs)

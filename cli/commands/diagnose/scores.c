@@ -280,7 +280,7 @@ void cli_diagnose_scores(diagnose_job *j)
     in.expected = j->is_expected ? &e : NULL;
     if (pe_calc_failed(p) || pe_scores_judge(&d, &in, &p->err))
         return;
-    j->status         = d.verdict == PE_SAME ? CLI_DONE : CLI_FAILED;
+    j->status         = cli_diagnose_status(d.verdict);
     const int printed = (j->is_json ? print_scores_json : print_scores_words)(j, &d, &e);
     j->status         = printed ? printed : j->status;
     pe_scores_diagnosis_free(&d);

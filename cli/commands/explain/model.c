@@ -349,22 +349,20 @@ static void derive_magnitude(view *v)
 
 static void derive_context(view *v)
 {
-    const int64_t context = v->config->info->max_positions, reach = cli_config_reach(v->group, context);
-    int64_t       slowest = 0;
-    double        never = 0, still = 0;
-    for (int64_t m = 0; m < v->M; m++) {
-        slowest = v->late[m].w != 0 ? m : slowest;
-        still += v->late[m].w == 0;
-        never += v->late[m].w > 0 && TWO_PI / v->late[m].w > (double)reach;
-    }
-    set(v, "wave 0", TWO_PI / v->late[0].w);
+    const int64_t      context = v->config->info->max_positions, reach = cli_config_reach(v->group, context);
+    int64_t            slowest = 0, still;
+    const posenc_fact *w       = cli_config_frequencies(v->group, context);
+    const int64_t      never   = cli_config_unfinished(w, reach, &still);
+    for (int64_t m = 0; m < w->count; m++)
+        slowest = w->list[m] != 0 ? m : slowest;
+    set(v, "wave 0", TWO_PI / w->list[0]);
     set(v, "slowest", (double)slowest);
-    set(v, "slowest wave", TWO_PI / v->late[slowest].w);
+    set(v, "slowest wave", TWO_PI / w->list[slowest]);
     set(v, "reach", (double)reach);
     set_text(v, "window", reach == context ? "" : "the window of ");
-    set(v, "never", never);
-    set(v, "still", still);
-    set(v, "rotated", (double)v->M - still);
+    set(v, "never", (double)(never - still));
+    set(v, "still", (double)still);
+    set(v, "rotated", (double)(v->M - still));
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */

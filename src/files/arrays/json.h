@@ -15,6 +15,10 @@
  */
 json_t *pe_json_load(const char *text, size_t n, json_error_t *why);
 
+/* The same of what Python's json may have written: NaN, Infinity and -Infinity are read as texts, which
+   nobody takes for numbers. */
+json_t *pe_json_load_python(const char *text, size_t n, json_error_t *why);
+
 static inline void pe_json_lose(json_t **whole)
 {
     json_decref(*whole);

@@ -92,19 +92,50 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 
 /* ---------------------------------------------------------------- sizes --------------------- */
 
+typedef struct size_rule {
+    const char *own, *common;
+    int64_t     high, fallback;
+} size_rule;
+
+static size_rule rule_of(const pe_config *c, int which)
+{
+    const pe_model_type *t     = &c->type;
+    const size_rule      all[] = {
+             [PE_HIDDEN]  = {t->hidden_key, "hidden_size", 1LL << 31, t->hidden},
+             [PE_HEADS]   = {t->heads_key, "num_attention_heads", PE_MODEL_WIDEST, t->heads},
+             [PE_DEPTH]   = {t->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, t->depth},
+             [PE_CONTEXT] = {t->context_key, "max_position_embeddings", 1LL << 53, t->context},
+    };
+    return all[which];
+}
+
+int pe_config_gives(const pe_config *c, int which)
+{
+    const size_rule r = rule_of(c, which);
+    return pe_config_get(c->file, r.own) || pe_config_get(c->file, r.common);
+}
+
 int64_t pe_config_size(pe_config *c, int which)
 {
-    const pe_model_type *t = &c->type;
-    const struct {
-        const char *own, *common;
-        int64_t     high, fallback;
-    } all[]         = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", 1LL << 31, t->hidden},
-                       [PE_HEADS]   = {t->heads_key, "num_attention_heads", PE_MODEL_WIDEST, t->heads},
-                       [PE_DEPTH]   = {t->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, t->depth},
-                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", 1LL << 53, t->context}},
-      *size         = &all[which];
-    const char *key = pe_config_get(c->file, size->own) ? size->own : size->common;
-    return pe_config_whole(c, c->file, key, 1, size->high, c->is_unknown ? 0 : size->fallback);
+    const size_rule r        = rule_of(c, which);
+    const char     *key      = pe_config_get(c->file, r.own) ? r.own : r.common;
+    const int64_t   fallback = c->is_unknown ? 0 : r.fallback;
+    c->defaults |= fallback && !pe_config_gives(c, which) ? 1u << which : 0;
+    return pe_config_whole(c, c->file, key, 1, r.high, fallback);
+}
+
+void pe_config_warn_of_sizes(pe_config *c)
+{
+    const char *text = "";
+    for (int which = 0; which < PE_SIZES; which++) {
+        const size_rule r = rule_of(c, which);
+        if (c->defaults >> which & 1)
+            text = pe_build_text(c->m, "%s%s%s %lld", text, *text ? ", " : "", r.own ? r.own : r.common,
+                                 (long long)r.fallback);
+    }
+    if (*text)
+        pe_build_warn(c->m, "size-default", "the file does not give all sizes; the class %s brings %s",
+                      c->type.name, text);
 }
 
 int64_t pe_config_derived_width(pe_config *c)

@@ -80,6 +80,7 @@ typedef struct pe_config {
     pe_model_type type;
     const char   *encoding;   /* the type's, after its switch */
     int           is_unknown; /* no row of its own: read as llama, without llama's sizes */
+    unsigned      defaults;   /* sizes that were asked for and are the class's: 1 << PE_HIDDEN ... */
 } pe_config;
 
 /* Member of an object, NULL if absent or null. */
@@ -103,8 +104,11 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 const char *pe_config_shown(pe_config *c, const json_t *value);
 
 /* Sizes of the file under the class's own name or the common one, else the class's. 0: unknown. */
-enum { PE_HIDDEN, PE_HEADS, PE_DEPTH, PE_CONTEXT };
+enum { PE_HIDDEN, PE_HEADS, PE_DEPTH, PE_CONTEXT, PE_SIZES };
 int64_t pe_config_size(pe_config *c, int which);
+/* Is it in the file? And a warning that names those that are not and were asked for. */
+int  pe_config_gives(const pe_config *c, int which);
+void pe_config_warn_of_sizes(pe_config *c);
 /* hidden / heads; refuses a remainder. */
 int64_t pe_config_derived_width(pe_config *c);
 /* Heads, key heads and model width, as far as known. */

@@ -7,9 +7,9 @@
  *           together with the table of model types (model_types.def). This file finds both; config_other.c,
  *           config_rope.c and config_layers.c ask them.
  * Nested    The language model of a composite model is an object of the file, under one of four names.
- * Strict    A key that appears twice, NaN, Infinity, a number out of range: refused in one line. A key that
- *           is absent or null has the value that the table or the asker gives. Keys that say nothing about
- *           positions are ignored.
+ * Strict    A key that appears twice, a number out of range: refused in one line, and so is NaN or Infinity
+ *           where a number is read. A key that is absent or null has the value that the table or the asker
+ *           gives. Keys that say nothing about positions are ignored, whatever they hold.
  * Source    transformers 5.16, configuration_utils.py and the configuration of each type
  */
 #include "files/config/config.h"
@@ -255,6 +255,7 @@ static posenc_model *read_object(const json_t *object, const char *type, const c
         pe_config_other_terms(&c);
         if (!info->max_positions && strcmp(c.encoding, "t5") != 0) /* T5 knows no end */
             info->max_positions = pe_config_size(&c, PE_CONTEXT);
+        pe_config_warn_of_sizes(&c);
     }
     if (!c.m->status && depth < MOST_NESTED)
         add_towers(c.m, object, key, type, depth + 1);
@@ -268,7 +269,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
     posenc_model *m = pe_build_begin(format, path, err);
     if (!m)
         return POSENC_ERROR_MEMORY;
-    json_t *root = pe_json_load(text, n, &why);
+    json_t *root = pe_json_load_python(text, n, &why);
     if (!root)
         pe_build_refuse(m, "it is not valid JSON: line %d, column %d: %.80s", why.line, why.column, why.text);
     else if (!json_is_object(root))

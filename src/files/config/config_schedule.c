@@ -52,6 +52,50 @@ static int is_layered(const json_t *object)
     return 0;
 }
 
+/* 8 and 8.0 are one value, alone and in lists. */
+static int is_one_value(const json_t *a, const json_t *b)
+{
+    if (a == b)
+        return 1;
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    int is_one = json_array_size(a) == json_array_size(b);
+    for (size_t i = 0; is_one && i < json_array_size(a); i++)
+        is_one = is_one_value(json_array_get(a, i), json_array_get(b, i));
+    return json_is_array(a) && json_is_array(b) ? is_one : json_equal(a, b);
+}
+
+/* Does b say what a says, but for the base and how the schedule is called? */
+static int says_all_of(const json_t *b, const json_t *a)
+{
+    const char *key;
+    json_t     *value;
+    int         is_it = 1;
+    json_object_foreach((json_t *)(uintptr_t)a, key, value)
+    {
+        if (!json_is_null(value) && !pe_text_is_among("rope_theta rope_type type", key))
+            is_it &= is_one_value(value, json_object_get(b, key));
+    }
+    return is_it;
+}
+
+/* The member under its first name that is there. */
+static const json_t *either(const json_t *object, const char *name, const json_t *other,
+                            const char *otherwise)
+{
+    const json_t *found = pe_config_get(object, name);
+    return found ? found : pe_config_get(other, otherwise);
+}
+
+/* One rotation in both styles? */
+static int say_the_same(const pe_config *c, const json_t *a, const json_t *b)
+{
+    const char *key = c->type.base_key ? c->type.base_key : "rope_theta";
+    return says_all_of(a, b) && says_all_of(b, a) &&
+           is_one_value(either(a, "rope_type", a, "type"), either(b, "rope_type", b, "type")) &&
+           is_one_value(either(a, "rope_theta", c->file, key), either(b, "rope_theta", c->file, key));
+}
+
 static void check_form(pe_config *c, const json_t *scaling, const json_t *parameters)
 {
     if (scaling && is_layered(scaling))
@@ -66,7 +110,7 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
                         "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
                         c->type.name, pe_config_label(c, PE_SOURCE_FULL),
                         pe_config_label(c, PE_SOURCE_LOCAL));
-    if (scaling && parameters && !json_equal(scaling, parameters))
+    if (scaling && parameters && !say_the_same(c, scaling, parameters))
         pe_build_warn(c->m, "both-styles",
                       "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
                       takes_layers(c) ? "is applied on top of it" : "replaces the other, base included");
@@ -292,6 +336,12 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_file_rotat
     return of_file && (has_length(r) || !of_words) ? of_file : of_words;
 }
 
+/* The file says it, or its class. */
+static const char *context_name(const pe_config *c)
+{
+    return pe_config_gives(c, PE_CONTEXT) ? "max_position_embeddings" : "the class's max_position_embeddings";
+}
+
 static void find_length(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const int64_t context = pe_config_size(c, PE_CONTEXT), given = given_length(c, s, r);
@@ -309,10 +359,9 @@ static void find_length(pe_config *c, const pe_rope_source *s, pe_file_rotation 
         pe_build_refuse(c->m, "%s and max_position_embeddings are missing; the schedule %s needs one of them",
                         length_key, r->schedule);
     r->original_length = context;
-    r->length_rule     = "max_position_embeddings";
-    pe_build_warn(c->m, "original-length-missing",
-                  "%s is missing; max_position_embeddings %lld is used instead", length_key,
-                  (long long)context);
+    r->length_rule     = context_name(c);
+    pe_build_warn(c->m, "original-length-missing", "%s is missing; %s %lld is used instead", length_key,
+                  context_name(c), (long long)context);
 }
 
 /* How far the context was stretched, by its lengths. */
@@ -329,17 +378,18 @@ static void find_factor(pe_config *c, const pe_rope_source *s, pe_file_rotation 
         if (pe_text_is(r->schedule, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
             pe_build_refuse(c->m, "factor is missing in %s; the rope type yarn needs it", s->name);
         else if (pe_text_is(r->schedule, "yarn"))
-            pe_build_warn(c->m, "factor-inferred",
-                          "factor is null; max_position_embeddings / %s = %g is used instead", length_key,
-                          stretch(r));
+            pe_build_warn(c->m, "factor-inferred", "factor is null; %s / %s = %g is used instead",
+                          context_name(c), length_key, stretch(r));
         r->factor      = stretch(r);
-        r->factor_rule = "max_position_embeddings / original length";
+        r->factor_rule = pe_build_text(c->m, "%s / original length", context_name(c));
     } else if (!pe_text_is(r->schedule, "llama3") && has_length(r) && r->factor != stretch(r) &&
-               stretch(r) != 1)
+               stretch(r) != 1 && pe_config_gives(c, PE_CONTEXT))
         pe_build_warn(
             c->m, "factor-vs-max_position",
-            "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three must be wrong",
-            r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
+            "factor is %g, but max_position_embeddings %lld / %lld is %g: the factor is used, which "
+            "is for %.15g positions",
+            r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r),
+            r->factor * (double)r->original_length);
     if (isnan(r->factor))
         r->factor = 1, r->factor_rule = "the default";
     if (!(r->factor > 0 && isfinite(r->factor)))
@@ -432,7 +482,7 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_file_rotation 
         pe_build_warn(c->m, "freq-factor-order",
                       "high_freq_factor %g is not above low_freq_factor %g: a step, not a ramp",
                       r->high_freq_factor, r->low_freq_factor);
-    if (r->max_length && r->original_length >= r->max_length)
+    if (r->max_length && r->original_length >= r->max_length && pe_config_gives(c, PE_CONTEXT))
         pe_build_warn(c->m, "original-length-not-below-max",
                       "%s %lld is not below max_position_embeddings %lld", length_key,
                       (long long)r->original_length, (long long)r->max_length);
