@@ -149,6 +149,20 @@ static void warn_of_layers(pe_compare *c)
     }
 }
 
+/* Trials that end before the rate has come to its peak. */
+static void warn_of_trials(pe_compare *c)
+{
+    const pe_preset *p     = &c->config.preset;
+    const int64_t    steps = pe_trial_steps(p->steps, c->trials->share);
+    const size_t     used  = strlen(c->warning);
+    if (pe_trial_runs(c->trials) && steps < 2 * p->warmup)
+        snprintf(
+            c->warning + used, sizeof c->warning - used,
+            "%strials of learning rates are hardly longer than their warm-up (%lld of %lld steps) and say "
+            "little; take more steps, or one rate (--learning-rate)",
+            used ? "; " : "", (long long)smaller(p->warmup, steps), (long long)steps);
+}
+
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
 {
     const pe_preset *p      = &c->config.preset;
@@ -163,6 +177,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         warn_of_layers(c);
     if (!status)
         status = pe_trial_list_create(c, err);
+    if (!status)
+        warn_of_trials(c);
     if (!status)
         status = pe_suite_create(&c->suite, c, err);
     if (!status)

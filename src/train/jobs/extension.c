@@ -112,7 +112,7 @@ posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c,
     if (status || extend == PE_EXTENT_NONE)
         return status;
     if (why && asked) /* in so many words */
-        return pe_fail(err, POSENC_ERROR_ARGUMENT, "extension: %s cannot be done here: %s; leave it out",
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "--extension %s cannot be done here: %s; leave it out",
                        asked, why);
     if (why)
         snprintf(x->reason, sizeof x->reason, "%s", why);

@@ -142,9 +142,11 @@ static posenc_status read_tasks(pe_preset_task tasks[PE_MOST_TASKS], const char 
                                 posenc_error *err)
 {
     static const char wanted[] =
-        "a list of {\"name\": ..., \"steps\": ..., \"seeds\": ...}, of each task one";
+        "\"none\", or a list of {\"name\": ..., \"steps\": ..., \"seeds\": ...}, of each task one";
     const size_t count = json_array_size(value);
     memset(tasks, 0, PE_MOST_TASKS * sizeof *tasks);
+    if (json_is_string(value) && !strcmp(json_string_value(value), "none"))
+        return POSENC_OK;
     if (!json_is_array(value) || count >= PE_MOST_TASKS)
         return refuse(path, "tasks", value, wanted, err);
     for (size_t i = 0; i < count; i++) {
@@ -221,7 +223,7 @@ static posenc_status read_object(pe_preset *p, pe_compare_config *config, const 
             return pe_fail(
                 err, POSENC_ERROR_ARGUMENT,
                 "%.100s: there is no field \"%.40s\"; fields are named as the options are, such as "
-                "\"width\": docs/quick.json has them all",
+                "\"width\": docs/quick.json has them, all but \"rates\" and \"rate-share\"",
                 path, key);
         const posenc_status status = read_field(more ? (void *)config : (void *)p, f, path, value, err);
         if (status)

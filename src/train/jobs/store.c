@@ -153,7 +153,9 @@ typedef struct search {
     int         is_early; /* for trials, of runs whose rate is not known yet: nothing is refused or noted */
     int         is_older; /* a result, of which nothing is refused */
     const char *file;     /* its name, for sentences */
-    int         finished, begun, older; /* older: how many of the finished are from a result */
+    int         finished, begun, older;       /* older: how many of the finished are from a result */
+    int         strangers;                    /* runs of a result that are none of ours */
+    char        stranger[LONGEST_DIFFERENCE]; /* how one differs */
 } search;
 
 /* ---------------------------------------------------------------- words --------------------- */
@@ -286,6 +288,8 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
         } else if (!s->is_early)
             note(s->c, "%.200s; its run is trained again", why.message);
     }
+    if (!is_ours && s->is_older && !s->is_early && !s->strangers++)
+        describe_difference(s->stranger, sizeof s->stranger, s->c, identity);
     const posenc_status status =
         is_ours || s->is_older || s->is_early ? POSENC_OK : refuse_foreign_run(s, identity, err);
     free(identity);
@@ -388,6 +392,12 @@ static posenc_status take_older(search *s, posenc_error *err)
     }
     posenc_arrays_free(&set);
     s->is_older = 0;
+    if (!status && s->strangers && !s->older && !s->finished)
+        return pe_fail(
+            err, POSENC_ERROR_ARGUMENT,
+            "%.120s: it holds a result with nothing of this comparison (%s); name another -o, or leave out "
+            "--resume to replace it",
+            s->c->config.directory, s->stranger[0] ? s->stranger : "an encoding, task or seed not asked for");
     return status;
 }
 

@@ -32,9 +32,10 @@
 #include <string.h>
 
 enum { MOST_NAMES = 400, MOST_FOUND = sizeof((pe_check_result *)0)->found, TASKS_OF_LAST = 8 };
-#define SLACK       1e-4   /* nats: sums of a batch in float */
-#define BY_CHANCE   0.02   /* so much better than chance is none yet */
-#define BINOMIAL_99 2.5758 /* the 99.5 % quantile of the normal */
+enum { FEWEST_TASK_STEPS = 200 }; /* of a claim: after fewer no model has learned its task */
+#define SLACK       1e-4          /* nats: sums of a batch in float */
+#define BY_CHANCE   0.02          /* so much better than chance is none yet */
+#define BINOMIAL_99 2.5758        /* the 99.5 % quantile of the normal */
 
 typedef enum quantity {
     SENTENCE,
@@ -311,7 +312,8 @@ static pe_interval of_reading(const pe_compare *c, const claim_row *r)
 
 static int counts(const pe_cell *cell, const claim_row *r)
 {
-    return cell->is_plain && cell->is_complete && cell->config.steps >= r->steps;
+    return cell->is_plain && cell->is_complete &&
+           cell->config.steps >= (r->steps ? r->steps : FEWEST_TASK_STEPS);
 }
 
 /* Of BLIND and CHANCE: how far it is on the right side. */

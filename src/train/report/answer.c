@@ -316,18 +316,19 @@ static pe_interval exactly_behind(const void *self, int other, int first)
     return (pe_interval){d, d, d};
 }
 
-/* Is it clearly better than no encoding, where that was compared? */
-static int beats_nope(const pe_compare *c, int i)
+/* Is it clearly better than no encoding? Where that was not compared: is its loss near the lowest? */
+static int is_worth_it(const pe_compare *c, int i)
 {
     const int nope = pe_claims_find(c, "nope");
-    return nope < 0 || (i != nope && pe_losses_difference(c, i, nope, PE_AT_L).high < 0);
+    return nope < 0 ? c->outcomes[i].loss[PE_AT_L] <= (1 + MATTERS) * c->outcomes[c->reference].loss[PE_AT_L]
+                    : i != nope && pe_losses_difference(c, i, nope, PE_AT_L).high < 0;
 }
 
 static int decide_decoding(need *n, candidates *k, const pe_compare *c)
 {
     take_losses(k, c, PE_AT_L);
     for (int i = 0; i < k->count && !c->config.bidirectional; i++)
-        k->value[i] = isnan(k->value[i]) || !beats_nope(c, i) ? NAN : work_of(c, &c->outcomes[i]);
+        k->value[i] = isnan(k->value[i]) || !is_worth_it(c, i) ? NAN : work_of(c, &c->outcomes[i]);
     const pe_contest contest = {.count  = k->count,
                                 .value  = k->value,
                                 .margin = 1,
@@ -339,8 +340,8 @@ static int decide_decoding(need *n, candidates *k, const pe_compare *c)
         return 0;
     const int         first = n->advice.group[0];
     const pe_outcome *o = &c->outcomes[first], *best = &c->outcomes[c->reference];
-    snprintf(n->what, sizeof n->what, "cheapest to decode%s",
-             pe_claims_find(c, "nope") < 0 ? "" : ", better than no encoding");
+    snprintf(n->what, sizeof n->what, "cheapest to decode, %s",
+             pe_claims_find(c, "nope") < 0 ? "loss at L within 2 %" : "better than no encoding");
     append(n->because,
            "%.0f operations per token, %.2g %% of the model's; loss at L %.3f, the lowest is %.3f",
            k->value[first], 100 * k->value[first] / work_of_model(c, o), o->loss[PE_AT_L],
@@ -414,9 +415,8 @@ enum { MOST_NEEDS = PE_MOST_BUCKETS + 2 + PE_FACTORS };
 
 static const char known_of_rope[] =
     "not tried here (--extension brief does); a short tuning with linear frequencies (Chen et al. 2023, "
-    "arXiv:2306.15595) or yarn (Peng et al. 2023, arXiv:2309.00071) reads up to 16 times as far; ntk helps "
-    "without "
-    "tuning";
+    "arXiv:2306.15595) or yarn (Peng et al. 2023, arXiv:2309.00071) made models of 7 billion parameters read "
+    "up to 16 times as far; ntk helps without tuning";
 
 /* About tokens where the text is tokens. */
 static void put_told(pe_table *t, int row, int column, const pe_compare *c, const char *text)

@@ -18,6 +18,8 @@
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
+enum { MEASURED_STEPS = 600 }; /* the fewest of spread.def */
+
 /* ---------------------------------------------------------------- heads --------------------- */
 
 /* How many columns there are depends on how far beyond L is read. In these texts @ stands for a multiple of
@@ -255,6 +257,12 @@ static void add_notes(const pe_compare *c, pe_table *t)
     pe_table_note(t,
                   "Intervals: 95 %% of paired differences, for other windows of this text and other seeds.%s",
                   p->seeds > 1 ? "" : " One seed: how much seeds differ was measured beforehand.");
+    if (p->seeds == 1 && (p->steps < MEASURED_STEPS || c->config.tokens))
+        pe_table_note(
+            t,
+            "That was for bytes, after %d steps and more: %s differ by more from seed to seed, so that "
+            "the intervals here are too narrow. --seeds 3 measures it.",
+            MEASURED_STEPS, c->config.tokens ? "losses per token" : "models of fewer steps");
     add_resolution_note(c, t);
     if (c->trials->rate_count == 1)
         pe_table_note(
