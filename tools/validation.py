@@ -124,8 +124,12 @@ def lengths_of(need):
     """The buckets that a recommendation is about; none where it is about something else than the loss."""
     if need.startswith("inputs as long"):
         return ["L/2..L"]
-    found = re.match(r"longer inputs, by factor: (.*)", need)
-    return [f"x{factor}" for factor in found[1].split(", ")] if found else []
+    found = re.match(r"longer inputs, by factor: (.*)", need)  # as 0.1 said it
+    if found:
+        return [f"x{factor}" for factor in found[1].split(", ")]
+    found = re.match(r"inputs (\d+)(?: to (\d+))? times as long", need)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    return [f"x{factor}" for factor in (2, 4, 8, 16) if first <= factor <= last]
 
 
 def quarter(run, encoding, at):
@@ -162,6 +166,13 @@ def joined(kept):
     return all_of
 
 
+def worded(short, r, bucket, least):
+    """The confidence; older comparisons called a tie what may differ by 2 % of the loss and more, which now is open."""
+    losses = [loss(short, e, bucket) for e in r["choose"]]
+    wide = losses and max(losses) - min(losses) + least > 0.02 * min(losses)
+    return "open" if r["confidence"] == "a tie" and wide else r["confidence"]
+
+
 def sentences(short, long):
     """[(bucket, confidence, held)] of what can be judged."""
     long = {"encodings": {e: r for e, r in long["encodings"].items() if e in short.get("chosen_from", long["encodings"])}}
@@ -173,7 +184,7 @@ def sentences(short, long):
             if named and r["confidence"] in ("settled", "a tie", "open"):
                 least = next(x["smallest_difference"] for x in short["resolution"] if x["name"] == bucket)
                 best = min(loss(long, e, bucket) for e in long["encodings"])
-                yield bucket, r["confidence"], min(loss(long, e, bucket) for e in named) <= best + least
+                yield bucket, worded(short, r, bucket, least), min(loss(long, e, bucket) for e in named) <= best + least
 
 
 def share(part, whole):
