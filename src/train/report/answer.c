@@ -261,6 +261,9 @@ static int decide_distance(need *n, candidates *k, const pe_compare *c)
     snprintf(n->what, sizeof n->what, "looking back by an exact distance");
     append(n->because, "task %s: %.2f of the answers right beyond the trained length (guessing: %.2f)",
            distance_task, 1 - k->value[n->advice.group[0]], c->suite->tasks[k->task]->chance);
+    if (n->advice.confidence == PE_FAILED_ALL)
+        append(n->because, "; %s comes closest, and %.1f is asked", c->suite->labels[n->advice.group[0]],
+               RIGHT);
     append_doubtful(n);
     return 1;
 }

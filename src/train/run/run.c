@@ -148,9 +148,9 @@ static posenc_status train_steps(pe_run_state *w, posenc_error *err)
 {
     const pe_run_config *c     = w->config;
     const int64_t        begin = w->marks[PE_RUN_STEP];
-    double               warm  = pe_run_clock();
+    double               warm  = pe_run_thread_clock();
     int64_t              first = begin;
-    w->stage_start             = warm - w->measures[PE_RUN_TRAIN_SECONDS];
+    w->stage_start             = pe_run_clock() - w->measures[PE_RUN_TRAIN_SECONDS];
     for (int64_t step = begin; step < c->steps && !w->result->diverged; step++) {
         int           finite = 1;
         posenc_status status = train_step(w, step, &finite, err);
@@ -159,12 +159,12 @@ static posenc_status train_steps(pe_run_state *w, posenc_error *err)
         w->result->diverged       = !finite;
         w->marks[PE_RUN_DIVERGED] = !finite;
         if (step + 1 == begin + WARM_STEPS && step + 1 < c->steps) {
-            warm  = pe_run_clock();
+            warm  = pe_run_thread_clock();
             first = step + 1;
         }
         if (step + 1 == c->steps && finite)
             w->measures[PE_RUN_RATE] =
-                (double)((c->steps - first) * c->batch * c->L) / fmax(pe_run_clock() - warm, 1e-9);
+                (double)((c->steps - first) * c->batch * c->L) / fmax(pe_run_thread_clock() - warm, 1e-9);
         status = pe_run_unit_done(w, PE_RUN_STEP, err);
         if (status)
             return status;

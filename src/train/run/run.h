@@ -109,7 +109,8 @@ typedef struct pe_run_result {
        training part of the text has them: before the first step and after the last. NaN without an input
        encoding. */
     double cosine_before, cosine_after;
-    double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps, by
+                                                              pe_run_thread_clock */
     char   instructions[PE_ISA];                           /* posenc_isa() where it was done */
     float *trained;                                        /* [pe_trained_layout.count]: trained.h */
     float *followup;                                       /* [followup->count]; NULL without one */
@@ -172,6 +173,8 @@ int pe_run_advance(pe_run_progress *progress);
 posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);
 /* Seconds since some moment, by a clock that never goes back. */
 double pe_run_clock(void);
+/* Seconds that the calling thread was at work, which other work on the machine does not lengthen. */
+double pe_run_thread_clock(void);
 
 /* Runs it. result is overwritten; free with pe_run_result_free whatever the status. progress may be
    NULL. A checkpoint is written at intervals and when the run is cancelled, and left in place: FILE if it
