@@ -214,7 +214,8 @@ static void a_preset_file_with_a_fault_is_refused_with_its_name_and_the_mend(voi
     refuse_file("{\"width\": 64.5}", "width is 64.5; it must be a whole number");
     refuse_file("{\"learning-rate\": -1}", "learning-rate is -1; it must be a number from");
     refuse_file("{\"encodings\": [\"rope\"]}", "encodings is [\"rope\"]; it must be a text");
-    refuse_file("{\"tasks\": [{\"name\": \"sudoku\", \"steps\": 1, \"seeds\": 1}]}", "it must be \"none\", or a list of");
+    refuse_file("{\"tasks\": [{\"name\": \"sudoku\", \"steps\": 1, \"seeds\": 1}]}",
+                "it must be \"none\", or a list of");
     refuse_file("{\"claims\": 1}", "claims is 1; it must be true or false");
     refuse_file("{\"longest\": \"x3\"}", "longest is \"x3\"");
     refuse_file("{\"steps\": 1, \"steps\": 2}", "line 1: duplicate");
