@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _arrays, _core
-from ._encoding import Encoding, dims, encoding as as_encoding
+from ._encoding import Encoding, _of_shape, dims, encoding as as_encoding
 
 _THETAS = {"many": 1, "one": 2, "both": 3}  # PE_MANY_THETAS, PE_ONE_THETA and both of plot.h
 _CONTENTS = {"ones": 1, "uniform": 2, "normal": 4}
@@ -134,10 +134,10 @@ def _part(kind: str, e: Encoding, params: Mapping[str, Any] | None, name: str | 
         e = Encoding(e, **dict(one.split("=") for one in settings.split()))
     sizes = dims(heads, dim, L, d_model=d_model, Lq=Lk, Lk=Lk)
     made = {k: np.ascontiguousarray(v, np.float64) for k, v in e._init(sizes, seed, np.dtype(np.float64)).items()}
-    for k, v in (params or {}).items():
+    for k, v in _arrays.named(params).items():
         if k not in made:
             raise _core.PosencError(f"params has {k}; {e.spec} has no such parameter")
-        made[k] = np.array(_arrays.numpy(v, k), np.float64).reshape(made[k].shape)
+        made[k] = np.array(_of_shape(_arrays.numbers(v, k), made[k].shape, k), np.float64)
     held = {*(params or {}), *e._values}
     varied = tuple(row[2] and row[0] not in held for row in e._rows(sizes))
     return e._core, place, sizes, n if not rows else 0, rows, cols, name, tuple(made.values()), varied

@@ -68,6 +68,7 @@ def test_without_gnuplot_a_notebook_has_characters_and_the_reason(monkeypatch):
     (lambda: posenc.plot("decay", "rope", length=1), "1 positions"),
     (lambda: posenc.plot("heatmap", table=np.ones(3)), "table has the shape [3]"),
     (lambda: posenc.plot("bias", "alibi", params={"slope": [1]}), "no such parameter"),
+    (lambda: posenc.plot("bias", "t5", params={"table": np.ones((8, 32))}), "table has the shape [8, 32]; it must be [32, 8]"),
     (lambda: posenc.plot("bias", "alibi").save("picture.gif"), ".gif"),
     (lambda: posenc.plot("bias", *["alibi"] * 9).csv, "9 encodings"),
 ])
