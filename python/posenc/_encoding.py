@@ -20,7 +20,7 @@ class Setting(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What the registry knows of an encoding (`posenc list NAME`)."""
+    """What the registry knows of an encoding (`posenc list NAME`). scale: what q . k is multiplied by, of scores."""
     name: str
     title: str
     place: str
@@ -32,6 +32,7 @@ class Info(NamedTuple):
     beyond: str
     formula: str
     settings: tuple[Setting, ...]
+    scale: str = "1/sqrt(D)"
 
 
 class ParamInfo(NamedTuple):
@@ -94,6 +95,7 @@ def _each_setting(spec: str, change: Callable[[str, str, str], str]) -> str:
     return _PART.sub(lambda p: f"{p[1]}[{_SETTING.sub(lambda s: f'{s[1]}={change(p[1], s[1], s[2])}', p[2])}]", spec)
 
 
+@functools.lru_cache(maxsize=256)
 def _meaning(spec: str) -> str:
     """One text for all SPECs that mean the same; the library has already put places and settings in order."""
     defaults = lambda part: {s.name: s.default for s in encodings()[part].settings} if part in encodings() else {}

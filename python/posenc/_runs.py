@@ -5,7 +5,6 @@ Everything here is about arguments: names, defaults, axes, copies. What is compu
 """
 from __future__ import annotations
 
-import types
 from typing import Any, Mapping, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ class Grads(NamedTuple):
     k: np.ndarray
     v: np.ndarray
     params: dict[str, np.ndarray]
-    tokens: Mapping[str, np.ndarray] = types.MappingProxyType({})
+    tokens: dict[str, np.ndarray]
 
 
 class Pair(NamedTuple):
@@ -135,7 +134,8 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     q [B,H,Lq,D] and k [B,G,Lk,D] (order="blhd": [B,L,H,D]). Positions: a number n stands for n, n+1, ...; or an
     array [L], [B,L], with N coordinates [...,L,N]; k_positions None: as q's. out: an array, or a pair; q itself
     rotates in place. inverse=True turns back. exact=True computes in float64 whatever the type. tokens: what angles
-    follow in place of positions (rope[content=step]: phi [B,G,Lk,dim/2]).
+    follow in place of positions (rope[content=step]: phi [B,G,Lk,dim/2]). threads: how many this call uses; None: what
+    set_threads has set.
 
     >>> rotate(np.array([[[[1.0, 0.0]]]]), q_positions=1).round(4)
     array([[[[0.5403, 0.8415]]]])
@@ -344,6 +344,14 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     shape follows it (Encoding.init(L=...)). tokens: by name, the inputs per token that the encoding needs (fox: f
     [B, H or G or 1, Lk, 1]), as the model makes them.
 
+    scale: what q . k is multiplied by; None: what the encoding's source has, encodings()[name].scale: mostly 1/sqrt(D),
+    but 1 for t5 and swin_v2, 1/sqrt(2D) for tupe, 1/sqrt(3D) for deberta with both of its terms, 1/D for inkling,
+    1/sqrt(D/2) for complex_order_attention.
+    order: "bhld" as above; "blhd": q, k, v and o are [B,L,H,D], lse stays [B,H,Lq].
+    out: an array of o's shape, and usually of q's type, to write into; it is returned.
+    exact: True computes in float64 with the reference executor, which forms all scores.
+    threads: how many this call uses; None: what set_threads has set; 0: one for each processor.
+
     >>> q = np.zeros((1, 2, 3, 8), np.float32)
     >>> attend(q, q, q, "alibi", causal=True).shape
     (1, 2, 3, 8)
@@ -462,7 +470,7 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     """Rows of an input encoding: [L,dim], or [B,L,dim] where positions or x have a batch; added to x if given.
 
     positions: an array [L], [B,L] or, with coordinates, [...,L,N]; range(n); with x also a number. Ids of learned
-    tables are positions. grid: the tokens of a grid, as in "14x14".
+    tables are positions. grid: the tokens of a grid, as in "14x14". exact, threads: as in attend.
     L: the length that a learned table is made for (Encoding.init(L=...)).
 
     >>> encode("sinusoidal", range(2), 4).round(3).tolist()

@@ -258,9 +258,14 @@ def test_cosines_in_float64_are_exact():
     assert np.abs(cos[:, :4] - np.cos(angle)).max() < 1e-12 and np.abs(sin[:, 4:] - np.sin(angle)).max() < 1e-12
 
 
-def test_what_gradients_have_by_default_cannot_be_changed():
-    with pytest.raises(TypeError):
-        posenc.Grads(None, None, None, {}).tokens["f"] = 1
+def test_the_default_scale_is_the_one_that_the_registry_names():
+    rng = np.random.default_rng(11)
+    q, k = normal(rng, (1, 2, 4, 8), "float64"), normal(rng, (1, 2, 4, 8), "float64")
+    of = {name: posenc.encodings()[name].scale for name in ("nope", "alibi", "t5", "tupe", "inkling")}
+    assert of == {"nope": "1/sqrt(D)", "alibi": "1/sqrt(D)", "t5": "1", "tupe": "1/sqrt(2*D)", "inkling": "1/D"}
+    zeros = {"table": np.zeros((32, 2))}
+    assert np.allclose(posenc.scores(q, k, "t5", params=zeros), q @ k.swapaxes(2, 3))
+    assert np.allclose(posenc.scores(q, k, "nope"), posenc.scores(q, k, "nope", scale=8 ** -0.5))
 
 
 def test_threads_share_plans_and_get_the_same_bits():
