@@ -21,13 +21,15 @@ built() { # NAME CMAKE_OPTION...
         -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DBUILD_SHARED_LIBS=OFF "$@" && cmake --build "$folder/$name"
 }
 
-# zlib by its own script: its CMake build moves a header of the sources. libzip with what an .npz asks for, which is deflate.
+# zlib by its own script: its CMake build moves a header of the sources. libzip with what an .npz asks for, which is deflate,
+# and without arc4random, which would ask for a newer glibc than all else of the wheel.
 libraries() {
     "$root/tools/deps.sh" --sources "$folder/sources" jansson zlib libzip &&
         built jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON &&
         (cd "$folder/sources/zlib" && CFLAGS="-O2 -fPIC" ./configure --static && make libz.a) &&
         built libzip -DZLIB_LIBRARY="$folder/sources/zlib/libz.a" -DZLIB_INCLUDE_DIR="$folder/sources/zlib" \
             -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_OPENSSL=OFF -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF \
+            -DHAVE_ARC4RANDOM=OFF \
             -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF &&
         mkdir "$STATIC" &&
         cp "$folder/jansson/lib/libjansson.a" "$folder/libzip/lib/libzip.a" "$folder/sources/zlib/libz.a" "$STATIC" &&

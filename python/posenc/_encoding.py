@@ -121,7 +121,7 @@ class Encoding:
     >>> Encoding("rope", base=5e5) == Encoding("rope[base=5e5]")
     True
     """
-    __slots__ = ("_core", "spec", "_values", "_key", "is_sized", "has_params", "_fixed", "__weakref__")
+    __slots__ = ("_core", "spec", "_values", "_key", "places", "is_sized", "has_params", "_fixed", "__weakref__")
     spec: str
 
     def __init__(self, spec: str | Encoding, /, **settings: Any):
@@ -146,6 +146,7 @@ class Encoding:
         put("spec", core.spec())
         put("_values", held)
         put("_key", (_meaning(self.spec), tuple((n, held[n].shape, held[n].tobytes()) for n in sorted(held))))
+        put("places", frozenset(core.parts()))
         put("is_sized", _is_sized(core))
         put("has_params", bool(core.params(None)))
         put("_fixed", {})
@@ -230,21 +231,19 @@ class Encoding:
 
     def _fill(self, given: Mapping[str, Any] | None, sizes: tuple, places: tuple[str, ...]) -> tuple:
         """What a run reads: a tuple in the encoding's order, None where another place's parameter stands."""
-        given = _arrays.named(given)
+        given = {} if given is None else _arrays.named(given)
         if not self.has_params:
             if given:
                 raise _core.PosencError(f"params has {', '.join(given)}; {self.spec} has no parameters")
             return ()
         out: list = []
         rows = self._rows(sizes)
-        unknown = given.keys() - {row[0] for row in rows}
-        also = f"; it has {', '.join(sorted(unknown))}, which is no parameter of it" if unknown else ""
         for name, shape, trainable, place, *_ in rows:
             value = given.pop(name, self._values.get(name))
             if place not in places:
                 value = None
             elif value is None and trainable:
-                raise _core.PosencError(f"params lacks {name} {list(shape)}, which {self.spec} learns{also}; "
+                raise _core.PosencError(f"params lacks {name} {list(shape)}, which {self.spec} learns{also_has(given, rows)}; "
                                         f"Encoding.init(...) makes one")
             elif value is None:
                 value = self._initial(sizes, name)
@@ -268,6 +267,12 @@ class Encoding:
     def _repr_html_(self) -> str:
         from ._html import encoding_card
         return encoding_card(self)
+
+
+def also_has(given: Mapping[str, Any], rows: Any) -> str:
+    """Of a parameter that is missing: what stands in its place may be its name misspelt."""
+    unknown = sorted(given.keys() - {row[0] for row in rows})
+    return f"; it has {', '.join(unknown)}, which is no parameter of it" if unknown else ""
 
 
 def _of_shape(value: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:

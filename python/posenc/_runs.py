@@ -111,14 +111,15 @@ def _keys(q: Any, k: Any, tokens: tuple) -> tuple[int, int]:
 
 def _both_positions(q: Any, k: Any, Lq: int, Lk: int, alone: bool) -> tuple[Any, Any]:
     """Where queries and keys stand, keys as queries; where q comes alone, its tokens are numbered from 0 on."""
-    if k is None:
-        return _arrays.positions(q, "q_positions", Lq), 0 if alone else _arrays.positions(q, "q_positions", Lk)
-    return _arrays.positions(q, "q_positions", Lq), _arrays.positions(k, "k_positions", Lk)
+    q_at = _arrays.positions(q, "q_positions", Lq)
+    if k is None and (alone or not isinstance(q, range)):
+        return q_at, 0 if alone else q_at
+    return q_at, _arrays.positions(q if k is None else k, "q_positions" if k is None else "k_positions", Lk)
 
 
 def _has_part(e: Encoding, place: str, run: str) -> None:
     """The library's own refusal, for runs of which it would make nothing."""
-    if place not in e.parts:
+    if place not in e.places:
         raise _core.UnsupportedError(f"{run}: {e.spec} has no part at place {place}")
 
 
@@ -658,9 +659,10 @@ def _table(e: Encoding, D: int, at: Any, lead: tuple, values: tuple, side: str) 
 
 def _cosines_and_sines(e: Encoding, table: np.ndarray, coordinates: int) -> tuple[np.ndarray, np.ndarray]:
     """[...,M] each; what follows them in a row is the temperature of queries."""
-    parts = coordinates if "axis_rule=halves" in e.spec else 1  # there each coordinate has cosines and sines of its own
     lead, M = table.shape[:-1], table.shape[-1] // 2
-    rows = table[..., :2 * M].reshape(*lead, parts, 2, M // parts)
+    if "axis_rule=halves" not in e.spec:
+        return table[..., :M], table[..., M:2 * M]
+    rows = table[..., :2 * M].reshape(*lead, coordinates, 2, M // coordinates)  # of each coordinate its own, one after the other
     return rows[..., 0, :].reshape(*lead, M), rows[..., 1, :].reshape(*lead, M)
 
 

@@ -86,6 +86,7 @@ def test_the_argument_is_named(call, words):
     (lambda: posenc.attend(Q, Q, Q, "t5", params=[TABLE]), "params is a list; it must be a mapping"),
     (lambda: posenc.attend(Q, Q, Q, "fox", tokens=[Q]), "tokens is a list; it must be a mapping"),
     (lambda: posenc.plot("bias", "t5", params=[TABLE]), "params is a list"),
+    (lambda: posenc.attend(Q, Q, Q, params=TABLE), "params is a ndarray"),
 ])
 def test_a_wrong_type_is_a_type_error(call, words):
     with pytest.raises(TypeError, match=words):

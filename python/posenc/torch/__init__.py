@@ -13,7 +13,7 @@ import numpy as _numpy
 import torch as _torch
 
 from .. import _arrays, _core
-from .._encoding import Encoding, encoding as _encoding
+from .._encoding import Encoding, also_has, encoding as _encoding
 from . import _ops
 
 __all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "bias", "encode", "hf", "rotate", "rotate_"]
@@ -59,19 +59,18 @@ def _names(spec: str) -> tuple:
 def _params(e: Encoding | str, given: Mapping[str, Any] | None, places: tuple[str, ...]) -> tuple:
     """Every parameter as a float tensor, in the encoding's order; empty where it is fixed, or nobody reads it."""
     spec, held = _spec(e), {} if isinstance(e, str) else e._values
+    given = _arrays.named(given)
     if not _facts(spec)[0]:
         if given:
             raise _core.PosencError(f"params has {', '.join(given)}; {spec} has no parameters")
         return ()
-    given, out = _arrays.named(given), []
+    out = []
     for name, trained, place in _names(spec):
         value = given.pop(name, held.get(name))
         if place not in places or (value is None and not trained):
             out.append(_torch.empty(0))
         elif value is None:
-            unknown = sorted(given.keys() - {row[0] for row in _names(spec)})
-            also = f"; it has {', '.join(unknown)}, which is no parameter of it" if unknown else ""
-            raise _core.PosencError(f"params lacks {name}, which {spec} learns{also}; Encoding.init(...) makes one")
+            raise _core.PosencError(f"params lacks {name}, which {spec} learns{also_has(given, _names(spec))}; Encoding.init(...) makes one")
         elif isinstance(value, Tensor) and value.is_complex():
             raise _core.DtypeError(f"{name} has the type {value.dtype}; it must be of real numbers, as float32 or float64")
         elif not isinstance(value, Tensor):
