@@ -152,13 +152,17 @@ def numbers(x: Any, name: str) -> np.ndarray:
 
 def axes(x: np.ndarray, order: str) -> np.ndarray:
     """[B,H,L,D] seen in an array of either order; and back."""
+    return x if checked_order(order) == "bhld" else x.swapaxes(1, 2)
+
+
+def checked_order(order: Any) -> str:
     if not isinstance(order, str) or order not in ("bhld", "blhd"):
         raise _core.PosencError(f"order is {order!r}; it must be 'bhld' or 'blhd'")
-    return x if order == "bhld" else x.swapaxes(1, 2)
+    return order
 
 
 def four_axes(x: np.ndarray, name: str, order: str) -> np.ndarray:
     if x.ndim != 4:
         raise _core.PosencError(f"{name} has the shape {list(x.shape)}; it must have four axes, "
-                                f"[{','.join(order.upper())}]")
+                                f"[{','.join(checked_order(order).upper())}]")
     return axes(x, order)

@@ -239,6 +239,15 @@ def _last_of(k_at: Any, Lq: int, Lk: int) -> Any:
     return (0 if k_at is None else k_at) + Lk - Lq
 
 
+def _checked_words(causal: Any, **counts: Any) -> None:
+    """Whole numbers, or None; and causal is no mask."""
+    if causal is not None and not isinstance(causal, (bool, int, np.bool_)):
+        raise TypeError(f"causal is a {type(causal).__name__}; it must be True or False: an array goes to mask=")
+    for name, n in counts.items():
+        if n is not None and not isinstance(n, (int, np.integer)):
+            raise TypeError(f"{name} is a {type(n).__name__}; it must be a whole number")
+
+
 class _Attention:
     """The arguments of attend as _core wants them, which backward, scores and bias share."""
 
@@ -248,6 +257,7 @@ class _Attention:
                  tokens: Any = None, scale: float | None = None, L: int | None = None, exact: bool = False,
                  threads: int | None = None):
         self.e = e = as_encoding(encoding)
+        _checked_words(causal, window=window, threads=threads, L=L)
         if scale is not None:
             self.e = e = _scaled(e, scale)
         (B, H, Lq, D), G, Lk = q.shape, k.shape[1], k.shape[2]

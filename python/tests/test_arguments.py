@@ -120,7 +120,7 @@ ODD = st.one_of(st.none(), st.integers(-3, 3), st.floats(), st.text(max_size=3),
                 st.just(np.zeros((2, 2), "U1")), st.just(np.zeros((1, 2, 3, 8), "float32")), st.just(np.zeros((1, 2, 3), "int64")),
                 st.just(np.zeros((1, 2, 3, 8), ">f4")), st.just(np.zeros((1, 1, 1, 1, 1, 1, 1), "float64")),
                 st.just(np.zeros((1, 2, 0, 8), "float32")), st.just(object()))
-REFUSALS = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, IndexError)
+REFUSALS = (ValueError, TypeError, NotImplementedError, OverflowError)
 
 
 @settings(FAST, max_examples=300)
@@ -134,7 +134,7 @@ def test_wrong_arguments_are_refused_and_nothing_is_written(data):
     out = np.full((1, 2, 3, 8), 7, np.float32)
     try:
         posenc.attend(**{**good, **bad}, out=out)
-    except REFUSALS:
+    except (posenc.PosencError, TypeError, OverflowError):
         assert (out == 7).all()
 
 

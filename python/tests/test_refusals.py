@@ -87,6 +87,9 @@ def test_the_argument_is_named(call, words):
     (lambda: posenc.attend(Q, Q, Q, "fox", tokens=[Q]), "tokens is a list; it must be a mapping"),
     (lambda: posenc.plot("bias", "t5", params=[TABLE]), "params is a list"),
     (lambda: posenc.attend(Q, Q, Q, params=TABLE), "params is a ndarray"),
+    (lambda: posenc.attend(Q, Q, Q, causal=np.tri(6)), "causal is a ndarray; it must be True or False: an array goes to mask="),
+    (lambda: posenc.attend(Q, Q, Q, window="3"), "window is a str; it must be a whole number"),
+    (lambda: posenc.attend(Q, Q, Q, threads=1.5), "threads is a float"),
 ])
 def test_a_wrong_type_is_a_type_error(call, words):
     with pytest.raises(TypeError, match=words):
